@@ -60,6 +60,7 @@ benchmark: models
 	$(BIN)/python -m benchmarks --output docs
 
 docs: $(VENV)/installed-test
+	$(BIN)/python scripts/write_onnx_defaults.py
 	$(BIN)/python scripts/write_tables.py
 
 clean:

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import openvino
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import crosschip
 from crosschip.devices.reference import ReferenceDevice
@@ -289,6 +291,43 @@ def test_using_a_device_leaves_no_traces(name: str, tmp_path: Any) -> None:
     )
     assert (done.stdout, done.stderr) == ("", "")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
+def test_a_plain_file_is_compiled_and_run_without_the_onnx_library(
+    name: str, tmp_path: Path
+) -> None:
+    """Nor with anything else that takes long to import, so that the first answer is there soon."""
+    kernel = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "kernel")
+    nodes = [
+        helper.make_node("Conv", ["x", "kernel"], ["convolved"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["convolved"], ["positive"]),
+        helper.make_node("GlobalAveragePool", ["positive"], ["pooled"]),
+        helper.make_node("Flatten", ["pooled"], ["flat"]),
+        helper.make_node("Softmax", ["flat"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 4])
+    graph = helper.make_graph(nodes, "graph", [x], [y], [kernel])
+    opset = helper.make_opsetid("", 17)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(
+        helper.make_model(graph, ir_version=9, opset_imports=[opset]).SerializeToString()
+    )
+    script = (
+        "import sys\n"
+        "import numpy as np\n"
+        f"import {name}\n"
+        "engines_own = set(sys.modules)\n"
+        "import crosschip as cc\n"
+        f"compiled = cc.compile({str(path)!r}, [{name!r}], cache={str(tmp_path / 'cache')!r})\n"
+        "print(*compiled(np.ones((1, 3, 8, 8), np.float32)).ravel())\n"
+        "print(*({'onnx', 'importlib.metadata', 'typer'} & sys.modules.keys() - engines_own))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["0.25 0.25 0.25 0.25", ""]
 
 
 def test_every_kind_of_64_bits(check: Checker) -> None:

@@ -229,6 +229,26 @@ def test_narrow_weights_are_rounded_once(element_type: ElementType) -> None:
     assert operation.filter.value.item() == np.asarray(third * 1.5).astype(element_type.dtype)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shape", [(515, 64, 3, 3), (1, 30, 100, 100), (70_001, 4, 1, 1)], ids=str)
+def test_large_weights_are_scaled_as_small_ones(shape: tuple[int, ...]) -> None:
+    """They are in several pieces and on two threads; without a warning where they overflow."""
+    kernel = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    kernel[-1, 0, 0, 0] = kernel[0, 0, 0, 0] = 3e38
+    scales = np.linspace(3, 7, shape[0], dtype=np.float32)
+
+    def make(b: Builder, x: Operand) -> Operand:
+        rest = (np.full(shape[0], value, np.float32) for value in (0, 0, 4))
+        return b.add(BatchNormalization, b.add(Conv2D, x, kernel), scales, *rest, epsilon=0.0)
+
+    (operation,) = run(model_of(make, float32(1, *shape[1:])), fold).operations
+    assert isinstance(operation, Conv2D)
+    with np.errstate(over="ignore"):
+        wanted = (kernel * (scales.astype(np.float64) / 2)[:, None, None, None]).astype(np.float32)
+    np.testing.assert_array_equal(operation.filter.value, wanted)
+    assert np.isinf(wanted).any()
+
+
 def test_statistics_that_make_no_sense_make_none_after_folding_either() -> None:
     def make(b: Builder, x: Operand) -> Operand:
         values = (f(1, 1, 1), f(0, 0, 0), f(0, 0, 0), f(-1, 0, 1e-45))

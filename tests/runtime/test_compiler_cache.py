@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from crosschip.ir import (
     ModelFileError,
 )
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
+from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.folder import Cache
 
 Warnings = Callable[[], list[str]]
@@ -128,6 +130,75 @@ def test_a_program_that_cannot_be_saved_runs(tmp_path: Path, warnings: Warnings)
         assert model.run(x)["y0"].tolist() == [0, 0.5]
         assert model.report.cache == "off"
     assert warnings() == ["npu: failed while saving a program: RuntimeError: no room for it"]
+
+
+class SavingLater(DelegatingDevice):
+    """Makes the bytes of its programs when they are asked for, in some way."""
+
+    def __init__(self, make: Callable[[], bytes] | None = None) -> None:
+        super().__init__(name="npu")
+        self.make = make
+        self.done = threading.Event()
+
+    def compile(self, model: Model, options: Options) -> Program:
+        program, device = super().compile(model, options), self
+        saved = program.save()
+        assert saved is not None
+
+        class Later(Program):
+            def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+                return program.run(inputs)
+
+            def saving(self) -> Any:
+                return device.make or self.late
+
+            def late(self) -> bytes | None:
+                device.done.wait()
+                return saved
+
+            def close(self) -> None:
+                device.done.set()
+
+        return Later()
+
+
+def test_a_program_may_be_saved_when_it_is_closed(tmp_path: Path, warnings: Warnings) -> None:
+    """And nobody waits for it: its bytes are there only once it is closed."""
+    for word in ("miss", "hit"):
+        with compile(chain(Relu), [SavingLater()], cache=tmp_path) as model:
+            assert model.run(x)["y0"].tolist() == [0, 0.5]
+            assert model.report.cache == word
+    assert warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: 1 // 0, "npu: failed while saving a program: ZeroDivisionError"),
+        (lambda: "text", "npu: saved a program as an object of type str, not as bytes"),
+        (lambda: None, ""),
+    ],
+)
+def test_what_fails_when_it_is_saved_later_is_compiled_again(
+    make: Any, told: str, tmp_path: Path, warnings: Warnings
+) -> None:
+    for _ in range(2):
+        with compile(chain(Relu), [SavingLater(make)], cache=tmp_path) as model:
+            assert model.run(x)["y0"].tolist() == [0, 0.5]
+            assert model.report.cache == "miss"
+    behind.wait()
+    said = warnings()
+    assert len(said) == (2 if told else 0)
+    assert all(told in warning for warning in said)
+
+
+def test_what_cannot_be_called_saves_nothing(tmp_path: Path, warnings: Warnings) -> None:
+    junk: Any = 7
+    with compile(chain(Relu), [SavingLater(junk)], cache=tmp_path) as model:
+        assert model.run(x)["y0"].tolist() == [0, 0.5]
+        assert model.report.cache == "off"
+    (warning,) = warnings()
+    assert "npu: saves a program with an object of type int, which cannot be called" in warning
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "append", "empty"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -173,6 +173,9 @@ class Conditional(Program):
 
     def save(self) -> bytes | None:
         return self._program.save()
+
+    def saving(self) -> Callable[[], bytes] | None:
+        return self._program.saving()
 
     def close(self) -> None:
         self._program.close()

@@ -7,7 +7,7 @@ goes out is converted at the border.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -176,6 +176,9 @@ class _Converting(Program):
 
     def save(self) -> bytes | None:
         return self._program.save()
+
+    def saving(self) -> Callable[[], bytes] | None:
+        return self._program.saving()
 
     def close(self) -> None:
         self._program.close()

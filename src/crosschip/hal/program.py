@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crosschip.hal.buffers import Buffer, Event, HostBuffer, Submission
@@ -114,6 +114,14 @@ class Program:
 
     def save(self) -> bytes | None:
         """The bytes from which `Device.load` makes the same program; `None` if there are none."""
+        return None
+
+    def saving(self) -> Callable[[], bytes] | None:
+        """Makes what `save` returns, later; `None`, the default, if the program is saved at once.
+
+        What is returned is called on another thread, when the program may be running or closed
+        already, so that nobody waits for a program with much to copy.
+        """
         return None
 
     def profiler(self) -> Profiler | None:

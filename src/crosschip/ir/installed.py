@@ -1,18 +1,98 @@
-"""The entry points of installed packages: read once, as that takes as long as opening a device."""
+"""The entry points of installed packages: read once, as that takes as long as opening a device.
+
+Python's own module for it takes several times as long to import. So packages that are installed as
+they mostly are, in folders, are looked at here; where some are installed in another way, or the
+module is imported already, the module is asked.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from importlib import import_module
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING, Any
+
+from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints, SelectableGroups
+    from typing import Protocol
+
+    class Named(Protocol):
+        """Something with a name."""
+
+        @property
+        def name(self) -> str: ...
+
+    class EntryPoint(Protocol):
+        """An entry point, with those of the attributes of Python's own that are used."""
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def value(self) -> str: ...
+        @property
+        def group(self) -> str: ...
+        @property
+        def module(self) -> str: ...
+        @property
+        def dist(self) -> Named | None: ...
+
+        def load(self) -> Any: ...
+
+
+_METADATA = (".dist-info", ".egg-info")
+_MODULE = "importlib.metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class _Distribution:
+    """An installed package, by the folder of its metadata."""
+
+    folder: str
+
+    @property
+    def name(self) -> str:
+        # Seldom asked for.
+        from importlib.metadata import Distribution
+        from pathlib import Path
+
+        found: str = Distribution.at(Path(self.folder)).name
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _EntryPoint:
+    """An entry point that has been read here."""
+
+    name: str
+    value: str
+    group: str
+    dist: _Distribution
+
+    @property
+    def module(self) -> str:
+        return self.value.partition(":")[0]
+
+    def load(self) -> Any:
+        """The object that it names."""
+        found: Any = import_module(self.module)
+        for attribute in filter(None, self.value.partition(":")[2].split(".")):
+            found = getattr(found, attribute)
+        return found
+
+
+class _Unusual(Exception):
+    """Something is installed in a way that Python's own module knows better."""
 
 
 @lru_cache(maxsize=32)
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of a group."""
-    return tuple(_every().select(group=group))
+    return tuple([entry for entry in _every() if entry.group == group])
 
 
 def look_again() -> None:
@@ -22,8 +102,66 @@ def look_again() -> None:
 
 
 @lru_cache(maxsize=1)
-def _every() -> EntryPoints | SelectableGroups:
-    # A model that has been planned before is found without it, and it takes long to import.
-    from importlib import metadata
+def _every() -> Sequence[EntryPoint]:
+    if _MODULE not in sys.modules:
+        try:
+            return list(_read())
+        except (_Unusual, OSError, UnicodeDecodeError):
+            pass
+    found: Any = import_module(_MODULE).entry_points()
+    return [entry for group in found.groups for entry in found.select(group=group)]
 
-    return metadata.entry_points()
+
+def _read() -> Iterator[EntryPoint]:
+    """The entry points of all packages, of several of a name those of the first.
+
+    Raises:
+        OSError: metadata cannot be read.
+        UnicodeDecodeError: they are no text.
+        _Unusual: there are other ways to find packages, or metadata of another form.
+    """
+    if any(f is not PathFinder and hasattr(f, "find_distributions") for f in sys.meta_path):
+        raise _Unusual
+    seen: set[str] = set()
+    for folder in sys.path:
+        for place in _folders(folder):
+            stem = os.path.basename(place).rpartition(".")[0].partition("-")[0]
+            package = re.sub(r"[-_.]+", "_", stem).lower()
+            if package not in seen:
+                seen.add(package)
+                yield from _entries(place)
+
+
+def _folders(folder: str) -> list[str]:
+    """The folders of metadata in a folder of packages."""
+    if not isinstance(folder, str) or folder.endswith(".egg") or os.path.isfile(folder):
+        raise _Unusual
+    try:
+        names = os.listdir(folder or ".")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [os.path.join(folder, name) for name in names if name.lower().endswith(_METADATA)]
+
+
+def _entries(place: str) -> Iterator[EntryPoint]:
+    """The entry points of one package."""
+    try:
+        with open(os.path.join(place, "entry_points.txt"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    group = None
+    for line in map(str.strip, lines):
+        if line.startswith("[") and line.endswith("]"):
+            group = line.strip("[]")
+        elif line and not line.startswith("#") and group is not None:
+            name, equals, value = map(str.strip, line.partition("="))
+            if not equals or not _is_plain(value):
+                raise _Unusual
+            yield _EntryPoint(name, value, group, _Distribution(place))
+
+
+def _is_plain(value: str) -> bool:
+    """Tell whether it is `module` or `module:attribute`, and no more."""
+    parts = value.split(":")
+    return len(parts) < 3 and all(name.isidentifier() for part in parts for name in part.split("."))

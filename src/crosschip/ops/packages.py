@@ -17,7 +17,7 @@ from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.operator import Operator, operators
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from crosschip.ir.installed import EntryPoint
 
 GROUP = "crosschip.opdefs"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,12 @@ class FoldIntoWeights(Pass):
             if operation.name not in kept:
                 raise ModelError(f"{operation.type} {operation.name!r} was not there before")
 
+
+_PIECE = 2**16
+"""So many numbers at once stay in the processor's cache."""
+
+_WORTHWHILE = 2**18
+"""From so many numbers on, another thread takes half of them."""
 
 _Weighted = Conv2D | Conv2DTranspose | FullyConnected
 _Folded = tuple[Operation, Operation]
@@ -138,9 +145,36 @@ def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Arr
 
 
 def _scaled(weights: Array, factor: Array) -> Array:
-    """Weights times a factor, computed in float64 piece by piece and rounded once to their type."""
+    """Weights times a factor, computed in float64 piece by piece and rounded once to their type.
+
+    Args:
+        weights: the weights.
+        factor: one for each along the first axis, and for each or for all along every other.
+    """
     scaled = np.empty_like(weights)
-    return np.multiply(weights, factor, out=scaled, dtype=np.float64, casting="unsafe")
+    rows = max(1, _PIECE * len(weights) // max(1, weights.size))
+
+    def scale(begin: int, end: int) -> None:
+        with np.errstate(all="ignore"):  # which holds for one thread
+            for start in range(begin, end, rows):
+                part = slice(start, min(end, start + rows))
+                piece = weights[part].astype(np.float64)
+                piece *= factor[part]
+                scaled[part] = piece
+
+    if weights.size < _WORTHWHILE:
+        scale(0, len(weights))
+        return scaled
+    half = len(weights) // 2
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            other = pool.submit(scale, 0, half)
+        except RuntimeError:  # the process is ending, and there can be no more threads
+            scale(0, len(weights))
+        else:
+            scale(half, len(weights))
+            other.result()
+    return scaled
 
 
 def _along_outputs(source: _Weighted, factor: Array) -> Array:

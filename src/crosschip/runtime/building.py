@@ -426,14 +426,19 @@ class _Kept:
         A device that fails to is a warning.
         """
         try:
-            saved = program.save()
+            make = program.saving()
         except DeviceError as error:
             logger.warning("%s", error)
             return False
-        if saved is None:
+        if make is None:
             return False
-        behind.put(self.entry.key, partial(self._store.write, self.entry, bytes(saved)))
+        behind.put(self.entry.key, partial(self._write, make))
         return True
+
+    def _write(self, make: Callable[[], bytes | None]) -> None:
+        saved = make()
+        if saved is not None:
+            self._store.write(self.entry, bytes(saved))
 
 
 def cache_word(built: Sequence[Built]) -> Literal["hit", "miss", "off"]:

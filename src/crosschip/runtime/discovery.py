@@ -22,8 +22,9 @@ from crosschip.runtime.guard.calls import call, first_line
 from crosschip.runtime.guard.devices import GuardedDevice
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
     from pathlib import Path
+
+    from crosschip.ir.installed import EntryPoint
 
 GROUP = "crosschip.devices"
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from onnx import AttributeProto, ModelProto, defs
+import pytest
+from onnx import AttributeProto, ModelProto, TensorProto, defs, helper
 from tests.importers.onnx.backend_cases import cases
 
 from crosschip import load
+from crosschip.importers.onnx.graph import OPSETS
 from crosschip.importers.onnx.schemas import defaults
 from crosschip.ir import Error
 from crosschip.ir.text import to_text
@@ -64,6 +69,47 @@ def test_bounds_that_are_left_out_are_the_least_and_the_greatest_float(
 def test_a_number_is_rounded_as_a_file_would_hold_it() -> None:
     """The schemas hold float32, as files do."""
     assert defaults("", "LeakyRelu", 16)["alpha"].f == np.float32(0.01)
+
+
+@pytest.mark.parametrize("opset", [*range(1, OPSETS[-1] + 1)])
+def test_what_is_kept_of_the_schemas_is_what_they_say(opset: int) -> None:
+    """Where it is not: run `scripts/write_onnx_defaults.py`."""
+    names = {s.name for s in defs.get_all_schemas_with_history() if not s.domain}
+    different = {
+        name
+        for name in names
+        if _written(defaults("", name, opset)) != _written(of_schemas(name, opset))
+    }
+    assert not different
+
+
+def of_schemas(name: str, opset: int) -> dict[str, AttributeProto]:
+    """The defaults in a version, and in the newest what that does not have yet."""
+    found: dict[str, AttributeProto] = {}
+    for version in (defs.onnx_opset_version(), opset):
+        with suppress(defs.SchemaError):  # it is newer
+            attributes = defs.get_schema(name, version).attributes
+            values = {n: attribute.default_value for n, attribute in attributes.items()}
+            found.update((n, value) for n, value in values.items() if value.type)
+    return found
+
+
+def _written(attributes: Mapping[str, AttributeProto]) -> dict[str, bytes]:
+    return {name: value.SerializeToString() for name, value in attributes.items()}
+
+
+def test_plain_models_are_imported_without_the_library(tmp_path: Path) -> None:
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
+    made = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
+    path = tmp_path / "model.onnx"
+    path.write_bytes(
+        helper.make_model(helper.make_graph([node], "g", [value], [made])).SerializeToString()
+    )
+    program = (
+        f"import crosschip, sys\ncrosschip.load({str(path)!r})\nassert 'onnx' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_what_is_required_has_none() -> None:

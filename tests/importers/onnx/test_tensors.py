@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper, save_model
 
 from crosschip.importers import load
-from crosschip.importers.onnx.tensors import ELEMENT_TYPES
 from crosschip.importers.onnx.wire import LARGE
 from crosschip.ir import ModelFileError, UnsupportedError
 from crosschip.ir.files import Stored
+from crosschip.ir.onnx_messages import ELEMENT_TYPES
 
 Array = NDArray[Any]
 Reading = Callable[..., list[Array]]

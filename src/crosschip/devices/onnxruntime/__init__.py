@@ -98,7 +98,6 @@ class OnnxRuntimeDevice(Device):
 
     def supports(self, operation: Operation, options: Options) -> Support:
         # Imported by what asks, and not by what runs.
-        from crosschip.devices.onnxruntime import extensions
         from crosschip.hal.onnx import control
         from crosschip.ir import ControlFlow, Extension
         from crosschip.ops.standard.control import Assert
@@ -107,6 +106,8 @@ class OnnxRuntimeDevice(Device):
             detail = f"is not given to {self._provider.name}"
             return Support.no(operation, "", detail, Rule.OPERATOR)
         if isinstance(operation, Extension):
+            from crosschip.devices.onnxruntime import extensions
+
             return extensions.supports(operation)
         return control.supports(operation)
 

@@ -20,7 +20,6 @@ from crosschip.devices.onnxruntime.embedding import (
     survives_writing,
     types_in,
 )
-from crosschip.devices.onnxruntime.extensions import opset_of
 from crosschip.devices.onnxruntime.memory import give_back
 from crosschip.devices.onnxruntime.precision import has_bytes, saturates
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
@@ -31,7 +30,7 @@ from crosschip.devices.onnxruntime.session import Settings
 from crosschip.devices.onnxruntime.unchecked import sizes
 from crosschip.hal import CompileError, Options, Profiler
 from crosschip.hal.onnx import control
-from crosschip.hal.onnx.graph import Graph
+from crosschip.hal.onnx.graph import OPSET, Graph
 from crosschip.hal.onnx.model import OnnxModel
 from crosschip.ir import ElementType, Extension, Model, Operand, TensorType
 
@@ -82,7 +81,7 @@ def _survives_writing(model: Model, payloads: Payloads) -> bool:
 
 
 def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
-    opset, types = opset_of(payloads), types_in(payloads)
+    opset, types = _opset(payloads), types_in(payloads)
     graph = Graph(model.inputs.values(), opset=opset, types=types, branches=True)
     for operation in model.operations:
         if isinstance(operation, Extension):
@@ -91,6 +90,16 @@ def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
         else:
             control.add_operation(graph, operation)
     return graph.finish([*model.outputs.values(), *_unproven(model)])
+
+
+def _opset(payloads: Payloads) -> int:
+    """The version of the standard operators for a graph that holds all of these."""
+    if not payloads:
+        return OPSET
+    # Most models have none, and to judge them takes all of ONNX's schemas.
+    from crosschip.devices.onnxruntime.extensions import opset_of
+
+    return opset_of(payloads)
 
 
 def _declared(model: Model) -> list[tuple[int, str, TensorType]]:

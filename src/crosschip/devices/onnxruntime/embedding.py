@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, numpy_helper
-
 from crosschip.hal import CompileError
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Extension, Model, Operand
+from crosschip.ir.onnx_messages import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 from crosschip.ir.types import NARROW_INTEGERS
 
 PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
@@ -51,6 +50,8 @@ def embed(graph: Graph, operation: Extension, payload: ModelProto) -> Sequence[s
     for operand, value in zip(operation.inputs, source.input, strict=True):
         assert operand is not None, "an extension lists the inputs that it has"
         if operand.value is not None and operand.type.element_type in PACKED:
+            from onnx import numpy_helper  # seldom needed
+
             tensor = numpy_helper.from_array(operand.value, f"{prefix}{value.name}")
             graph.add_initializer(tensor)
         else:

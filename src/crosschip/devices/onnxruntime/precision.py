@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from onnx import TensorProto, helper
 from onnxruntime import InferenceSession
 
 from crosschip.devices.onnxruntime.provided import quiet_options
@@ -21,6 +20,8 @@ def saturates() -> bool:
 
     They are on x86 processors without VNNI. It is tried out with the largest products there are.
     """
+    from onnx import TensorProto, helper  # most models have no products of bytes
+
     unsigned, signed = np.full((1, _LENGTH), 255, np.uint8), np.full((_LENGTH, 1), 127, np.int8)
     values = [
         helper.make_tensor_value_info("x", TensorProto.UINT8, unsigned.shape),

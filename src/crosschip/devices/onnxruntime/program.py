@@ -6,8 +6,9 @@ that loading one looks at no operation, and imports no operators.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
@@ -165,6 +166,9 @@ class OnnxRuntimeProgram(Program):
 
     def save(self) -> bytes:
         return layout.write(self._model, self._facts)
+
+    def saving(self) -> Callable[[], bytes]:
+        return partial(layout.write, self._model, self._facts)
 
     def profiler(self) -> Profiler:
         # Seldom needed: loading a program is to take no longer for it.

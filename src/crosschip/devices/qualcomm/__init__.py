@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from onnx import ModelProto
-
 from crosschip.devices.qualcomm.limits import limit
 from crosschip.hal import Instance, Kind, Options, Precision, Refusal
 from crosschip.hal.toolchain import Dialect, Toolchain
 from crosschip.ir import ElementType, Operation
+from crosschip.ir.onnx_messages import ModelProto
 
 _REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)")
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from onnx import GraphProto
-
 from crosschip.hal import YES, Rule, Support
 from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.converters.table import MOVABLE
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
+from crosschip.ir.onnx_messages import GraphProto
 
 
 def supports(operation: Operation) -> Support:

@@ -6,11 +6,23 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import FunctionProto, NodeProto, TensorProto, TypeProto, helper
 
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
+from crosschip.ir.onnx_messages import (
+    CODES,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    code_of,
+    make_node,
+    operator_sets,
+    tensor_type,
+)
 
 OPSET = 21
 """The version of the standard operators that converters write."""
@@ -49,7 +61,7 @@ class Graph:
         branches: bool = False,
     ) -> None:
         self.inputs = tuple(inputs)
-        self._proto = onnx.GraphProto(name="crosschip")
+        self._proto = GraphProto(name="crosschip")
         self._opset = opset
         self._types = types or {}
         self._imports: dict[str, int] = {}
@@ -97,9 +109,8 @@ class Graph:
         """Like `add`, for a node with any number of outputs."""
         outputs = [self._new_name() for _ in range(count)]
         self._made.update(outputs)
-        given = {name: value for name, value in attributes.items() if value is not None}
         label = self._label(outputs[0])
-        self._proto.node.append(helper.make_node(type, inputs, outputs, label, **given))
+        self._proto.node.append(make_node(type, inputs, outputs, label, **attributes))
         return outputs
 
     def add_contributed(self, type: str, *inputs: str, **attributes: Any) -> str:
@@ -161,7 +172,7 @@ class Graph:
         """A new tensor, without its elements yet."""
         whole = self._whole._proto
         name = f"constant{len(whole.initializer)}"
-        return whole.initializer.add(name=name, data_type=_code(value.dtype), dims=value.shape)
+        return whole.initializer.add(name=name, data_type=code_of(value.dtype), dims=value.shape)
 
     def int64(self, values: Iterable[int]) -> str:
         """Add a constant list of integers."""
@@ -182,21 +193,21 @@ class Graph:
 
     def cast(self, name: str, dtype: np.typing.DTypeLike) -> str:
         """Convert a value to another element type."""
-        return self.add("Cast", name, to=_code(np.dtype(dtype)))
+        return self.add("Cast", name, to=code_of(np.dtype(dtype)))
 
     def finish(self, outputs: Iterable[Operand]) -> OnnxModel:
         """The graph as a model whose outputs stand for these operands, in order."""
         proto = self.with_outputs(outputs)
         imports = {"": self._opset, **self._imports}
-        model = helper.make_model(
-            proto,
+        model = ModelProto(
             ir_version=_IR_VERSION,
-            opset_imports=[helper.make_operatorsetid(*entry) for entry in imports.items()],
-            functions=list(self._functions.values()),
+            graph=proto,
+            opset_import=operator_sets(imports),
+            functions=self._functions.values(),
         )
         return OnnxModel(model.SerializeToString(), self._external)
 
-    def with_outputs(self, outputs: Iterable[Operand]) -> onnx.GraphProto:
+    def with_outputs(self, outputs: Iterable[Operand]) -> GraphProto:
         """The graph, with outputs that stand for these operands, in order."""
         taken: set[str] = set()
         for operand in outputs:
@@ -246,18 +257,14 @@ class Graph:
         """The name of a node in the engine's messages."""
         return f"{self.label if self.label.isprintable() else ascii(self.label)}.{name}"
 
-    def _value_info(self, name: str, operand: Operand) -> onnx.ValueInfoProto:
+    def _value_info(self, name: str, operand: Operand) -> ValueInfoProto:
         if operand.type.element_type is ElementType.OBJECT:
-            return onnx.ValueInfoProto(name=name, type=self._types[operand])
+            return ValueInfoProto(name=name, type=self._types[operand])
         return _value_info(name, operand.type)
 
 
-def _code(dtype: np.dtype) -> int:
-    return helper.np_dtype_to_tensor_dtype(dtype)
-
-
-def _value_info(name: str, type: TensorType) -> onnx.ValueInfoProto:
+def _value_info(name: str, type: TensorType) -> ValueInfoProto:
     known = None
     if type.shape is not None:
         known = [size if isinstance(size, int) else None for size in type.shape]
-    return helper.make_tensor_value_info(name, _code(type.element_type.dtype), known)
+    return ValueInfoProto(name=name, type=tensor_type(CODES[type.element_type], known))

@@ -10,7 +10,7 @@ from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
-    import onnx
+    from crosschip.ir.onnx_messages import ModelProto
 
 EXTERNAL_BYTES = 1024
 """Constants of at least so many bytes are kept outside of ONNX models."""
@@ -26,12 +26,12 @@ class OnnxModel:
     proto: bytes
     external: Mapping[str, Array]
 
-    def whole(self) -> onnx.ModelProto:
+    def whole(self) -> ModelProto:
         """The model with all constants inside."""
-        import onnx  # running needs none of it
-        from onnx import TensorProto
+        # Running needs none of it.
+        from crosschip.ir.onnx_messages import ModelProto, TensorProto
 
-        model = onnx.ModelProto.FromString(self.proto)
+        model = ModelProto.FromString(self.proto)
         for tensor in model.graph.initializer:
             if tensor.data_location == TensorProto.EXTERNAL:
                 tensor.ClearField("external_data")

@@ -13,8 +13,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from onnx import ModelProto
-
 from crosschip.hal.capabilities import Capabilities, Instance, Precision, Sizing
 from crosschip.hal.converters import refused as refusal_of
 from crosschip.hal.device import CompileError, Device
@@ -31,6 +29,7 @@ from crosschip.hal.toolchain.outputs import Outputs
 from crosschip.hal.toolchain.program import ToolchainProgram, unpack
 from crosschip.hal.worker import Died, Refused, Worker
 from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ir.onnx_messages import ModelProto
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.standard.control import Assert
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from onnx import NodeProto, TensorProto, TypeProto, helper
-
-from crosschip.importers.onnx.tensors import ELEMENT_TYPES
 from crosschip.ir import ElementType
+from crosschip.ir.onnx_messages import ELEMENT_TYPES, NodeProto, TensorProto, TypeProto, tensor_type
 from crosschip.ir.types import FLOATS, QUANTIZABLE
 
 DOMAIN = "com.microsoft"
@@ -86,7 +84,7 @@ def known_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[Typ
         kinds = [_code(inputs, 0), _INT64, _INT64]
     else:
         kinds = []
-    return [None if kind is None else helper.make_tensor_type_proto(kind, None) for kind in kinds]
+    return [None if kind is None else tensor_type(kind, None) for kind in kinds]
 
 
 def guessed_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[TypeProto | None]:
@@ -102,7 +100,7 @@ def guessed_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[T
     code = kinds.pop() if len(kinds) == 1 and None not in found else None
     if code is None or (reals and small):
         return [None] * len(node.output)
-    return [helper.make_tensor_type_proto(code, None)] * len(node.output)
+    return [tensor_type(code, None)] * len(node.output)
 
 
 def _code(inputs: Sequence[TypeProto | None], index: int) -> int | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
-
-from onnx import AttributeProto, FunctionProto, NodeProto, TypeProto, defs
+from typing import TYPE_CHECKING, Any
 
 from crosschip.importers.onnx.schemas import schema_of
 from crosschip.importers.onnx.tensors import text
+from crosschip.ir.onnx_messages import AttributeProto, FunctionProto, NodeProto, TypeProto
+
+if TYPE_CHECKING:
+    from onnx import defs
 
 
 def is_same(node: NodeProto, opset: int, other: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 from crosschip.importers.onnx.functions import is_same
 from crosschip.importers.onnx.opaque import CONTAINER, is_container
@@ -25,6 +24,7 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.files import DataFile, Held
+from crosschip.ir.onnx_messages import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 OPSETS = range(7, 29)
 """The versions of the standard operator set that the functions are written after."""

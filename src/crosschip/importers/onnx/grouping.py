@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from onnx import NodeProto
-
 from crosschip.importers.onnx.functions import all_nodes
 from crosschip.importers.onnx.opaque import free_names
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS
 from crosschip.importers.onnx.tensors import text
+from crosschip.ir.onnx_messages import NodeProto
 
 _MAKERS = frozenset(
     {

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from onnx import NodeProto, SparseTensorProto, TensorProto, TypeProto, ValueInfoProto
-
 from crosschip.importers.body import Captures
 from crosschip.importers.onnx.opaque import type_proto
 from crosschip.importers.onnx.shared import REFUSALS, Shared, at
 from crosschip.importers.onnx.tensors import text, texts
 from crosschip.ir import Array, ModelError, ModelFileError, Operand, constant
+from crosschip.ir.onnx_messages import (
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+)
 
 
 class Names:

@@ -7,9 +7,6 @@ from dataclasses import replace
 from itertools import starmap
 from typing import Any, Protocol, TypeVar
 
-from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
-from onnx.helper import make_attribute
-
 from crosschip.importers.body import Body
 from crosschip.importers.onnx.known import known_outputs
 from crosschip.importers.onnx.schemas import defaults, domain_of
@@ -26,6 +23,14 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
     constant,
+)
+from crosschip.ir.onnx_messages import (
+    AttributeProto,
+    GraphProto,
+    NodeProto,
+    SparseTensorProto,
+    TensorProto,
+    make_attribute,
 )
 from crosschip.ops import Operator
 from crosschip.ops.definition.shapes import axis_in

@@ -10,23 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from onnx import (
-    FunctionProto,
-    GraphProto,
-    ModelProto,
-    NodeProto,
-    TensorProto,
-    TensorShapeProto,
-    TypeProto,
-    ValueInfoProto,
-    checker,
-    helper,
-    numpy_helper,
-)
-
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.sequences import check_sequences
-from crosschip.importers.onnx.tensors import OPERAND_TYPES, operand_type, text
+from crosschip.importers.onnx.tensors import operand_type, text
 from crosschip.ir import (
     Array,
     Dim,
@@ -39,13 +25,24 @@ from crosschip.ir import (
     unknown,
 )
 from crosschip.ir.dimension import is_unknown
-
-_CODES = {known: code for code, known in OPERAND_TYPES.items()}
+from crosschip.ir.onnx_messages import (
+    CODES,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TensorShapeProto,
+    TypeProto,
+    ValueInfoProto,
+    operator_sets,
+    tensor_type,
+)
 
 _FIRST_WITH_CONSTANTS = 4
 """The version of the file format from which on initializers need not be inputs, too."""
 
-_ANYTHING = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+_ANYTHING = tensor_type(TensorProto.FLOAT, [])
 """The checker wants every output to have a type, but does not ask whether it is the right one."""
 
 
@@ -111,6 +108,8 @@ class OpaqueSubgraph:
             if value.type.HasField("tensor_type"):
                 # The checker wants a shape everywhere, but does not look at it.
                 value.type.tensor_type.shape.SetInParent()
+        from onnx import checker  # seldom needed
+
         try:
             checker.check_model(model)
         except (checker.ValidationError, ValueError):
@@ -187,11 +186,13 @@ class OpaqueSubgraph:
             ir_version=max(_FIRST_WITH_CONSTANTS, self._ir_version),
             graph=graph,
             functions=self._functions,
-            opset_import=[helper.make_opsetid(*entry) for entry in self._opsets.items()],
+            opset_import=operator_sets(self._opsets),
         )
 
     def _embed(self, target: NodeProto, node: NodeProto) -> None:
         """Copy a node, with all tensors that it holds in it instead of in another file."""
+        from onnx import numpy_helper  # seldom needed
+
         target.CopyFrom(node)
         for tensor in _tensors([target]):
             if tensor.data_location == TensorProto.EXTERNAL:
@@ -213,18 +214,18 @@ def type_text(operand: Operand) -> str:
     """The type of an operand as ONNX's schemas write it; those of containers are not told."""
     if operand.type == CONTAINER:
         return "container"
-    name = TensorProto.DataType.Name(_CODES[operand.type.element_type])
+    name = TensorProto.DataType.Name(CODES[operand.type.element_type])
     return f"tensor({name.lower()})"
 
 
 def type_proto(type_: TensorType) -> TypeProto:
     """A type as ONNX writes it."""
     shape = None if type_.shape is None else [_size(size) for size in type_.shape]
-    return helper.make_tensor_type_proto(_CODES[type_.element_type], shape)
+    return tensor_type(CODES[type_.element_type], shape)
 
 
 def _string_type(tensor: TensorProto) -> TypeProto:
-    return helper.make_tensor_type_proto(TensorProto.STRING, tensor.dims)
+    return tensor_type(TensorProto.STRING, tensor.dims)
 
 
 def _size(size: Dim) -> int | str | None:

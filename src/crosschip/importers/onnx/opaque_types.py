@@ -8,22 +8,25 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from onnx import (
+from crosschip.importers.onnx.contributed import guessed_types, known_types
+from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, schema_of
+from crosschip.importers.onnx.tensors import text
+from crosschip.ir import UnsupportedError
+from crosschip.ir.onnx_messages import (
+    OPERAND_TYPES,
     AttributeProto,
     FunctionProto,
     GraphProto,
     NodeProto,
     TensorProto,
     TypeProto,
-    defs,
-    helper,
+    tensor_type,
 )
 
-from crosschip.importers.onnx.contributed import guessed_types, known_types
-from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, schema_of
-from crosschip.importers.onnx.tensors import OPERAND_TYPES, text
-from crosschip.ir import UnsupportedError
+if TYPE_CHECKING:
+    from onnx import defs
 
 Types = dict[str, TypeProto]
 """The types of values, by name; one that is not known is missing."""
@@ -175,7 +178,7 @@ def _scan_states(node: NodeProto) -> int:
 
 def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
     first = inputs[0] if inputs else None
-    return None if first is None else helper.make_sequence_type_proto(first)
+    return None if first is None else _sequence(first)
 
 
 def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
@@ -196,20 +199,24 @@ def _same(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
 
 def _empty(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
     code = next((a.i for a in node.attribute if a.name == "dtype"), 1)
-    return helper.make_sequence_type_proto(helper.make_tensor_type_proto(code, None))
+    return _sequence(tensor_type(code, None))
 
 
 def _optional(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
     declared = next((a.tp for a in node.attribute if a.name == "type"), None)
     held = declared or (inputs[0] if inputs else None)
-    return None if held is None else helper.make_optional_type_proto(held)
+    return None if held is None else TypeProto(optional_type=TypeProto.Optional(elem_type=held))
 
 
 def _zip_map(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
     has_texts = any(a.name == "classlabels_strings" and a.strings for a in node.attribute)
     key = TensorProto.STRING if has_texts else TensorProto.INT64
-    value = helper.make_tensor_type_proto(TensorProto.FLOAT, [])
-    return helper.make_sequence_type_proto(helper.make_map_type_proto(key, value))
+    value = tensor_type(TensorProto.FLOAT, [])
+    return _sequence(TypeProto(map_type=TypeProto.Map(key_type=key, value_type=value)))
+
+
+def _sequence(element: TypeProto) -> TypeProto:
+    return TypeProto(sequence_type=TypeProto.Sequence(elem_type=element))
 
 
 _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto | None]] = {
@@ -257,7 +264,7 @@ def _asked(
 ) -> TypeProto | None:
     """The type that an attribute asks for; without one, and without a default, the input's."""
     if schema.domain == _LEARNING:
-        return helper.make_tensor_type_proto(_label_type(node, inputs), None)
+        return tensor_type(_label_type(node, inputs), None)
     name = next((name for name in _DTYPE_ATTRIBUTES if name in schema.attributes), None)
     if name is None:
         return None
@@ -265,7 +272,7 @@ def _asked(
     chosen = schema.attributes[name].default_value if given is None else given
     if chosen.type != AttributeProto.INT:
         return inputs[0] if inputs else None
-    return helper.make_tensor_type_proto(chosen.i, None) if chosen.i in OPERAND_TYPES else None
+    return tensor_type(chosen.i, None) if chosen.i in OPERAND_TYPES else None
 
 
 def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
@@ -292,7 +299,7 @@ def _from_text(written: str) -> TypeProto | None:
         return None
     name = _ONNX_NAMES.get(found[1], found[1])
     code = next((c for c, known in OPERAND_TYPES.items() if known.value == name), None)
-    return None if code is None else helper.make_tensor_type_proto(code, None)
+    return None if code is None else tensor_type(code, None)
 
 
 def _agree(declared: TypeProto, inferred: TypeProto | None) -> bool:
@@ -305,4 +312,4 @@ def _agree(declared: TypeProto, inferred: TypeProto | None) -> bool:
 def _without_shape(type_: TypeProto) -> TypeProto:
     if not type_.HasField("tensor_type"):
         return type_
-    return helper.make_tensor_type_proto(type_.tensor_type.elem_type, None)
+    return tensor_type(type_.tensor_type.elem_type, None)

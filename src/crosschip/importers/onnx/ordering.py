@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
-from onnx import NodeProto
-
 from crosschip.importers.onnx.opaque import free_names
 from crosschip.importers.onnx.tensors import text
+from crosschip.ir.onnx_messages import NodeProto
 
 
 def in_order(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:

@@ -1,16 +1,28 @@
-"""ONNX's own schemas: what an operator takes and makes, and its attributes' defaults."""
+"""ONNX's own schemas: what an operator takes and makes, and its attributes' defaults.
+
+The schemas come with all of the onnx library, whose import takes longer than most models take to be
+read. What most models need of them, the defaults of the standard operators, is in a file here.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
-
-from onnx import AttributeProto, NodeProto, defs
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from crosschip.importers.onnx.tensors import text
+from crosschip.ir.onnx_messages import AttributeProto, NodeProto, make_attribute
+
+if TYPE_CHECKING:
+    from onnx import defs
 
 STANDARD_DOMAINS = ("", "ai.onnx")
 _LATEST = 2**31 - 1
+
+_DEFAULTS = Path(__file__).with_name("defaults.json")
+"""Written by `scripts/write_onnx_defaults.py`: operators without defaults are not in it."""
 
 
 def domain_of(node: NodeProto) -> str:
@@ -30,11 +42,27 @@ def defaults(domain: str, operator: str, opset: int) -> Mapping[str, AttributePr
     An attribute that this version does not have yet has that of the newest version: ONNX adds
     attributes so that leaving them out changes nothing.
     """
-    newest, own = _schema(domain, operator, _LATEST), _schema(domain, operator, opset)
-    return {**_defaults(newest), **_defaults(own)}
+    kept = _kept()
+    if domain or opset > kept["opset"]:
+        newest, own = _schema(domain, operator, _LATEST), _schema(domain, operator, opset)
+        return {**_defaults(newest), **_defaults(own)}
+    versions = {int(since): found for since, found in kept["operators"].get(operator, {}).items()}
+    last = max(versions, default=0)
+    current = max((since for since in versions if since <= opset), default=last)
+    found = {**versions.get(last, {}), **versions.get(current, {})}
+    return {name: make_attribute(name, value) for name, value in found.items()}
+
+
+@cache
+def _kept() -> dict[str, Any]:
+    """The newest operator set of the file, and by operator and first version its defaults."""
+    kept: dict[str, Any] = json.loads(_DEFAULTS.read_text("utf-8"))
+    return kept
 
 
 def _schema(domain: str, operator: str, opset: int) -> defs.OpSchema | None:
+    from onnx import defs
+
     try:
         return defs.get_schema(operator, min(opset, _LATEST), domain)
     except defs.SchemaError:

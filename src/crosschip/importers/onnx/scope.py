@@ -11,15 +11,6 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from onnx import (
-    FunctionProto,
-    GraphProto,
-    NodeProto,
-    TypeProto,
-    ValueInfoProto,
-    helper,
-)
-
 from crosschip.importers.body import Body, Captures, with_settled_state
 from crosschip.importers.onnx.functions import allows, model_body, standard_body
 from crosschip.importers.onnx.grouping import has_foreign, makes_no_tensor, units
@@ -57,6 +48,14 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import spend
 from crosschip.ir.loops import CONDITION, ITERATION
+from crosschip.ir.onnx_messages import (
+    FunctionProto,
+    GraphProto,
+    NodeProto,
+    TypeProto,
+    ValueInfoProto,
+    make_attribute,
+)
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.ops.packages import of_title
@@ -102,7 +101,9 @@ class Scope(Names):
         tensor = self.strings(operand)
         if tensor is None:
             return operand
-        node = helper.make_node("Constant", [], [name], value=tensor)
+        node = NodeProto(
+            op_type="Constant", output=[name], attribute=[make_attribute("value", tensor)]
+        )
         (made,) = self._extension(node, next(self._shared.names(name, 0)), "strings are no numbers")
         return cast(Operand, made)
 

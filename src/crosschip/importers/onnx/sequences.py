@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from onnx import NodeProto, TypeProto
-
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS
-from crosschip.importers.onnx.tensors import OPERAND_TYPES, text
+from crosschip.importers.onnx.tensors import text
 from crosschip.ir import Builder, ModelError, Operand
+from crosschip.ir.onnx_messages import OPERAND_TYPES, NodeProto, TypeProto
 from crosschip.ops.standard.joining import Concat, Stack
 
 

@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from onnx import FunctionProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
-
 from crosschip.importers.body import OpenAxes
 from crosschip.importers.onnx.grouping import makes_no_tensor
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, domain_of
@@ -15,6 +13,13 @@ from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text, texts
 from crosschip.importers.onnx.unrolling import Unrolling
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, Origin, UnsupportedError
+from crosschip.ir.onnx_messages import (
+    FunctionProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    TypeProto,
+)
 from crosschip.ops.definition.slots import ComputedParameter
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from onnx import TensorShapeProto
-
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import Dim, Dimension, Shape, symbol, unknown
+from crosschip.ir.onnx_messages import TensorShapeProto
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.]+")
 

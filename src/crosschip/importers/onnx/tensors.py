@@ -8,43 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from onnx import SparseTensorProto, TensorProto
 
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ir.files import DataFile, Held, Source, Stored
+from crosschip.ir.onnx_messages import ELEMENT_TYPES, SparseTensorProto, TensorProto
 from crosschip.ir.reading import resolved
 from crosschip.ir.types import MAX_RANK
-
-ELEMENT_TYPES: dict[int, ElementType] = {
-    TensorProto.FLOAT: ElementType.FLOAT32,
-    TensorProto.UINT8: ElementType.UINT8,
-    TensorProto.INT8: ElementType.INT8,
-    TensorProto.UINT16: ElementType.UINT16,
-    TensorProto.INT16: ElementType.INT16,
-    TensorProto.INT32: ElementType.INT32,
-    TensorProto.INT64: ElementType.INT64,
-    TensorProto.BOOL: ElementType.BOOL,
-    TensorProto.FLOAT16: ElementType.FLOAT16,
-    TensorProto.DOUBLE: ElementType.FLOAT64,
-    TensorProto.UINT32: ElementType.UINT32,
-    TensorProto.UINT64: ElementType.UINT64,
-    TensorProto.BFLOAT16: ElementType.BFLOAT16,
-    TensorProto.FLOAT8E4M3FN: ElementType.FLOAT8E4M3FN,
-    TensorProto.FLOAT8E4M3FNUZ: ElementType.FLOAT8E4M3FNUZ,
-    TensorProto.FLOAT8E5M2: ElementType.FLOAT8E5M2,
-    TensorProto.FLOAT8E5M2FNUZ: ElementType.FLOAT8E5M2FNUZ,
-    TensorProto.FLOAT8E8M0: ElementType.FLOAT8E8M0,
-    TensorProto.FLOAT4E2M1: ElementType.FLOAT4E2M1,
-    TensorProto.INT4: ElementType.INT4,
-    TensorProto.UINT4: ElementType.UINT4,
-    TensorProto.INT2: ElementType.INT2,
-    TensorProto.UINT2: ElementType.UINT2,
-}
-"""The element type for each ONNX data type of numbers that has one."""
-
-OPERAND_TYPES = {**ELEMENT_TYPES, TensorProto.STRING: ElementType.STRING}
-"""The same, with that of strings, which only extension operations read and make."""
 
 _MAX_BYTES = 2**63
 

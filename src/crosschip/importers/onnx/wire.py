@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from onnx import (
+from crosschip.ir.files import Source, Window
+from crosschip.ir.onnx_messages import (
     AttributeProto,
     GraphProto,
     ModelProto,
@@ -19,8 +20,6 @@ from onnx import (
     StringStringEntryProto,
     TensorProto,
 )
-
-from crosschip.ir.files import Source, Window
 
 LARGE = 4096
 """From this many bytes on, `raw_data` stays in the file."""
@@ -114,6 +113,8 @@ def _large_fields(window: Window, begin: int, end: int) -> Iterator[_Field]:
 
 def _read_varint(held: bytes, begin: int, end: int) -> tuple[int, int]:
     """A number of seven bits a byte, lowest first, and where it ends; -1 if it does not."""
+    if begin < end and held[begin] < 128:
+        return held[begin], begin + 1
     value = 0
     for place in range(begin, min(begin + _LONGEST_VARINT, end)):
         byte = held[place]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, cast
 
@@ -175,7 +176,25 @@ class GuardedProgram(SegmentProgram):
         Raises:
             DeviceError: the device failed, or returned something else.
         """
-        saved = call(self.name, "saving a program", self.program.save)
+        return self._saved(self.program.save)
+
+    def saving(self) -> Callable[[], bytes | None] | None:
+        """Makes the program's bytes when it is called; `None` if there are none.
+
+        Raises:
+            DeviceError: the device failed, or returned something else; what is returned raises it,
+                too.
+        """
+        make = call(self.name, "saving a program", self.program.saving)
+        if callable(make):
+            return partial(self._saved, make)
+        if make is not None:
+            raise self._misfit(f"saves a program with {kind_of(make)}, which cannot be called")
+        saved = self.save()
+        return None if saved is None else lambda: saved
+
+    def _saved(self, make: Callable[[], bytes | None]) -> bytes | None:
+        saved = call(self.name, "saving a program", make)
         if saved is not None and not isinstance(saved, bytes | bytearray | memoryview):
             raise self._misfit(f"saved a program as {kind_of(saved)}, not as bytes")
         return saved

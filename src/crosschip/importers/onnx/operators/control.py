@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import GraphProto
 
 from crosschip.importers.body import Body
 from crosschip.importers.onnx.facts import rank_of, size_of, value_of
@@ -17,6 +16,7 @@ from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.unrolling import MAX_TRIPS
 from crosschip.ir import ElementType, If, Loop, ModelError, Operand, Scan, UnsupportedError
 from crosschip.ir.loops import CONDITION, ITERATION
+from crosschip.ir.onnx_messages import GraphProto
 from crosschip.ir.widening import without_axis
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
