@@ -8,7 +8,7 @@ Every name is imported when it is first used: running needs few of them.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from crosschip.hal.urgency import urgency
+from crosschip.hal.urgency import urgency as urgency
 
 if TYPE_CHECKING:
     from crosschip.hal.buffers import COMPLETED as COMPLETED
@@ -83,43 +83,7 @@ _HOMES = {
     "processor": "crosschip.hal.capabilities",
 }
 
-__all__ = [
-    "COMPLETED",
-    "CONTRACT_VERSION",
-    "YES",
-    "Buffer",
-    "Capabilities",
-    "Carried",
-    "CompileError",
-    "Converters",
-    "Device",
-    "DeviceLost",
-    "Estimate",
-    "Event",
-    "Group",
-    "HostBuffer",
-    "HostEvent",
-    "Instance",
-    "Kind",
-    "Layout",
-    "Offer",
-    "Options",
-    "Performance",
-    "Precision",
-    "Profiler",
-    "Program",
-    "ProgramSession",
-    "Range",
-    "Refusal",
-    "Rule",
-    "Sizes",
-    "Sizing",
-    "Step",
-    "Submission",
-    "Support",
-    "processor",
-    "urgency",
-]
+__all__ = sorted([*_HOMES, "urgency"])
 
 
 def __getattr__(name: str) -> object:

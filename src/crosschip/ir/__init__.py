@@ -77,40 +77,7 @@ _HOMES = {
     "unknown": "crosschip.ir.dimension",
 }
 
-__all__ = [
-    "Array",
-    "Budget",
-    "BudgetError",
-    "Builder",
-    "CacheError",
-    "ControlFlow",
-    "DeadlineError",
-    "DeviceError",
-    "Dim",
-    "Dimension",
-    "ElementType",
-    "ElementTypeError",
-    "Error",
-    "Extension",
-    "If",
-    "InputError",
-    "Loop",
-    "Model",
-    "ModelError",
-    "ModelFileError",
-    "Operand",
-    "Operation",
-    "Origin",
-    "Quantization",
-    "QueueFullError",
-    "Scan",
-    "Shape",
-    "TensorType",
-    "UnsupportedError",
-    "constant",
-    "symbol",
-    "unknown",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> object:

@@ -16,7 +16,7 @@ from crosschip.importers import load
 from crosschip.importers.onnx.wire import LARGE
 from crosschip.ir import ModelFileError, UnsupportedError
 from crosschip.ir.files import Stored
-from crosschip.ir.onnx_messages import ELEMENT_TYPES
+from crosschip.onnx_messages import ELEMENT_TYPES
 
 Array = NDArray[Any]
 Reading = Callable[..., list[Array]]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from crosschip.hal import CompileError
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Extension, Model, Operand
-from crosschip.ir.onnx_messages import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 from crosschip.ir.types import NARROW_INTEGERS
+from crosschip.onnx_messages import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
 """The element types of which several share a byte in ONNX."""

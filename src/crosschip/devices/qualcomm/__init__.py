@@ -18,7 +18,7 @@ from crosschip.devices.qualcomm.limits import limit
 from crosschip.hal import Instance, Kind, Options, Precision, Refusal
 from crosschip.hal.toolchain import Dialect, Toolchain
 from crosschip.ir import ElementType, Operation
-from crosschip.ir.onnx_messages import ModelProto
+from crosschip.onnx_messages import ModelProto
 
 _REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)")
 

@@ -9,7 +9,7 @@ from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.converters.table import MOVABLE
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
-from crosschip.ir.onnx_messages import GraphProto
+from crosschip.onnx_messages import GraphProto
 
 
 def supports(operation: Operation) -> Support:

@@ -9,7 +9,7 @@ import numpy as np
 
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     CODES,
     FunctionProto,
     GraphProto,

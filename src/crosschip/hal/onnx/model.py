@@ -10,7 +10,7 @@ from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from crosschip.ir.onnx_messages import ModelProto
+    from crosschip.onnx_messages import ModelProto
 
 EXTERNAL_BYTES = 1024
 """Constants of at least so many bytes are kept outside of ONNX models."""
@@ -29,7 +29,7 @@ class OnnxModel:
     def whole(self) -> ModelProto:
         """The model with all constants inside."""
         # Running needs none of it.
-        from crosschip.ir.onnx_messages import ModelProto, TensorProto
+        from crosschip.onnx_messages import ModelProto, TensorProto
 
         model = ModelProto.FromString(self.proto)
         for tensor in model.graph.initializer:

@@ -29,8 +29,8 @@ from crosschip.hal.toolchain.outputs import Outputs
 from crosschip.hal.toolchain.program import ToolchainProgram, unpack
 from crosschip.hal.worker import Died, Refused, Worker
 from crosschip.ir import DeviceError, Model, Operation
-from crosschip.ir.onnx_messages import ModelProto
 from crosschip.ir.types import ALL_TYPES
+from crosschip.onnx_messages import ModelProto
 from crosschip.ops.standard.control import Assert
 
 _TRIES = 24

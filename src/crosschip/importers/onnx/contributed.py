@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from crosschip.ir import ElementType
-from crosschip.ir.onnx_messages import ELEMENT_TYPES, NodeProto, TensorProto, TypeProto, tensor_type
 from crosschip.ir.types import FLOATS, QUANTIZABLE
+from crosschip.onnx_messages import ELEMENT_TYPES, NodeProto, TensorProto, TypeProto, tensor_type
 
 DOMAIN = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""

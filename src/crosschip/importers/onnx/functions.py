@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosschip.importers.onnx.schemas import schema_of
 from crosschip.importers.onnx.tensors import text
-from crosschip.ir.onnx_messages import AttributeProto, FunctionProto, NodeProto, TypeProto
+from crosschip.onnx_messages import AttributeProto, FunctionProto, NodeProto, TypeProto
 
 if TYPE_CHECKING:
     from onnx import defs

@@ -24,7 +24,7 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.files import DataFile, Held
-from crosschip.ir.onnx_messages import ModelProto, NodeProto, TypeProto, ValueInfoProto
+from crosschip.onnx_messages import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 OPSETS = range(7, 29)
 """The versions of the standard operator set that the functions are written after."""

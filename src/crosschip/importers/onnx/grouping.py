@@ -13,7 +13,7 @@ from crosschip.importers.onnx.functions import all_nodes
 from crosschip.importers.onnx.opaque import free_names
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS
 from crosschip.importers.onnx.tensors import text
-from crosschip.ir.onnx_messages import NodeProto
+from crosschip.onnx_messages import NodeProto
 
 _MAKERS = frozenset(
     {

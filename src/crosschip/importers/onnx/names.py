@@ -9,7 +9,7 @@ from crosschip.importers.onnx.opaque import type_proto
 from crosschip.importers.onnx.shared import REFUSALS, Shared, at
 from crosschip.importers.onnx.tensors import text, texts
 from crosschip.ir import Array, ModelError, ModelFileError, Operand, constant
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     NodeProto,
     SparseTensorProto,
     TensorProto,

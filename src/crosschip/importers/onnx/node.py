@@ -24,7 +24,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     AttributeProto,
     GraphProto,
     NodeProto,

@@ -25,7 +25,7 @@ from crosschip.ir import (
     unknown,
 )
 from crosschip.ir.dimension import is_unknown
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     CODES,
     FunctionProto,
     GraphProto,

@@ -14,7 +14,7 @@ from crosschip.importers.onnx.contributed import guessed_types, known_types
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, schema_of
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import UnsupportedError
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     OPERAND_TYPES,
     AttributeProto,
     FunctionProto,

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from crosschip.importers.onnx.opaque import free_names
 from crosschip.importers.onnx.tensors import text
-from crosschip.ir.onnx_messages import NodeProto
+from crosschip.onnx_messages import NodeProto
 
 
 def in_order(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosschip.importers.onnx.tensors import text
-from crosschip.ir.onnx_messages import AttributeProto, NodeProto, make_attribute
+from crosschip.onnx_messages import AttributeProto, NodeProto, make_attribute
 
 if TYPE_CHECKING:
     from onnx import defs

@@ -48,7 +48,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import spend
 from crosschip.ir.loops import CONDITION, ITERATION
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     FunctionProto,
     GraphProto,
     NodeProto,

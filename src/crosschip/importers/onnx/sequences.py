@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import Builder, ModelError, Operand
-from crosschip.ir.onnx_messages import OPERAND_TYPES, NodeProto, TypeProto
+from crosschip.onnx_messages import OPERAND_TYPES, NodeProto, TypeProto
 from crosschip.ops.standard.joining import Concat, Stack
 
 

@@ -13,7 +13,7 @@ from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text, texts
 from crosschip.importers.onnx.unrolling import Unrolling
 from crosschip.ir import Builder, ModelError, ModelFileError, Operand, Origin, UnsupportedError
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     FunctionProto,
     NodeProto,
     OperatorSetIdProto,

@@ -6,7 +6,7 @@ import re
 
 from crosschip.importers.onnx.tensors import text
 from crosschip.ir import Dim, Dimension, Shape, symbol, unknown
-from crosschip.ir.onnx_messages import TensorShapeProto
+from crosschip.onnx_messages import TensorShapeProto
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.]+")
 

@@ -12,9 +12,9 @@ import numpy as np
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ir.files import DataFile, Held, Source, Stored
-from crosschip.ir.onnx_messages import ELEMENT_TYPES, SparseTensorProto, TensorProto
 from crosschip.ir.reading import resolved
 from crosschip.ir.types import MAX_RANK
+from crosschip.onnx_messages import ELEMENT_TYPES, SparseTensorProto, TensorProto
 
 _MAX_BYTES = 2**63
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from crosschip.ir.files import Source, Window
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     AttributeProto,
     GraphProto,
     ModelProto,

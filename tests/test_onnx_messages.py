@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from crosschip.ir import ElementType
-from crosschip.ir.onnx_messages import (
+from crosschip.onnx_messages import (
     CODES,
     code_of,
     make_attribute,
@@ -23,7 +23,7 @@ from crosschip.ir.onnx_messages import (
     tensor_type,
 )
 
-_OURS = "from crosschip.ir import onnx_messages"
+_OURS = "from crosschip import onnx_messages"
 _LIBRARY = "import onnx"
 _SAME = """
 import onnx.checker, pickle
