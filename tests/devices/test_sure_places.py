@@ -17,6 +17,7 @@ from crosschip.ops.standard.indexing import Gather, GatherND
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Expand, Reshape
 from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.reduction import ReduceProd
 from crosschip.ops.standard.unary import Abs
 
 N, M = symbol("n"), symbol("m")
@@ -78,6 +79,26 @@ def test_places_that_are_there_in_every_run_are_not_looked_at(
     made, rules = _run(make, given)
     np.testing.assert_array_equal(made, given)
     assert not rules
+
+
+def test_one_axis_of_all_elements() -> None:
+    """What is asked for is looked at unless it is whatever there is."""
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (N, M)))
+    count = b.input("count", TensorType(ElementType.INT64, (1,)))
+    shape = b.add(ShapeOf, x)
+    total = b.add(ReduceProd, shape, (0,), True)
+    b.output("flat", b.add(Reshape, x, (-1,)))
+    b.output("counted", b.add(Reshape, x, total))
+    b.output("asked", b.add(Reshape, x, count))
+    with crosschip.compile(b.build(), ["openvino"], cache=False) as compiled:
+        for sizes in [(2, 3), (1, 1), (4, 1), (0, 3)]:
+            given = np.random.default_rng(5).random(sizes, np.float32)
+            made = compiled.run({"x": given, "count": np.array([given.size])})
+            for name, array in made.items():
+                np.testing.assert_array_equal(array, given.ravel(), err_msg=name)
+        with pytest.raises(DeviceError, match="does not hold the input's elements"):
+            compiled.run({"x": np.ones((2, 3), np.float32), "count": np.array([5])})
 
 
 @pytest.mark.parametrize("make", [_one_further, _of_the_other_axis])

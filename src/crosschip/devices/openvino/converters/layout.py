@@ -19,8 +19,24 @@ from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
 from crosschip.ir import Dim
-from crosschip.ir.dimension import is_natural, is_unknown
+from crosschip.ir.dimension import is_natural, is_unknown, product
 from crosschip.ops.standard import layout
+
+
+def _asked(op: layout.Reshape | layout.Expand) -> Sequence[Dim] | None:
+    """The sizes asked for, as far as they follow from others."""
+    operand = op.operand("shape")
+    assert operand is not None, "it is required"
+    return op.shape if operand.is_constant else operand.type.shape_value
+
+
+def _surely_flattens(g: Graph, op: layout.Reshape) -> bool:
+    """Tell whether the one size asked for is seen to be that of all elements, in whatever run."""
+    asked = _asked(op)
+    if asked is None or asked[0] == -1:
+        return asked is not None
+    # Else a size that is 0 in a run stands for another one there.
+    return op.allow_zero and g.open_sizes.are_same(asked[0], product(op.input.type.shape or ()))
 
 
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=near)
@@ -33,7 +49,7 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
         # Of a tensor without axes, OpenVINO does not count the elements.
         total = ops.reduce_prod(ops.multiply(shape, shape), g.int64([0]), False)
         g.require(op, "shape: is not of one element", ops.equal(total, g.scalar(1)))
-    elif op.input.type.shape and rank_of(op.outputs[0]) == 1:
+    elif op.input.type.shape and rank_of(op.outputs[0]) == 1 and not _surely_flattens(g, op):
         # OpenVINO makes one axis of all elements, whatever size is asked for.
         total = ops.reduce_prod(ops.convert(g.sizes(op.input, 0), "i64"), g.int64([0]), True)
         kept = ops.logical_and(ops.equal(shape, g.scalar(0)), g.scalar(not op.allow_zero))
@@ -88,13 +104,6 @@ def _expandable(op: layout.Expand) -> Refusal | None:
         detail = f"is computed, of more than {_MOST_COMPUTED} axes"
         return Refusal("shape", detail, Rule.COMPUTED)
     return never_empty(op)
-
-
-def _asked(op: layout.Expand) -> Sequence[Dim] | None:
-    """The sizes asked for, as far as they follow from others."""
-    operand = op.operand("shape")
-    assert operand is not None, "it is required"
-    return op.shape if operand.is_constant else operand.type.shape_value
 
 
 def _surely_expands(g: Graph, op: layout.Expand) -> bool:

@@ -12,6 +12,7 @@ from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
 from crosschip.ir import Dim, ElementType
+from crosschip.ir.dimension import is_natural, is_unknown
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 
 _LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
@@ -51,7 +52,7 @@ def tile(g: Graph, op: Tile) -> Value:
     # With more repeats than axes, or fewer, too.
     input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
     asked = g.indices(operand)
-    if not is_known:
+    if not is_known and any(is_unknown(each) or not is_natural(each) for each in repeats):
         fits = ops.greater_equal(asked, g.scalar(0))
         g.require(op, "repeats: has a negative number", fits)
     return ops.tile(
