@@ -71,10 +71,12 @@ def exact_quotient(a: Value, b: Value) -> Node:
 def absolute(value: Value) -> Node:
     """Absolute values, which leave the value itself as it is.
 
-    OpenVINO's own alone writes over what a concatenation has made, whoever else reads that.
+    OpenVINO's own writes over what a concatenation has made, whoever else reads that. Only there is
+    it taken of something else: of negated constants, OpenVINO makes nothing of it.
     """
-    is_signed = value.get_element_type().is_signed()
-    return ops.abs(ops.negative(value) if is_signed else value)
+    node = value if isinstance(value, Node) else value.get_node()
+    is_joined = node.get_type_name() == "Concat" and value.get_element_type().is_signed()
+    return ops.abs(ops.negative(value) if is_joined else value)
 
 
 _NUMBER = "crosschip_never_nan"
