@@ -36,9 +36,13 @@ _VIEWS = {"Reshape", "Squeeze", "Unsqueeze"}
 def fuses(value: Value) -> bool:
     """Tell whether OpenVINO computes an activation along with what makes its input, if it can."""
     node = value if isinstance(value, Node) else value.get_node()
-    if node.get_type_name() in _VIEWS:
-        return fuses(node.input_value(0))
     return node.get_type_name() in _FUSING
+
+
+def _viewed(value: Value) -> Value:
+    """What a value is another shape of, which OpenVINO gives to what follows instead."""
+    node = value if isinstance(value, Node) else value.get_node()
+    return _viewed(node.input_value(0)) if node.get_type_name() in _VIEWS else value
 
 
 @converts(activation.Relu)
@@ -118,7 +122,7 @@ def swish(g: Graph, op: activation.Swish) -> Node:
 def gelu(g: Graph, op: activation.Gelu) -> Node:
     value = g[op.input]
     result = ops.gelu(value, "tanh" if op.approximate else "erf")
-    if fuses(value):
+    if fuses(_viewed(value)):
         return result
     # Of infinity, OpenVINO makes NaN.
     return ops.select(ops.equal(value, g.number(np.inf, op.input)), value, result)
