@@ -537,6 +537,41 @@ def test_a_warm_folder_that_is_only_read(monkeypatch: pytest.MonkeyPatch) -> Non
             folder.chmod(0o700)
 
 
+def test_a_large_program_is_a_view_that_outlives_its_entry(cache: Cache) -> None:
+    large = bytes(range(256)) * 2**13
+    cache.write(ENTRY, large)
+    view = cache.begin_reading(ENTRY)()
+    assert isinstance(view, memoryview)
+    cache.write(ENTRY, large[::-1])
+    assert bytes(view) == large
+    other = cache.begin_reading(ENTRY)()
+    assert other is not None
+    assert bytes(other) == large[::-1]
+    assert cache.prune(0) == 1
+    assert bytes(other) == large[::-1]
+    assert cache.begin_reading(ENTRY)() is None
+
+
+@pytest.mark.parametrize("place", [0, 2**20, -1])
+def test_damage_is_noticed_before_a_view_is_handed_out(cache: Cache, place: int) -> None:
+    large = bytes(2**21)
+    cache.write(ENTRY, large)
+    content = bytearray(file_of(cache).read_bytes())
+    content[place if place < 0 else len(content) - len(large) + place] ^= 1
+    file_of(cache).write_bytes(content)
+    with Warnings() as warnings:
+        assert cache.begin_reading(ENTRY)() is None
+    assert "damaged bytes in block 0" in warnings[0]
+    assert entries_in(cache.folder) == []
+
+
+def test_what_others_could_change_once_it_is_checked_is_copied(cache: Cache) -> None:
+    large = bytes(2**21)
+    cache.write(ENTRY, large)
+    cache.folder.chmod(0o777)
+    assert type(Cache(cache.folder).begin_reading(ENTRY)()) is bytes
+
+
 @pytest.mark.parametrize("mode", [0o775, 0o757, 0o1777])
 def test_a_folder_that_others_can_write_to_is_only_read(cache: Cache, mode: int) -> None:
     cache.write(ENTRY, PROGRAM)

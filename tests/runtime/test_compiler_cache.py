@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.modelling import DelegatingDevice, at_once, chain, close, outputs_of
 
 import crosschip
-from crosschip.hal import Device, Options, Program
+from crosschip.hal import Capabilities, Device, Options, Program
 from crosschip.ir import (
     Array,
     CacheError,
@@ -107,6 +108,46 @@ def test_what_a_device_does_not_load_is_compiled_again(tmp_path: Path, warnings:
             assert model.report.cache == "miss"
     (warning,) = warnings()
     assert "saved by somebody else; compiling again" in warning
+
+
+class Taking(DelegatingDevice):
+    """Tells what it is given to load: large, as it saves more than there is."""
+
+    given: type[object] | None = None
+    views = False
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), loads_views=self.views)
+
+    def compile(self, model: Model, options: Options) -> Program:
+        program = super().compile(model, options)
+
+        class Large(Program):
+            def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+                return program.run(inputs)
+
+            def save(self) -> bytes:
+                return (program.save() or b"") + bytes(2**21)
+
+        return Large()
+
+    def load(self, saved: bytes | memoryview, model: Model, options: Options) -> Program:
+        self.given = type(saved)
+        return super().load(bytes(saved[: -(2**21)]), model, options)
+
+
+@pytest.mark.parametrize(("views", "given"), [(False, bytes), (True, memoryview)])
+def test_a_device_gets_a_view_where_it_says_that_it_takes_one(
+    views: bool, given: type[object], tmp_path: Path
+) -> None:
+    device = Taking()
+    device.views = views
+    compile(chain(Relu), [device], cache=tmp_path).close()
+    assert device.given is None
+    with compile(chain(Relu), [device], cache=tmp_path) as model:
+        assert model.run(x)["y0"].tolist() == [0, 0.5]
+        assert model.report.cache == "hit"
+    assert device.given is given
 
 
 class Unsaving(DelegatingDevice):

@@ -9,16 +9,17 @@ import os
 import socket
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.runtime.cache.entry import Damaged, Entry, head, read
-from crosschip.runtime.cache.hashing import BLOCK_SIZE
+from crosschip.runtime.cache.entry import BLOCK_SIZE, Damaged, Entry, begin, head, read
 
 ENTRY = Entry("0" * 64, "npu", "1.0", "model.0", 3)
 PROGRAM = bytes(range(256)) * 3
@@ -39,13 +40,20 @@ def read_back(content: bytes, secret: bytes = SECRET) -> tuple[Entry, bytes]:
     with TemporaryDirectory() as folder:
         path = Path(folder, "entry")
         path.write_bytes(content)
-        return read(path, secret)
+        found = read(path, secret)
+        mapped = begin(path, secret, mapped=True)
+        assert (mapped.entry, bytes(mapped.checked())) == found
+        return found
 
 
 def assert_damaged(content: bytes, message: str = "") -> None:
-    with pytest.raises(Damaged) as caught:
-        read_back(content)
-    assert message in str(caught.value)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "entry")
+        path.write_bytes(content)
+        for mapped in (False, True):
+            with pytest.raises(Damaged) as caught:
+                begin(path, SECRET, mapped=mapped).checked()
+            assert message in str(caught.value)
 
 
 @given(st.binary(max_size=200))
@@ -54,7 +62,7 @@ def test_what_is_read_is_what_was_written(program: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "size", [0, 1, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 7 * BLOCK_SIZE + 5]
+    "size", [0, 1, BLOCK_SIZE - 1, BLOCK_SIZE, BLOCK_SIZE + 1, 2 * BLOCK_SIZE + 5]
 )
 def test_programs_of_any_size(size: int) -> None:
     program = os.urandom(size)
@@ -117,12 +125,27 @@ def test_a_file_of_something_else_is_noticed(content: bytes) -> None:
 
 
 def test_damage_in_any_block_is_noticed() -> None:
-    program = bytes(6 * BLOCK_SIZE + 5)
+    program = bytes(2 * BLOCK_SIZE + 5)
     good = contents(program)
-    for block in range(7):
+    for block in range(3):
         content = bytearray(good)
         content[-len(program) + block * BLOCK_SIZE + 2] ^= 1
         assert_damaged(bytes(content), f"damaged bytes in block {block}")
+
+
+def test_a_large_program_is_a_view_of_its_file_whose_memory_is_aligned() -> None:
+    for operations in range(0, 10**6, 99_999):  # headers of several lengths
+        entry = replace(ENTRY, operations=operations)
+        content = contents(bytes(2**20), entry)
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "entry")
+            path.write_bytes(content)
+            program = begin(path, SECRET, mapped=True).checked()
+            path.unlink()
+            assert isinstance(program, memoryview)
+            assert program.readonly
+            assert np.frombuffer(program, np.uint8).ctypes.data % 64 == 0
+            assert bytes(program) == bytes(2**20)
 
 
 def test_two_blocks_that_change_places_are_noticed() -> None:
@@ -160,7 +183,7 @@ HEADER: dict[str, Any] = {
 }
 
 
-def authentic(header: object, version: int = 3) -> bytes:
+def authentic(header: object, version: int = 4) -> bytes:
     """A file with this header, laid out and authenticated as docs/formats.md says."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     name = hmac.digest(SECRET, b"crosschip cache secret", "sha256")[:16]
@@ -195,9 +218,9 @@ def test_an_authentic_header_of_another_make_is_refused(header: object, message:
     assert_damaged(authentic(header), message)
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 2**32 - 1])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 2**32 - 1])
 def test_another_format_version_is_refused(version: int) -> None:
-    assert_damaged(authentic(HEADER, version), f"has format version {version}, not 3")
+    assert_damaged(authentic(HEADER, version), f"has format version {version}, not 4")
 
 
 def test_a_header_that_claims_to_be_huge_is_not_read() -> None:

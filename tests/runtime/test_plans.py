@@ -27,6 +27,7 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.outline import KeptOutline
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.plans import surroundings
+from crosschip.runtime.plans.aside import Aside
 from crosschip.runtime.plans.sources import Origin
 from crosschip.runtime.wishes import Wishes
 
@@ -424,6 +425,6 @@ def test_what_needs_the_weights_of_a_model_that_has_changed_is_of_the_new_one_or
 
 
 def test_whoever_waits_for_a_comparison_hears_that_it_failed() -> None:
-    origin = Origin((), (("unheard", os.getcwd(), ""),), ())
+    origin = Origin(0, (), (("unheard", os.getcwd(), ""),), ())
     with pytest.raises(KeyError, match="unheard"):
-        origin.compared().result()
+        Aside(lambda: origin.is_same).result()

@@ -96,6 +96,9 @@ class Capabilities:
         holds_weights: whether a saved program holds all that it needs of large constants of floats
             or quantized integers. The model that `Device.load` gets may then lack those, which
             makes files of compiled models smaller; asking for one is an error.
+        loads_views: whether `Device.load` takes a read-only `memoryview` in place of bytes, and its
+            program may use that as long as it lives: what is kept in a folder is then neither
+            copied nor read before it is needed, and processes that run it share it.
     """
 
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
@@ -113,6 +116,7 @@ class Capabilities:
     refuses: bool = False
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
     holds_weights: bool = False
+    loads_views: bool = False
 
     @property
     def lacking(self) -> Mapping[ElementType, ElementType]:

@@ -173,7 +173,8 @@ class Device(Closing, ABC):
         """Make a program from what `Program.save` gave, without compiling.
 
         Args:
-            saved: what this version of the device saved, unchanged: the cache has seen to it.
+            saved: what this version of the device saved, unchanged: the cache has seen to it. It is
+                a view where `Capabilities.loads_views` says so.
             model: the model that it was compiled from.
             options: the options that it was compiled with.
 

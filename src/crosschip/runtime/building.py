@@ -28,7 +28,7 @@ from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import Fingerprints, cache_key
-from crosschip.runtime.cache.store import Store
+from crosschip.runtime.cache.store import Store, begin_reading
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, is_whole
@@ -411,7 +411,7 @@ class _Kept:
     def load(self) -> GuardedProgram | None:
         """The program that is kept; `None` if there is none that the device loads."""
         behind.wait(self.entry.key)
-        saved = self._store.read(self.entry)
+        saved = begin_reading(self._store, self.entry)()
         if saved is None:
             return None
         try:

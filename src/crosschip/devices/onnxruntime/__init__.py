@@ -85,8 +85,9 @@ class OnnxRuntimeDevice(Device):
 
     def capabilities(self) -> Capabilities:
         if self._provider is None:
-            return Capabilities(threads=True, holds_weights=True)
-        return Capabilities(tied_to=(processor(), self._provider.name), holds_weights=True)
+            return Capabilities(threads=True, holds_weights=True, loads_views=True)
+        tied_to = (processor(), self._provider.name)
+        return Capabilities(tied_to=tied_to, holds_weights=True, loads_views=True)
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         return modes.modes() if self._provider is None else {}
@@ -122,7 +123,7 @@ class OnnxRuntimeDevice(Device):
         options, spinning = self._threads(options)
         return compiling.compile(model, options, spinning=spinning, provider=self._provider)
 
-    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+    def load(self, saved: bytes | memoryview, model: Model, options: Options) -> Program:
         options, spinning = self._threads(options)
         return self._engine.load(saved, model, options, spinning=spinning, provider=self._provider)
 

@@ -190,7 +190,7 @@ class OnnxRuntimeProgram(Program):
 
 
 def load(
-    saved: bytes,
+    saved: bytes | memoryview,
     model: Model,
     options: Options,
     *,

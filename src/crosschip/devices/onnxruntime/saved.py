@@ -76,7 +76,7 @@ def write(model: OnnxModel, facts: Facts) -> bytes:
     return b"".join(parts)
 
 
-def read(saved: bytes) -> tuple[OnnxModel, Facts]:
+def read(saved: bytes | memoryview) -> tuple[OnnxModel, Facts]:
     """The model that was saved, and the facts; its external constants are views of the bytes.
 
     Raises:

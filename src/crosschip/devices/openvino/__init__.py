@@ -90,6 +90,7 @@ class OpenVinoDevice(Device):
     def capabilities(self) -> Capabilities:
         return Capabilities(
             holds_weights=True,
+            loads_views=True,
             open_ranks=False,
             narrowed={ElementType.INT64: ElementType.INT32},
             precisions=self._engine.precisions,
@@ -132,5 +133,5 @@ class OpenVinoDevice(Device):
 
         return compile(self._engine, model, options)
 
-    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+    def load(self, saved: bytes | memoryview, model: Model, options: Options) -> Program:
         return self._engine.load(saved, model, options)

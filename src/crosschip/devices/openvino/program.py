@@ -81,7 +81,7 @@ class Engine:
             ) from error
         self.precisions = frozenset(p for p, word in _CAPABILITIES.items() if word in offered)
 
-    def load(self, saved: bytes, model: Model, options: Options) -> OpenVinoProgram:
+    def load(self, saved: bytes | memoryview, model: Model, options: Options) -> OpenVinoProgram:
         """Make a program again from what it was saved as; the bytes are used where they are.
 
         Raises:
@@ -163,7 +163,7 @@ class OpenVinoProgram(Program):
         model: Model,
         kept: Sequence[Array],
         profiler: Callable[[], Profiler] | None = None,
-        saved: bytes | None = None,
+        saved: bytes | memoryview | None = None,
     ) -> None:
         self._make = make
         self._compiled = make()
@@ -211,7 +211,7 @@ class OpenVinoProgram(Program):
     def save(self) -> bytes:
         # OpenVINO does not read what it exports of a model that it has imported.
         if self._saved is not None:
-            return self._saved
+            return bytes(self._saved)
         exported: BytesIO = self._compiled.export_model()
         exported.seek(0, SEEK_END)
         requirements = self._requirements.to_bytes()

@@ -59,8 +59,8 @@ class RemoteDevice(Device):
         return self._about.version
 
     def capabilities(self) -> Capabilities:
-        # All that goes there lies at the beginning of pages.
-        return replace(self._about.capabilities, alignment=1)
+        # All that goes there lies at the beginning of pages, to which it is copied.
+        return replace(self._about.capabilities, alignment=1, loads_views=True)
 
     def operators(self) -> Collection[str]:
         return self._about.operators
@@ -80,7 +80,7 @@ class RemoteDevice(Device):
     def compile(self, model: Model, options: Options) -> Program:
         return RemoteProgram(self.driver, model, options, None)
 
-    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+    def load(self, saved: bytes | memoryview, model: Model, options: Options) -> Program:
         return RemoteProgram(self.driver, model, options, memory.Sealed.of(saved))
 
     def allocate(self, element_type: ElementType, shape: tuple[int, ...]) -> Buffer:

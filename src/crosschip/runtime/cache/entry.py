@@ -15,15 +15,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from io import BufferedReader, BytesIO
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
 from crosschip.ir.version import VERSION
-from crosschip.runtime.cache.hashing import block_digests
+from crosschip.runtime.cache.hashing import Digests, block_digests
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
+BLOCK_SIZE = 2**24
+"""The size of the blocks that are checked, in bytes: few, as `Digests` explains."""
+
+_ALIGNMENT = 64
+_WORTH_MAPPING = 2**20
+"""The least size of a program that is worth a mapping of its file, in bytes."""
 
 _MAGIC = b"\x93CHIP\r\n\x1a"
 _NAME_SIZE = 16
@@ -65,11 +72,66 @@ def head(entry: Entry, program: bytes, secret: bytes) -> bytes:
         **asdict(entry),
         "crosschip": VERSION,
         "size": len(program),
-        "blocks": [digest.hex() for digest in block_digests(program)],
+        "blocks": [digest.hex() for digest in block_digests(program, BLOCK_SIZE)],
     }
     header = json.dumps(described, sort_keys=True).encode()
+    start = _PREAMBLE.size + _TAG_SIZE + len(header)
+    header += b" " * (-start % _ALIGNMENT)
     preamble = _PREAMBLE.pack(_MAGIC, FORMAT_VERSION, len(header), _name(secret))
     return preamble + _tag(secret, preamble, header) + header
+
+
+class Unchecked:
+    """An entry whose header is authenticated, and whose program is being checked meanwhile.
+
+    Attributes:
+        entry: what it is for.
+    """
+
+    def __init__(self, file: BinaryIO, secret: bytes, *, mapped: bool = False) -> None:
+        """Read all of it.
+
+        Args:
+            file: the entry's.
+            secret: the user's own.
+            mapped: whether a large program is a view of the file, which nobody may change.
+
+        Raises:
+            Damaged: the file does not begin as an entry that was written with this secret, or
+                has another size than that says.
+        """
+        self.entry, fields = _described(_authenticated_header(file, secret))
+        try:
+            self._expected = list(fields["blocks"])
+            self._program = _program(file, fields["size"], mapped=mapped)
+        except (KeyError, TypeError, ValueError):
+            raise Damaged(_OTHER_LAYOUT) from None
+        if len(self._expected) != -(-len(self._program) // BLOCK_SIZE):
+            raise Damaged(_OTHER_LAYOUT)
+        self._digests = Digests(self._program, BLOCK_SIZE)
+
+    def checked(self) -> bytes | memoryview:
+        """The program, once it has been checked.
+
+        Raises:
+            Damaged: it is not the one that was written.
+        """
+        found = [digest.hex() for digest in self._digests.result()]
+        if found != self._expected:
+            same = [one == other for one, other in zip(found, self._expected, strict=True)]
+            raise Damaged(f"has damaged bytes in block {same.index(False)}")
+        return self._program
+
+
+def begin(path: Path, secret: bytes, *, mapped: bool = False) -> Unchecked:
+    """Read an entry, and begin to check its program.
+
+    Raises:
+        Damaged: as for `Unchecked`.
+        FileNotFoundError: there is no file.
+    """
+    with _opened(path) as file:
+        return Unchecked(file, secret, mapped=mapped)
 
 
 def read(path: Path, secret: bytes) -> tuple[Entry, bytes]:
@@ -79,8 +141,8 @@ def read(path: Path, secret: bytes) -> tuple[Entry, bytes]:
         Damaged: the file is not an entry that was written with this secret.
         FileNotFoundError: there is no file.
     """
-    with _opened(path) as file:
-        return _read(file, secret)
+    read = begin(path, secret)
+    return read.entry, bytes(read.checked())
 
 
 def read_content(content: bytes, secret: bytes) -> tuple[Entry, bytes]:
@@ -89,20 +151,13 @@ def read_content(content: bytes, secret: bytes) -> tuple[Entry, bytes]:
     Raises:
         Damaged: it is not an entry that was written with this secret.
     """
-    return _read(BytesIO(content), secret)
+    read = Unchecked(BytesIO(content), secret)
+    return read.entry, bytes(read.checked())
 
 
 def is_content(content: bytes) -> bool:
     """Tell whether bytes say of themselves that they are an entry, whoever wrote it."""
     return content.startswith(_MAGIC)
-
-
-def _read(file: BinaryIO, secret: bytes) -> tuple[Entry, bytes]:
-    entry, fields = _described(_authenticated_header(file, secret))
-    try:
-        return entry, _checked_program(file, fields)
-    except (KeyError, TypeError, ValueError):
-        raise Damaged(_OTHER_LAYOUT) from None
 
 
 def read_head(path: Path, secret: bytes) -> Entry:
@@ -163,19 +218,19 @@ def _authenticated_header(file: BinaryIO, secret: bytes) -> bytes:
     return header
 
 
-def _checked_program(file: BinaryIO, fields: Mapping[str, Any]) -> bytes:
-    size, expected = fields["size"], fields["blocks"]
+def _program(file: BinaryIO, size: int, *, mapped: bool) -> bytes | memoryview:
+    """The bytes behind the header, of which there must be so many.
+
+    Of a file that is mapped, no page is copied, and none read before somebody looks at it.
+    """
     start = file.tell()
-    actual = file.seek(0, os.SEEK_END) - start
+    end = file.seek(0, os.SEEK_END)
+    if end - start != size:
+        raise Damaged(f"has {end - start} bytes of program where {size} belong")
+    if mapped and size >= _WORTH_MAPPING:
+        return memoryview(mmap(file.fileno(), end, access=ACCESS_READ))[start:]
     file.seek(start)
-    if actual != size:
-        raise Damaged(f"has {actual} bytes of program where {size} belong")
-    program = file.read(size)
-    digests = [digest.hex() for digest in block_digests(program)]
-    if digests != expected:
-        same = [a == b for a, b in zip(digests, expected, strict=True)]
-        raise Damaged(f"has damaged bytes in block {same.index(False)}")
-    return program
+    return file.read(size)
 
 
 def _tag(secret: bytes, preamble: bytes, header: bytes) -> bytes:

@@ -12,9 +12,9 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from crosschip.ir import CacheError, logs
@@ -22,7 +22,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache import entry as entry_file
-from crosschip.runtime.cache.entry import Damaged, Entry
+from crosschip.runtime.cache.entry import Damaged, Entry, Unchecked
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.whole import remove_abandoned, unfinished, write_whole
 
@@ -105,18 +105,39 @@ class Cache:
         A file that is damaged, does not authenticate, or is of another key, version or device, is
         removed.
         """
+        program = self._begin(entry, mapped=False)()
+        return None if program is None else bytes(program)
+
+    def begin_reading(self, entry: Entry) -> Callable[[], bytes | memoryview | None]:
+        """Begin with what `read` does; what is returned ends it, and returns the program.
+
+        Other threads are checking the program then. A large one is a view of the file, which is
+        replaced as a whole where it is replaced. (Not so in a folder that others can write to: they
+        could change it once it has been checked.)
+        """
+        return self._begin(entry, mapped=os.name == "posix" and not self._only_read)
+
+    def _begin(self, entry: Entry, *, mapped: bool) -> Callable[[], bytes | memoryview | None]:
         path = self.path(entry)
         try:
-            found, program = entry_file.read(path, self._secret)
-            _compare(found, entry)
+            unchecked = entry_file.begin(path, self._secret, mapped=mapped)
+            _compare(unchecked.entry, entry)
         except FileNotFoundError:
-            return None
+            return lambda: None
+        except Damaged as error:
+            self.discard(entry, str(error))
+            return lambda: None
+        return partial(self._end, entry, unchecked)
+
+    def _end(self, entry: Entry, unchecked: Unchecked) -> bytes | memoryview | None:
+        try:
+            program = unchecked.checked()
         except Damaged as error:
             self.discard(entry, str(error))
             return None
         if not self._only_read:
             with suppress(OSError):  # removed meanwhile: it is good anyway
-                os.utime(path)
+                os.utime(self.path(entry))
         return program
 
     def write(self, entry: Entry, program: bytes) -> None:

@@ -4,36 +4,61 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import deque
 from threading import Thread
 
 BLOCK_SIZE = 2**20
 
 _THREADS = min(4, os.cpu_count() or 1)
-_WORTHWHILE = 4 * BLOCK_SIZE
+_WORTHWHILE = 4 * 2**20
+"""The least number of bytes that are worth another thread."""
 
 
-def block_digests(data: bytes | memoryview) -> list[bytes]:
-    """SHA-256 of each block of `BLOCK_SIZE` bytes, in order; the last block may be shorter."""
-    view = memoryview(data)
-    count = -(-len(view) // BLOCK_SIZE)
-    digests = [b""] * count
-    shares = _THREADS if len(view) >= _WORTHWHILE else 1
+class Digests:
+    """SHA-256 of each block of data, which other threads begin with at once if there is much.
 
-    def digest(share: int) -> None:
-        for block in range(share, count, shares):
-            start = block * BLOCK_SIZE
-            digests[block] = hashlib.sha256(view[start : start + BLOCK_SIZE]).digest()
+    A thread that has done a block waits until the interpreter is free, which it is not while a
+    large library is being imported; so larger blocks are better for what is done meanwhile.
 
-    others = [Thread(target=digest, args=(share,)) for share in range(1, shares)]
-    started = 0
-    try:
-        for thread in others:
-            thread.start()
-            started += 1
-    except RuntimeError:  # the process is ending, and there can be no more threads
-        pass
-    for share in (0, *range(started + 1, shares)):
-        digest(share)
-    for thread in others[:started]:
-        thread.join()
-    return digests
+    Args:
+        data: what is divided.
+        block_size: in bytes; the last block may be shorter.
+    """
+
+    def __init__(self, data: bytes | memoryview, block_size: int = BLOCK_SIZE) -> None:
+        self._view = memoryview(data)
+        self._block_size = block_size
+        starts = range(0, len(self._view), block_size)
+        self._left = deque(enumerate(starts))
+        self._digests = [b""] * len(starts)
+        self._helpers: list[Thread] = []
+        if len(self._view) < _WORTHWHILE:
+            return
+        for _ in range(min(max(1, _THREADS - 1), len(starts))):
+            helper = Thread(target=self._work, name="crosschip hashing", daemon=True)
+            try:
+                helper.start()
+            except RuntimeError:  # the process is ending, and there can be no more threads
+                return
+            self._helpers.append(helper)
+
+    def result(self) -> list[bytes]:
+        """The digests, in order, once there are all; this thread does what no other has begun."""
+        self._work()
+        for helper in self._helpers:
+            helper.join()
+        return self._digests
+
+    def _work(self) -> None:
+        while True:
+            try:
+                block, start = self._left.popleft()
+            except IndexError:
+                return
+            part = self._view[start : start + self._block_size]
+            self._digests[block] = hashlib.sha256(part).digest()
+
+
+def block_digests(data: bytes | memoryview, block_size: int = BLOCK_SIZE) -> list[bytes]:
+    """SHA-256 of each block of data, in order; the last block may be shorter."""
+    return Digests(data, block_size).result()

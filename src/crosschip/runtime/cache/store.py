@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -35,6 +36,11 @@ class Store(Protocol):
 
     def discard(self, entry: Entry, why: str) -> None:
         """Warn about bytes that cannot be used, and drop them."""
+
+
+def begin_reading(store: Store, entry: Entry) -> Callable[[], bytes | memoryview | None]:
+    """Begin to read, where a store can; what is returned ends it, and returns what is kept."""
+    return store.begin_reading(entry) if isinstance(store, Cache) else partial(store.read, entry)
 
 
 class Memory:

@@ -102,13 +102,15 @@ class GuardedDevice(Closing):
         except DeviceError as error:
             raise CompileError(str(error)) from error.__cause__
 
-    def load(self, saved: bytes, model: Model, options: Options) -> GuardedProgram:
+    def load(self, saved: bytes | memoryview, model: Model, options: Options) -> GuardedProgram:
         """Load a saved program.
 
         Raises:
             DeviceError: the device failed.
         """
         doing, wishes = "loading a saved program", self.wishes(options)
+        if not self.capabilities.loads_views:
+            saved = bytes(saved)
         return self._program(
             doing, call(self.name, doing, self._asked.load, saved, model, wishes), model
         )

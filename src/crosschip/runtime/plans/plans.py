@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
@@ -18,7 +18,7 @@ from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.store import Store
+from crosschip.runtime.cache.store import Store, begin_reading
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import automatic, open_device, settings_of
@@ -27,6 +27,7 @@ from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.outline import KeptOutline
 from crosschip.runtime.placement.telling import tell
 from crosschip.runtime.plain import from_plain
+from crosschip.runtime.plans.aside import Aside
 from crosschip.runtime.plans.later import Later
 from crosschip.runtime.plans.outlines import outline_from
 from crosschip.runtime.plans.record import FORMAT_VERSION, KIND, Record, Used
@@ -96,16 +97,24 @@ class Plans:
         except (ModelFileError, LookupError, TypeError, ValueError, AttributeError) as error:
             self._store.discard(self._entry, str(error))
             return None
-        same = plan.record.origin.compared()
+        # All this is checked while engines are imported.
+        saved = [begin_reading(self._store, entry) for entry in plan.record.programs]
+        same = Aside(lambda: plan.record.origin.is_same)
         with ExitStack() as failing:
-            compiled = self._loaded(plan, queue_size, failing)
+            compiled = self._loaded(plan, saved, queue_size, failing)
             if compiled is None or not same.result():
                 return None
             failing.pop_all()
         tell(plan.record.told)
         return compiled
 
-    def _loaded(self, plan: _Plan, queue_size: int, failing: ExitStack) -> CompiledModel | None:
+    def _loaded(
+        self,
+        plan: _Plan,
+        saved: Sequence[Callable[[], bytes | memoryview | None]],
+        queue_size: int,
+        failing: ExitStack,
+    ) -> CompiledModel | None:
         """The compiled model; what is opened for it is closed with `failing`."""
         record, outline = plan.record, plan.outline
         devices: dict[str, GuardedDevice] = {}
@@ -117,12 +126,12 @@ class Plans:
             if used.needs.misfit(device):
                 return None
         programs: list[GuardedProgram] = []
-        for part, entry in zip(outline.segments, record.programs, strict=True):
-            saved = self._store.read(entry)
-            if saved is None:
+        for part, entry, read in zip(outline.segments, record.programs, saved, strict=True):
+            content = read()
+            if content is None:
                 return None
             try:
-                program = devices[part.device].load(saved, part.model, record.options)
+                program = devices[part.device].load(content, part.model, record.options)
             except DeviceError as error:
                 self._store.discard(entry, str(error))
                 return None

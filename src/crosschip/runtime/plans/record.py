@@ -9,7 +9,7 @@ from crosschip.runtime.plans.sources import Origin
 from crosschip.runtime.saving.identity import Identity, Needs
 
 KIND = "plan"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)

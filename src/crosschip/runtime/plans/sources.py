@@ -6,7 +6,8 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from threading import Thread
+
+import xxhash
 
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
@@ -22,11 +23,15 @@ class Origin:
     """What a model was loaded from.
 
     Attributes:
-        files: the path of each file that was read, and the SHA-256 of its content.
+        seed: of the digests, so that nobody else makes a file that passes for another.
+        files: the path of each file that was read, and the digest of its content (XXH3, 128 bits:
+            a file is read at the speed of memory, and whoever may write to a model chooses what it
+            answers anyway).
         answers: the other questions that the file system was asked, of which path, and the answers.
         code: the folders of packages that are being worked on, and the states of their code.
     """
 
+    seed: int
     files: tuple[tuple[str, str], ...]
     answers: tuple[tuple[str, str, str], ...]
     code: tuple[tuple[str, str], ...]
@@ -39,16 +44,17 @@ class Origin:
             reading: the questions that were asked.
             modules: those whose code bears on what the model was compiled to.
         """
+        seed = int.from_bytes(os.urandom(8))
         files = []
         for path, state in reading.files.items():
-            found = _digest(path)
+            found = _digest(path, seed)
             if found is None or found[1] != state:
                 return None
             files.append((str(path), found[0]))
         answers = [
             (question, str(path), answer) for (question, path), answer in reading.answers.items()
         ]
-        return cls(tuple(files), tuple(answers), tuple(worked_on(modules)))
+        return cls(seed, tuple(files), tuple(answers), tuple(worked_on(modules)))
 
     @property
     def is_same(self) -> bool:
@@ -59,43 +65,11 @@ class Origin:
                     asked_again(question, Path(path)) == answer
                     for question, path, answer in self.answers
                 )
-                and all(_has(path, digest) for path, digest in self.files)
+                and all(_has(path, digest, self.seed) for path, digest in self.files)
                 and all(state_of_code(Path(folder)) == state for folder, state in self.code)
             )
         except OSError:
             return False
-
-    def compared(self) -> Comparison:
-        """`is_same`, found out by another thread while this one goes on."""
-        comparison = Comparison(self)
-        comparison.start()
-        return comparison
-
-
-class Comparison(Thread):
-    """A thread that finds out whether what a model was loaded from is the same.
-
-    A future would do, but importing those takes longer than to load a small model.
-    """
-
-    def __init__(self, origin: Origin) -> None:
-        super().__init__(name="crosschip plan", daemon=True)
-        self._origin = origin
-        self._same = False
-        self._error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self._same = self._origin.is_same
-        except BaseException as error:  # whoever waits is to hear of it
-            self._error = error
-
-    def result(self) -> bool:
-        """What was found out, once it has been."""
-        self.join()
-        if self._error is not None:
-            raise self._error
-        return self._same
 
 
 def name_of(source: object) -> Sequence[str] | None:
@@ -113,21 +87,19 @@ def name_of(source: object) -> Sequence[str] | None:
     return None
 
 
-def _has(path: str, digest: str) -> bool:
-    found = _digest(Path(path))
+def _has(path: str, digest: str, seed: int) -> bool:
+    found = _digest(Path(path), seed)
     return found is not None and found[0] == digest
 
 
-def _digest(path: Path) -> tuple[str, State] | None:
-    """SHA-256 of a file, and its state; `None` if it is not there, or changes meanwhile."""
+def _digest(path: Path, seed: int) -> tuple[str, State] | None:
+    """The digest of a file, and its state; `None` if it is not there, or changes meanwhile."""
     try:
         with open_regular(path) as file:
             state = state_of(file.fileno())
-            digest = hashlib.sha256()
-            piece = bytearray(min(_PIECE, os.fstat(file.fileno()).st_size + 1))
-            view = memoryview(piece)
-            while count := file.readinto(piece):
-                digest.update(view[:count])
+            digest = xxhash.xxh3_128(seed=seed)
+            while piece := file.read(_PIECE):
+                digest.update(piece)
             return (digest.hexdigest(), state) if state_of(file.fileno()) == state else None
     except OSError:
         return None
