@@ -266,7 +266,7 @@ def test_a_listing_has_the_latest_first(cache: Cache, filled: list[Entry]) -> No
     listing = cache.listing()
     assert [listed.entry for listed in listing] == filled[::-1]
     for listed in listing:
-        assert listed.size == listed.path.stat().st_size > 1000
+        assert listed.size == os.stat(listed.path).st_size > 1000
         assert listed.problem == ""
     assert [listed.used for listed in listing] == [1003, 1002, 1001, 1000]
 
@@ -367,7 +367,7 @@ def test_far_from_the_limit_entries_are_not_looked_at(
     monkeypatch.setattr(os, "scandir", scandir)
     for number in range(20):
         Cache(cache.folder).write(numbered(number), PROGRAM)
-    assert set(listed) == {cache.folder / ".unfinished"}
+    assert set(listed) == {str(cache.folder / ".unfinished")}
 
 
 def test_a_folder_without_a_ledger_is_counted_anew(cache: Cache, filled: list[Entry]) -> None:
@@ -709,7 +709,7 @@ def test_a_setting_that_is_no_size_is_refused(text: str, monkeypatch: pytest.Mon
 
 def test_the_default_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "mine"))
-    assert cache_folder() == tmp_path / "mine"
+    assert cache_folder() == str(tmp_path / "mine")
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder().name == "crosschip"
+    assert os.path.basename(cache_folder()) == "crosschip"

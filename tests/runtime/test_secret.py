@@ -55,8 +55,8 @@ def test_eight_processes_make_one(path: Path) -> None:
 def test_it_lies_in_the_users_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CROSSCHIP_CACHE_SECRET", "")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert secret_file().parent.name == "crosschip"
-    assert secret_file().name == "cache.secret"
+    assert Path(secret_file()).parent.name == "crosschip"
+    assert Path(secret_file()).name == "cache.secret"
 
 
 def test_a_link_to_it_is_followed(path: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`crosschip cache`."""
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -91,7 +92,7 @@ def path(folder: _options.CacheFolder = None, as_json: _options.Json = False) ->
     """Say where programs are kept, and where the secret is that they are authenticated with."""
     found = folder or cache_folder()
     if as_json:
-        document({"folder": str(found), "secret": str(secret_file())})
+        document({"folder": str(found), "secret": secret_file()})
     else:
         print(found)
 
@@ -148,7 +149,7 @@ def _about(cache: Cache) -> dict[str, object]:
 def _described(listed: Listed) -> dict[str, object]:
     about = asdict(listed.entry) if listed.entry else {}
     return {
-        "file": str(listed.path),
+        "file": listed.path,
         "bytes": listed.size,
         "used": listed.used,
         "problem": listed.problem,
@@ -168,7 +169,7 @@ def _print(cache: Cache, listing: Sequence[Listed]) -> None:
 def _row(listed: Listed) -> tuple[object, ...]:
     entry = listed.entry
     return (
-        legible(entry.model) if entry else f"{listed.path.name[:12]}…",
+        legible(entry.model) if entry else f"{os.path.basename(listed.path)[:12]}…",
         legible(entry.device if entry.whole else f"{entry.device} {entry.device_version}")
         if entry
         else "",

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum
 from functools import lru_cache
-from pathlib import Path
 
 from crosschip.ir import ElementType
 from crosschip.ir.dataclass import dataclass
@@ -48,11 +47,16 @@ class Layout(Enum):
     NHWC = "NHWC"
 
 
+_ABOUT = "/proc/cpuinfo"
+
+
 @lru_cache(maxsize=1)
 def processor() -> str:
     """The system, the processor's model and its instructions, a line each."""
-    about = Path("/proc/cpuinfo")
-    lines = about.read_text().splitlines() if about.exists() else []
+    lines: list[str] = []
+    if os.path.exists(_ABOUT):
+        with open(_ABOUT, encoding="utf-8", errors="replace") as about:
+            lines = about.read().splitlines()
     telling = ("model name", "flags", "Features")
     features = sorted({line for line in lines if line.startswith(telling)})
     if hasattr(os, "uname"):

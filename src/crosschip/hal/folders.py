@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 
-def cache_folder() -> Path:
+def cache_folder() -> str:
     """`CROSSCHIP_CACHE_DIR`, or the platform's folder for caches."""
     configured = os.environ.get("CROSSCHIP_CACHE_DIR")
     if configured:
-        return Path(configured)
-    return _of_linux("XDG_CACHE_HOME", "~/.cache") or _platforms("user_cache_path")
+        return configured
+    return _of_linux("XDG_CACHE_HOME", "~/.cache") or _platforms("user_cache_dir")
 
 
-def data_folder() -> Path:
+def data_folder() -> str:
     """The platform's folder for the user's data."""
-    return _of_linux("XDG_DATA_HOME", "~/.local/share") or _platforms("user_data_path")
+    return _of_linux("XDG_DATA_HOME", "~/.local/share") or _platforms("user_data_dir")
 
 
-def _of_linux(variable: str, usual: str) -> Path | None:
+def _of_linux(variable: str, usual: str) -> str | None:
     """A folder on Linux, where its rule is shorter than importing the library takes; else `None`.
 
     Source: https://specifications.freedesktop.org/basedir-spec/latest
@@ -28,11 +27,11 @@ def _of_linux(variable: str, usual: str) -> Path | None:
     if sys.platform != "linux" or "ANDROID_DATA" in os.environ:
         return None
     given = os.environ.get(variable, "")
-    return Path(given if given.strip() else os.path.expanduser(usual)) / "crosschip"
+    return os.path.join(given if given.strip() else os.path.expanduser(usual), "crosschip")
 
 
-def _platforms(which: str) -> Path:
+def _platforms(which: str) -> str:
     import platformdirs
 
-    found: Path = getattr(platformdirs, which)("crosschip")
+    found: str = getattr(platformdirs, which)("crosschip")
     return found

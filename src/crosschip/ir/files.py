@@ -15,15 +15,16 @@ from abc import ABC, abstractmethod
 from functools import cache
 from io import FileIO
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crosschip.ir.errors import ModelFileError
-from crosschip.ir.reading import note_file
+from crosschip.ir.reading import StrPath, note_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0)
@@ -40,7 +41,7 @@ _WINDOW = 2**14
 """The bytes that are read to look at a few."""
 
 
-def open_regular(path: Path, *, follow: bool = True) -> FileIO:
+def open_regular(path: StrPath, *, follow: bool = True) -> FileIO:
     """A file, opened to be read without a buffer.
 
     Args:

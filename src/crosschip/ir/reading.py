@@ -11,10 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
-from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from crosschip.ir.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+StrPath = str | os.PathLike[str]
+"""A path as the system takes it: to import Python's own paths takes as long as to load a model."""
 
 State = tuple[int, int, int, int, int]
 """The device, inode, size and times of a file; no other content has the same by accident."""
@@ -32,8 +37,8 @@ class Reading:
         answers: what else was asked, and of which path, with the answer.
     """
 
-    files: dict[Path, State] = field(default_factory=dict)
-    answers: dict[tuple[str, Path], str] = field(default_factory=dict)
+    files: dict[str, State] = field(default_factory=dict)
+    answers: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 _reading: ContextVar[Reading | None] = ContextVar("reading", default=None)
@@ -50,11 +55,11 @@ def noting() -> Iterator[Reading]:
         _reading.reset(token)
 
 
-def note_file(path: Path, descriptor: int) -> None:
+def note_file(path: StrPath, descriptor: int) -> None:
     """Take note of a file that has been opened, if somebody takes note."""
     reading = _reading.get()
     if reading is not None:
-        reading.files[path.absolute()] = state_of(descriptor)
+        reading.files[_absolute(path)] = state_of(descriptor)
 
 
 def state_of(descriptor: int) -> State:
@@ -63,32 +68,35 @@ def state_of(descriptor: int) -> State:
     return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
 
 
-def kind(path: Path) -> Kind:
+def kind(path: StrPath) -> Kind:
     """What is at a path; empty if nothing is."""
     found: Kind = ""
-    if path.exists():
-        found = "folder" if path.is_dir() else "file" if path.is_file() else "other"
+    if os.path.exists(path):
+        found = "folder" if os.path.isdir(path) else "file" if os.path.isfile(path) else "other"
     return _noted("kind", path, found)
 
 
-def listed(folder: Path) -> list[Path]:
+def listed(folder: StrPath) -> list[Path]:
     """What is in a folder, sorted.
 
     Raises:
         OSError: it cannot be read.
     """
-    found = sorted(folder.iterdir())
+    # Few models are folders, and it takes long to import.
+    from pathlib import Path
+
+    found = sorted(Path(folder).iterdir())
     told = [f"{path.name}/" if path.is_dir() else path.name for path in found]
     _noted("listed", folder, "\n".join(told))
     return found
 
 
-def resolved(path: Path) -> Path:
+def resolved(path: StrPath) -> str:
     """A path without symbolic links."""
-    return Path(_noted("resolved", path, str(path.resolve())))
+    return _noted("resolved", path, os.path.realpath(path))
 
 
-def asked_again(question: str, path: Path) -> str:
+def asked_again(question: str, path: str) -> str:
     """The answer to a question of a `Reading`, as it is now.
 
     Raises:
@@ -96,11 +104,17 @@ def asked_again(question: str, path: Path) -> str:
     """
     with noting() as reading:
         {"kind": kind, "listed": listed, "resolved": resolved}[question](path)
-    return reading.answers[question, path.absolute()]
+    return reading.answers[question, _absolute(path)]
 
 
-def _noted(question: str, path: Path, answer: Answer) -> Answer:
+def _noted(question: str, path: StrPath, answer: Answer) -> Answer:
     reading = _reading.get()
     if reading is not None:
-        reading.answers[question, path.absolute()] = answer
+        reading.answers[question, _absolute(path)] = answer
     return answer
+
+
+def _absolute(path: StrPath) -> str:
+    """A path from the root, through whatever links it goes."""
+    path = os.fspath(path)
+    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)

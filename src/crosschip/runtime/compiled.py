@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, finalize
@@ -404,12 +403,13 @@ class CompiledModel(Closing):
             DeviceError: a device fails to save one.
             ModelFileError: a file that the weights are in has changed since they were loaded.
         """
-        target = Path(path)
+        folder, name = os.path.split(path)
+        folder = folder or "."
         try:
-            if target.exists() and not target.is_file():
+            if os.path.exists(path) and not os.path.isfile(path):
                 raise InputError(f"{legible(str(path))}: is there already, and is no file")
-            remove_abandoned(target.parent, target.name)
-            write_whole(target, self._saved(), target.parent, mode=0o666)
+            remove_abandoned(folder, name)
+            write_whole(path, self._saved(), folder, mode=0o666)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise InputError(f"{legible(str(path))}: cannot be written: {why}") from None

@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Budget, Model
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
-from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration, Properties, check_count
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.telling import messages, tell
@@ -18,6 +16,9 @@ from crosschip.runtime.plans.plans import Plans
 from crosschip.runtime.wishes import Wishes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crosschip.runtime.compiled import CompiledModel
     from crosschip.runtime.opening import Devices
     from crosschip.runtime.placement.placing import Placement
     from crosschip.runtime.shapes.arguments import Profiles, Ranges

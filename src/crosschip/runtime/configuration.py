@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import field, fields, replace
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from crosschip.hal import Options, Performance, Precision, Sizes
 from crosschip.ir import InputError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
+from crosschip.ir.reading import StrPath
 from crosschip.ir.suggestion import meant
 
 _Choice = TypeVar("_Choice", Precision, Performance)
@@ -84,14 +85,14 @@ class Configuration:
             raise InputError(f"{where}: {error}") from None
 
     @classmethod
-    def read(cls, path: str | Path) -> Self:
+    def read(cls, path: StrPath) -> Self:
         """The configuration that a file holds.
 
         Raises:
             InputError: it cannot be read, or is no configuration.
         """
         try:
-            with open_regular(Path(path)) as file:
+            with open_regular(path) as file:
                 text = file.read(_MOST_BYTES + 1)
             if len(text) > _MOST_BYTES:
                 raise InputError(f"{path}: it is larger than a configuration")
@@ -102,7 +103,7 @@ class Configuration:
             raise InputError(f"{path}: it is not UTF-8: {error}") from None
 
     @classmethod
-    def of(cls, given: Configuration | str | Path | None) -> Configuration:
+    def of(cls, given: Configuration | StrPath | None) -> Configuration:
         """The configuration that is given: one, the path of one, or none for the default.
 
         Raises:
@@ -112,7 +113,7 @@ class Configuration:
             return cls()
         if isinstance(given, Configuration):
             return given
-        if isinstance(given, str | Path):
+        if isinstance(given, str | os.PathLike):
             return cls.read(given)
         raise InputError(
             f"configuration is of type {type(given).__name__}, but must be a Configuration or the "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosschip.ir import Budget
@@ -14,6 +13,8 @@ from crosschip.runtime.configuration import Configuration, Properties, check_cou
 from crosschip.runtime.placement.directives import Directives
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from crosschip.runtime.opening import Devices
     from crosschip.runtime.shapes.arguments import Profiles, Ranges
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crosschip.hal.native import HEADER
+from crosschip.hal.native.header import HEADER
 
 Build = Callable[..., Path]
 

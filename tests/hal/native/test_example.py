@@ -14,7 +14,8 @@ import pytest
 import crosschip
 from crosschip.conformance import all_cases, random_cases, run_cases
 from crosschip.conformance.judge import Verdict
-from crosschip.hal.native import HEADER, PATH_VARIABLE
+from crosschip.hal.native import PATH_VARIABLE
+from crosschip.hal.native.header import HEADER
 
 ROOT = Path(__file__).parents[3]
 OPERATORS = (

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.hal.native.conftest import STRICT, Build
 
-from crosschip.hal.native import HEADER, PATH_VARIABLE, device_of, libraries
+from crosschip.hal.native import PATH_VARIABLE, device_of, libraries
+from crosschip.hal.native.header import HEADER
 from crosschip.hal.native.interface import codes, enumerators, foreign
 from crosschip.ir import DeviceError, ElementType, InputError
 from crosschip.runtime.discovery import list_devices, open_device

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import onnxruntime
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_ELSEWHERE = Path(__file__)
+_ELSEWHERE = __file__
 """The file that an optimized model says its large constants are in.
 
 ONNX Runtime looks whether it is there, and reads none of it: they are handed over by name, and stay
@@ -105,7 +105,7 @@ class Settings:
                 return None
             external[name] = value.numpy()
             start, end = end, end + aligned(size)
-            return OrtExternalInitializerInfo(_ELSEWHERE.name, start, size)
+            return OrtExternalInitializerInfo(os.path.basename(_ELSEWHERE), start, size)
 
         def compile(options: onnxruntime.SessionOptions) -> bytes:
             external.clear()
@@ -146,7 +146,7 @@ class Settings:
             options.graph_optimization_level = (
                 levels.ORT_ENABLE_ALL if optimize else levels.ORT_DISABLE_ALL
             )
-            options.add_session_config_entry(_FOLDER, str(_ELSEWHERE.parent))
+            options.add_session_config_entry(_FOLDER, os.path.dirname(_ELSEWHERE))
             for name, value in values.items():
                 options.add_initializer(name, value)
             return InferenceSession(

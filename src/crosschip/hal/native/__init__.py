@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crosschip.hal.device import Device
 from crosschip.ir import InputError
 
-HEADER = Path(__file__).with_name("crosschip_hal.h")
-"""The header that drivers are compiled with."""
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PATH_VARIABLE = "CROSSCHIP_DEVICE_PATH"
 """The variable of the environment that names folders of libraries, with `:` between them."""
@@ -34,7 +34,13 @@ def libraries() -> Mapping[str, Sequence[Path]]:
         InputError: a folder does not exist.
     """
     found: dict[str, list[Path]] = {}
-    for folder in dict.fromkeys(os.environ.get(PATH_VARIABLE, "").split(os.pathsep)):
+    folders = os.environ.get(PATH_VARIABLE, "")
+    if not folders:
+        return found
+    # Most have no such folder, and it takes long to import.
+    from pathlib import Path
+
+    for folder in dict.fromkeys(folders.split(os.pathsep)):
         if folder and not Path(folder).is_dir():
             raise InputError(
                 f"{PATH_VARIABLE} names {folder!r}, which is no folder; take it out, or make it"

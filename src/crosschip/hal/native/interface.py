@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from cffi import FFI
 
 from crosschip.hal.capabilities import Kind, Precision, Sizing
-from crosschip.hal.native import HEADER
+from crosschip.hal.native.header import HEADER
 from crosschip.hal.support import Rule
 from crosschip.ir import ElementType
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from crosschip.onnx_messages import ModelProto
 
 EXTERNAL_BYTES = 1024

@@ -30,7 +30,7 @@ class Answers:
 
     def __init__(self, name: str) -> None:
         safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name)
-        self._path = cache_folder() / "answers" / f"{safe}.jsonl"
+        self._path = Path(cache_folder()) / "answers" / f"{safe}.jsonl"
         self._known: dict[str, str] = {}
         with suppress(OSError):
             if _is_ours(self._path.parent) and self._path.stat().st_size <= _MOST_BYTES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,9 @@ class TensorReader:
 
     def __init__(self, model: Source, path: Path | None) -> None:
         self._folder = None if path is None else path.parent
-        self._allowed = () if path is None else (resolved(path.parent), resolved(path).parent)
+        self._allowed: Sequence[Path] = ()
+        if path is not None:
+            self._allowed = Path(resolved(path.parent)), Path(resolved(path)).parent
         self._sources: dict[str, Source] = {"": model}
 
     def array(self, tensor: TensorProto) -> Array:
@@ -164,7 +166,7 @@ class TensorReader:
             path = Path(location)
             if "\0" in location or path.is_absolute() or ".." in path.parts:
                 raise ModelFileError("is not a place in the model's folder")
-            path = resolved(self._folder / path)
+            path = Path(resolved(self._folder / path))
             if not any(path.is_relative_to(folder) for folder in self._allowed):
                 raise ModelFileError("is a link to a place outside of the model's folder")
             try:

@@ -43,7 +43,7 @@ class ModelFiles:
     def name(self) -> str:
         """The name of the model."""
         says_nothing = self.program.name == _OLD_PROGRAM or self.program.stem == _EXPORTED
-        return resolved(self.program).parent.name if says_nothing else self.program.stem
+        return Path(resolved(self.program)).parent.name if says_nothing else self.program.stem
 
 
 def is_program(path: Path) -> bool:

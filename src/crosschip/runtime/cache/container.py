@@ -13,7 +13,6 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BufferedReader, BytesIO
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.ir import InputError, ModelFileError
@@ -72,7 +71,7 @@ def recognizes(source: str | os.PathLike[str] | bytes) -> bool:
     if isinstance(source, bytes):
         return source.startswith(MAGIC)
     try:
-        with open_regular(Path(source)) as file:
+        with open_regular(source) as file:
             return file.read(len(MAGIC)) == MAGIC
     except (OSError, ValueError):
         return False
@@ -195,7 +194,7 @@ def _opened(source: object) -> tuple[str, BinaryIO]:
         if isinstance(path, str) and "\0" not in path:
             where = legible(path)
             try:
-                return where, BufferedReader(open_regular(Path(path)))
+                return where, BufferedReader(open_regular(path))
             except OSError as error:
                 raise ModelFileError(f"{where}: {_told(error)}") from None
     elif callable(getattr(source, "read", None)):

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from io import BufferedReader, BytesIO
 from mmap import ACCESS_READ, mmap
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
+from crosschip.ir.reading import StrPath
 from crosschip.ir.version import VERSION
 from crosschip.runtime.cache.hashing import Digests, block_digests
 
@@ -123,7 +123,7 @@ class Unchecked:
         return self._program
 
 
-def begin(path: Path, secret: bytes, *, mapped: bool = False) -> Unchecked:
+def begin(path: StrPath, secret: bytes, *, mapped: bool = False) -> Unchecked:
     """Read an entry, and begin to check its program.
 
     Raises:
@@ -134,7 +134,7 @@ def begin(path: Path, secret: bytes, *, mapped: bool = False) -> Unchecked:
         return Unchecked(file, secret, mapped=mapped)
 
 
-def read(path: Path, secret: bytes) -> tuple[Entry, bytes]:
+def read(path: StrPath, secret: bytes) -> tuple[Entry, bytes]:
     """An entry and its program, authenticated and whole.
 
     Raises:
@@ -160,7 +160,7 @@ def is_content(content: bytes) -> bool:
     return content.startswith(_MAGIC)
 
 
-def read_head(path: Path, secret: bytes) -> Entry:
+def read_head(path: StrPath, secret: bytes) -> Entry:
     """An entry by its authenticated header alone; its program is not looked at.
 
     Raises:
@@ -171,7 +171,7 @@ def read_head(path: Path, secret: bytes) -> Entry:
         return _described(_authenticated_header(file, secret))[0]
 
 
-def is_entry(path: Path) -> bool:
+def is_entry(path: StrPath) -> bool:
     """Tell whether a file says of itself that it is an entry, whoever wrote it."""
     try:
         with BufferedReader(open_regular(path, follow=False)) as file:
@@ -181,7 +181,7 @@ def is_entry(path: Path) -> bool:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: StrPath) -> Iterator[BinaryIO]:
     try:
         with BufferedReader(open_regular(path, follow=False)) as file:
             yield file

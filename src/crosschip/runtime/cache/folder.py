@@ -15,16 +15,20 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache, partial
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crosschip.ir import CacheError, logs
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.reading import StrPath
 from crosschip.ir.text import legible
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache import entry as entry_file
 from crosschip.runtime.cache.entry import Damaged, Entry, Unchecked
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.whole import remove_abandoned, unfinished, write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SUFFIX = ".chip"
 MODEL_SUFFIX = ".nnc"
@@ -54,7 +58,7 @@ class Listed:
         problem: what is wrong with it; empty if nothing is.
     """
 
-    path: Path
+    path: str
     size: int
     used: float
     entry: Entry | None
@@ -69,11 +73,10 @@ class Cache:
     the folder. What this process has yet to write is there once it has been opened.
 
     Attributes:
-        folder: where the entries are.
         limit: how many bytes they take together at most.
     """
 
-    def __init__(self, folder: Path, limit: int | None = None) -> None:
+    def __init__(self, folder: StrPath, limit: int | None = None) -> None:
         """Open a folder.
 
         Args:
@@ -85,19 +88,27 @@ class Cache:
                 `CROSSCHIP_CACHE_SIZE` is no size.
         """
         behind.wait()
-        self.folder = folder
+        self._folder = os.fspath(folder)
         self.limit = default_limit() if limit is None else limit
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._only_read = _why_only_read(folder)
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            self._only_read = _why_only_read(self._folder)
             if not self._only_read:
-                remove_abandoned(folder / _UNFINISHED)
+                remove_abandoned(self._unfinished)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise CacheError(
-                f"cache folder {legible(str(folder))}: cannot be written to ({why}); {_ADVICE}"
+                f"cache folder {legible(self._folder)}: cannot be written to ({why}); {_ADVICE}"
             ) from None
         self._secret = secret()
+
+    @property
+    def folder(self) -> Path:
+        """Where the entries are."""
+        # For people's own code; it takes long to import.
+        from pathlib import Path
+
+        return Path(self._folder)
 
     def read(self, entry: Entry) -> bytes | None:
         """The program that was stored; `None`, after a warning if there is cause, if there is none.
@@ -148,7 +159,7 @@ class Cache:
         """
         path = self.path(entry)
         if self._only_read:
-            _warn_only_read(self.folder, self._only_read)
+            _warn_only_read(self._folder, self._only_read)
             return
         head = entry_file.head(entry, program, self._secret)
         size = len(head) + len(program)
@@ -156,23 +167,23 @@ class Cache:
             takes, allowed = (f"{number / 2**20:.1f} MB" for number in (size, self.limit))
             logger.warning(
                 "cache entry %s: not kept, as it takes %s of the %s that the cache may; raise "
-                "CROSSCHIP_CACHE_SIZE or cache_size", legible(str(path)), takes, allowed,
+                "CROSSCHIP_CACHE_SIZE or cache_size", legible(path), takes, allowed,
             )  # fmt: skip
             return
         try:
-            remove_abandoned(self.folder / _UNFINISHED)
+            remove_abandoned(self._unfinished)
             self._make_room(size)
-            (self.folder / _UNFINISHED).mkdir(mode=0o700, exist_ok=True)
-            write_whole(path, (head, program), self.folder / _UNFINISHED)
+            os.makedirs(self._unfinished, mode=0o700, exist_ok=True)
+            write_whole(path, (head, program), self._unfinished)
         except OSError as error:
             logger.warning(
-                "cache entry %s: could not be written (%s)", legible(str(path)), error.strerror
+                "cache entry %s: could not be written (%s)", legible(path), error.strerror
             )
 
     def discard(self, entry: Entry, why: str) -> None:
         """Warn about an entry that cannot be used, and remove it."""
         path = self.path(entry)
-        logger.warning("cache entry %s: %s; compiling again", legible(str(path)), legible(why))
+        logger.warning("cache entry %s: %s; compiling again", legible(path), legible(why))
         if not self._only_read:
             _remove(path)
 
@@ -199,7 +210,7 @@ class Cache:
 
     def leftovers(self) -> int:
         """Bytes in files that are being written."""
-        return sum(about.st_size for _, about in unfinished(self.folder / _UNFINISHED))
+        return sum(about.st_size for _, about in unfinished(self._unfinished))
 
     def prune(self, limit: float) -> int:
         """Remove damaged entries, and the least recently used until the rest fit.
@@ -216,7 +227,7 @@ class Cache:
             CacheError: the folder is only read.
         """
         self.check_writable()
-        remove_abandoned(self.folder / _UNFINISHED)
+        remove_abandoned(self._unfinished)
         removed = total = 0
         for listed in self.listing():
             total += listed.size if listed.entry else 0
@@ -232,17 +243,22 @@ class Cache:
         """
         if self._only_read:
             raise CacheError(
-                f"cache folder {legible(str(self.folder))}: {self._only_read}; nothing is changed"
+                f"cache folder {legible(self._folder)}: {self._only_read}; nothing is changed"
             )
 
-    def path(self, entry: Entry) -> Path:
+    def path(self, entry: Entry) -> str:
         """The file of an entry, whether it is there or not."""
-        return self.folder / f"{entry.key}{MODEL_SUFFIX if entry.whole else SUFFIX}"
+        name = f"{entry.key}{MODEL_SUFFIX if entry.whole else SUFFIX}"
+        return os.path.join(self._folder, name)
 
-    def _entries(self) -> Iterator[tuple[Path, os.stat_result]]:
+    @property
+    def _unfinished(self) -> str:
+        return os.path.join(self._folder, _UNFINISHED)
+
+    def _entries(self) -> Iterator[tuple[str, os.stat_result]]:
         """The files of entries; what another program keeps in the folder is none of them."""
-        for path, about in _files(self.folder, _ENTRY):
-            if path.suffix == SUFFIX or entry_file.is_entry(path):
+        for path, about in _files(self._folder, _ENTRY):
+            if path.endswith(SUFFIX) or entry_file.is_entry(path):
                 yield path, about
 
     def _make_room(self, size: int) -> None:
@@ -251,10 +267,11 @@ class Cache:
         The entries are looked at only when the ledger says that they may be too many, and then so
         many go that it takes an eighth of the limit in new ones until they are looked at again.
         """
-        ledger = self.folder / _LEDGER
+        ledger = os.path.join(self._folder, _LEDGER)
         if _add_to_ledger(ledger, size) <= self.limit:
             return
-        ledger.unlink(missing_ok=True)  # whoever writes meanwhile looks at the entries too
+        with suppress(FileNotFoundError):
+            os.unlink(ledger)  # whoever writes meanwhile looks at the entries too
         entries = list(self._entries())
         total = sum(about.st_size for _, about in entries) + self.leftovers()
         room = max(0, self.limit - self.limit // 8 - size)
@@ -263,7 +280,7 @@ class Cache:
                 break
             if _remove(path):
                 total -= about.st_size
-        with ledger.open("ab") as file:
+        with open(ledger, "ab") as file:
             file.write(bytes(_units(total + size)))
 
 
@@ -286,9 +303,9 @@ def default_limit() -> int:
     return int(float(number) * 1024 ** " KMGT".index(unit.upper() or " "))
 
 
-def _why_only_read(folder: Path) -> str:
+def _why_only_read(folder: str) -> str:
     """The reason why nothing is written to a folder; empty if it is the user's to write to."""
-    about = folder.stat()
+    about = os.stat(folder)
     if hasattr(os, "geteuid"):
         if about.st_uid != os.geteuid():
             return "belongs to another user, so it is only read"
@@ -301,7 +318,7 @@ def _why_only_read(folder: Path) -> str:
     return ""
 
 
-def _try_to_write(folder: Path) -> None:
+def _try_to_write(folder: str) -> None:
     """Make a file without a name in a folder, and forget it.
 
     Raises:
@@ -321,15 +338,15 @@ def _try_to_write(folder: Path) -> None:
 
 
 @lru_cache(maxsize=128)
-def _warn_only_read(folder: Path, why: str) -> None:
+def _warn_only_read(folder: str, why: str) -> None:
     """Say once in a process that programs are not kept."""
     logger.warning(
         "cache folder %s: %s; what is compiled now is not kept: %s",
-        legible(str(folder)), why, _ADVICE,
+        legible(folder), why, _ADVICE,
     )  # fmt: skip
 
 
-def _add_to_ledger(ledger: Path, size: int) -> float:
+def _add_to_ledger(ledger: str, size: int) -> float:
     """Bytes that the entries may take with `size` more; infinite if nobody has counted yet.
 
     The ledger holds a byte for each 64 KiB that was there when the entries were last looked at, or
@@ -348,7 +365,7 @@ def _units(size: int) -> int:
     return -(-size // _LEDGER_UNIT)
 
 
-def _files(folder: Path, name: str) -> Iterator[tuple[Path, os.stat_result]]:
+def _files(folder: str, name: str) -> Iterator[tuple[str, os.stat_result]]:
     """The files in a folder whose whole name matches; none if the folder is not there.
 
     Raises:
@@ -360,18 +377,18 @@ def _files(folder: Path, name: str) -> Iterator[tuple[Path, os.stat_result]]:
         return
     except OSError as error:
         raise CacheError(
-            f"cache folder {legible(str(folder))}: cannot be listed ({error.strerror}); {_ADVICE}"
+            f"cache folder {legible(folder)}: cannot be listed ({error.strerror}); {_ADVICE}"
         ) from None
     for file in found:
         if re.fullmatch(name, file.name):
             with suppress(FileNotFoundError):  # removed meanwhile
-                yield Path(file.path), file.stat(follow_symlinks=False)
+                yield file.path, file.stat(follow_symlinks=False)
 
 
-def _remove(path: Path) -> bool:
+def _remove(path: str) -> bool:
     """Remove a file, and say whether it is gone because of it."""
     try:
-        path.unlink()
+        os.unlink(path)
     except OSError:
         return False
     return True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from pathlib import Path
 from typing import BinaryIO
 
 from crosschip.hal.folders import data_folder
@@ -17,12 +16,12 @@ SIZE = 32
 _ADVICE = "set CROSSCHIP_CACHE_SECRET to a file of your own, or turn the cache off (cache=False)"
 
 
-def secret_file() -> Path:
+def secret_file() -> str:
     """`CROSSCHIP_CACHE_SECRET`, or a file in the platform's folder for the user's data."""
     configured = os.environ.get("CROSSCHIP_CACHE_SECRET")
     if configured:
-        return Path(configured)
-    return data_folder() / "cache.secret"
+        return configured
+    return os.path.join(data_folder(), "cache.secret")
 
 
 def secret() -> bytes:
@@ -46,15 +45,16 @@ def secret() -> bytes:
         ) from None
 
 
-def _make(path: Path) -> None:
+def _make(path: str) -> None:
     """Write a new secret, unless another process is first: all then read the same one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if _make_unnamed(path):
+    folder = os.path.dirname(path) or "."
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    if _make_unnamed(path, folder):
         return
     # Few systems come here, and it takes long to import.
     import tempfile
 
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".cache.secret.")
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".cache.secret.")
     try:
         with os.fdopen(handle, "wb") as file:
             _fill(file)
@@ -64,10 +64,10 @@ def _make(path: Path) -> None:
         os.unlink(temporary)
 
 
-def _make_unnamed(path: Path) -> bool:
+def _make_unnamed(path: str, folder: str) -> bool:
     """Write it to a file that has no name until it is whole; whether the system has such files."""
     try:
-        handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600)
+        handle = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
     except (AttributeError, OSError):
         return False
     with os.fdopen(handle, "wb") as file:
@@ -89,7 +89,7 @@ def _fill(file: BinaryIO) -> None:
     os.fsync(file.fileno())
 
 
-def _read(path: Path) -> bytes:
+def _read(path: str) -> bytes:
     with open_regular(path) as file:
         about = os.fstat(file.fileno())
         if hasattr(os, "geteuid"):

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from crosschip.hal.folders import cache_folder
@@ -114,7 +113,7 @@ def open_store(
             f"cache is {_shown(argument)}, but must be True for the default folder, the path of a "
             f"folder, a buffer (with a token), a store, or False for no cache"
         )
-    return Cache(Path(folder), limit)
+    return Cache(folder, limit)
 
 
 def check_token(token: object) -> None:

@@ -12,7 +12,8 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
+
+from crosschip.ir.reading import StrPath
 
 _SUFFIX = ".part"
 _ABANDONED_SECONDS = 600
@@ -40,7 +41,7 @@ else:
     _RENAMED_OPEN = True
 
 
-def write_whole(path: Path, parts: Iterable[bytes], folder: Path, mode: int = 0o600) -> None:
+def write_whole(path: StrPath, parts: Iterable[bytes], folder: StrPath, mode: int = 0o600) -> None:
     """Put a file in the place of what is there, whole or not at all.
 
     Args:
@@ -68,7 +69,7 @@ def write_whole(path: Path, parts: Iterable[bytes], folder: Path, mode: int = 0o
         raise
 
 
-def unfinished(folder: Path, name: str = "") -> list[tuple[Path, os.stat_result]]:
+def unfinished(folder: StrPath, name: str = "") -> list[tuple[str, os.stat_result]]:
     """The files in a folder that are being written, or were when their writer was killed.
 
     Args:
@@ -81,18 +82,18 @@ def unfinished(folder: Path, name: str = "") -> list[tuple[Path, os.stat_result]
     begin = _prefix(name) if name else ""
     found = []
     try:
-        files = list(os.scandir(folder))
+        files = list(os.scandir(os.fspath(folder)))
     except FileNotFoundError:
         return []
     for file in files:
         inner = file.name.removeprefix(begin).removesuffix(_SUFFIX)
         if inner and f"{begin}{inner}{_SUFFIX}" == file.name:
             with suppress(FileNotFoundError):  # finished meanwhile
-                found.append((Path(file.path), file.stat(follow_symlinks=False)))
+                found.append((file.path, file.stat(follow_symlinks=False)))
     return found
 
 
-def remove_abandoned(folder: Path, name: str = "") -> None:
+def remove_abandoned(folder: StrPath, name: str = "") -> None:
     """Remove what killed writers left; what cannot be removed stays.
 
     The arguments are those of `unfinished`.
@@ -115,11 +116,12 @@ def remove_abandoned(folder: Path, name: str = "") -> None:
                 os.unlink(path)
 
 
-def _temporary(path: Path, folder: Path, mode: int) -> tuple[str, int]:
+def _temporary(path: StrPath, folder: StrPath, mode: int) -> tuple[str, int]:
     """A new file that is locked, and its descriptor."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        name = os.path.join(folder, f"{_prefix(path.name)}{os.urandom(8).hex()}{_SUFFIX}")
+        name = f"{_prefix(os.path.basename(path))}{os.urandom(8).hex()}{_SUFFIX}"
+        name = os.path.join(folder, name)
         descriptor = os.open(name, flags, mode)
         # Whoever cleans up may have been between its making and its lock, and have removed it.
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:

@@ -27,10 +27,10 @@ from crosschip.ir import (
 )
 from crosschip.ir.closing import Closing
 from crosschip.runtime.guard.calls import call, kind_of
-from crosschip.runtime.guard.programs import GuardedProgram
 
 if TYPE_CHECKING:
     from crosschip.hal.lacking import Retyping
+    from crosschip.runtime.guard.programs import GuardedProgram
 
 T = TypeVar("T")
 
@@ -173,6 +173,9 @@ class GuardedDevice(Closing):
     def _program(self, doing: str, program: object, model: Model) -> GuardedProgram:
         if not isinstance(program, Program):
             self._broke(f"returned {kind_of(program)} while {doing}, not a Program")
+        # Imported while the engine loads its program, where there is one to load.
+        from crosschip.runtime.guard.programs import GuardedProgram
+
         alignment = self.capabilities.alignment
         return GuardedProgram(self.name, self.device, program, model, alignment)
 

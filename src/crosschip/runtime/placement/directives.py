@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosschip.ir import InputError, Model, Operation
 from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from crosschip.hal import Kind
     from crosschip.runtime.placement.constraints import Constraints, Home
 

@@ -6,7 +6,6 @@ import hashlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 _CODE = (".py", ".so", ".toml", ".xml", ".h")
 _METADATA = (".dist-info", ".egg-info")
@@ -19,11 +18,11 @@ def worked_on(modules: Iterable[str]) -> list[tuple[str, str]]:
     """
     packages = dict.fromkeys(module.partition(".")[0] for module in modules)
     found = [getattr(sys.modules.get(package), "__file__", None) for package in packages]
-    folders = dict.fromkeys(Path(file).parent for file in found if file is not None)
-    return [(str(folder), state_of_code(folder)) for folder in folders if not _installed(folder)]
+    folders = dict.fromkeys(os.path.dirname(file) for file in found if file is not None)
+    return [(folder, state_of_code(folder)) for folder in folders if not _installed(folder)]
 
 
-def state_of_code(folder: Path) -> str:
+def state_of_code(folder: str) -> str:
     """A digest of the names, sizes and times of the files of code in a folder and those below."""
     digest = hashlib.sha256()
     for path, about in sorted(_files(folder)):
@@ -31,12 +30,12 @@ def state_of_code(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _installed(folder: Path) -> bool:
-    with os.scandir(folder.parent) as found:
+def _installed(folder: str) -> bool:
+    with os.scandir(os.path.dirname(folder)) as found:
         return any(entry.name.endswith(_METADATA) for entry in found)
 
 
-def _files(folder: Path | str) -> Iterator[tuple[str, os.stat_result]]:
+def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(folder) as found:
         for entry in found:
             if entry.name.endswith(_CODE):

@@ -19,11 +19,8 @@ from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store, begin_reading
-from crosschip.runtime.compiled import CompiledModel, CompileReport
-from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.guard.programs import GuardedProgram
 from crosschip.runtime.outline import KeptOutline
 from crosschip.runtime.placement.telling import tell
 from crosschip.runtime.plain import from_plain
@@ -36,6 +33,8 @@ from crosschip.runtime.plans.surroundings import surroundings
 from crosschip.runtime.wishes import Wishes
 
 if TYPE_CHECKING:
+    from crosschip.runtime.compiled import CompiledModel
+    from crosschip.runtime.guard.programs import GuardedProgram
     from crosschip.runtime.plans.recording import Made
 
 
@@ -125,6 +124,8 @@ class Plans:
             devices[used.needs.name] = failing.enter_context(device)
             if used.needs.misfit(device):
                 return None
+        # What runs models is imported while engines load their programs, without the interpreter.
+        Aside(partial(import_module, "crosschip.runtime.compiled"))
         programs: list[GuardedProgram] = []
         for part, entry, read in zip(outline.segments, record.programs, saved, strict=True):
             content = read()
@@ -137,6 +138,9 @@ class Plans:
                 return None
             failing.callback(program.close)
             programs.append(program)
+        from crosschip.runtime.compiled import CompiledModel, CompileReport
+        from crosschip.runtime.details import Details
+
         several = len(record.names) > 1
         details = Details(
             plan.later.placement,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import xxhash
 
@@ -50,10 +49,8 @@ class Origin:
             found = _digest(path, seed)
             if found is None or found[1] != state:
                 return None
-            files.append((str(path), found[0]))
-        answers = [
-            (question, str(path), answer) for (question, path), answer in reading.answers.items()
-        ]
+            files.append((path, found[0]))
+        answers = [(question, path, answer) for (question, path), answer in reading.answers.items()]
         return cls(seed, tuple(files), tuple(answers), tuple(worked_on(modules)))
 
     @property
@@ -62,11 +59,10 @@ class Origin:
         try:
             return (
                 all(
-                    asked_again(question, Path(path)) == answer
-                    for question, path, answer in self.answers
+                    asked_again(question, path) == answer for question, path, answer in self.answers
                 )
                 and all(_has(path, digest, self.seed) for path, digest in self.files)
-                and all(state_of_code(Path(folder)) == state for folder, state in self.code)
+                and all(state_of_code(folder) == state for folder, state in self.code)
             )
         except OSError:
             return False
@@ -88,11 +84,11 @@ def name_of(source: object) -> Sequence[str] | None:
 
 
 def _has(path: str, digest: str, seed: int) -> bool:
-    found = _digest(Path(path), seed)
+    found = _digest(path, seed)
     return found is not None and found[0] == digest
 
 
-def _digest(path: Path, seed: int) -> tuple[str, State] | None:
+def _digest(path: str, seed: int) -> tuple[str, State] | None:
     """The digest of a file, and its state; `None` if it is not there, or changes meanwhile."""
     try:
         with open_regular(path) as file:

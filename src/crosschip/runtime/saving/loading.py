@@ -235,7 +235,7 @@ def _kept(folder: Path, token: str) -> bytes:
     found: Any = cache.read(entry)
     if found is None:
         raise CacheError(
-            f"{legible(str(cache.path(entry)))}: there is no compiled model under the token; "
+            f"{legible(cache.path(entry))}: there is no compiled model under the token; "
             f"compile the model with cache= and token= first"
         )
     return bytes(found)
