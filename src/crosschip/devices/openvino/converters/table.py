@@ -89,10 +89,13 @@ def marked_number(value: Node) -> Node:
 
 
 def keeping_nan(value: Value, result: Node) -> Node:
-    """A result, with NaN wherever the value that it is made of is NaN, which OpenVINO loses."""
+    """A result, with NaN wherever the value that it is made of is NaN, which OpenVINO loses.
+
+    That NaN is unequal to itself is computed in one kernel with what is around it, IsNaN is not.
+    """
     if isinstance(value, Node) and _NUMBER in value.get_rt_info():
         return result
-    return ops.select(ops.is_nan(value), value, result)
+    return ops.select(ops.not_equal(value, value), value, result)
 
 
 _WHOLE = "crosschip_whole_number"
