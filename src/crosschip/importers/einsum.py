@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -125,25 +125,40 @@ def _product(node: Node, left: _Term, right: _Term, needed: set[str]) -> _Term:
     right = _summed(node, right, needed.union(left.labels))
     shared = [label for label in left.labels if label in right.labels]
     contracted = [label for label in shared if label not in needed]
-    if not contracted or not _static(left) or not _static(right) or not _alike(left, right, shared):
+    sizes = {**left.sizes, **right.sizes}
+    if not contracted or any(left.sizes[label] != right.sizes[label] for label in shared):
         return _multiplied(node, left, right, needed)
     batch = [label for label in shared if label in needed]
     rows = [label for label in left.labels if label not in shared]
     columns = [label for label in right.labels if label not in shared]
-    sizes = {**left.sizes, **right.sizes}
+    orders = (batch, rows, contracted), (batch, contracted, columns), (batch, rows, columns)
+    if not all(_can_be_grouped(sizes, order) for order in orders):
+        return _multiplied(node, left, right, needed)
 
-    def grouped(term: _Term, *groups: Sequence[str]) -> Operand:
-        ordered = _arranged(node, term, tuple(label for group in groups for label in group))
-        merged = [_count(sizes, group) for group in groups[1:]]
-        batches = [_count(sizes, [label]) for label in groups[0]]
-        return node.add(Reshape, ordered.operand, (*batches, *merged))
+    def grouped(term: _Term, order: Sequence[Sequence[str]]) -> Operand:
+        ordered = _arranged(node, term, tuple(label for group in order for label in group))
+        if _is_grouped(order):
+            return ordered.operand
+        axes = [*([label] for label in order[0]), *order[1:]]
+        return node.add(Reshape, ordered.operand, tuple(_count(sizes, axis) for axis in axes))
 
-    product = node.add(
-        MatMul, grouped(left, batch, rows, contracted), grouped(right, batch, contracted, columns)
-    )
+    product = node.add(MatMul, grouped(left, orders[0]), grouped(right, orders[1]))
     labels = (*batch, *rows, *columns)
-    shape = tuple(_count(sizes, [label]) for label in labels)
-    return _Term(node.add(Reshape, product, shape), labels)
+    if not _is_grouped(orders[2]):
+        product = node.add(Reshape, product, tuple(_count(sizes, [label]) for label in labels))
+    return _Term(product, labels)
+
+
+def _is_grouped(order: Sequence[Sequence[str]]) -> bool:
+    """Tell whether each group of labels but the first, of the batch, is one axis as it is."""
+    return all(len(group) == 1 for group in order[1:])
+
+
+def _can_be_grouped(sizes: Mapping[str, Dim], order: Sequence[Sequence[str]]) -> bool:
+    """Tell whether groups of labels can be made an axis each, and be divided again."""
+    found = [sizes[label] for group in order for label in group]
+    open_count = sum(not isinstance(size, int) for size in found)
+    return _is_grouped(order) or (open_count <= 1 and 0 not in found)
 
 
 def _multiplied(node: Node, left: _Term, right: _Term, needed: set[str]) -> _Term:
@@ -166,13 +181,7 @@ def _arranged(node: Node, term: _Term, labels: tuple[str, ...]) -> _Term:
     return _Term(node.add(Transpose, term.operand, perm), labels)
 
 
-def _static(term: _Term) -> bool:
-    return term.operand.type.static_shape is not None
-
-
-def _alike(left: _Term, right: _Term, shared: Sequence[str]) -> bool:
-    return all(left.sizes[label] == right.sizes[label] for label in shared)
-
-
-def _count(sizes: dict[str, Dim], labels: Sequence[str]) -> int:
-    return math.prod(size for label in labels if isinstance(size := sizes[label], int))
+def _count(sizes: Mapping[str, Dim], labels: Sequence[str]) -> int:
+    """The size of an axis that is made of those with some labels; -1 where it is open."""
+    known = [size for label in labels if isinstance(size := sizes[label], int)]
+    return math.prod(known) if len(known) == len(labels) else -1
