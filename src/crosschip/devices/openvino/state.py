@@ -62,6 +62,7 @@ class OpenVinoSession(ProgramSession):
         nothing = None if self._check is None else self._check(shapes)
         if nothing is not None:
             return self._of_nothing(nothing)
+        self._requirements.sizes.check(shapes)
         wanted = self._shapes.of(shapes)
         try:
             for state in self._carried:
