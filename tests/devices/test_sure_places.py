@@ -103,6 +103,25 @@ def test_one_axis_of_all_elements() -> None:
             compiled.run({"x": np.ones((2, 3), np.float32), "count": np.array([5])})
 
 
+@pytest.mark.parametrize("size", [5, 2**24 - 1, 2**24, 2**24 + 1])
+def test_places_beyond_a_table_are_told_from_those_in_it(size: int) -> None:
+    """Two operations that look them up in as many rows ask only once."""
+    b = Builder()
+    places = b.add(Add, b.input("places", TensorType(ElementType.INT32, (N,))), np.int32(0))
+    table = np.arange(size).astype(np.uint8)
+    b.output("one", b.add(Gather, table, places, 0))
+    b.output("other", b.add(Gather, table[::-1].copy(), places, 0))
+    with OpenVinoDevice() as device:
+        program = device.compile(b.build(), Options(threads=1))
+        for place in (0, size - 1, -size, 2, -2):
+            one, other = program.run([np.array([place], np.int32)])
+            assert (one, other) == (table[place], table[::-1][place])
+        for place in (size, -size - 1, size + 1, 2**31 - 1, -(2**31), 2**25, 2**24 + 2, -(2**25)):
+            with pytest.raises(DeviceError, match="indices: one is out of range"):
+                program.run([np.array([1, place, 1], np.int32)])
+        assert len(program._requirements.rules) == 1  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("make", [_one_further, _of_the_other_axis])
 def test_places_that_may_be_missing_are(make: Make) -> None:
     with pytest.raises(DeviceError, match="indices: one is out of range"):

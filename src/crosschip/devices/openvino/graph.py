@@ -22,7 +22,7 @@ from crosschip.ir.dimension import is_natural, is_unknown, product
 Value: TypeAlias = Node | Output
 _SHARED_BYTES = 1024
 _COMPARED = 2**24
-"""The greatest number up to which all integers are told apart as float32."""
+"""The number below which all integers are told apart as float32, from it, too."""
 _OUT_OF_RANGE = "indices: one is out of range"
 
 TYPES = {
@@ -79,6 +79,7 @@ class Graph:
         conditions = Conditions([o.type for o in self._inputs], self.open_sizes.stretched)
         self.requirements = Requirements(sizes=conditions)
         self._bounds = Bounds()
+        self._inside: dict[tuple[Operand, Sequence[Dim], int | None], Node] = {}
         for operand in self._inputs:
             parameter = ops.parameter(_shape(operand), TYPES[operand.type.element_type])
             self._values[operand] = parameter
@@ -255,13 +256,23 @@ class Graph:
         if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
             self._bound(operation, indices, -known[0] if least is None else least, known[0] - 1)
             return self[indices]
-        found = self[indices]
+        seen = self._inside.get((indices, (*known,), least))
+        if seen is None:
+            seen, holds = self._clamped(self[indices], data, axes, least)
+            self._inside[indices, (*known,), least] = seen
+            self.require(operation, _OUT_OF_RANGE, holds)
+        return seen
+
+    def _clamped(
+        self, found: Value, data: Operand, axes: Sequence[int], least: int | None
+    ) -> tuple[Node, Node]:
+        """Indices with those out of range in it, and where that makes no difference."""
+        known = [(data.type.shape or ())[axis] for axis in axes]
         size, *others = known
-        if not others and isinstance(size, int) and 0 < size <= _COMPARED:
+        if not others and isinstance(size, int) and 0 < size < _COMPARED:
             # As float32, too, no other number comes out as one of the range.
             inside = ops.clamp(found, -size if least is None else least, size - 1)
-            self.require(operation, _OUT_OF_RANGE, ops.equal(found, inside))
-            return inside
+            return inside, ops.equal(found, inside)
         parts = [self.size(data, axis) for axis in axes]
         ends = (
             parts[0]
@@ -278,8 +289,7 @@ class Graph:
         holds = ops.equal(ops.subtract(found, inside), zero)
         if not all(isinstance(each, int) and each for each in known):
             holds = ops.logical_and(holds, ops.greater(ends, zero))  # none is, if there are none
-        self.require(operation, _OUT_OF_RANGE, holds)
-        return inside
+        return inside, holds
 
     def _reach(self, operation: Operation, indices: Operand, sizes: Sequence[Dim]) -> bool:
         """Refuse runs by the greatest indices, if these are known to be among them."""
