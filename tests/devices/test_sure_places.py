@@ -9,13 +9,15 @@ import pytest
 from scipy.special import ndtr
 
 import crosschip
+from crosschip.devices.openvino import OpenVinoDevice
+from crosschip.hal import Options
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Operand, TensorType, symbol
 from crosschip.ops.standard.activation import Gelu
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather, GatherND
 from crosschip.ops.standard.joining import Concat
-from crosschip.ops.standard.layout import Expand, Reshape
+from crosschip.ops.standard.layout import Expand, Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.reduction import ReduceProd
 from crosschip.ops.standard.unary import Abs
@@ -101,6 +103,25 @@ def test_one_axis_of_all_elements() -> None:
             compiled.run({"x": np.ones((2, 3), np.float32), "count": np.array([5])})
 
 
+@pytest.mark.parametrize("size", [5, 2**24 - 1, 2**24, 2**24 + 1])
+def test_places_beyond_a_table_are_told_from_those_in_it(size: int) -> None:
+    """Two operations that look them up in as many rows ask only once."""
+    b = Builder()
+    places = b.add(Add, b.input("places", TensorType(ElementType.INT32, (N,))), np.int32(0))
+    table = np.arange(size).astype(np.uint8)
+    b.output("one", b.add(Gather, table, places, 0))
+    b.output("other", b.add(Gather, table[::-1].copy(), places, 0))
+    with OpenVinoDevice() as device:
+        program = device.compile(b.build(), Options(threads=1))
+        for place in (0, size - 1, -size, 2, -2):
+            one, other = program.run([np.array([place], np.int32)])
+            assert (one, other) == (table[place], table[::-1][place])
+        for place in (size, -size - 1, size + 1, 2**31 - 1, -(2**31), 2**25, 2**24 + 2, -(2**25)):
+            with pytest.raises(DeviceError, match="indices: one is out of range"):
+                program.run([np.array([1, place, 1], np.int32)])
+        assert len(program._requirements.rules) == 1  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("make", [_one_further, _of_the_other_axis])
 def test_places_that_may_be_missing_are(make: Make) -> None:
     with pytest.raises(DeviceError, match="indices: one is out of range"):
@@ -142,17 +163,23 @@ def test_absolute_values_leave_what_they_are_of(dtype: type[np.generic], size: i
     np.testing.assert_array_equal(made["joined"], whole)
 
 
-def test_gelu_of_a_view_of_a_product_is_computed_with_it() -> None:
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
+def test_gelu_of_a_view_of_a_product_is_computed_with_it(order: tuple[int, ...]) -> None:
     """It may be NaN of infinity there; of everything else, it is what it is by itself."""
     b = Builder()
     weight = np.random.default_rng(2).standard_normal((4, 8)).astype(np.float32)
     x = b.input("x", TensorType(ElementType.FLOAT32, (N, 4)))
     view = b.add(Reshape, b.add(MatMul, x, weight), (-1, 2, 8))
-    b.output("y", b.add(Gelu, view))
+    b.output("y", b.add(Gelu, b.add(Transpose, view, order)))
     model = b.build()
     given = np.random.default_rng(3).standard_normal((6, 4)).astype(np.float32) * 10
-    with crosschip.compile(model, ["openvino"], cache=False) as compiled:
-        made = compiled.run({"x": given})["y"]
+    with OpenVinoDevice() as device:
+        program = device.compile(model, Options(threads=1))
+        (made,) = program.run([given])
+        layers = program._compiled.get_runtime_model()  # type: ignore[attr-defined]
+    names = [node.get_rt_info()["originalLayersNames"].value for node in layers.get_ops()]
+    assert not any("Select" in name for name in names)
     product = given.astype(np.float64) @ weight
     expected = product * ndtr(product)
-    np.testing.assert_allclose(made, expected.reshape(-1, 2, 8), rtol=1e-4, atol=1e-4)
+    turned = expected.reshape(-1, 2, 8).transpose(order)
+    np.testing.assert_allclose(made, turned, rtol=1e-4, atol=1e-4)

@@ -19,6 +19,7 @@ from crosschip.ir import (
     symbol,
     unknown,
 )
+from crosschip.ops.standard.indexing import GatherElements
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import InstanceNormalization, LayerNormalization
@@ -60,6 +61,20 @@ def test_what_rules_are_about_must_be_known_or_of_one_name(
     operator: Any, shapes: list[tuple[Dim, ...]], more: list[object], fits: bool
 ) -> None:
     assert is_known_to_fit(_operation(operator, shapes, *more)) is fits
+
+
+@pytest.mark.parametrize(
+    ("picked", "axis", "fits"), [((n, m), 1, True), ((n, 3), 1, True), ((n, 3), 0, False)]
+)
+def test_elements_are_beside_others_of_the_same_size(
+    picked: tuple[Dim, ...], axis: int, fits: bool
+) -> None:
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (n, m)))
+    b.output(
+        "y", b.add(GatherElements, x, b.input("i", TensorType(ElementType.INT64, picked)), axis)
+    )
+    assert is_known_to_fit(b.build().operations[-1]) is fits
 
 
 def test_what_fits_always_is_not_checked_in_runs() -> None:

@@ -62,6 +62,10 @@ def test_no_integer_is_greater_than_the_last(data: st.DataObject, n: int, m: int
     most = substitute(last, {"n": n, "m": m})
     assert isinstance(most, int)
     assert not made.size or 0 <= made.min() <= made.max() <= most
+    reached = lasts.reached(model.outputs["y"], 1)
+    if reached is not None:
+        assert reached == [last]
+        assert not made.size or made.max() == most
 
 
 def test_positions_in_a_flattened_tensor_end_with_its_last_element() -> None:
@@ -79,5 +83,7 @@ def test_positions_in_a_flattened_tensor_end_with_its_last_element() -> None:
     for operation in b.build().operations:
         lasts.follow(operation)
     assert lasts.of(flat) == n * m - 1
-    assert lasts.of_columns(pairs, 2) == [n - 1, 2 * n - 2]
+    assert lasts.of_columns(pairs, 2) == lasts.reached(pairs, 2) == [n - 1, 2 * n - 2]
+    assert lasts.reached(pairs, 3) is lasts.reached(flat, 1) is None
+    assert lasts.reached(column, 1) == [m - 1]
     assert lasts.of_columns(pairs, 3) == [None] * 3

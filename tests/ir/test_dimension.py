@@ -96,10 +96,25 @@ def test_an_expression_replaces_a_name(
     assert substitute(replaced, sizes) == outer.compute({**sizes, "N": inner.compute(sizes)})
 
 
-@given(expressions, st.integers(1, 9), sizes)
+@given(expressions, st.integers(0, 9), sizes)
 def test_a_named_divisor_divides(expression: Expression, n: int, sizes: dict[str, int]) -> None:
+    """By 0, nothing is left."""
     quotient = expression.dim // symbol("D")
-    assert substitute(quotient, {**sizes, "D": n}) == expression.compute(sizes) // n
+    expected = expression.compute(sizes) // n if n else 0
+    assert substitute(quotient, {**sizes, "D": n}) == expected
+
+
+@given(expressions, expressions, sizes)
+def test_a_quotient_is_not_above_what_it_is_of(
+    one: Expression, other: Expression, sizes: dict[str, int]
+) -> None:
+    assume(is_natural(one.dim) and is_natural(other.dim) and other.dim != 0)
+    for whole in (one.dim, one.dim * other.dim):
+        quotient = whole // other.dim
+        found = substitute(whole - quotient, sizes)
+        assert not is_natural(whole - quotient) or is_natural(found)
+    assert is_natural(N - (N * M) // M)
+    assert not is_natural((N * M) // M - N)
 
 
 @given(st.integers(-99, 99), st.integers(1, 9))

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosschip.ir import Dim, Operand, Operation, Shape
 from crosschip.ops.definition.slots import ComputedParameter
+from crosschip.ops.standard.indexing import GatherElements
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import (
@@ -71,6 +72,12 @@ def _of_channels(operation: Operation) -> bool:
     return isinstance(image[1], int) and all(map(_is_known, numbers))
 
 
+def _of_elements(operation: GatherElements) -> bool:
+    own, places = _shape(operation.input), _shape(operation.indices)
+    axis = operation.axis % len(own)
+    return _without(own, axis) == _without(places, axis)
+
+
 def _of_last(operation: Operation) -> bool:
     value, *numbers = (_shape(o) for o in operation.inputs if o is not None)
     most = max(map(len, numbers), default=0)
@@ -102,6 +109,7 @@ _DECIDING: Mapping[type[Operation], Callable[[Any], bool]] = {
     LayerNormalization: _of_last,
     RMSNormalization: _of_last,
     FullyConnected: _of_rows,
+    GatherElements: _of_elements,
     Pad: _of_sides,
 }
 """For an operator, whether the sizes that its rules are about are known or equal."""

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cache
 
-import numpy as np
-
-from crosschip.ir import Array, ElementType, Model, Shape, TensorType
+from crosschip.ir import Array
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.dimension import substitute
-from crosschip.ir.sizing import SizeReader, names_are_proven
-
-_ALIGNMENT = 64
-"""The bytes of a processor's cache line."""
-_SPARE = 4
-"""Memory that becomes too small is replaced by such as is larger than needed by one in so many."""
-_LEAST_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,78 +66,3 @@ class ProgramSession(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release what the session holds."""
-
-
-class Rooms:
-    """Memory of the host for a carried tensor: what one run reads, and the next one writes.
-
-    Args:
-        element_type: of the tensor.
-    """
-
-    def __init__(self, element_type: ElementType) -> None:
-        self._dtype = element_type.dtype
-        self._rooms = [np.empty(0, np.uint8)] * 2
-        self._current = 0
-        self.array: Array = np.empty(0, self._dtype)
-
-    def place(self, shape: tuple[int, ...]) -> Array:
-        """An array of a shape in the memory that nobody reads."""
-        count = 1
-        for size in shape:
-            count *= size
-        wanted = count * self._dtype.itemsize
-        room = self._rooms[1 - self._current]
-        if room.nbytes < wanted:
-            room = self._rooms[1 - self._current] = _aligned(wanted + wanted // _SPARE)
-        made: Array = room[:wanted].view(self._dtype).reshape(shape)
-        return made
-
-    def turn(self, array: Array) -> None:
-        """Read an array of `place`, or of any other memory, from now on."""
-        self._current = 1 - self._current
-        self.array = array
-
-    def write(self, array: Array) -> None:
-        """Read a copy of an array from now on."""
-        place = self.place(array.shape)
-        np.copyto(place, array, casting="no")
-        self.turn(place)
-
-
-class OutputShapes:
-    """The shapes of a model's outputs, where those of its inputs determine them.
-
-    Args:
-        model: the model.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self._reader = SizeReader([operand.type for operand in model.inputs.values()])
-        self._proven = cache(lambda: names_are_proven(model))
-        self._numbers: dict[Shape, int] = {}
-        self._number_of = [self._number(operand.type) for operand in model.outputs.values()]
-
-    def of(self, shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, ...] | None]:
-        """For each output its shape; `None` if that shows only once it is made."""
-        sizes = self._reader.read(shapes)
-        found = [
-            tuple([size if isinstance(size, int) else substitute(size, sizes) for size in shape])
-            for shape in self._numbers
-        ]
-        return [None if number is None else found[number] for number in self._number_of]  # type: ignore[misc]  # sizes that are known are numbers
-
-    def _number(self, type_: TensorType) -> int | None:
-        if type_.static_shape is None and not self._proven():
-            return None
-        if type_.shape is None or not all(map(self._reader.knows, type_.shape)):
-            return None
-        return self._numbers.setdefault(type_.shape, len(self._numbers))
-
-
-def _aligned(count: int) -> Array:
-    """So many bytes and some more, from the beginning of a cache line."""
-    count = max(count, _LEAST_BYTES)
-    room = np.empty(count + _ALIGNMENT, np.uint8)
-    start = -room.ctypes.data % _ALIGNMENT
-    return room[start : start + count]

@@ -74,7 +74,7 @@ class _Name(_Atom):
 
 
 class _Quotient(_Atom):
-    """`numerator // denominator`, rounded towards minus infinity."""
+    """`numerator // denominator`, rounded towards minus infinity; by 0, it is 0."""
 
     __slots__ = ("denominator", "numerator")
 
@@ -87,7 +87,15 @@ class _Quotient(_Atom):
         return f"{_parenthesised(self.numerator)} // {_parenthesised(self.denominator)}"
 
     def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
-        return substitute(self.numerator, sizes) // substitute(self.denominator, sizes)
+        denominator = substitute(self.denominator, sizes)
+        return 0 if denominator == 0 else substitute(self.numerator, sizes) // denominator
+
+    @property
+    def bounds(self) -> Sequence[Dim]:
+        if isinstance(self.denominator, int) or not all(map(is_natural, self.parts)):
+            return ()
+        exact = exact_quotient(self.numerator, self.denominator)
+        return [self.numerator if exact == Dimension({(self,): 1}) else exact]
 
     def plain(self, encode: Callable[[Dim], object]) -> object:
         return [_DIVIDE, *map(encode, self.parts)]

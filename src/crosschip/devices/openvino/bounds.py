@@ -39,3 +39,15 @@ class Bounds:
             or (range_ is not None and isinstance(size, int) and range_ in Interval(0, size - 1))
             for size, last in zip(sizes, lasts, strict=True)
         )
+
+    def greatest(self, indices: Operand, count: int) -> Sequence[Dim] | None:
+        """The greatest of the indices that there are, if any are.
+
+        Args:
+            indices: none of them is below 0.
+            count: how many of them stand for one place, along the last axis.
+
+        Returns:
+            One for each of so many; `None` if they are not known.
+        """
+        return self._lasts.reached(indices, count)

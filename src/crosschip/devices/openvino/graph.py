@@ -12,13 +12,18 @@ from openvino import Node, Output, PartialShape, Type
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.bounds import Bounds
+from crosschip.devices.openvino.conditions import Condition, Conditions, equal
 from crosschip.devices.openvino.memory import shared_tensor
 from crosschip.devices.openvino.requirements import Bound, Requirements
 from crosschip.devices.openvino.sizes import OpenSizes
 from crosschip.ir import Array, Dim, ElementType, Operand, Operation
+from crosschip.ir.dimension import is_natural, is_unknown, product
 
 Value: TypeAlias = Node | Output
 _SHARED_BYTES = 1024
+_COMPARED = 2**24
+"""The number below which all integers are told apart as float32, from it, too."""
+_OUT_OF_RANGE = "indices: one is out of range"
 
 TYPES = {
     ElementType.BOOL: Type.boolean,
@@ -70,9 +75,11 @@ class Graph:
         self._inputs = list(inputs)
         self._flags: list[Node] = []
         self.kept: list[Array] = []
-        self.requirements = Requirements()
         self.open_sizes = OpenSizes()
+        conditions = Conditions([o.type for o in self._inputs], self.open_sizes.stretched)
+        self.requirements = Requirements(sizes=conditions)
         self._bounds = Bounds()
+        self._inside: dict[tuple[Operand, Sequence[Dim], int | None], Node] = {}
         for operand in self._inputs:
             parameter = ops.parameter(_shape(operand), TYPES[operand.type.element_type])
             self._values[operand] = parameter
@@ -178,8 +185,43 @@ class Graph:
         assert data is not None, "it is required"
         for axis in axes:
             if not isinstance((data.type.shape or ())[axis], int):
-                rule = f"input: there are no elements on axis {axis}"
-                self.require(operation, rule, ops.greater(self.size(data, axis), self.scalar(0)))
+                self._some_of(operation, f"input: there are no elements on axis {axis}", data, axis)
+
+    def _some_of(self, operation: Operation, rule: str, data: Operand, axis: int) -> None:
+        """Refuse runs in which there is nothing on an axis."""
+        if not self.require_sizes(operation, rule, [(data.type.shape or ())[axis] - 1]):
+            self.require(operation, rule, ops.greater(self.size(data, axis), self.scalar(0)))
+
+    def require_sizes(self, operation: Operation, rule: str, *every: Sequence[Dim]) -> bool:
+        """Refuse runs by the shapes of inputs, if these tell, without anything in the graph.
+
+        Args:
+            operation: the one that cannot be computed.
+            rule: the one that must hold.
+            every: expressions over sizes, of each lot of which one must be 0 or more.
+
+        Returns:
+            Whether the shapes of inputs tell; if not, nothing has been done.
+        """
+        lots = [tuple(map(self.open_sizes.resolved, natural)) for natural in every]
+        doubted = [natural for natural in lots if not any(map(is_natural, natural))]
+        conditions = self.requirements.sizes
+        if not all(map(conditions.tell, doubted)):
+            return False
+        for natural in doubted:
+            rule_of_operation = f"{operation.type} {operation.name!r}: {rule}"
+            conditions.add(Condition(natural, rule_of_operation))
+        return True
+
+    def require_natural(self, operation: Operation, rule: str, operand: Operand) -> bool:
+        """Refuse runs in which a parameter has numbers below 0; see `require_sizes`."""
+        if operand.value is not None:
+            return True
+        values = operand.type.shape_value
+        # Of an element that nothing is known of, that of a size would be taken for granted.
+        if values is None or any(map(is_unknown, values)):
+            return False
+        return self.require_sizes(operation, rule, *([value] for value in values))
 
     def within(
         self,
@@ -207,34 +249,56 @@ class Graph:
         if indices.value is not None and all(isinstance(size, int) for size in known):
             return self[indices]
         if len(axes) == 1 and least is None and _are_ends(indices):
-            size = self.size(data, axes[0])
-            holds = ops.greater(size, self.scalar(0))
-            self.require(operation, "indices: one is out of range", holds)
+            self._some_of(operation, _OUT_OF_RANGE, data, axes[0])
             return self[indices]
-        if self._bounds.are_within(indices, known):
+        if self._bounds.are_within(indices, known) or self._reach(operation, indices, known):
             return self[indices]
         if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
             self._bound(operation, indices, -known[0] if least is None else least, known[0] - 1)
             return self[indices]
-        found = self[indices]
+        seen = self._inside.get((indices, (*known,), least))
+        if seen is None:
+            seen, holds = self._clamped(self[indices], data, axes, least)
+            self._inside[indices, (*known,), least] = seen
+            self.require(operation, _OUT_OF_RANGE, holds)
+        return seen
+
+    def _clamped(
+        self, found: Value, data: Operand, axes: Sequence[int], least: int | None
+    ) -> tuple[Node, Node]:
+        """Indices with those out of range in it, and where that makes no difference."""
+        known = [(data.type.shape or ())[axis] for axis in axes]
+        size, *others = known
+        if not others and isinstance(size, int) and 0 < size < _COMPARED:
+            # As float32, too, no other number comes out as one of the range.
+            inside = ops.clamp(found, -size if least is None else least, size - 1)
+            return inside, ops.equal(found, inside)
         parts = [self.size(data, axis) for axis in axes]
-        size = (
+        ends = (
             parts[0]
             if len(axes) == 1
             else ops.concat([ops.unsqueeze(part, self.scalar(0)) for part in parts], 0)
         )
-        size = ops.convert(size, found.get_element_type())
+        ends = ops.convert(ends, found.get_element_type())
         one = ops.convert(self.scalar(1), found.get_element_type())
-        first = ops.negative(size) if least is None else self.scalar(least)
+        first = ops.negative(ends) if least is None else self.scalar(least)
         first = ops.convert(first, found.get_element_type())
-        inside = ops.maximum(ops.minimum(found, ops.subtract(size, one)), first)
+        inside = ops.maximum(ops.minimum(found, ops.subtract(ends, one)), first)
         # Differences are exact, and comparing with 0 is; other numbers are compared as float32.
         zero = ops.convert(self.scalar(0), found.get_element_type())
         holds = ops.equal(ops.subtract(found, inside), zero)
         if not all(isinstance(each, int) and each for each in known):
-            holds = ops.logical_and(holds, ops.greater(size, zero))  # none is, if there are none
-        self.require(operation, "indices: one is out of range", holds)
-        return inside
+            holds = ops.logical_and(holds, ops.greater(ends, zero))  # none is, if there are none
+        return inside, holds
+
+    def _reach(self, operation: Operation, indices: Operand, sizes: Sequence[Dim]) -> bool:
+        """Refuse runs by the greatest indices, if these are known to be among them."""
+        greatest = self._bounds.greatest(indices, len(sizes))
+        if greatest is None or indices.type.shape is None:
+            return False
+        nothing = equal(product(indices.type.shape), 0)
+        every = [(size - 1 - last, nothing) for size, last in zip(sizes, greatest, strict=True)]
+        return self.require_sizes(operation, _OUT_OF_RANGE, *every)
 
     def finish(self, outputs: Iterable[Operand]) -> openvino.Model:
         """The model whose results stand for these operands, in order.
@@ -271,7 +335,8 @@ class Graph:
 
     def _computed(self, value: Value) -> Value:
         """A value that is no input: OpenVINO leaves an output that is one unwritten."""
-        is_input = any(value is parameter for parameter in self.parameters)
+        node = value if isinstance(value, Node) else value.get_node()
+        is_input = node.get_type_name() == "Parameter"
         return ops.convert(value, value.get_element_type()) if is_input else value
 
 

@@ -184,6 +184,8 @@ class OpenVinoProgram(Program):
             nothing = self._sizes.check(inputs)
             if nothing is not None:
                 return nothing
+        if self._requirements.open_sizes:
+            self._requirements.sizes.check([array.shape for array in inputs])
         try:
             request = self._idle.pop()
         except IndexError:

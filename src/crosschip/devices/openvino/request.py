@@ -120,6 +120,9 @@ class _Input:
         self.index = index
         self._set = request.set_input_tensor
         self._tensor = tensor
+        # Of a tensor that nobody has set, OpenVINO (2026.4) copies the elements to where the last
+        # request read them, be that memory that a session has released.
+        self.forget()
         self._bytes = tensor.element_type.bitwidth >= 8
         self._own: Array | None = None
 

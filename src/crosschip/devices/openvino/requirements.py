@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.devices.openvino.conditions import Conditions
 from crosschip.hal.checking import Needed, Needs
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
@@ -61,12 +62,14 @@ class Requirements:
         bounds: those on the values of inputs.
         checks: what shows which runs' sizes need to be checked.
         settings: those that OpenVINO gets for this model, besides those for the caller's options.
+        sizes: those on sizes that the shapes of inputs tell of.
         rules: the others, in the order of the elements of the output that says whether they hold.
         open_sizes: whether the sizes of some tensor show only in a run.
     """
 
     open_sizes: bool = False
     bounds: list[Bound] = field(default_factory=list)
+    sizes: Conditions = field(default_factory=lambda: Conditions((), {}))
     rules: list[str] = field(default_factory=list)
     checks: Needs = field(default_factory=lambda: Needs(Needed.NEVER))
     settings: dict[str, Any] = field(default_factory=dict)
@@ -86,6 +89,7 @@ class Requirements:
         plain = {
             "open_sizes": self.open_sizes,
             "bounds": [asdict(bound) for bound in self.bounds],
+            "sizes": self.sizes.to_plain(),
             "rules": self.rules,
             "checks": self.checks.to_plain(),
             "settings": self.settings,
@@ -104,6 +108,7 @@ class Requirements:
         return cls(
             plain["open_sizes"],
             bounds,
+            Conditions.from_plain(plain["sizes"]),
             plain["rules"],
             Needs.from_plain(plain["checks"]),
             dict(plain["settings"]),

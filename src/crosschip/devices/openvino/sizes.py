@@ -7,7 +7,7 @@ OpenVINO does not fuse an operation whose output something else looks at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TypeAlias
 
@@ -17,26 +17,32 @@ from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.ir import Dim, Operand, Operation
-from crosschip.ir.dimension import name_of, substitute, terms_of
+from crosschip.ir.dimension import is_natural, is_unknown, name_of, substitute, terms_of
 from crosschip.ops.definition.kinds import Broadcast
+from crosschip.ops.standard.layout import Expand, Reshape
 from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.matrix import MatMul
 
 Value: TypeAlias = Node | Output
 
 
 class OpenSizes:
-    """The sizes of one graph."""
+    """The sizes of one graph.
+
+    Attributes:
+        stretched: for the name of a size, those that it is one of: whichever is not 1.
+    """
 
     def __init__(self) -> None:
+        self.stretched: dict[str, tuple[Dim, ...]] = {}
         self._ways: dict[str, Callable[[], Node]] = {}
         self._nodes: dict[str, Node] = {}
         self._same: dict[str, Dim] = {}
-        self._stretched: dict[tuple[Dim, ...], Dim] = {}
+        self._made: dict[tuple[Dim, ...], Dim] = {}
 
     def note_made(self, operation: Operation, values: Sequence[Value]) -> None:
         """Take notice of an operation, and of what stands for its outputs."""
-        if isinstance(operation, Broadcast | Where):
-            self._note_stretched(operation)
+        self._note_stretched(operation)
         for operand, value in zip(operation.outputs, values, strict=True):
             self.note(operand, value)
 
@@ -49,20 +55,28 @@ class OpenSizes:
 
     def are_same(self, one: Dim, other: Dim) -> bool:
         """Tell whether two sizes are known to be the same."""
-        return self._resolved(one) == self._resolved(other)
+        return self.resolved(one) == self.resolved(other)
 
     def take_for_same(self, one: Dim, other: Dim) -> None:
         """Know from now on that two sizes are the same in each run that is not refused."""
-        one, other = self._resolved(one), self._resolved(other)
+        one, other = self.resolved(one), self.resolved(other)
         for mine, yours in ((one, other), (other, one)):
             name = name_of(mine)
             if name is not None and name.startswith("?") and name not in _names(yours):
                 self._same[name] = yours
                 return
 
+    def resolved(self, size: Dim) -> Dim:
+        """A size in terms of those that it is known to be made of."""
+        while True:
+            resolved = substitute(size, self._same)
+            if resolved == size:
+                return size
+            size = resolved
+
     def value(self, size: Dim) -> Node | None:
         """What makes a size, one int64; `None` if there is no way but to look at a tensor."""
-        size = self._resolved(size)
+        size = self.resolved(size)
         if isinstance(size, int):
             return _integer(size)
         if not size.names <= self._ways.keys():
@@ -92,19 +106,17 @@ class OpenSizes:
 
     def _note_stretched(self, operation: Operation) -> None:
         """Take notice of sizes that are one of several, whichever is not 1."""
-        shapes = [o.type.shape for o in (*operation.outputs, *operation.inputs) if o is not None]
-        known = [shape for shape in shapes if shape is not None]
-        if len(known) != len(shapes):
-            return
-        for made, *read in zip_longest(*(shape[::-1] for shape in known), fillvalue=1):
+        for made, *read in _stretching(operation):
             name = self._new_name(made)
             if name is None:
                 continue
-            parts = tuple(dict.fromkeys(size for size in map(self._resolved, read) if size != 1))
-            if len(parts) == 1 or parts in self._stretched:
-                self._same[name] = parts[0] if len(parts) == 1 else self._stretched[parts]
-            elif all(self.value(part) is not None for part in parts):
-                self._stretched[parts] = made
+            parts = tuple(dict.fromkeys(size for size in map(self.resolved, read) if size != 1))
+            if len(parts) == 1 or parts in self._made:
+                self._same[name] = parts[0] if len(parts) == 1 else self._made[parts]
+                continue
+            self._made[parts] = made
+            self.stretched[name] = parts
+            if all(self.value(part) is not None for part in parts):
                 self._ways[name] = self._way_of_stretching(parts)
 
     def _way_of_stretching(self, parts: Sequence[Dim]) -> Callable[[], Node]:
@@ -121,12 +133,38 @@ class OpenSizes:
         name = name_of(size)
         return None if name in self._ways or name in self._same else name
 
-    def _resolved(self, size: Dim) -> Dim:
-        while True:
-            resolved = substitute(size, self._same)
-            if resolved == size:
-                return size
-            size = resolved
+
+def asked_shape(operation: Reshape | Expand) -> Sequence[Dim] | None:
+    """The sizes that an operation is asked for, as far as they follow from others."""
+    operand = operation.operand("shape")
+    assert operand is not None, "it is required"
+    return operation.shape if operand.is_constant else operand.type.shape_value
+
+
+def is_size(value: Dim) -> bool:
+    """Tell whether an element of a parameter is sure not to be below 0."""
+    return is_natural(value) and not is_unknown(value)
+
+
+def _stretching(operation: Operation) -> Iterator[Sequence[Dim]]:
+    """For each axis that is stretched, the size that comes of it, and those that were there."""
+    shapes = [o.type.shape for o in (*operation.outputs, *operation.inputs) if o is not None]
+    match operation:
+        case Broadcast() | Where():
+            read = shapes[1:]
+        case MatMul():
+            read = [shape and shape[:-2] for shape in shapes[1:3]]
+            shapes[0] = shapes[0] and shapes[0][: max(map(len, filter(None, read)), default=0)]
+        case Expand():
+            asked = asked_shape(operation)
+            if asked is None or not all(size == -1 or is_size(size) for size in asked):
+                return
+            read = [shapes[1], tuple(1 if size == -1 else size for size in asked)]
+        case _:
+            return
+    known = [shape for shape in (shapes[0], *read) if shape is not None]
+    if len(known) == 1 + len(read):
+        yield from zip_longest(*(shape[::-1] for shape in known), fillvalue=1)
 
 
 def _names(size: Dim) -> frozenset[str]:

@@ -47,6 +47,7 @@ class Lasts:
     def __init__(self) -> None:
         self._found: dict[Operand, Dim | None] = {}
         self._joined: dict[Operand, Sequence[Operand]] = {}
+        self._reached: set[Operand] = set()
 
     def follow(self, operation: Operation) -> None:
         """Find those of what an operation makes."""
@@ -57,6 +58,8 @@ class Lasts:
         if last is not None and isinstance(operation, _COUNTING):
             last = last - 1
         self._found[output] = last
+        if last is not None and _reaches(operation, self._is_reached):
+            self._reached.add(output)
         if isinstance(operation, joining.Concat) and _is_of_columns(operation):
             self._joined[output] = operation.parts
 
@@ -65,10 +68,34 @@ class Lasts:
         found = self._found.get(operand)
         return end_of_given(operand) if found is None else found
 
+    def reached(self, operand: Operand, count: int) -> Sequence[Dim] | None:
+        """The ends of so many parts along the last axis, if each is a value wherever any is."""
+        parts = self._joined.get(operand, (operand,))
+        ends = [self.of(part) for part in parts if self._is_reached(part)]
+        known = [end for end in ends if end is not None]
+        return known if len(known) == len(parts) == count else None
+
+    def _is_reached(self, operand: Operand) -> bool:
+        return operand in self._reached or end_of_given(operand) is not None
+
     def of_columns(self, operand: Operand, count: int) -> Sequence[Dim | None]:
         """The ends of so many parts of an operand, side by side along its last axis."""
         parts = self._joined.get(operand, ())
         return [self.of(part) for part in (parts if len(parts) == count else [operand] * count)]
+
+
+def _reaches(operation: Operation, is_reached: Callable[[Operand], bool]) -> bool:
+    """Tell whether an operation with an end makes that wherever it makes anything."""
+    match operation:
+        case creation.Range():
+            return end_of_given(operation.step) == 1
+        case arithmetic.Add() | arithmetic.Mul():
+            parts = operation.input0, operation.input1
+            # Of two that count, the greatest ones may never meet.
+            is_shifted = any(end_of_given(part) is not None for part in parts)
+            return is_shifted and all(map(is_reached, parts))
+    data = operation.inputs[0]
+    return isinstance(operation, _MOVING) and data is not None and is_reached(data)
 
 
 def _is_of_columns(op: joining.Concat) -> bool:
@@ -116,15 +143,19 @@ def _product(op: arithmetic.Mul, ends: EndOf) -> Dim | None:
     return None if one is None or other is None else one * other
 
 
+_MOVING = (
+    *(layout.Reshape, layout.Transpose, layout.Squeeze, layout.Unsqueeze, layout.Flatten),
+    *(layout.Expand, rearranging.Tile, conversion.Assign),
+)
+"""Operators that make all of what they read, or nothing."""
+_PICKING = (
+    *(slicing.Slice, joining.Split),
+    *(indexing.Gather, indexing.GatherND, indexing.GatherElements),
+)
+"""Operators that make some of what they read."""
+
 _RULES: dict[type, Callable[[Any, EndOf], Dim | None]] = {
-    **dict.fromkeys(
-        (
-            *(layout.Reshape, layout.Transpose, layout.Squeeze, layout.Unsqueeze, layout.Flatten),
-            *(layout.Expand, rearranging.Tile, slicing.Slice, joining.Split, conversion.Assign),
-            *(indexing.Gather, indexing.GatherND, indexing.GatherElements),
-        ),
-        _moved,
-    ),
+    **dict.fromkeys((*_MOVING, *_PICKING), _moved),
     **dict.fromkeys((searching.ArgMax, searching.ArgMin), _place),
     creation.Range: _range,
     arithmetic.Add: _sum,

@@ -156,8 +156,10 @@ def _least(*parts: Interval) -> Interval:
 
 
 def _quotient(numerator: Interval, denominator: Interval) -> Interval:
-    """Quotients rounded down."""
+    """Quotients rounded down; by 0, they are 0."""
     far = int(numerator.magnitude.high)
+    if numerator.low >= 0 and denominator.low >= 0:
+        return Interval(0, far)
     if denominator.low >= 1:
         return Interval(int(numerator.low) // int(denominator.low) if numerator.low < 0 else 0, far)
     return Interval(-far - 1, far)

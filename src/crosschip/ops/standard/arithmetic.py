@@ -11,7 +11,7 @@ from functools import reduce
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
-from crosschip.ir.dimension import is_natural, least
+from crosschip.ir.dimension import exact_quotient, is_natural, is_unknown, least
 from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import (
@@ -127,11 +127,30 @@ def _quotient(dividend: Dim, divisor: Dim) -> Dim:
     """A quotient of sizes; no element is below 0, so that it does not matter how it is rounded.
 
     Raises:
-        UnknownRank: an element may be below 0, or the divisor 0.
+        UnknownRank: an element may be below 0; or the divisor is 0, or a size that does not surely
+            divide what it divides.
     """
-    if not isinstance(divisor, int) or divisor < 1 or not is_natural(dividend):
+    if not is_natural(dividend) or divisor in (0, dividend):
+        raise UnknownRank
+    if not isinstance(divisor, int):
+        if is_unknown(dividend) or is_unknown(divisor) or not is_natural(divisor):
+            raise UnknownRank
+        if exact_quotient(dividend, divisor) * divisor != dividend:
+            raise UnknownRank
+    elif divisor < 1:
         raise UnknownRank
     return dividend // divisor
+
+
+def _rest(dividend: Dim, divisor: Dim) -> Dim:
+    """What a quotient of sizes leaves; by 0, that would be 0, too.
+
+    Raises:
+        UnknownRank: as for a quotient, or the divisor may be 0.
+    """
+    if not isinstance(divisor, int):
+        raise UnknownRank
+    return dividend - divisor * _quotient(dividend, divisor)
 
 
 @operator("POW", core=True)
@@ -430,7 +449,7 @@ class Mod(Broadcast):
     fmod = flag(False)
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_pairs(self, lambda one, other: one - other * _quotient(one, other))
+        return shape_value_by_pairs(self, _rest)
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.fmod(input0, input1) if self.fmod else np.mod(input0, input1)

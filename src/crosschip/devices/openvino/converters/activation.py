@@ -30,7 +30,7 @@ converts(activation.Mish)(same(ops.mish))
 
 _WEIGHTED = {"Convolution", "GroupConvolution", "ConvolutionBackpropData", "MatMul"}
 _FUSING = _WEIGHTED | {"GroupConvolutionBackpropData", "Add", "Multiply"}
-_VIEWS = {"Reshape", "Squeeze", "Unsqueeze"}
+_MOVED = {"Reshape", "Squeeze", "Unsqueeze", "Transpose"}
 
 
 def fuses(value: Value) -> bool:
@@ -39,10 +39,10 @@ def fuses(value: Value) -> bool:
     return node.get_type_name() in _FUSING
 
 
-def _viewed(value: Value) -> Value:
-    """What a value is another shape of, which OpenVINO gives to what follows instead."""
+def _moved(value: Value) -> Value:
+    """What a value is another shape or order of, which OpenVINO gives to what follows instead."""
     node = value if isinstance(value, Node) else value.get_node()
-    return _viewed(node.input_value(0)) if node.get_type_name() in _VIEWS else value
+    return _moved(node.input_value(0)) if node.get_type_name() in _MOVED else value
 
 
 @converts(activation.Relu)
@@ -122,7 +122,7 @@ def swish(g: Graph, op: activation.Swish) -> Node:
 def gelu(g: Graph, op: activation.Gelu) -> Node:
     value = g[op.input]
     result = ops.gelu(value, "tanh" if op.approximate else "erf")
-    if fuses(_viewed(value)):
+    if fuses(_moved(value)):
         return result
     # Of infinity, OpenVINO makes NaN.
     return ops.select(ops.equal(value, g.number(np.inf, op.input)), value, result)

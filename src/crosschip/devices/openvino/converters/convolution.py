@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import converts
+from crosschip.devices.openvino.converters.table import before_unsqueezing, converts
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
@@ -16,6 +18,9 @@ from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 from crosschip.ops.standard.integers import Conv2DInteger
+
+_HEIGHT = 2
+"""The axis of an image that runs down."""
 
 
 def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
@@ -30,6 +35,9 @@ def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
 @converts(Conv2D, limit=_grouped, nonempty=True)
 def conv_2d(g: Graph, op: Conv2D) -> Node:
     covered(g, op)
+    line = _line(g, op)
+    if line is not None:
+        return _along_line(g, op, line)
     image = _wide(g[op.input], op)
     if op.group > 1:
         out, *rest = op.filter.type.static_shape or ()
@@ -46,6 +54,41 @@ def conv_2d(g: Graph, op: Conv2D) -> Node:
     start, end = g.int64([0, 0]), g.int64([np.iinfo(np.int32).max] * 2)
     result = ops.slice(every, start, end, g.int64(op.strides), g.int64([2, 3]))
     return _biased(g, op, result)
+
+
+def _line(g: Graph, op: Conv2D) -> Value | None:
+    """What an image is that was given a height of 1, if nothing is computed along that.
+
+    Images of two axes OpenVINO would lay out anew before and after, as it does not see through
+    the views of what is next to it.
+    """
+    height = (op.filter.type.static_shape or ())[_HEIGHT]
+    before = before_unsqueezing(g[op.input])
+    if before is None or height != 1 or any(op.pads[:2]) or not op.filter.is_constant:
+        return None
+    line, axes = before
+    if skips_border(op) or not axes or axes[-1] != _HEIGHT or axes[0] < 0:
+        return None
+    return ops.unsqueeze(line, g.int64(axes[:-1])) if axes[:-1] else line
+
+
+def _along_line(g: Graph, op: Conv2D, line: Value) -> Node:
+    """The convolution of an image of height 1, along its width."""
+    out, within, _, width = op.filter.type.static_shape or ()
+    window = {name: _last(part) for name, part in window_arguments(op).items()}
+    window["dilations"] = _last(op.dilations)
+    if op.group > 1:
+        filters = g.reshaped(op.filter, [op.group, out // op.group, within, width])
+        made = ops.group_convolution(_wide(line, op), _wide(filters, op), **window)
+    else:
+        filters = g.reshaped(op.filter, [out, within, width])
+        made = ops.convolution(_wide(line, op), _wide(filters, op), **window)
+    return ops.unsqueeze(_biased(g, op, made), g.int64([_HEIGHT]))
+
+
+def _last(part: Any) -> Any:
+    """What a window is along the width only."""
+    return part if isinstance(part, str) else part[-1:]
 
 
 def skips_border(op: Conv2D | Conv2DInteger) -> bool:
@@ -67,9 +110,9 @@ def covered(g: Graph, op: Conv2D | Conv2DInteger) -> None:
         padding = 0 if op.auto_pad is AutoPad.VALID else sum(op.pads[2 * axis - 4 : 2 * axis - 2])
         size = (op.input.type.shape or ())[axis]
         if not isinstance(size, int) and padding + 1 < span:
-            least = g.scalar(span - padding)
-            fits = ops.greater_equal(g.size(op.input, axis), least)
-            g.require(op, f"input: axis {axis} is smaller than the filter", fits)
+            rule, least = f"input: axis {axis} is smaller than the filter", span - padding
+            if not g.require_sizes(op, rule, [size - least]):
+                g.require(op, rule, ops.greater_equal(g.size(op.input, axis), g.scalar(least)))
 
 
 def lone_column(op: Conv2D | Conv2DInteger) -> bool:
@@ -125,7 +168,8 @@ def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Node:
 
 def _biased(g: Graph, op: Conv2D | Conv2DTranspose | DeformableConv2D, result: Node) -> Node:
     if op.bias:
-        result = ops.add(result, _wide(g.reshaped(op.bias, [1, -1, 1, 1]), op))
+        beside = [1] * (len(result.get_output_partial_shape(0)) - 2)
+        result = ops.add(result, _wide(g.reshaped(op.bias, [1, -1, *beside]), op))
     return ops.convert(result, "bf16") if _is_narrow(op) else result
 
 

@@ -87,7 +87,7 @@ def gather_nd(g: Graph, op: GatherND) -> Node:
 
 
 def _same_sizes(op: GatherElements) -> Refusal | None:
-    own, places = (list(o.type.static_shape or ()) for o in (op.input, op.indices))
+    own, places = (list(o.type.shape or ()) for o in (op.input, op.indices))
     if own and places:
         places[op.axis] = own[op.axis]
     if not own or own != places:

@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import zip_longest
 
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.openvino.conditions import equal
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
+    before_unsqueezing,
     converts,
     near,
     never_empty,
     rank_of,
 )
 from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.devices.openvino.sizes import asked_shape, is_size
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
-from crosschip.ir import Dim
-from crosschip.ir.dimension import is_natural, is_unknown, product
+from crosschip.ir.dimension import product
 from crosschip.ops.standard import layout
 
-
-def _asked(op: layout.Reshape | layout.Expand) -> Sequence[Dim] | None:
-    """The sizes asked for, as far as they follow from others."""
-    operand = op.operand("shape")
-    assert operand is not None, "it is required"
-    return op.shape if operand.is_constant else operand.type.shape_value
+_ALL = "shape: does not hold the input's elements"
 
 
 def _surely_flattens(g: Graph, op: layout.Reshape) -> bool:
-    """Tell whether the one size asked for is seen to be that of all elements, in whatever run."""
-    asked = _asked(op)
+    """Tell whether the one size asked for is that of all elements in every run not refused."""
+    asked = asked_shape(op)
     if asked is None or asked[0] == -1:
         return asked is not None
     # Else a size that is 0 in a run stands for another one there.
-    return op.allow_zero and g.open_sizes.are_same(asked[0], product(op.input.type.shape or ()))
+    if not op.allow_zero:
+        return False
+    return g.require_sizes(op, _ALL, [equal(asked[0], product(op.input.type.shape or ()))])
 
 
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=near)
@@ -55,7 +53,7 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
         kept = ops.logical_and(ops.equal(shape, g.scalar(0)), g.scalar(not op.allow_zero))
         asked = ops.select(kept, g.size(op.input, 0), shape)
         holds = ops.logical_or(ops.equal(asked, total), ops.equal(shape, g.scalar(-1)))
-        g.require(op, "shape: does not hold the input's elements", holds)
+        g.require(op, _ALL, holds)
     return ops.reshape(g[op.input], shape, not op.allow_zero)
 
 
@@ -66,7 +64,10 @@ def transpose(g: Graph, op: layout.Transpose) -> Node:
 
 
 @converts(layout.Squeeze, types=MOVABLE, limit=near)
-def squeeze(g: Graph, op: layout.Squeeze) -> Node:
+def squeeze(g: Graph, op: layout.Squeeze) -> Value:
+    before = before_unsqueezing(g[op.input])
+    if before is not None and before[1] == sorted(op.axes or ()):
+        return before[0]  # OpenVINO takes the one for a reshape before it looks for the other
     return ops.squeeze(g[op.input], g.int64(op.axes) if op.axes else None)
 
 
@@ -93,6 +94,7 @@ def flatten(g: Graph, op: layout.Flatten) -> Node:
     return ops.reshape(g[op.input], ops.concat([before, merged, after], 0), False)
 
 
+_BROADCAST = "shape: does not broadcast with the input"
 _MOST_COMPUTED = 16
 """The most axes of a shape that is computed: of 21, OpenVINO writes beyond its stack."""
 
@@ -107,16 +109,19 @@ def _expandable(op: layout.Expand) -> Refusal | None:
 
 
 def _surely_expands(g: Graph, op: layout.Expand) -> bool:
-    """Tell whether the sizes asked for are seen to broadcast with the input's, in whatever run."""
-    asked, own = _asked(op), op.input.type.shape
+    """Tell whether the sizes asked for broadcast with the input's in every run not refused."""
+    asked, own = asked_shape(op), op.input.type.shape
     if asked is None or own is None:
         return False
-    return all(
-        size in (1, -1)
-        or g.open_sizes.are_same(size, there)
-        or (there == 1 and is_natural(size) and not is_unknown(size))
+    pairs = [
+        (size, there)
         for size, there in zip_longest(reversed(asked), reversed(own), fillvalue=1)
-    )
+        if size not in (1, -1) and not g.open_sizes.are_same(size, there)
+    ]
+    if not all(is_size(size) for size, _ in pairs):
+        return False
+    every = [(equal(size, there), equal(there, 1), equal(size, 1)) for size, there in pairs]
+    return g.require_sizes(op, _BROADCAST, *every)
 
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_expandable)
@@ -126,7 +131,7 @@ def expand(g: Graph, op: layout.Expand) -> Value:
         return g[op.input]
     asked = shape = g.indices(op.operand("shape"))
     fits = _surely_expands(g, op)
-    if not fits or -1 in (_asked(op) or ()):
+    if not fits or -1 in (asked_shape(op) or ()):
         # What keeps a size is -1, for which OpenVINO has 1.
         shape = ops.select(ops.less(asked, g.scalar(0)), g.scalar(1), asked)
     expanded = ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
@@ -135,6 +140,6 @@ def expand(g: Graph, op: layout.Expand) -> Value:
         first, one = ops.negative(ops.shape_of(shape)), g.int64([1])
         made = ops.slice(ops.shape_of(expanded), first, g.int64([2**31 - 1]), one)
         is_made = ops.logical_or(ops.equal(made, shape), ops.equal(shape, one))
-        g.require(op, "shape: does not broadcast with the input", is_made)
+        g.require(op, _BROADCAST, is_made)
         g.require(op, "shape: has a negative size", ops.greater_equal(asked, g.scalar(-1)))
     return expanded

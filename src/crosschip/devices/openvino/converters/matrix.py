@@ -9,6 +9,7 @@ import openvino
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.openvino.conditions import equal
 from crosschip.devices.openvino.converters.table import EXACT, FLOAT_TYPES, converts, rank_of
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
@@ -61,8 +62,9 @@ def _constants(op: matrix.MatMulNBits) -> Refusal | None:
 def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> Node:
     """Integers stay as small as they are, as OpenVINO's own weights of few bits do."""
     if not isinstance((op.x.type.shape or ())[-1], int):
-        holds = ops.equal(g.size(op.x, -1), g.scalar(op.size))
-        g.require(op, "x: its last size, and `size`", holds)
+        rule = "x: its last size, and `size`"
+        if not g.require_sizes(op, rule, [equal((op.x.type.shape or ())[-1], op.size)]):
+            g.require(op, rule, ops.equal(g.size(op.x, -1), g.scalar(op.size)))
     rows, blocks, _ = op.weight.type.static_shape or ()
     steps = ops.convert(_integers(g, op, op.weight, (rows, blocks, op.block_size)), "f32")
     if op.zero_point is None:
@@ -110,8 +112,9 @@ def alike(
     """Refuse runs in which two axes differ: OpenVINO reads beyond the end of the shorter one."""
     sizes = [(operand.type.shape or ())[axis] for operand, axis in (one, other)]
     if not g.open_sizes.are_same(*sizes):
-        same = ops.equal(g.size(*one), g.size(*other))
-        g.require(op, f"{slot}: has another number of elements to sum over", same)
+        rule = f"{slot}: has another number of elements to sum over"
+        if not g.require_sizes(op, rule, [equal(*sizes)]):
+            g.require(op, rule, ops.equal(g.size(*one), g.size(*other)))
         g.open_sizes.take_for_same(*sizes)
 
 

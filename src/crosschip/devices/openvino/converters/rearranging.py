@@ -12,7 +12,6 @@ from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import along_nothing
 from crosschip.ir import Dim, ElementType
-from crosschip.ir.dimension import is_natural, is_unknown
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 
 _LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
@@ -52,9 +51,10 @@ def tile(g: Graph, op: Tile) -> Value:
     # With more repeats than axes, or fewer, too.
     input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
     asked = g.indices(operand)
-    if not is_known and any(is_unknown(each) or not is_natural(each) for each in repeats):
-        fits = ops.greater_equal(asked, g.scalar(0))
-        g.require(op, "repeats: has a negative number", fits)
+    rule = "repeats: has a negative number"
+    assert operand is not None, "it is never left out"
+    if not is_known and not g.require_natural(op, rule, operand):
+        g.require(op, rule, ops.greater_equal(asked, g.scalar(0)))
     return ops.tile(
         input, ops.concat([g.int64([1] * -missing), asked], 0) if missing < 0 else asked
     )

@@ -54,6 +54,7 @@ def _some_pixels(op: ResizeNearest) -> Refusal | None:
 def resize_nearest(g: Graph, op: ResizeNearest) -> Node:
     if divides_exactly(op):
         return _interpolate(g, op, "nearest", "asymmetric")
+    g.some(op, [2, 3])
     image = g[op.input]
     for axis in (2, 3):
         image = ops.gather(image, _sources(g, op, axis), g.int64([axis]))
@@ -89,7 +90,7 @@ def _interpolate(
 
 def _some_sizes(g: Graph, op: Operation, shape: Operand) -> None:
     """Refuse runs with negative sizes."""
-    if shape.value is None:
+    if not g.require_natural(op, "shape: is negative", shape):
         g.require(op, "shape: is negative", ops.greater_equal(g.indices(shape), g.scalar(0)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from openvino import Node
@@ -77,6 +77,15 @@ def absolute(value: Value) -> Node:
     node = value if isinstance(value, Node) else value.get_node()
     is_joined = node.get_type_name() == "Concat" and value.get_element_type().is_signed()
     return ops.abs(ops.negative(value) if is_joined else value)
+
+
+def before_unsqueezing(value: Value) -> tuple[Value, Sequence[int]] | None:
+    """What a value is with more axes of size 1, and their places in order; `None` if it is not."""
+    node = value if isinstance(value, Node) else value.get_node()
+    if node.get_type_name() != "Unsqueeze":
+        return None
+    axes = node.input_value(1).get_node()
+    return node.input_value(0), sorted(axes.get_data().ravel().tolist())
 
 
 _NUMBER = "crosschip_never_nan"
