@@ -113,7 +113,7 @@ class Signature:
 
     def _made(self, index: int, given: object) -> Any:
         name, operand = self._operands[index]
-        if isinstance(given, Buffer):
+        if type(given) is not np.ndarray and isinstance(given, Buffer):
             self._check_buffer(index, given)
             if self._buffers and given.device is not None:
                 return given
@@ -125,7 +125,7 @@ class Signature:
             array = as_array(given, operand.type)
         except InputError as error:
             raise InputError(f"input {name!r} {error}") from error.__cause__
-        if isinstance(array, np.ndarray) and _is_copy(array, given):
+        if array is not given and isinstance(array, np.ndarray) and _is_copy(array, given):
             self._copies.add(Copied.INPUT, array)
         return array
 

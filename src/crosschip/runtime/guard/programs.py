@@ -88,6 +88,8 @@ class GuardedProgram(SegmentProgram):
         self._segment = model.name
         sides = self._inputs, self._types
         self._open = any(type_.static_shape is None for side in sides for type_ in side)
+        fixed = not (self._open or self._objects or self._rules)
+        self._fixed = [type_.static_shape for type_ in self._types] if fixed else None
         # Added to without a lock: between reading and writing a number no other thread comes.
         self._runs = 0
         self._bytes_in, self._bytes_out = (
@@ -238,6 +240,9 @@ class GuardedProgram(SegmentProgram):
                 read = tuple(shapes_of(self._inputs, inputs))
             else:
                 shapes = [array.shape for array in made]
+                if shapes == self._fixed:
+                    self._runs += 1
+                    return cast(Sequence[Array], made)
                 read = tuple([array.shape for array in inputs])
         except (TypeError, IndexError, AttributeError, KeyError):
             raise self._misfit(f"returned {kind_of(made)} where outputs belong") from None
