@@ -336,6 +336,8 @@ def shapes_of(tensors: Sequence[bool], values: Sequence[Array]) -> list[tuple[in
         tensors: whether each is a tensor, but for those behind them.
         values: the values, and the arrays.
     """
+    if False not in tensors:
+        return [value.shape for value in values]
     pairs = zip(chain(tensors, repeat(True)), values, strict=False)
     return [value.shape if is_tensor else () for is_tensor, value in pairs]
 
