@@ -84,7 +84,7 @@ def segments_of(
     """The model's operations as segments, in an order in which they can run.
 
     Args:
-        model: what to cut. Of its inputs and outputs, a segment has its own in the model's order.
+        model: what to cut. Of its inputs, a segment has its own in the model's order.
         owners: the device of each operation.
         dialects: the word for how its device reads each operation; none if there is none.
         groups: disjoint sets of operations, by index, that are to be in one segment if they can.
@@ -94,7 +94,6 @@ def segments_of(
     made_in: dict[Operand, int] = {}
     shared = set(model.outputs.values())
     first = _order(model.inputs.values())
-    last = _order(model.outputs.values())
     inputs: list[tuple[Operand, ...]] = []
     for index, run in enumerate(runs):
         read: dict[Operand, None] = {}
@@ -117,7 +116,7 @@ def segments_of(
             f"{model.name}.{index}",
             tuple([operations[node] for node in run]),
             inputs[index],
-            tuple(sorted((o for n in run for o in operations[n].outputs if o in shared), key=last)),
+            tuple([o for n in run for o in operations[n].outputs if o in shared]),
         )
         for index, run in enumerate(runs)
     )
