@@ -184,3 +184,18 @@ def test_dialects_are_kept_apart_like_devices(drawn: tuple[Sources, str]) -> Non
     as_devices = cut(model, words)
     assert apart == as_devices
     assert len(cut(model, ["one"] * len(words))) == 1
+
+
+def test_segments_take_inputs_in_the_order_of_the_model() -> None:
+    """So that where there is one segment, it takes just what the model does."""
+    b = Builder("graph")
+    x, y, z = (b.input(name, float32(1)) for name in "xyz")
+    late, early = b.add(Concat, [z, y], 0), b.add(Concat, [x, z], 0)
+    inner = b.add(Concat, [late, early], 0)
+    b.output("a", b.add(Concat, [inner, y], 0))
+    model = b.build()
+    (whole,) = segments_of(model, "aaaa")
+    assert whole.inputs == (x, y, z)
+    first, second = segments_of(model, "aaab")
+    assert first.inputs == (x, y, z)
+    assert second.inputs == (y, inner)

@@ -97,7 +97,10 @@ class Checks:
             return None
         if self._sizes is None:
             self._sizes = self._make()
-        return self._sizes.check_shapes(shapes)
+        nothing = self._sizes.check_shapes(shapes)
+        if nothing is None:
+            self._seen = shapes
+        return nothing
 
     def _shows(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Tell whether shapes show that they fit."""

@@ -112,12 +112,13 @@ def _strings(array: Array, type_: TensorType) -> Array:
         raise InputError(
             f"is {array.dtype}, but the model takes {type_}; pass an array of Python's str"
         )
-    wrong = next((type(v).__name__ for v in array.flat if not isinstance(v, str)), None)
-    if wrong is not None:
+    wrong = [kind for kind in set(map(type, array.flat)) if not issubclass(kind, str)]
+    if wrong:
         raise InputError(
-            f"has an element of type {wrong}, but the model takes {type_}; make all of them str"
+            f"has an element of type {wrong[0].__name__}, but the model takes {type_}; "
+            "make all of them str"
         )
-    return np.require(array, requirements="C")
+    return np.ascontiguousarray(array) if array.ndim else array
 
 
 def _object(given: Any) -> Any:

@@ -44,23 +44,26 @@ class Copies:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tallies = dict.fromkeys(Copied, Tally())
+        # The number and the bytes: runs add to them, and few look.
+        self._tallies = {place: [0, 0] for place in Copied}
 
     def add(self, place: Copied, array: Array) -> None:
         """Count a copy of an array."""
         size = int(getattr(array, "nbytes", 0))
         with self._lock:
-            before = self._tallies[place]
-            self._tallies[place] = Tally(before.count + 1, before.bytes + size)
+            tally = self._tallies[place]
+            tally[0] += 1
+            tally[1] += size
 
     def __getitem__(self, place: Copied) -> Tally:
-        return self._tallies[place]
+        with self._lock:
+            return Tally(*self._tallies[place])
 
     @property
     def count(self) -> int:
         """The number of copies, wherever they were made."""
-        return sum(tally.count for tally in self._tallies.values())
+        return sum(self[place].count for place in Copied)
 
     def __repr__(self) -> str:
-        told = (f"{p.value} {t.count} ({t.bytes} bytes)" for p, t in self._tallies.items())
+        told = (f"{p.value} {self[p].count} ({self[p].bytes} bytes)" for p in Copied)
         return f"<Copies: {', '.join(told)}>"

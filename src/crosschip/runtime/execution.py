@@ -180,7 +180,7 @@ class Plan:
         """The outputs out of all values, and copies of those that must be the caller's own."""
         if self._made is not None:
             return [values[index] for index in self._made]
-        found = ((values[s] if isinstance(s, int) else s, copy) for s, copy in self._given)
+        found = [(values[s] if isinstance(s, int) else s, copy) for s, copy in self._given]
         return [
             self._copied(self._array(value, Copied.OUTPUT)) if copy else value
             for value, copy in found
@@ -236,7 +236,7 @@ class Plan:
 
     def _array(self, value: Value, place: Copied) -> Array:
         """A value as an array; from the memory of a device it is copied."""
-        if not isinstance(value, Buffer):
+        if type(value) is np.ndarray or not isinstance(value, Buffer):
             return value
         array = call("a buffer", "handing out its elements", value.array)
         if value.device is not None:

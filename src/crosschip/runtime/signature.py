@@ -16,7 +16,7 @@ from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call
-from crosschip.runtime.guard.programs import shapes_of
+from crosschip.runtime.guard.programs import shapes_of, tensors_among
 from crosschip.runtime.shapes.ranges import check_ranges
 
 _READY = 0x101
@@ -49,11 +49,13 @@ class Signature:
         self._buffers = buffers
         self._sizes = sizes or Sizes()
         self._operands = tuple(inputs.items())
+        self._names = tuple(inputs)
         self._types = [operand.type for operand in inputs.values()]
         types = [type_.element_type for type_ in self._types]
         self._reader = SizeReader(self._types)
         self._ready = tuple(None if type_ in PYTHONS_TYPES else type_.dtype for type_ in types)
         self._has_objects = ElementType.OBJECT in types
+        self._tensors = tensors_among(self._types)
         self._accepted: tuple[tuple[int, ...], ...] | None = None
 
     def arrange(self, inputs: Mapping[str, Any]) -> list[Array]:
@@ -65,7 +67,7 @@ class Signature:
             InputError: a name, shape or element type does not fit.
         """
         try:
-            arrays = [inputs[name] for name, _ in self._operands]
+            arrays = [inputs[name] for name in self._names]
             given = len(inputs)
         except KeyError as error:
             raise self._wrong_names(inputs) from error
@@ -76,7 +78,8 @@ class Signature:
             ) from error
         if given != len(arrays):
             raise self._wrong_names(inputs)
-        for index, (array, dtype) in enumerate(zip(arrays, self._ready, strict=True)):
+        for index, dtype in enumerate(self._ready):
+            array = arrays[index]
             if (
                 type(array) is not np.ndarray
                 or array.dtype is not dtype
@@ -84,7 +87,7 @@ class Signature:
             ):
                 arrays[index] = self._made(index, array)
         if self._has_objects:
-            shapes = tuple(shapes_of(self._types, arrays))
+            shapes = tuple(shapes_of(self._tensors, arrays))
         else:
             shapes = tuple([array.shape for array in arrays])
         if shapes != self._accepted:
@@ -113,7 +116,7 @@ class Signature:
 
     def _made(self, index: int, given: object) -> Any:
         name, operand = self._operands[index]
-        if isinstance(given, Buffer):
+        if type(given) is not np.ndarray and isinstance(given, Buffer):
             self._check_buffer(index, given)
             if self._buffers and given.device is not None:
                 return given
@@ -125,7 +128,7 @@ class Signature:
             array = as_array(given, operand.type)
         except InputError as error:
             raise InputError(f"input {name!r} {error}") from error.__cause__
-        if isinstance(array, np.ndarray) and _is_copy(array, given):
+        if array is not given and isinstance(array, np.ndarray) and _is_copy(array, given):
             self._copies.add(Copied.INPUT, array)
         return array
 
@@ -144,7 +147,7 @@ class Signature:
         if found is not None:
             check_ranges(found, self._sizes)
         else:  # which says what does not fit
-            self.sizes(dict(zip((name for name, _ in self._operands), shapes, strict=True)))
+            self.sizes(dict(zip(self._names, shapes, strict=True)))
 
     def _check_buffer(self, index: int, buffer: Buffer) -> None:
         name, operand = self._operands[index]
@@ -155,7 +158,7 @@ class Signature:
             )
 
     def _wrong_names(self, inputs: Mapping[str, Any]) -> InputError:
-        names = [name for name, _ in self._operands]
+        names = self._names
         missing = [name for name in names if name not in inputs]
         extra = [name for name in inputs if name not in names]
         problem = (

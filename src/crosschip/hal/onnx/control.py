@@ -8,6 +8,7 @@ from crosschip.hal import YES, Rule, Support
 from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.converters.table import MOVABLE
 from crosschip.hal.onnx.graph import Graph
+from crosschip.hal.onnx.rows import rows_in
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
 from crosschip.onnx_messages import GraphProto
 
@@ -86,9 +87,13 @@ def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
     """A body as a graph that reads what it captures by the names that it has outside."""
     inputs = list(body.inputs.values())
     own = inputs[: len(inputs) - len(captures)]
-    inner = Graph(own, graph)
+    inner = Graph(own, graph, body=True)
     for operand, outside in zip(inputs[len(own) :], captures, strict=True):
         inner.stand_for(operand, graph[outside])
+    rows = rows_in(body)
     for operation in body.operations:
-        add_operation(inner, operation)
+        if operation in rows.made:
+            inner.define(operation, [rows.made[operation].add(inner)])
+        elif operation not in rows.within:
+            add_operation(inner, operation)
     return inner.with_outputs(body.outputs.values())

@@ -29,14 +29,18 @@ OPSET = 21
 CONTRIBUTED = "com.microsoft"
 """The domain of the operators that ONNX Runtime has beside ONNX's."""
 _IR_VERSION = 10
+_OWN_BYTES = 2**17
+"""Constants of less than so many bytes are in the graph of the body that reads them."""
 _STANDARD_DOMAINS = ("", "ai.onnx")
 
 
 class Graph:
     """An ONNX graph in the making; knows the name that stands for each operand.
 
-    Names are unique in a model, and the constants of a graph that a node holds are those of the
-    graph around it all: ONNX Runtime does not find them again if they are in graphs of nodes.
+    Names are unique in a model. The constants of a graph that a node holds are those of the graph
+    around it all: ONNX Runtime does not find them again if they are in graphs of nodes. But it
+    hands each of them in whenever it runs the node. So bodies of control flow, which it never has
+    to find again, have their own, but for large ones, which would be copied.
 
     Args:
         inputs: what the graph reads.
@@ -44,6 +48,7 @@ class Graph:
         opset: the version of the standard operators that its nodes are written in.
         types: the types of operands that are no tensors, as ONNX writes them.
         branches: whether its reader runs `If` quickly; as the graph around it, if there is one.
+        body: whether it is that of a body of control flow.
 
     Attributes:
         inputs: what the graph reads.
@@ -59,6 +64,7 @@ class Graph:
         opset: int = OPSET,
         types: Mapping[Operand, TypeProto] | None = None,
         branches: bool = False,
+        body: bool = False,
     ) -> None:
         self.inputs = tuple(inputs)
         self._proto = GraphProto(name="crosschip")
@@ -71,10 +77,12 @@ class Graph:
         self._made: set[str] = set()
         self._once: dict[Hashable, str] = {}
         self._whole: Graph = self if around is None else around._whole
+        self._home: Graph = self if around is None or body else around._home
         self.branches: bool = branches if around is None else around.branches
         self.label: str = "" if around is None else around.label
         self._external: dict[str, Array] = {}
         self._count = 0
+        self._constants = 0
         self._end = 0
         for index, operand in enumerate(self.inputs):
             name = f"input{index}" if around is None else self._new_name()
@@ -107,6 +115,9 @@ class Graph:
 
     def add_all(self, type: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
         """Like `add`, for a node with any number of outputs."""
+        while inputs and not inputs[-1]:
+            # ONNX Runtime counts what is left out, too, when it looks for nodes that it can fuse.
+            inputs = inputs[:-1]
         outputs = [self._new_name() for _ in range(count)]
         self._made.update(outputs)
         label = self._label(outputs[0])
@@ -146,8 +157,10 @@ class Graph:
     def constant(self, value: Array) -> str:
         """Add a constant; a large one is not copied."""
         whole = self._whole
-        tensor = self._tensor(value)
-        if value.nbytes < EXTERNAL_BYTES:
+        most = EXTERNAL_BYTES if self._home is whole else _OWN_BYTES
+        is_small = value.nbytes < most
+        tensor = (self._home if is_small else whole)._tensor(value)
+        if is_small:
             tensor.raw_data = value.tobytes()
         else:
             tensor.data_location = TensorProto.EXTERNAL
@@ -164,15 +177,16 @@ class Graph:
         ONNX Runtime does not take them as they are in memory.
         """
         halves = np.append(value.ravel().view(np.uint8) & 15, np.zeros(value.size % 2, np.uint8))
-        tensor = self._tensor(value)
+        tensor = self._home._tensor(value)
         tensor.raw_data = (halves[::2] | halves[1::2] << 4).tobytes()
         return tensor.name
 
     def _tensor(self, value: Array) -> TensorProto:
         """A new tensor, without its elements yet."""
-        whole = self._whole._proto
-        name = f"constant{len(whole.initializer)}"
-        return whole.initializer.add(name=name, data_type=code_of(value.dtype), dims=value.shape)
+        name = f"constant{self._whole._constants}"
+        self._whole._constants += 1
+        code = code_of(value.dtype)
+        return self._proto.initializer.add(name=name, data_type=code, dims=value.shape)
 
     def int64(self, values: Iterable[int]) -> str:
         """Add a constant list of integers."""

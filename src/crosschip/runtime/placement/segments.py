@@ -9,7 +9,7 @@ different dialects are as those of different devices.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.frozen import Frozen, setter, settle
@@ -84,7 +84,7 @@ def segments_of(
     """The model's operations as segments, in an order in which they can run.
 
     Args:
-        model: what to cut.
+        model: what to cut. Of its inputs, a segment has its own in the model's order.
         owners: the device of each operation.
         dialects: the word for how its device reads each operation; none if there is none.
         groups: disjoint sets of operations, by index, that are to be in one segment if they can.
@@ -93,6 +93,7 @@ def segments_of(
     operations = model.operations
     made_in: dict[Operand, int] = {}
     shared = set(model.outputs.values())
+    first = _order(model.inputs.values())
     inputs: list[tuple[Operand, ...]] = []
     for index, run in enumerate(runs):
         read: dict[Operand, None] = {}
@@ -108,17 +109,23 @@ def segments_of(
                         shared.add(operand)
             for operand in operation.outputs:
                 made_in[operand] = index
-        inputs.append(tuple(read))
+        inputs.append(tuple(sorted(read, key=first)))
     return tuple(
         Segment(
             owners[run[0]],
             f"{model.name}.{index}",
             tuple([operations[node] for node in run]),
             inputs[index],
-            tuple([o for node in run for o in operations[node].outputs if o in shared]),
+            tuple([o for n in run for o in operations[n].outputs if o in shared]),
         )
         for index, run in enumerate(runs)
     )
+
+
+def _order(operands: Iterable[Operand]) -> Callable[[Operand], int]:
+    """The place of an operand among these; others come behind them all."""
+    places = {operand: index for index, operand in enumerate(operands)}
+    return lambda operand: places.get(operand, len(places))
 
 
 def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:

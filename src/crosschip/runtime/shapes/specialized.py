@@ -16,7 +16,7 @@ from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard.calls import call
-from crosschip.runtime.guard.programs import bytes_of, shapes_of
+from crosschip.runtime.guard.programs import bytes_of, shapes_of, tensors_among
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.fixing import Fixed, fixed
 from crosschip.runtime.shapes.padding import Padding, Shapes
@@ -80,6 +80,7 @@ class SpecializedProgram(SegmentProgram):
         self._device = device
         self._model = model
         self._types = [operand.type for operand in model.inputs.values()]
+        self._tensors = tensors_among(self._types)
         self._holding = [i for i, type_ in enumerate(self._types) if type_.shape_value is not None]
         self._padding = padding if padding else None
         self._pool: Pool[Key, _Specialization] = Pool(self._make, self._drop, most)
@@ -87,7 +88,7 @@ class SpecializedProgram(SegmentProgram):
         self._past = SegmentStatistics(model.name, name, told(most, padding), programs=0)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        shapes = tuple(shapes_of(self._types, inputs))
+        shapes = tuple(shapes_of(self._tensors, inputs))
         if self._padding is not None:
             wider = self._padding.shapes(shapes)
             if wider != shapes:

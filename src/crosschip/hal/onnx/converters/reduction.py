@@ -69,16 +69,20 @@ def extreme(node: str) -> Callable[[Graph, Reduction], str]:
 
 
 def _keeping_nan(node: str) -> Callable[[Graph, Reduction], str]:
-    """The converter to an ONNX reduction, with NaN where there is one among what is reduced."""
+    """The converter to an ONNX reduction, with NaN where there is one among what is reduced.
+
+    The sum of absolute values is NaN there and nowhere else.
+    """
 
     def convert(g: Graph, op: Reduction) -> str:
         result = reduce(node)(g, op)
-        if op.input.type.element_type not in FLOAT_TYPES:
+        element_type = op.input.type.element_type
+        if element_type not in FLOAT_TYPES:
             return result
-        nans = g.cast(g.add("IsNaN", g[op.input]), np.float32)
-        most = _reduced(g, op, "ReduceMax", nans)
-        found = g.add("Greater", most, g.constant(np.array(0, np.float32)))
-        return g.add("Where", found, g.scalar(np.nan, op.input), result)
+        narrow = element_type is ElementType.FLOAT16
+        value = g.cast(g[op.input], np.float32) if narrow else g[op.input]
+        sums = _reduced(g, op, "ReduceSum", g.add("Abs", value))
+        return g.add("Where", g.add("IsNaN", sums), g.scalar(np.nan, op.input), result)
 
     return convert
 
