@@ -220,3 +220,13 @@ def test_elements_of_open_sizes(data: st.DataObject, n: int, m: int, k: int, axi
         else:
             (made,) = program.run([given, chosen])
             np.testing.assert_array_equal(made, np.take_along_axis(given, chosen, axis))
+
+
+def test_nothing_that_is_repeated_has_the_shape_of_its_own_run(
+    programs: Mapping[Make, tuple[Program, Program, Program]],
+) -> None:
+    """OpenVINO makes that of the run before where the repeats alone are others."""
+    program, *_ = programs[_repeated]
+    for repeats in (1, 0, 3, 0, 2):
+        (made,) = program.run([np.ones((2, 0), np.float32), np.ones((repeats, 0), np.float32)])
+        assert made.shape == (2 * repeats, 0)

@@ -55,9 +55,13 @@ def tile(g: Graph, op: Tile) -> Value:
     assert operand is not None, "it is never left out"
     if not is_known and not g.require_natural(op, rule, operand):
         g.require(op, rule, ops.greater_equal(asked, g.scalar(0)))
-    return ops.tile(
-        input, ops.concat([g.int64([1] * -missing), asked], 0) if missing < 0 else asked
-    )
+    asked = ops.concat([g.int64([1] * -missing), asked], 0) if missing < 0 else asked
+    made = ops.tile(input, asked)
+    if is_known or op.input.type.static_shape is not None:
+        return made
+    # Of nothing, OpenVINO makes nothing in the shape of the run before if only the repeats change.
+    shape = ops.multiply(ops.shape_of(input, "i64"), ops.convert(asked, "i64"))
+    return ops.reshape(made, shape, False)
 
 
 def _along_axes(op: Roll) -> Refusal | None:
