@@ -173,17 +173,11 @@ def reinterpret(g: Graph, op: Reinterpret) -> Value:
 
 @converts(DynamicQuantize, types={ElementType.FLOAT32, ElementType.UINT8}, nonempty=True)
 def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[Node]:
-    steps, scale, shift = _in_bytes(g, g[op.input])
+    steps, scale, shift = in_bytes(g, g[op.input])
     return [stored(steps, "u8"), scale, stored(shift, "u8")]
 
 
-def rounded_to_bytes(g: Graph, reals: Value) -> Node:
-    """What the bytes stand for that DYNAMIC_QUANTIZE makes of reals."""
-    steps, scale, shift = _in_bytes(g, reals)
-    return ops.multiply(ops.subtract(steps, shift), scale)
-
-
-def _in_bytes(g: Graph, reals: Value) -> tuple[Node, Node, Node]:
+def in_bytes(g: Graph, reals: Value) -> tuple[Node, Node, Node]:
     """Bytes that stand for reals, their scale and their zero point, all of them in float32."""
     output = reals if isinstance(reals, Output) else reals.output(0)
     every = g.int64(range(output.get_partial_shape().rank.get_length()))
