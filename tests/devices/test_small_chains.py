@@ -12,9 +12,10 @@ from onnx.reference import ReferenceEvaluator
 
 import crosschip
 from crosschip import Builder
+from crosschip.devices.openvino.program import OpenVinoProgram
 from crosschip.ir import ElementType, TensorType
-from crosschip.ops.standard.activation import Relu
-from crosschip.ops.standard.arithmetic import Div
+from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
+from crosschip.ops.standard.arithmetic import Div, Mul
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 
 WIDTH = 16
@@ -82,3 +83,30 @@ def test_the_last_result_is_an_output_and_read(
         made = compiled.run({"x": array})
     np.testing.assert_allclose(made["y"], wanted, rtol=1e-5)
     np.testing.assert_allclose(made["z"], wanted / (array @ weights[2]), rtol=1e-5)
+
+
+def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenVINO's kernels of several operations are not given up for a chain's sake."""
+    layers: list[str] = []
+    make = OpenVinoProgram.__init__
+
+    def noted(self: OpenVinoProgram, *arguments: Any, **named: Any) -> None:
+        make(self, *arguments, **named)
+        nodes = self._compiled.get_runtime_model().get_ops()
+        layers.extend(node.get_rt_info()["layerType"].astype(str) for node in nodes)
+
+    monkeypatch.setattr(OpenVinoProgram, "__init__", noted)
+    random = np.random.default_rng(0)
+    weights = random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
+    b = Builder("chain")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (4, WIDTH)))
+    y = b.add(Mul, b.add(Sigmoid, x), b.add(Tanh, x))
+    for weight in weights:
+        y = b.add(Relu, b.add(MatMul, y, weight))
+    b.output("y", y)
+    array = random.uniform(0.1, 1, (4, WIDTH)).astype(np.float32)
+    wanted = np.tanh(array) / (1 + np.exp(-array)) @ weights[0] @ weights[1]
+    made = crosschip.compile(b.build(), "openvino", cache=False)(array)
+    np.testing.assert_allclose(made, wanted, rtol=1e-5)
+    assert layers.count("Subgraph") == 1
+    assert layers.count("FullyConnected") == 2

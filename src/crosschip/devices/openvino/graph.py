@@ -48,6 +48,7 @@ class Graph:
         meeting: the operands of which functions are combined with constants.
         added: the dequantized operands that are only added to other reals.
         undefined: the reals that may be NaN by the model's own constants.
+        chained: the matrix products that must join no other.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
@@ -59,11 +60,13 @@ class Graph:
         meeting: Collection[Operand] = (),
         added: Collection[Operand] = (),
         undefined: Collection[Operand] = (),
+        chained: Collection[Operation] = (),
     ) -> None:
         self.between = between
         self.meeting = meeting
         self.added = added
         self.undefined = undefined
+        self.chained = chained
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []

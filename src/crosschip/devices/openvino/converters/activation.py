@@ -13,6 +13,7 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     absolute,
     converts,
+    is_marked_product,
     keeping_nan,
     same,
 )
@@ -36,7 +37,7 @@ _VIEWS = {"Reshape", "Squeeze", "Unsqueeze"}
 def fuses(value: Value) -> bool:
     """Tell whether OpenVINO computes an activation along with what makes its input, if it can."""
     node = value if isinstance(value, Node) else value.get_node()
-    return node.get_type_name() in _FUSING
+    return node.get_type_name() in _FUSING or is_marked_product(node)
 
 
 def _viewed(value: Value) -> Value:
