@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import crosschip
 from crosschip.devices.openvino.precision import multiplies_bytes
-from crosschip.devices.openvino.program import OpenVinoProgram
 from crosschip.ir import Array
+from tests.devices.openvino_layers import noted_layers, said
 
 pytestmark = pytest.mark.slow
 
@@ -102,23 +102,11 @@ def test_all_gates_have_one_product_of_bytes(case: str, monkeypatch: pytest.Monk
     """Of reals only where there are more digits than there may be."""
     if not multiplies_bytes():
         pytest.skip("this processor cuts off sums of products of bytes")
-    layers: list[Any] = []
-    make = OpenVinoProgram.__init__
-
-    def noted(self: OpenVinoProgram, *arguments: Any, **named: Any) -> None:
-        make(self, *arguments, **named)
-        nodes = self._compiled.get_runtime_model().get_ops()
-        layers.extend(node.get_rt_info() for node in nodes)
-
-    monkeypatch.setattr(OpenVinoProgram, "__init__", noted)
+    layers = noted_layers(monkeypatch)
     random = np.random.default_rng(3)
     width, draw = CASES[case]
     model = crosschip.load(network(random, 16, width, **draw(random)))
     crosschip.compile(model, "openvino", cache=False).close()
-    products = [
-        layer["runtimePrecision"].astype(str)
-        for layer in layers
-        if layer["layerType"].astype(str) == "FullyConnected"
-    ]
     exact = case not in ("beyond bytes", "of sums that float32 rounds")
+    products = said(layers, "FullyConnected", "runtimePrecision")
     assert products == ["u8" if exact else "f32"] * 2

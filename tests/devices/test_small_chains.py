@@ -12,11 +12,11 @@ from onnx.reference import ReferenceEvaluator
 
 import crosschip
 from crosschip import Builder
-from crosschip.devices.openvino.program import OpenVinoProgram
 from crosschip.ir import ElementType, TensorType
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Div, Mul
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from tests.devices.openvino_layers import noted_layers, said
 
 WIDTH = 16
 
@@ -87,15 +87,7 @@ def test_the_last_result_is_an_output_and_read(
 
 def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenVINO's kernels of several operations are not given up for a chain's sake."""
-    layers: list[str] = []
-    make = OpenVinoProgram.__init__
-
-    def noted(self: OpenVinoProgram, *arguments: Any, **named: Any) -> None:
-        make(self, *arguments, **named)
-        nodes = self._compiled.get_runtime_model().get_ops()
-        layers.extend(node.get_rt_info()["layerType"].astype(str) for node in nodes)
-
-    monkeypatch.setattr(OpenVinoProgram, "__init__", noted)
+    layers = noted_layers(monkeypatch)
     random = np.random.default_rng(0)
     weights = random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
     b = Builder("chain")
@@ -108,5 +100,5 @@ def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.Monkey
     wanted = np.tanh(array) / (1 + np.exp(-array)) @ weights[0] @ weights[1]
     made = crosschip.compile(b.build(), "openvino", cache=False)(array)
     np.testing.assert_allclose(made, wanted, rtol=1e-5)
-    assert layers.count("Subgraph") == 1
-    assert layers.count("FullyConnected") == 2
+    assert len(said(layers, "Subgraph")) == 1
+    assert len(said(layers, "FullyConnected")) == 2

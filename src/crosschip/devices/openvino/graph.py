@@ -274,7 +274,8 @@ class Graph:
 
     def _computed(self, value: Value) -> Value:
         """A value that is no input: OpenVINO leaves an output that is one unwritten."""
-        is_input = any(value is parameter for parameter in self.parameters)
+        node = value if isinstance(value, Node) else value.get_node()
+        is_input = node.get_type_name() == "Parameter"
         return ops.convert(value, value.get_element_type()) if is_input else value
 
 

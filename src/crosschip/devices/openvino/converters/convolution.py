@@ -6,7 +6,7 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import converts
+from crosschip.devices.openvino.converters.table import converts, without_axes
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
@@ -30,6 +30,9 @@ def _grouped(op: Conv2D | Conv2DTranspose | DeformableConv2D) -> Refusal | None:
 @converts(Conv2D, limit=_grouped, nonempty=True)
 def conv_2d(g: Graph, op: Conv2D) -> Node:
     covered(g, op)
+    signal = _signal(g, op)
+    if signal is not None:
+        return ops.unsqueeze(_conv_1d(g, op, signal), g.int64([2]))
     image = _wide(g[op.input], op)
     if op.group > 1:
         out, *rest = op.filter.type.static_shape or ()
@@ -46,6 +49,27 @@ def conv_2d(g: Graph, op: Conv2D) -> Node:
     start, end = g.int64([0, 0]), g.int64([np.iinfo(np.int32).max] * 2)
     result = ops.slice(every, start, end, g.int64(op.strides), g.int64([2, 3]))
     return _biased(g, op, result)
+
+
+def _signal(g: Graph, op: Conv2D) -> Value | None:
+    """The signal [N, C, L] that the image is a view of, if the convolution is one of that.
+
+    OpenVINO would bring what it makes of the image into another layout, and back again.
+    """
+    rows = (op.filter.type.static_shape or ())[2]
+    special = lone_column(op) or skips_border(op)
+    if rows != 1 or any(op.pads[:2]) or special or not op.filter.is_constant:
+        return None
+    return without_axes(g[op.input], (2,))
+
+
+def _conv_1d(g: Graph, op: Conv2D, signal: Value) -> Node:
+    out, channels, _, width = op.filter.type.static_shape or ()
+    grouped = [op.group, out // op.group] if op.group > 1 else [out]
+    convolution = ops.group_convolution if op.group > 1 else ops.convolution
+    filters = _wide(g.reshaped(op.filter, [*grouped, channels, width]), op)
+    window = {"dilations": op.dilations[1:], **window_arguments(op, 1)}
+    return _biased(g, op, convolution(_wide(signal, op), filters, **window))
 
 
 def skips_border(op: Conv2D | Conv2DInteger) -> bool:
@@ -125,7 +149,8 @@ def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Node:
 
 def _biased(g: Graph, op: Conv2D | Conv2DTranspose | DeformableConv2D, result: Node) -> Node:
     if op.bias:
-        result = ops.add(result, _wide(g.reshaped(op.bias, [1, -1, 1, 1]), op))
+        ones = [1] * (result.get_output_partial_shape(0).rank.get_length() - 2)
+        result = ops.add(result, _wide(g.reshaped(op.bias, [1, -1, *ones]), op))
     return ops.convert(result, "bf16") if _is_narrow(op) else result
 
 

@@ -14,6 +14,7 @@ from crosschip.devices.openvino.converters.table import (
     near,
     never_empty,
     rank_of,
+    without_axes,
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
@@ -66,7 +67,10 @@ def transpose(g: Graph, op: layout.Transpose) -> Node:
 
 
 @converts(layout.Squeeze, types=MOVABLE, limit=near)
-def squeeze(g: Graph, op: layout.Squeeze) -> Node:
+def squeeze(g: Graph, op: layout.Squeeze) -> Value:
+    before = without_axes(g[op.input], op.axes)
+    if before is not None:
+        return before
     return ops.squeeze(g[op.input], g.int64(op.axes) if op.axes else None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from openvino import Node
@@ -93,6 +93,22 @@ def keeping_nan(value: Value, result: Node) -> Node:
     if isinstance(value, Node) and _NUMBER in value.get_rt_info():
         return result
     return ops.select(ops.is_nan(value), value, result)
+
+
+def without_axes(value: Value, axes: Sequence[int]) -> Value | None:
+    """What a value is a view of, with just these axes of one element more; `None` if it is none."""
+    node = value if isinstance(value, Node) else value.get_node()
+    if node.get_type_name() != "Unsqueeze":
+        return None
+    added = node.input_value(1).get_node()
+    if added.get_type_name() != "Constant":
+        return None
+    rank = node.get_output_partial_shape(0).rank.get_length()
+    found = {axis % rank for axis in added.get_data().ravel().tolist()}
+    if found != {axis % rank for axis in axes}:
+        return None
+    before = node.input_value(0)
+    return before if before.get_node().get_output_size() > 1 else before.get_node()
 
 
 _PRODUCT = "crosschip_product"
