@@ -10,11 +10,11 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tests.devices.openvino_layers import noted_layers, said
 
 import crosschip
 from crosschip.devices.openvino.precision import multiplies_bytes
 from crosschip.ir import Array
-from tests.devices.openvino_layers import noted_layers, said
 
 pytestmark = pytest.mark.slow
 

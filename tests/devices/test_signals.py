@@ -8,9 +8,9 @@ import numpy as np
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from tests.devices.openvino_layers import noted_layers, said
 
 import crosschip
-from tests.devices.openvino_layers import noted_layers, said
 
 pytestmark = pytest.mark.slow
 

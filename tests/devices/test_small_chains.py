@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from tests.devices.openvino_layers import noted_layers, said
 
 import crosschip
 from crosschip import Builder
@@ -16,7 +17,6 @@ from crosschip.ir import ElementType, TensorType
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Div, Mul
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
-from tests.devices.openvino_layers import noted_layers, said
 
 WIDTH = 16
 
