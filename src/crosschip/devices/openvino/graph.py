@@ -219,7 +219,8 @@ class Graph:
         if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
             self._bound(operation, indices, -known[0] if least is None else least, known[0] - 1)
             return self[indices]
-        found = self[indices]
+        whole = self[indices]
+        found = _before_spreading(whole, indices) if len(axes) == 1 else whole
         parts = [self.size(data, axis) for axis in axes]
         size = (
             parts[0]
@@ -237,7 +238,10 @@ class Graph:
         if not all(isinstance(each, int) and each for each in known):
             holds = ops.logical_and(holds, ops.greater(size, zero))  # none is, if there are none
         self.require(operation, "indices: one is out of range", holds)
-        return inside
+        if found is whole:
+            return inside
+        spread = whole if isinstance(whole, Node) else whole.get_node()
+        return ops.broadcast(inside, spread.input_value(1), broadcast_spec="bidirectional")
 
     def finish(self, outputs: Iterable[Operand]) -> openvino.Model:
         """The model whose results stand for these operands, in order.
@@ -277,6 +281,16 @@ class Graph:
         node = value if isinstance(value, Node) else value.get_node()
         is_input = node.get_type_name() == "Parameter"
         return ops.convert(value, value.get_element_type()) if is_input else value
+
+
+def _before_spreading(value: Value, operand: Operand) -> Value:
+    """What the elements of a tensor are copies of, each of at least one; else the tensor."""
+    node = value if isinstance(value, Node) else value.get_node()
+    shape = operand.type.static_shape
+    if shape is None or 0 in shape or node.get_type_name() != "Broadcast":
+        return value
+    is_spread = node.get_attributes()["mode"] == "bidirectional"
+    return node.input_value(0) if is_spread else value
 
 
 def _are_ends(indices: Operand) -> bool:
