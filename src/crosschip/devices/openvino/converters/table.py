@@ -92,7 +92,7 @@ def keeping_nan(value: Value, result: Node) -> Node:
     """A result, with NaN wherever the value that it is made of is NaN, which OpenVINO loses."""
     if isinstance(value, Node) and _NUMBER in value.get_rt_info():
         return result
-    return ops.select(ops.is_nan(value), value, result)
+    return ops.select(ops.not_equal(value, value), value, result)
 
 
 def without_axes(value: Value, axes: Sequence[int]) -> Value | None:
