@@ -25,8 +25,8 @@ def agreed(nodes: list[NodeProto], given: Array, constants: dict[str, Any]) -> N
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
-    imports = [helper.make_opsetid("", 20)]
-    model = helper.make_model(graph, opset_imports=imports, ir_version=9).SerializeToString()
+    imports = [helper.make_opsetid("", 21)]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=10).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     (expected,) = session.run(None, {"x": given})
     made = crosschip.compile(crosschip.load(model), ["openvino"], cache=False)(given)
@@ -76,3 +76,20 @@ def test_what_keeps_nan_is_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     agreed(nodes, given, {"least": np.float32(-0.5)})
     assert len(said(layers, "Subgraph") + said(layers, "Eltwise")) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int16])
+def test_rounding_to_integers_of_16_bits(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are no integers in between, if only what they stand for is read."""
+    layers = noted_layers(monkeypatch)
+    numbers = ["scale", "middle"]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", *numbers], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", *numbers], ["r"]),
+        helper.make_node("Mul", ["r", "r"], ["y"]),
+    ]
+    constants = {"scale": np.float32(0.01), "middle": dtype(3000)}
+    beyond = np.array([-1e9, 1e9, np.inf, -np.inf], np.float32)
+    given = np.concatenate([np.linspace(-40, 40, 4092, dtype=np.float32), beyond])
+    agreed(nodes, given, constants)
+    assert not said(layers, "Convert")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from openvino import Node
+from openvino import Node, Type
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.graph import Graph, Value
@@ -128,7 +128,7 @@ def is_marked_product(value: Node) -> bool:
 _WHOLE = "crosschip_whole_number"
 
 
-def stored(value: Node, type: str) -> Node:
+def stored(value: Node, type: str | Type) -> Node:
     """Whole numbers that are in the range of an integer type, in that type."""
     made = ops.convert(value, type)
     made.get_rt_info()[_WHOLE] = True
