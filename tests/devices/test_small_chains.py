@@ -9,12 +9,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from tests.devices.openvino_layers import noted_layers, said
 
 import crosschip
 from crosschip import Builder
 from crosschip.ir import ElementType, TensorType
-from crosschip.ops.standard.activation import Relu
-from crosschip.ops.standard.arithmetic import Div
+from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
+from crosschip.ops.standard.arithmetic import Div, Mul
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 
 WIDTH = 16
@@ -82,3 +83,37 @@ def test_the_last_result_is_an_output_and_read(
         made = compiled.run({"x": array})
     np.testing.assert_allclose(made["y"], wanted, rtol=1e-5)
     np.testing.assert_allclose(made["z"], wanted / (array @ weights[2]), rtol=1e-5)
+
+
+def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenVINO's kernels of several operations are not given up for a chain's sake."""
+    layers = noted_layers(monkeypatch)
+    random = np.random.default_rng(0)
+    weights = random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
+    b = Builder("chain")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (4, WIDTH)))
+    y = b.add(Mul, b.add(Sigmoid, x), b.add(Tanh, x))
+    first = b.add(Relu, b.add(MatMul, y, weights[0]))
+    b.output("first", first)
+    b.output("y", b.add(Relu, b.add(MatMul, first, weights[1])))
+    array = random.uniform(0.1, 1, (4, WIDTH)).astype(np.float32)
+    wanted = np.tanh(array) / (1 + np.exp(-array)) @ weights[0] @ weights[1]
+    made = crosschip.compile(b.build(), "openvino", cache=False).run({"x": array})["y"]
+    np.testing.assert_allclose(made, wanted, rtol=1e-5)
+    assert len(said(layers, "Subgraph")) == 1
+    assert len(said(layers, "FullyConnected")) == 2
+
+
+def test_a_chain_of_reals_is_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those are right: see `chains`."""
+    layers = noted_layers(monkeypatch)
+    random = np.random.default_rng(0)
+    weights = random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
+    b = Builder("chain")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (4, WIDTH)))
+    b.output("y", b.add(MatMul, b.add(Relu, b.add(MatMul, x, weights[0])), weights[1]))
+    array = random.uniform(-1, 1, (4, WIDTH)).astype(np.float32)
+    wanted = np.maximum(array @ weights[0], 0) @ weights[1]
+    made = crosschip.compile(b.build(), "openvino", cache=False)(array)
+    np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-5)
+    assert len(said(layers, "FullyConnected")) < 2

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from crosschip.devices.openvino.chains import unfused
+from crosschip.devices.openvino.chains import wrongly_chained
 from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.converters.quantization import added, between, undefined
 from crosschip.devices.openvino.failures import failure
@@ -26,8 +26,6 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
         DeviceError: OpenVINO failed.
     """
     settings = activations(model)
-    if engine.device == "CPU":
-        settings |= unfused(model)
     config = {**engine.config(options), **settings}
     graph = _empty_graph(model)
     graph.requirements.settings = settings
@@ -72,4 +70,5 @@ def _empty_graph(model: Model) -> Graph:
         meeting=meeting_constants(model),
         added=added(model),
         undefined=undefined(model),
+        chained=wrongly_chained(model),
     )

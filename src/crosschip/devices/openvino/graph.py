@@ -53,6 +53,7 @@ class Graph:
         meeting: the operands of which functions are combined with constants.
         added: the dequantized operands that are only added to other reals.
         undefined: the reals that may be NaN by the model's own constants.
+        chained: the matrix products that must join no other.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
@@ -64,11 +65,13 @@ class Graph:
         meeting: Collection[Operand] = (),
         added: Collection[Operand] = (),
         undefined: Collection[Operand] = (),
+        chained: Collection[Operation] = (),
     ) -> None:
         self.between = between
         self.meeting = meeting
         self.added = added
         self.undefined = undefined
+        self.chained = chained
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
@@ -258,7 +261,12 @@ class Graph:
             return self[indices]
         seen = self._inside.get((indices, (*known,), least))
         if seen is None:
-            seen, holds = self._clamped(self[indices], data, axes, least)
+            whole = self[indices]
+            found = _before_spreading(whole, indices) if len(axes) == 1 else whole
+            seen, holds = self._clamped(found, data, axes, least)
+            if found is not whole:
+                spread = whole if isinstance(whole, Node) else whole.get_node()
+                seen = ops.broadcast(seen, spread.input_value(1), broadcast_spec="bidirectional")
             self._inside[indices, (*known,), least] = seen
             self.require(operation, _OUT_OF_RANGE, holds)
         return seen
@@ -338,6 +346,16 @@ class Graph:
         node = value if isinstance(value, Node) else value.get_node()
         is_input = node.get_type_name() == "Parameter"
         return ops.convert(value, value.get_element_type()) if is_input else value
+
+
+def _before_spreading(value: Value, operand: Operand) -> Value:
+    """What the elements of a tensor are copies of, each of at least one; else the tensor."""
+    node = value if isinstance(value, Node) else value.get_node()
+    shape = operand.type.static_shape
+    if shape is None or 0 in shape or node.get_type_name() != "Broadcast":
+        return value
+    is_spread = node.get_attributes()["mode"] == "bidirectional"
+    return node.input_value(0) if is_spread else value
 
 
 def _are_ends(indices: Operand) -> bool:

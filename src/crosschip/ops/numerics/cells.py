@@ -70,7 +70,14 @@ Gate = Callable[[Any], Any]
 """An activation function with its parameters and the clipping before it."""
 
 
-class CellAlgebra(Protocol):
+class GateAlgebra(Protocol):
+    """The activation functions of a cell."""
+
+    def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
+        """An activation function, with what goes into it clipped to `[-clip, clip]`."""
+
+
+class CellAlgebra(GateAlgebra, Protocol):
     """Functions that a cell's formula needs beyond arithmetic; values are arrays, or `Term`s."""
 
     def pick(self, value: Any, index: int) -> Any:
@@ -84,9 +91,6 @@ class CellAlgebra(Protocol):
 
     def before(self, step: int, lengths: Any, value: Any, other: Any) -> Any:
         """`value` for what is longer than `step`, `other` for the rest."""
-
-    def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
-        """An activation function, with what goes into it clipped to `[-clip, clip]`."""
 
     def in_bytes(self, value: Any) -> Any:
         """What the bytes stand for that DYNAMIC_QUANTIZE makes of a value."""
@@ -260,6 +264,24 @@ _OPERATORS: dict[CellFunction, tuple[type[Operator], int]] = {
 
 def _plain(value: Term | float) -> Operand | float:
     return value.operand if isinstance(value, Term) else value
+
+
+class Cell(Protocol):
+    """What the formula of a cell reads, besides the states."""
+
+    @property
+    def functions(self) -> Sequence[Gate]:
+        """The activation functions."""
+
+    @property
+    def peephole(self) -> Sequence[Any]:
+        """The weights of the cell values for three gates; empty if there are none."""
+
+    def recurrent(self, gate: int, hidden: Any) -> Any:
+        """The weights of a gate times hidden values, plus `Rb`."""
+
+    def in_bytes(self, hidden: Any) -> Any:
+        """What the bytes stand for that DYNAMIC_QUANTIZE makes of hidden values."""
 
 
 class ScanDirection:

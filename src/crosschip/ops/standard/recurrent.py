@@ -25,9 +25,10 @@ from crosschip.ops.definition.slots import (
 from crosschip.ops.numerics.cells import (
     Algebra,
     Arrays,
-    CellAlgebra,
+    Cell,
     CellFunction,
     Gate,
+    GateAlgebra,
     ScanDirection,
     Term,
     Terms,
@@ -163,11 +164,11 @@ class Recurrent(Operator):
             terms[slot] = None if operand is None else Term(b, operand)
         return terms
 
-    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: Cell, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         """The states after a time step, the hidden values first.
 
         Args:
-            p: the scan that it is a step of.
+            p: the weights and functions.
             x: for each gate, its weights times the input, plus `Wb`.
             states: the states before.
         """
@@ -197,7 +198,7 @@ class Recurrent(Operator):
         last = (algebra.stack(each, 0) for each in zip(*last_of_passes, strict=True))
         return (algebra.stack(hidden_of_passes, 1), *last)
 
-    def functions_of(self, algebra: CellAlgebra, index: int) -> list[Gate]:
+    def functions_of(self, algebra: GateAlgebra, index: int) -> list[Gate]:
         """The activation functions of a scan, by its index."""
         found = []
         for place, own in enumerate(self.functions, index * len(self.functions)):
@@ -255,7 +256,7 @@ class RNN(Recurrent):
     gates = 1
     functions = (_TANH,)
 
-    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: Cell, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         (h,) = states
         (f,) = p.functions
         return (f(x[0] + p.recurrent(0, h)),)
@@ -279,7 +280,7 @@ class GRU(Recurrent):
     functions = (_SIGMOID, _TANH)
     linear_before_reset = flag(False)
 
-    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: Cell, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         (h,) = states
         f, g = p.functions
         z, r = f(x[0] + p.recurrent(0, h)), f(x[1] + p.recurrent(1, h))
@@ -314,7 +315,7 @@ class LSTM(Recurrent):
     peephole = optional_tensor(FLOATS, like="input")
     input_forget = flag(False)
 
-    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: Cell, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         h, c = states
         f, g, squash = p.functions
 
@@ -360,7 +361,7 @@ class DynamicQuantizeLSTM(LSTM):
     def decompose(self, b: Builder) -> Sequence[Operand] | None:
         return None if 0 in shape_of(self.input) else super().decompose(b)
 
-    def step(self, p: ScanDirection, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
+    def step(self, p: Cell, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         h, c = states
         return super().step(p, x, p.in_bytes(h), c)
 

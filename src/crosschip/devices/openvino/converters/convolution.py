@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
@@ -67,7 +65,7 @@ def _line(g: Graph, op: Conv2D) -> Value | None:
     if before is None or height != 1 or any(op.pads[:2]) or not op.filter.is_constant:
         return None
     line, axes = before
-    if skips_border(op) or not axes or axes[-1] != _HEIGHT or axes[0] < 0:
+    if skips_border(op) or lone_column(op) or not axes or axes[-1] != _HEIGHT or axes[0] < 0:
         return None
     return ops.unsqueeze(line, g.int64(axes[:-1])) if axes[:-1] else line
 
@@ -75,8 +73,7 @@ def _line(g: Graph, op: Conv2D) -> Value | None:
 def _along_line(g: Graph, op: Conv2D, line: Value) -> Node:
     """The convolution of an image of height 1, along its width."""
     out, within, _, width = op.filter.type.static_shape or ()
-    window = {name: _last(part) for name, part in window_arguments(op).items()}
-    window["dilations"] = _last(op.dilations)
+    window = {"dilations": op.dilations[1:], **window_arguments(op, 1)}
     if op.group > 1:
         filters = g.reshaped(op.filter, [op.group, out // op.group, within, width])
         made = ops.group_convolution(_wide(line, op), _wide(filters, op), **window)
@@ -84,11 +81,6 @@ def _along_line(g: Graph, op: Conv2D, line: Value) -> Node:
         filters = g.reshaped(op.filter, [out, within, width])
         made = ops.convolution(_wide(line, op), _wide(filters, op), **window)
     return ops.unsqueeze(_biased(g, op, made), g.int64([_HEIGHT]))
-
-
-def _last(part: Any) -> Any:
-    """What a window is along the width only."""
-    return part if isinstance(part, str) else part[-1:]
 
 
 def skips_border(op: Conv2D | Conv2DInteger) -> bool:

@@ -20,6 +20,7 @@ from crosschip.devices.openvino.converters.table import (
     marked_number,
     rank_of,
     stored,
+    whole,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
@@ -62,7 +63,7 @@ def quantize(g: Graph, op: Quantize) -> Node:
         return _fake(g, quantized, reals, ends, undefined=op.input in g.undefined)
     steps = exact_quotient(reals, _along(g, quantized, _of(quantized).scale))
     shifted = ops.add(ops.round(steps), _along(g, quantized, _of(quantized).zero_point))
-    return ops.convert(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
+    return stored(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
 
 
 def _ends(quantized: Operand, end: int) -> Array:
@@ -113,7 +114,7 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
         return g.constant(op.kernel()([op.input.value])[0])
     if op.outputs[0] in g.added:
         quantized = ops.convert(quantized, "i32")
-    steps = ops.convert(quantized, "f32")
+    steps = whole(quantized)
     if not _of(op.input).symmetric:
         steps = ops.subtract(steps, _zero_points(g, op.input))
     return marked_number(ops.multiply(steps, _along(g, op.input, _of(op.input).scale)))
@@ -138,9 +139,9 @@ def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> Node:
     shape = op.input.type.static_shape or ()
     axis, size = op.axis % len(shape), op.block_size
     count = -(-shape[axis] // size)
-    whole = [(0, count * size - shape[axis] if n == axis else 0) for n in range(len(shape))]
+    pads = [(0, count * size - shape[axis] if n == axis else 0) for n in range(len(shape))]
     split = (*shape[:axis], count, size, *shape[axis + 1 :])
-    steps = ops.convert(_small(g, op.input, split, whole), "f32")
+    steps = ops.convert(_small(g, op.input, split, pads), "f32")
     blocks = (*shape[:axis], count, 1, *shape[axis + 1 :])
     if op.zero_point is not None:
         steps = ops.subtract(steps, ops.convert(_small(g, op.zero_point, blocks), "f32"))
@@ -173,17 +174,11 @@ def reinterpret(g: Graph, op: Reinterpret) -> Value:
 
 @converts(DynamicQuantize, types={ElementType.FLOAT32, ElementType.UINT8}, nonempty=True)
 def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[Node]:
-    steps, scale, shift = _in_bytes(g, g[op.input])
+    steps, scale, shift = in_bytes(g, g[op.input])
     return [stored(steps, "u8"), scale, stored(shift, "u8")]
 
 
-def rounded_to_bytes(g: Graph, reals: Value) -> Node:
-    """What the bytes stand for that DYNAMIC_QUANTIZE makes of reals."""
-    steps, scale, shift = _in_bytes(g, reals)
-    return ops.multiply(ops.subtract(steps, shift), scale)
-
-
-def _in_bytes(g: Graph, reals: Value) -> tuple[Node, Node, Node]:
+def in_bytes(g: Graph, reals: Value) -> tuple[Node, Node, Node]:
     """Bytes that stand for reals, their scale and their zero point, all of them in float32."""
     output = reals if isinstance(reals, Output) else reals.output(0)
     every = g.int64(range(output.get_partial_shape().rank.get_length()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from openvino import Node
+from openvino import Node, Type
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.graph import Graph, Value
@@ -107,10 +107,24 @@ def keeping_nan(value: Value, result: Node) -> Node:
     return ops.select(ops.not_equal(value, value), value, result)
 
 
+_PRODUCT = "crosschip_product"
+
+
+def marked_product(value: Node) -> Node:
+    """A view of a matrix product, which OpenVINO computes what follows along with all the same."""
+    value.get_rt_info()[_PRODUCT] = True
+    return value
+
+
+def is_marked_product(value: Node) -> bool:
+    """Tell of a view whether it is a `marked_product`."""
+    return _PRODUCT in value.get_rt_info()
+
+
 _WHOLE = "crosschip_whole_number"
 
 
-def stored(value: Node, type: str) -> Node:
+def stored(value: Node, type: str | Type) -> Node:
     """Whole numbers that are in the range of an integer type, in that type."""
     made = ops.convert(value, type)
     made.get_rt_info()[_WHOLE] = True

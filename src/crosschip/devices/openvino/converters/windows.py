@@ -17,12 +17,13 @@ _AUTO_PAD = {
 }
 
 
-def window_arguments(op: Conv2D | Conv2DInteger | Conv2DTranspose | Pool2D) -> dict[str, Any]:
-    """The arguments that say where windows are."""
-    top, bottom, left, right = op.pads
+def window_arguments(
+    op: Conv2D | Conv2DInteger | Conv2DTranspose | Pool2D, first: int = 0
+) -> dict[str, Any]:
+    """The arguments that say where windows are, on the axes of an image from `first` on."""
     return {
-        "strides": op.strides,
-        "pads_begin": (top, left),
-        "pads_end": (bottom, right),
+        "strides": op.strides[first:],
+        "pads_begin": op.pads[2 * first :: 2],
+        "pads_end": op.pads[2 * first + 1 :: 2],
         "auto_pad": _AUTO_PAD[op.auto_pad],
     }
