@@ -54,3 +54,8 @@ def array_of(tensor: openvino.Tensor) -> Array:
     if tensor.element_type == openvino.Type.bf16:
         return data.view(ElementType.BFLOAT16.dtype)
     return data
+
+
+# What OpenVINO knows of NumPy's types it finds out in the first of these calls. Two threads that
+# make it at once wait for each other for ever; whoever imports this is alone.
+array_of(shared_tensor(np.zeros(1, np.float32)))
