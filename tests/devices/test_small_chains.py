@@ -13,7 +13,7 @@ from tests.devices.openvino_layers import noted_layers, said
 
 import crosschip
 from crosschip import Builder
-from crosschip.ir import ElementType, TensorType
+from crosschip.ir import Array, ElementType, Operand, TensorType
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Div, Mul
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
@@ -85,13 +85,18 @@ def test_the_last_result_is_an_output_and_read(
     np.testing.assert_allclose(made["z"], wanted / (array @ weights[2]), rtol=1e-5)
 
 
+def begun(random: np.random.Generator) -> tuple[Builder, Operand, Array]:
+    """A model in the making, its input of 4 rows, and the weights of two products."""
+    b = Builder("chain")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (4, WIDTH)))
+    return b, x, random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
+
+
 def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenVINO's kernels of several operations are not given up for a chain's sake."""
     layers = noted_layers(monkeypatch)
     random = np.random.default_rng(0)
-    weights = random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
-    b = Builder("chain")
-    x = b.input("x", TensorType(ElementType.FLOAT32, (4, WIDTH)))
+    b, x, weights = begun(random)
     y = b.add(Mul, b.add(Sigmoid, x), b.add(Tanh, x))
     first = b.add(Relu, b.add(MatMul, y, weights[0]))
     b.output("first", first)
@@ -108,9 +113,7 @@ def test_a_chain_of_reals_is_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None
     """Those are right: see `chains`."""
     layers = noted_layers(monkeypatch)
     random = np.random.default_rng(0)
-    weights = random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
-    b = Builder("chain")
-    x = b.input("x", TensorType(ElementType.FLOAT32, (4, WIDTH)))
+    b, x, weights = begun(random)
     b.output("y", b.add(MatMul, b.add(Relu, b.add(MatMul, x, weights[0])), weights[1]))
     array = random.uniform(-1, 1, (4, WIDTH)).astype(np.float32)
     wanted = np.maximum(array @ weights[0], 0) @ weights[1]

@@ -74,12 +74,12 @@ class OnnxRuntimeProgram(Program):
         self._tensors_in = [is_tensor(value) for value in inputs]
         self._tensors_out = [is_tensor(value) for value in made]
         self._all_tensors = all(self._tensors_in) and all(self._tensors_out)
-        only_outputs = not self._declared and len(made) == self._count
-        straight = self._is_plain and self._idle is None and only_outputs
+        unchecked = self._sizes is None and not self._declared and len(made) == self._count
+        straight = self._is_plain and self._idle is None and unchecked
         self._straight = _engine(session) if straight else None
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        if self._straight is None or self._sizes is not None:
+        if self._straight is None:
             return self.run_into(inputs, ())
         # What `run_into` would come to: small models run for less time than it takes to get there.
         try:

@@ -35,9 +35,6 @@ from crosschip.hal.checking import Checks
 from crosschip.ir import Array, DeviceError, Model
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     from crosschip.hal.sizes import Sizes
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
