@@ -59,8 +59,9 @@ class RemoteDevice(Device):
         return self._about.version
 
     def capabilities(self) -> Capabilities:
-        # All that goes there lies at the beginning of pages, to which it is copied.
-        return replace(self._about.capabilities, alignment=1, loads_views=True)
+        # All that goes there is copied to the beginning of pages, and with a saved program goes its
+        # model, whole.
+        return replace(self._about.capabilities, alignment=1, loads_views=True, holds_weights=False)
 
     def operators(self) -> Collection[str]:
         return self._about.operators
