@@ -10,7 +10,8 @@ import pytest
 from tests.modelling import float32, model_of
 
 from crosschip.hal.work import multiply_adds
-from crosschip.ir import Array, Builder, Operand
+from crosschip.ir import Array, Builder, ElementType, Operand, TensorType
+from crosschip.ir.dimension import symbol
 from crosschip.ops import Operator
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
@@ -57,6 +58,15 @@ def test_multiplications_are_counted(name: str) -> None:
     operation = model_of(make, float32(*shape)).operations[-1]
     assert operation.type == name
     assert multiply_adds(operation) == expected
+
+
+@pytest.mark.parametrize("rows", ["n", 4])
+def test_of_open_sizes_nothing_is_counted_that_is_multiplied(rows: str | int) -> None:
+    x = TensorType(ElementType.FLOAT32, (symbol(rows) if isinstance(rows, str) else rows, 3))
+    product = model_of(
+        lambda b, x: b.add(MatMul, x, b.constant(reals(4, 5)), transpose_x=True), x
+    ).operations[-1]
+    assert multiply_adds(product) == (0 if rows == "n" else 3 * 4 * 5)
 
 
 def _made(

@@ -28,7 +28,7 @@ def multiply_adds(operation: Operation) -> int:
             return made * (operation.weight.type.static_shape or (0,))[-1]
         case MatMul():
             shape = operation.x.type.static_shape or (0,)
-            return made * shape[-2 if operation.transpose_x else -1]
+            return made * shape[-2 if operation.transpose_x and len(shape) > 1 else -1]
         case MatMulInteger():
             return made * (operation.x.type.static_shape or (0,))[-1]
         case MatMulNBits():
