@@ -61,7 +61,8 @@ def test_threads_share_what_they_gain_by(
 def test_programs_and_those_loaded_use_as_many() -> None:
     device, model, options = OpenVinoDevice(), network(16, **LOOPING), Options(threads=2)
     program = device.compile(model, options)
-    loaded = device.load(program.save(), model, options)
-    for each in (program, loaded):
+    saved = program.save()
+    assert saved is not None
+    for each in (program, device.load(saved, model, options)):
         assert isinstance(each, OpenVinoProgram)
         assert each._compiled.get_property("INFERENCE_NUM_THREADS") == 1
