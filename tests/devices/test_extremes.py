@@ -21,7 +21,9 @@ from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
 
 SHAPE = (2, 3, 5)
 LARGEST = float(np.finfo(np.float32).max)
-NUMBERS = st.sampled_from([np.nan, np.inf, -np.inf, LARGEST, -LARGEST, 0.0, -0.0, 1.5, -2.5])
+LEAST = float(np.finfo(np.float32).smallest_subnormal)
+SPECIAL = [np.nan, np.inf, -np.inf, LARGEST, -LARGEST, LEAST, -3 * LEAST, 0.0, -0.0, 1.5, -2.5]
+NUMBERS = st.sampled_from(SPECIAL)
 OF: dict[type[ReduceMax] | type[ReduceMin], Callable[..., Array]] = {
     ReduceMax: np.max,
     ReduceMin: np.min,

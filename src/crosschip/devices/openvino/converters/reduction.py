@@ -78,7 +78,7 @@ def reduce_some(
     def convert(g: Graph, op: Reduction) -> Node:
         shape = op.input.type.shape or ()
         if loses_nan and op.input.type.element_type in FLOATS:
-            result = _keeping_nan(function, g, op)
+            result = _keeping_nan(function, g, op, none(op.input.type.element_type))
         else:
             result = reduce(function)(g, op)
         for axis in op.axes or range(len(shape)):
@@ -91,17 +91,19 @@ def reduce_some(
     return convert
 
 
-def _keeping_nan(function: Callable[..., Node], g: Graph, op: Reduction) -> Node:
+def _keeping_nan(function: Callable[..., Node], g: Graph, op: Reduction, none: float) -> Node:
     """The least or greatest numbers, infinities too; NaN where there is one.
 
-    OpenVINO leaves NaN out, and of infinities alone makes the last number before them: of halves
-    that is twice the half of that, which is infinite.
+    OpenVINO leaves NaN out, and of infinities alone makes the last number before them. A product
+    tells these two: 0 where there are other numbers, 1 where there are none, NaN where one is NaN.
     """
-    half, two, one = (g.number(number, op.input) for number in (0.5, 2, 1))
-    halves = ops.multiply(g[op.input], half)
-    doubts = ops.select(ops.not_equal(halves, halves), halves, one)
-    result = ops.multiply(_reduced(function, g, op, halves), two)
-    return ops.multiply(result, _reduced(ops.reduce_prod, g, op, doubts))
+    value = g[op.input]
+    zero, one, end = (g.number(number, op.input) for number in (0, 1, none))
+    doubts = ops.select(ops.not_equal(value, value), value, zero)
+    doubts = ops.select(ops.equal(value, end), one, doubts)
+    doubt = _reduced(ops.reduce_prod, g, op, doubts)
+    found = _reduced(function, g, op, value)
+    return ops.select(ops.equal(doubt, zero), found, ops.multiply(doubt, end))
 
 
 def _lowest(element_type: ElementType) -> float:
