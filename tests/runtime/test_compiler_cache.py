@@ -176,7 +176,7 @@ def test_a_program_that_cannot_be_saved_runs(tmp_path: Path, warnings: Warnings)
 class SavingLater(DelegatingDevice):
     """Makes the bytes of its programs when they are asked for, in some way."""
 
-    def __init__(self, make: Callable[[], bytes] | None = None) -> None:
+    def __init__(self, make: Callable[[], list[bytes]] | None = None) -> None:
         super().__init__(name="npu")
         self.make = make
         self.done = threading.Event()
@@ -193,9 +193,9 @@ class SavingLater(DelegatingDevice):
             def saving(self) -> Any:
                 return device.make or self.late
 
-            def late(self) -> bytes | None:
+            def late(self) -> list[bytes]:
                 device.done.wait()
-                return saved
+                return [saved[:3], b"", saved[3:]]
 
             def close(self) -> None:
                 device.done.set()
@@ -216,7 +216,8 @@ def test_a_program_may_be_saved_when_it_is_closed(tmp_path: Path, warnings: Warn
     ("make", "told"),
     [
         (lambda: 1 // 0, "npu: failed while saving a program: ZeroDivisionError"),
-        (lambda: "text", "npu: saved a program as an object of type str, not as bytes"),
+        (lambda: "text", "npu: saved a program as an object of type str, not as a list of bytes"),
+        (lambda: [b"", 7], "npu: saved a part of a program as an object of type int, not as bytes"),
         (lambda: None, ""),
     ],
 )

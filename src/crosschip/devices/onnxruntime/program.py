@@ -174,10 +174,10 @@ class OnnxRuntimeProgram(Program):
         return outputs
 
     def save(self) -> bytes:
-        return layout.write(self._model, self._facts)
+        return b"".join(layout.parts(self._model, self._facts))
 
-    def saving(self) -> Callable[[], bytes]:
-        return partial(layout.write, self._model, self._facts)
+    def saving(self) -> Callable[[], Sequence[bytes | memoryview]]:
+        return partial(layout.parts, self._model, self._facts)
 
     def profiler(self) -> Profiler:
         # Seldom needed: loading a program is to take no longer for it.

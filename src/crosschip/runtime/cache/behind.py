@@ -7,9 +7,11 @@ end of the process waits for it, so that nothing is lost, unless the process is 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from crosschip.ir import logs
 
@@ -17,6 +19,9 @@ logger = logs.logger("crosschip.cache")
 
 _MOST = 8
 """The most tasks there are at once: what they keep is in memory until they are done."""
+
+_NICENESS = 10
+"""The share of the processor that is left to the tasks: about a tenth of what others get."""
 
 
 class Behind:
@@ -48,6 +53,7 @@ class Behind:
             )
 
     def _work(self) -> None:
+        _step_back()
         left = True
         while left:
             key, work = self._tasks[0]
@@ -59,6 +65,17 @@ class Behind:
                 self._tasks.popleft()
                 left = bool(self._tasks)
                 self._changed.notify_all()
+
+
+def _step_back() -> None:
+    """Leave the processor to the model, which runs already, where threads have priorities.
+
+    Threads that this one starts inherit its own.
+    """
+    if sys.platform == "linux":
+        this = threading.get_native_id()
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, this, os.getpriority(os.PRIO_PROCESS, this) + _NICENESS)
 
 
 _behind = Behind()

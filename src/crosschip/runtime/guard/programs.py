@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 logger = logs.logger("crosschip")
 
+_BYTES = bytes | bytearray | memoryview
+
 _REMEMBERED = 512
 """Sets of shapes that need no second look: a decoder's, say, which grow from token to token."""
 
@@ -179,10 +181,13 @@ class GuardedProgram(SegmentProgram):
         Raises:
             DeviceError: the device failed, or returned something else.
         """
-        return self._saved(self.program.save)
+        saved = call(self.name, "saving a program", self.program.save)
+        if saved is not None and not isinstance(saved, _BYTES):
+            raise self._misfit(f"saved a program as {kind_of(saved)}, not as bytes")
+        return saved
 
-    def saving(self) -> Callable[[], bytes | None] | None:
-        """Makes the program's bytes when it is called; `None` if there are none.
+    def saving(self) -> Callable[[], Sequence[bytes | memoryview] | None] | None:
+        """Makes the parts of the program's bytes when it is called; `None` if there are none.
 
         Raises:
             DeviceError: the device failed, or returned something else; what is returned raises it,
@@ -190,17 +195,24 @@ class GuardedProgram(SegmentProgram):
         """
         make = call(self.name, "saving a program", self.program.saving)
         if callable(make):
-            return partial(self._saved, make)
+            return partial(self._parts_of, make)
         if make is not None:
             raise self._misfit(f"saves a program with {kind_of(make)}, which cannot be called")
         saved = self.save()
-        return None if saved is None else lambda: saved
+        return None if saved is None else lambda: [saved]
 
-    def _saved(self, make: Callable[[], bytes | None]) -> bytes | None:
-        saved = call(self.name, "saving a program", make)
-        if saved is not None and not isinstance(saved, bytes | bytearray | memoryview):
-            raise self._misfit(f"saved a program as {kind_of(saved)}, not as bytes")
-        return saved
+    def _parts_of(
+        self, make: Callable[[], Sequence[bytes | memoryview] | None]
+    ) -> Sequence[bytes | memoryview] | None:
+        parts = call(self.name, "saving a program", make)
+        if parts is None:
+            return None
+        if not isinstance(parts, list | tuple):
+            raise self._misfit(f"saved a program as {kind_of(parts)}, not as a list of bytes")
+        for part in parts:
+            if not isinstance(part, _BYTES):
+                raise self._misfit(f"saved a part of a program as {kind_of(part)}, not as bytes")
+        return parts
 
     def close(self) -> None:
         try:
