@@ -183,8 +183,10 @@ class SavingLater(DelegatingDevice):
 
     def compile(self, model: Model, options: Options) -> Program:
         program, device = super().compile(model, options), self
-        saved = program.save()
-        assert saved is not None
+        content = program.save()
+        assert content is not None
+
+        parts = [content[:3], b"", content[3:]]
 
         class Later(Program):
             def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -195,7 +197,7 @@ class SavingLater(DelegatingDevice):
 
             def late(self) -> list[bytes]:
                 device.done.wait()
-                return [saved[:3], b"", saved[3:]]
+                return parts
 
             def close(self) -> None:
                 device.done.set()
@@ -292,8 +294,15 @@ class Overwriting(DelegatingDevice):
         return super().compile(model, options)
 
 
-def test_weights_that_change_meanwhile_are_noticed(tmp_path: Path) -> None:
-    """The key is of the weights before, the program of those after: no later model may get it."""
+@pytest.mark.parametrize("most_held", [2**30, 2**15])
+def test_weights_that_change_meanwhile_are_noticed(
+    most_held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key is of the weights before: no later model may get a program of those after by it.
+
+    Where there is room for them, they are still held, and are what is compiled, too.
+    """
+    monkeypatch.setattr("crosschip.runtime.cache.fingerprints._MOST_HELD", most_held)
     cache, file = tmp_path / "cache", tmp_path / "weights"
     before, after = (np.full(2**14, number, np.float32) for number in (1, 100))
     weights = numpy_helper.from_array(before, "w")
@@ -313,12 +322,17 @@ def test_weights_that_change_meanwhile_are_noticed(tmp_path: Path) -> None:
         with compile(model, [device], cache=cache) as compiled:
             return compiled.report.cache, float(compiled(np.zeros(2**14, np.float32))[0])
 
-    with pytest.raises(ModelFileError, match="weights"):
-        run(Overwriting(file, after.tobytes()))
-    assert Cache(cache).listing() == []
-    file.write_bytes(before.tobytes())
     device = DelegatingDevice(name="npu")
-    assert [run(device), run(device)] == [("miss", 1), ("hit", 1)]
+    if before.nbytes <= most_held:
+        assert run(Overwriting(file, after.tobytes())) == ("miss", 1)
+        assert [run(device), run(device)] == [("miss", 100), ("hit", 100)]
+    else:
+        with pytest.raises(ModelFileError, match="weights"):
+            run(Overwriting(file, after.tobytes()))
+        assert Cache(cache).listing() == []
+    file.write_bytes(before.tobytes())
+    assert run(device) == ("hit" if before.nbytes <= most_held else "miss", 1)
+    assert run(device) == ("hit", 1)
 
 
 @pytest.mark.parametrize("argument", [None, 123, b"", "", "a\0b"])

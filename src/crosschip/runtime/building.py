@@ -27,7 +27,8 @@ from crosschip.runtime.blaming import Failed, culprits
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.key import Fingerprints, cache_key
+from crosschip.runtime.cache.fingerprints import Fingerprints
+from crosschip.runtime.cache.key import cache_key
 from crosschip.runtime.cache.store import Store, begin_reading, write_parts
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.copies import Copies

@@ -30,7 +30,7 @@ class Digests:
     """
 
     def __init__(self, parts: Sequence[bytes | memoryview], block_size: int = BLOCK_SIZE) -> None:
-        views = [view.cast("B") for view in map(memoryview, parts) if view.nbytes]
+        views = [memoryview(part).cast("B") for part in parts if memoryview(part).nbytes]
         self.size = sum(map(len, views))
         blocks = _divided(views, block_size)
         self._left = deque(enumerate(blocks))
