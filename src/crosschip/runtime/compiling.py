@@ -113,11 +113,11 @@ def _task(
     """The task of compiling a model; devices that are made for it are closed with `owned`."""
     given, model = _prepared(source, wishes)
     fingerprints = Fingerprints()
-    if store is not None:
-        fingerprints.begin(every_constant(model))
     options, padded = _options(model, wishes), buckets_from(wishes.buckets)
     devices = _opened(model, wishes, owned)
     mixed = _mixed(wishes, model, given, devices, options)
+    if store is not None:
+        fingerprints.begin(every_constant(model))
     return _Task(
         given, mixed, devices, options, padded, wishes.directives,
         token, store, wishes.budget, wishes.settings.in_flight, queue_size,
