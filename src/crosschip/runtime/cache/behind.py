@@ -20,6 +20,9 @@ logger = logs.logger("crosschip.cache")
 _MOST = 8
 """The most tasks there are at once: what they keep is in memory until they are done."""
 
+_MOMENT_SECONDS = 0.05
+"""How long tasks wait first, if nobody waits for them: a model that is compiled is mostly run."""
+
 _NICENESS = 10
 """The share of the processor that is left to the tasks: about a tenth of what others get."""
 
@@ -30,6 +33,7 @@ class Behind:
     def __init__(self) -> None:
         self._tasks: deque[tuple[str, Callable[[], object]]] = deque()
         self._changed = threading.Condition()
+        self._awaited = False
 
     def put(self, key: str, work: Callable[[], object]) -> None:
         """Take a task on; it waits if there are too many."""
@@ -48,12 +52,17 @@ class Behind:
     def wait(self, key: str | None = None) -> None:
         """Wait until a task is done; all of them if none is named."""
         with self._changed:
+            self._awaited = True
+            self._changed.notify_all()
             self._changed.wait_for(
                 lambda: not any(key is None or key == each for each, _ in self._tasks)
             )
+            self._awaited = False
 
     def _work(self) -> None:
         _step_back()
+        with self._changed:
+            self._changed.wait_for(lambda: self._awaited, _MOMENT_SECONDS)
         left = True
         while left:
             key, work = self._tasks[0]
