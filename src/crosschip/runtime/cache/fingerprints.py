@@ -91,6 +91,8 @@ class Fingerprints:
             made.set_result(b"".join(block_digests(_bytes(elements))))
         except BaseException as error:
             made.set_exception(error)
+            if not isinstance(error, Exception):  # the user interrupts whoever asks
+                raise
         return True
 
     def _hold(self, elements: Array) -> None:
