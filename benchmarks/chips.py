@@ -25,9 +25,9 @@ import crosschip
 from benchmarks.models import ROOT
 from benchmarks.samples import NETWORKS, example, file_of, in_float16, in_float32, quantized, same
 from benchmarks.subject import Column, Row
+from crosschip.hal.work import multiply_adds
 from crosschip.ir import Array, Model
 from crosschip.runtime.placement.placing import Placement
-from crosschip.runtime.placement.work import multiply_adds
 
 FLOAT16, INT8 = "float16", "int8"
 LIMIT = 1e-2

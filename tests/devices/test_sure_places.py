@@ -20,6 +20,7 @@ from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Expand, Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.reduction import ReduceProd
+from crosschip.ops.standard.searching import ArgMax
 from crosschip.ops.standard.unary import Abs
 
 N, M = symbol("n"), symbol("m")
@@ -81,6 +82,23 @@ def test_places_that_are_there_in_every_run_are_not_looked_at(
     made, rules = _run(make, given)
     np.testing.assert_array_equal(made, given)
     assert not rules
+
+
+def test_the_last_tokens_of_known_rows_are_not_looked_at() -> None:
+    """As transformers of texts pick them, whose batch is known."""
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (2, 5, 3)))
+    ids = b.input("ids", TensorType(ElementType.INT32, (2, 5)))
+    last = b.add(Reshape, b.add(ArgMax, ids, 1), (-1, 1))
+    places = b.add(Concat, [b.constant(np.array([[0], [1]])), last], 1)
+    b.output("y", b.add(GatherND, x, places))
+    random = np.random.default_rng(2)
+    given, ends = random.random((2, 5, 3), np.float32), random.permuted(np.arange(10).reshape(2, 5))
+    with crosschip.compile(b.build(), ["openvino"], cache=False) as compiled:
+        (program,) = compiled._programs
+        assert not program._rules  # type: ignore[attr-defined]  # it is a guard
+        made = compiled.run({"x": given, "ids": ends.astype(np.int32)})["y"]
+    np.testing.assert_array_equal(made, given[[0, 1], ends.argmax(1)])
 
 
 def test_one_axis_of_all_elements() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.modelling import float32
 
 import crosschip
 from crosschip.hal.ranges.ends import Lasts
@@ -40,7 +41,8 @@ def positions(draw: st.DrawFn, b: Builder, x: Operand) -> Operand:
 
     made = leaf()
     for _ in range(draw(st.integers(0, 4))):
-        factor = draw(st.sampled_from([*sizes, b.constant(np.array(3))]))
+        constants = (b.constant(np.array(numbers)) for numbers in (3, [[[4]], [[0]]]))
+        factor = draw(st.sampled_from([*sizes, *constants]))
         made = b.add(Mul, made, factor) if draw(st.booleans()) else b.add(Add, made, leaf())
     return made
 
@@ -87,3 +89,18 @@ def test_positions_in_a_flattened_tensor_end_with_its_last_element() -> None:
     assert lasts.reached(pairs, 3) is lasts.reached(flat, 1) is None
     assert lasts.reached(column, 1) == [m - 1]
     assert lasts.of_columns(pairs, 3) == [None] * 3
+
+
+def test_constants_beside_others_end_with_their_greatest() -> None:
+    b = Builder()
+    rows = b.constant(np.array([[1], [0], [2]]))
+    found = b.add(Reshape, b.add(ArgMax, b.input("x", float32(3, 7)), 1), (-1, 1))
+    pairs = b.add(Concat, [rows, found], 1)
+    b.output("pairs", pairs)
+    lasts = Lasts()
+    for operation in b.build().operations:
+        lasts.follow(operation)
+    assert lasts.of_columns(pairs, 2) == [2, 6]
+    assert lasts.reached(pairs, 2) is None
+    assert lasts.of(b.constant(np.array([3, -1]))) is None
+    assert lasts.of(b.constant(np.zeros(0, np.int64))) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from tests.modelling import DelegatingDevice, chain, float32, model_of
 
 from crosschip.hal import Offer, Options
@@ -12,7 +11,6 @@ from crosschip.ops.standard.activation import Relu, Sigmoid
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.unary import Cos, Exp, Sin
 from crosschip.runtime.placement.missing import missing
-from crosschip.runtime.placement.work import multiply_adds
 
 
 def product(width: int) -> Model:
@@ -53,10 +51,3 @@ def test_shares_rise_to_all() -> None:
 def test_nothing_is_missing() -> None:
     (there,) = missing([chain(Relu)], lambda model: DelegatingDevice().query(model, Options()))
     assert (there.operator, there.share, there.taken) == ("", 1, 1)
-
-
-@pytest.mark.parametrize("width", [1, 5])
-def test_multiplications_of_a_product(width: int) -> None:
-    product_, exponential = product(width).operations
-    assert multiply_adds(product_) == 2 * 4 * width
-    assert multiply_adds(exponential) == 0

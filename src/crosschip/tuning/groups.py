@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from crosschip.hal.work import multiply_adds
 from crosschip.ir import Operation
-from crosschip.runtime.placement.work import multiply_adds
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.meeting import meeting_constants
 from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
+from crosschip.devices.openvino.sharing import threads
 from crosschip.devices.openvino.unchecked import sizes
 from crosschip.hal import Options, Profiler
 from crosschip.ir import Model
@@ -26,6 +27,8 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
         DeviceError: OpenVINO failed.
     """
     settings = activations(model)
+    if engine.device == "CPU":
+        settings |= threads(model, options)
     config = {**engine.config(options), **settings}
     graph = _empty_graph(model)
     graph.requirements.settings = settings

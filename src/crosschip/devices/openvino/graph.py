@@ -14,7 +14,8 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.bounds import Bounds
 from crosschip.devices.openvino.conditions import Condition, Conditions, equal
 from crosschip.devices.openvino.memory import shared_tensor
-from crosschip.devices.openvino.requirements import Bound, Requirements
+from crosschip.devices.openvino.parts import Parts
+from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.sizes import OpenSizes
 from crosschip.ir import Array, Dim, ElementType, Operand, Operation
 from crosschip.ir.dimension import is_natural, is_unknown, product
@@ -82,6 +83,7 @@ class Graph:
         conditions = Conditions([o.type for o in self._inputs], self.open_sizes.stretched)
         self.requirements = Requirements(sizes=conditions)
         self._bounds = Bounds()
+        self._parts = Parts(self._inputs)
         self._inside: dict[tuple[Operand, Sequence[Dim], int | None], Node] = {}
         for operand in self._inputs:
             parameter = ops.parameter(_shape(operand), TYPES[operand.type.element_type])
@@ -105,6 +107,7 @@ class Graph:
         self._note_sizes(operation.outputs)
         self.open_sizes.note_made(operation, values)
         self._bounds.follow(operation)
+        self._parts.follow(operation)
 
     def constant(self, value: Array) -> Node:
         """A constant; a large one is not copied."""
@@ -256,8 +259,11 @@ class Graph:
             return self[indices]
         if self._bounds.are_within(indices, known) or self._reach(operation, indices, known):
             return self[indices]
-        if len(axes) == 1 and isinstance(known[0], int) and indices in self._inputs:
-            self._bound(operation, indices, -known[0] if least is None else least, known[0] - 1)
+        part = self._parts.of(indices)
+        if len(axes) == 1 and isinstance(known[0], int) and part is not None:
+            range_ = (-known[0] if least is None else least, known[0] - 1)
+            rule = f"{operation.type} {operation.name!r}: indices"
+            self.requirements.bound(*part, range_, rule)
             return self[indices]
         seen = self._inside.get((indices, (*known,), least))
         if seen is None:
@@ -334,12 +340,6 @@ class Graph:
     def _note_sizes(self, operands: Iterable[Operand]) -> None:
         if any(operand.type.static_shape is None for operand in operands):
             self.requirements.open_sizes = True
-
-    def _bound(self, operation: Operation, operand: Operand, low: int, high: int) -> None:
-        """Refuse runs in which an input has elements beyond bounds."""
-        rule = f"{operation.type} {operation.name!r}: indices"
-        bound = Bound(self._inputs.index(operand), low, high, rule)
-        self.requirements.bounds.append(bound)
 
     def _computed(self, value: Value) -> Value:
         """A value that is no input: OpenVINO leaves an output that is one unwritten."""

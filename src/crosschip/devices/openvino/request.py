@@ -13,7 +13,7 @@ from crosschip.devices.openvino.memory import array_of, shared_tensor
 from crosschip.hal import Carried
 from crosschip.ir import Array
 
-_COPIED_BYTES = 16384
+_COPIED_BYTES = 2**17
 """The bytes of a tensor up to which copying it takes less time than handing its memory over."""
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.devices.openvino.conditions import Conditions
+from crosschip.devices.openvino.parts import Place
 from crosschip.hal.checking import Needed, Needs
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
@@ -23,35 +24,49 @@ INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bound:
-    """The least and the greatest value that the elements of an input may have.
+    """The least and the greatest value that elements of an input may have.
 
     Attributes:
         input: its place among the inputs.
         low: the least value.
         high: the greatest value.
-        rule: which operation wants it, and of which slot.
+        parts: the parts of the input that this holds of.
+        rules: for each of them which operation wants it, and of which slot.
     """
 
     input: int
     low: int
     high: int
-    rule: str
+    parts: list[Place] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
 
     def check(self, array: Array) -> None:
         """Raise a `DeviceError` for an input with elements beyond the bounds."""
-        if not array.size:
+        looked = _part(array, self.parts[0]) if len(self.parts) == 1 else array
+        if not looked.size:
             return
         # Taken as unsigned, what is negative is too great: one look does where nothing is.
-        if np.maximum.reduce(array.view(_UNSIGNED[array.itemsize]), axis=None) <= self.high:
+        if np.maximum.reduce(looked.view(_UNSIGNED[looked.itemsize]), axis=None) <= self.high:
             return
-        least, greatest = array.min(), array.max()
-        if least < self.low or greatest > self.high:
-            found = least if least < self.low else greatest
-            raise DeviceError(
-                f"openvino: {self.rule}: {found} is not from {self.low} to {self.high}"
-            )
+        for part, rule in zip(self.parts, self.rules, strict=True):
+            elements = _part(array, part)
+            least, greatest = elements.min(), elements.max()
+            if least < self.low or greatest > self.high:
+                found = least if least < self.low else greatest
+                raise DeviceError(
+                    f"openvino: {rule}: {found} is not from {self.low} to {self.high}"
+                )
+
+
+def _part(array: Array, part: Place) -> Array:
+    """A part of an array."""
+    if not part:
+        return array
+    axis, index = part
+    picked: Array = array[(slice(None),) * axis + (index,)]
+    return picked
 
 
 @dataclass(slots=True)
@@ -73,6 +88,17 @@ class Requirements:
     rules: list[str] = field(default_factory=list)
     checks: Needs = field(default_factory=lambda: Needs(Needed.NEVER))
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def bound(self, input: int, part: Place, range_: tuple[int, int], rule: str) -> None:
+        """Refuse runs in which elements of a part of an input are not in a range."""
+        for known in self.bounds:
+            if (known.input, known.low, known.high) == (input, *range_):
+                break
+        else:
+            known = Bound(input, *range_)
+            self.bounds.append(known)
+        known.parts.append(part)
+        known.rules.append(rule)
 
     def check_inputs(self, inputs: Sequence[Array]) -> None:
         """Raise a `DeviceError` for an input with elements beyond its bounds."""
@@ -104,7 +130,10 @@ class Requirements:
             ValueError, TypeError, KeyError: it is something else.
         """
         plain = json.loads(stored)
-        bounds = [Bound(**bound) for bound in plain["bounds"]]
+        bounds = [
+            Bound(**{**bound, "parts": [tuple(part) for part in bound["parts"]]})
+            for bound in plain["bounds"]
+        ]
         return cls(
             plain["open_sizes"],
             bounds,

@@ -66,7 +66,9 @@ class Lasts:
     def of(self, operand: Operand) -> Dim | None:
         """The end of an operand, which may be one of its values."""
         found = self._found.get(operand)
-        return end_of_given(operand) if found is None else found
+        if found is None:
+            found = end_of_given(operand)
+        return _greatest(operand) if found is None else found
 
     def reached(self, operand: Operand, count: int) -> Sequence[Dim] | None:
         """The ends of so many parts along the last axis, if each is a value wherever any is."""
@@ -113,6 +115,14 @@ def end_of_given(operand: Operand) -> Dim | None:
     if not values or any(value != values[0] for value in values) or not is_natural(values[0]):
         return None
     return values[0]
+
+
+def _greatest(operand: Operand) -> int | None:
+    """The greatest of constant integers, if there are any, and none is below 0."""
+    array = operand.value
+    if array is None or array.dtype.kind not in "iu" or not array.size or array.min() < 0:
+        return None
+    return int(array.max())
 
 
 _COUNTING = (creation.Range, searching.ArgMax, searching.ArgMin)

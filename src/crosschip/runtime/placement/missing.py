@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from crosschip.hal import YES, Offer
 from crosschip.hal.decomposing import Ask
+from crosschip.hal.work import multiply_adds
 from crosschip.ir import Model, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.placement.placing import Placement, place
-from crosschip.runtime.placement.work import multiply_adds
 
 _DEVICE, _ELSEWHERE = "device", "elsewhere"
 

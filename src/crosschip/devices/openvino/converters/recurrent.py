@@ -32,7 +32,7 @@ def _sized(op: Recurrent) -> Refusal | None:
         state = op.operand(slot)
         if state is not None and state.is_constant and not isinstance(batch, int):
             return Refusal(slot, "is constant, and the batch of the input is open", Rule.SHAPE)
-    if not _is_plain(op):
+    if not is_plain(op):
         for slot in CONSTANT & {slot.name for slot, _ in op.filled()}:
             operand = op.operand(slot)
             if operand is not None and operand.value is None:
@@ -40,7 +40,7 @@ def _sized(op: Recurrent) -> Refusal | None:
     return hidden_size(op)
 
 
-def _is_plain(op: Recurrent) -> bool:
+def is_plain(op: Recurrent) -> bool:
     """Tell whether OpenVINO has the network itself, and not just its steps."""
     if op.activations or op.activation_alpha or op.activation_beta or np.isfinite(op.clip):
         return False
@@ -98,7 +98,7 @@ def _converted(
         form: its parameters, besides those that all networks have.
     """
     given = _lengths(g, op)
-    if not _is_plain(op):
+    if not is_plain(op):
         return scan(g, op, given)
     lengths, starts = _sequences(g, op) if given is None else given, _starts(g, op)
     input = ops.transpose(g[op.input], [1, 0, 2])

@@ -16,7 +16,7 @@ from crosschip.devices.openvino.converters.table import (
     converts,
     rank_of,
 )
-from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal.limits import some_elements
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
@@ -39,15 +39,19 @@ def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
     """The converter to an OpenVINO reduction."""
 
     def convert(g: Graph, op: Reduction) -> Node:
-        axes = op.axes or range(rank_of(op.input))
-        if not _is_misread(g, op):
-            return function(g[op.input], g.int64(axes), op.keepdim)
-        front = g.int64([0])
-        inside = g.int64([axis % rank_of(op.input) + 1 for axis in axes])
-        result = function(ops.unsqueeze(g[op.input], front), inside, op.keepdim)
-        return ops.squeeze(result, front)
+        return _reduced(function, g, op, g[op.input])
 
     return convert
+
+
+def _reduced(function: Callable[..., Node], g: Graph, op: Reduction, value: Value) -> Node:
+    """A reduction of a value that has the shape of an operation's input."""
+    axes = op.axes or range(rank_of(op.input))
+    if not _is_misread(g, op):
+        return function(value, g.int64(axes), op.keepdim)
+    front = g.int64([0])
+    inside = g.int64([axis % rank_of(op.input) + 1 for axis in axes])
+    return ops.squeeze(function(ops.unsqueeze(value, front), inside, op.keepdim), front)
 
 
 def _is_misread(g: Graph, op: Reduction) -> bool:
@@ -72,16 +76,11 @@ def reduce_some(
     """
 
     def convert(g: Graph, op: Reduction) -> Node:
-        result = reduce(function)(g, op)
         shape = op.input.type.shape or ()
         if loses_nan and op.input.type.element_type in FLOATS:
-            axes = g.int64(op.axes or range(len(shape)))
-            end = g.number(none(op.input.type.element_type), op.input)
-            # Infinities alone give the last number before them.
-            other = ops.reduce_logical_or(ops.not_equal(g[op.input], end), axes, op.keepdim)
-            nan = ops.reduce_logical_or(ops.is_nan(g[op.input]), axes, op.keepdim)
-            result = ops.select(other, result, end)
-            result = ops.select(nan, g.number(np.nan, op.input), result)
+            result = _keeping_nan(function, g, op)
+        else:
+            result = reduce(function)(g, op)
         for axis in op.axes or range(len(shape)):
             if not isinstance(shape[axis], int):
                 some = ops.greater(g.size(op.input, axis), g.scalar(0))
@@ -90,6 +89,19 @@ def reduce_some(
         return result
 
     return convert
+
+
+def _keeping_nan(function: Callable[..., Node], g: Graph, op: Reduction) -> Node:
+    """The least or greatest numbers, infinities too; NaN where there is one.
+
+    OpenVINO leaves NaN out, and of infinities alone makes the last number before them: of halves
+    that is twice the half of that, which is infinite.
+    """
+    half, two, one = (g.number(number, op.input) for number in (0.5, 2, 1))
+    halves = ops.multiply(g[op.input], half)
+    doubts = ops.select(ops.not_equal(halves, halves), halves, one)
+    result = ops.multiply(_reduced(function, g, op, halves), two)
+    return ops.multiply(result, _reduced(ops.reduce_prod, g, op, doubts))
 
 
 def _lowest(element_type: ElementType) -> float:
