@@ -171,3 +171,29 @@ def test_operators_on_reals_and_places_make_reals(tmp_path: Path) -> None:
         (found,) = contributed.guessed_types(node("Other", "a b", "c", "acme"), types)
         assert found is not None
         assert found.tensor_type.elem_type == TensorProto.FLOAT
+
+
+@pytest.mark.parametrize("operator", ["Constant", "ConstantOfShape"])
+def test_scales_that_nodes_make_have_a_type(tmp_path: Path, operator: str) -> None:
+    """Exporters write constants as nodes; what is made of them is no opaque operation for it."""
+    scale = numpy_helper.from_array(np.array([0.5], np.float32))
+    scales = {
+        "Constant": node("Constant", "", "k", "", value=scale),
+        "ConstantOfShape": node("ConstantOfShape", "one", "k", "", value=scale),
+    }
+    nodes = [
+        node("Constant", "", "one", "", value_ints=[1]),
+        scales[operator],
+        node("DynamicQuantizeLinear", "x", "a b c", ""),
+        node("Transpose", "a", "rows", "", perm=[0, 1, 3, 2]),
+        node("MatMulIntegerToFloat", "rows integers k b c", "m"),
+        node("Neg", "m", "y", ""),
+    ]
+    path = saved(nodes, tmp_path)
+    proto = ModelProto.FromString(path.read_bytes())
+    integers = np.arange(20, dtype=np.int8).reshape(4, 5)
+    proto.graph.initializer.append(numpy_helper.from_array(integers, "integers"))
+    path.write_bytes(proto.SerializeToString())
+    assert not any(isinstance(operation, Extension) for operation in load(path).operations)
+    for devices in ("onnxruntime", "reference"):
+        check(path, devices=devices)
