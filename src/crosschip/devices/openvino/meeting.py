@@ -1,8 +1,13 @@
-"""Operands of which functions are combined with constants, as OpenVINO does in one go."""
+"""Operands of which functions are combined with constants, as OpenVINO does in one go.
+
+The constants are the model's, or scales of integers, which OpenVINO moves behind what it can
+compute on the integers.
+"""
 
 from __future__ import annotations
 
 from crosschip.ir import Model, Operand
+from crosschip.ops.standard.quantization import Dequantize
 
 
 def meeting_constants(model: Model) -> frozenset[Operand]:
@@ -18,6 +23,15 @@ def meeting_constants(model: Model) -> frozenset[Operand]:
         if meets or (len(computed) == 1 and not found.isdisjoint(operation.outputs)):
             found.update(computed)
     return frozenset(found)
+
+
+def scaled_integers(model: Model) -> frozenset[Operand]:
+    """The operands that are made, by whichever operations, of what integers stand for."""
+    found: set[Operand | None] = set()
+    for operation in model.operations:
+        if isinstance(operation, Dequantize) or not found.isdisjoint(operation.inputs):
+            found.update(operation.outputs)
+    return frozenset(operand for operand in found if operand is not None)
 
 
 def _has_several(constant: Operand) -> bool:

@@ -18,7 +18,7 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal.limits import some_elements
-from crosschip.ir import ElementType
+from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
 from crosschip.ops.standard.reduction import (
     CumSum,
@@ -39,15 +39,30 @@ def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
     """The converter to an OpenVINO reduction."""
 
     def convert(g: Graph, op: Reduction) -> Node:
-        axes = op.axes or range(rank_of(op.input))
+        axes, value = op.axes or range(rank_of(op.input)), g[op.input]
+        if rank_of(op.input) == 3 and op.input in g.scaled and _is_real(op.input):
+            value = _in_reals(g, op.input)
         if not _is_misread(g, op):
-            return function(g[op.input], g.int64(axes), op.keepdim)
+            return function(value, g.int64(axes), op.keepdim)
         front = g.int64([0])
         inside = g.int64([axis % rank_of(op.input) + 1 for axis in axes])
-        result = function(ops.unsqueeze(g[op.input], front), inside, op.keepdim)
+        result = function(ops.unsqueeze(value, front), inside, op.keepdim)
         return ops.squeeze(result, front)
 
     return convert
+
+
+def _is_real(operand: Operand) -> bool:
+    return operand.type.element_type in FLOATS
+
+
+def _in_reals(g: Graph, operand: Operand) -> Node:
+    """What integers stand for, which it takes reals to compute: the greater of it and -infinity.
+
+    OpenVINO (2026.4) would reduce the integers, and of three axes apply the scales and zero points
+    of other channels as it does, or what lies behind them. In this order a NaN stays.
+    """
+    return ops.maximum(g.number(-np.inf, operand), g[operand])
 
 
 def _is_misread(g: Graph, op: Reduction) -> bool:
@@ -74,7 +89,7 @@ def reduce_some(
     def convert(g: Graph, op: Reduction) -> Node:
         result = reduce(function)(g, op)
         shape = op.input.type.shape or ()
-        if loses_nan and op.input.type.element_type in FLOATS:
+        if loses_nan and _is_real(op.input):
             axes = g.int64(op.axes or range(len(shape)))
             end = g.number(none(op.input.type.element_type), op.input)
             # Infinities alone give the last number before them.
