@@ -14,7 +14,7 @@ from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, TensorType, symbol
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator, operator_named
-from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.arithmetic import Add, Div, Mul
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceMean, ReduceSum
 
@@ -196,3 +196,22 @@ def test_what_integers_stand_for_is_reduced(name: str, zero_point: int) -> None:
                 found = compiled.run({"x": array})
             for output, wanted in zip(model.outputs, expected, strict=True):
                 np.testing.assert_allclose(found[output], wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["REDUCE_MEAN", "REDUCE_SUM", "REDUCE_MAX"])
+def test_what_is_reduced_is_divided(name: str) -> None:
+    """OpenVINO takes the divisors of other channels where it divides as it reduces."""
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (17, 2, 8)))
+    for index, axes in enumerate([(0,), (1,), (2,), (1, 2)]):
+        made = b.add(operator_named(name), x, axes, keepdim=bool(index % 2))
+        b.output(f"quotient{index}", b.add(Div, made, np.float32(0.0625)))
+        steps = b.add(Quantize, made, 0, (0.0625,), (3.0,), ElementType.INT8)
+        b.output(f"quantized{index}", b.add(Dequantize, steps))
+    model, array = b.build(), values(ElementType.FLOAT32, (17, 2, 8), seed=9)
+    expected = ReferenceDevice().compile(model, Options()).run([array])
+    with crosschip.compile(model, ["openvino"], cache=False) as compiled:
+        found = compiled.run({"x": array})
+    for output, wanted in zip(model.outputs, expected, strict=True):
+        step = 0.0626 if output.startswith("quantized") else 1e-4
+        np.testing.assert_allclose(found[output], wanted, rtol=1e-5, atol=step)

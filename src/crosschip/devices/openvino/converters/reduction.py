@@ -16,9 +16,9 @@ from crosschip.devices.openvino.converters.table import (
     converts,
     rank_of,
 )
-from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal.limits import some_elements
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
 from crosschip.ops.standard.reduction import (
     CumSum,
@@ -40,39 +40,23 @@ def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
 
     def convert(g: Graph, op: Reduction) -> Node:
         axes, value = op.axes or range(rank_of(op.input)), g[op.input]
-        if rank_of(op.input) == 3 and op.input in g.scaled and _is_real(op.input):
-            value = _in_reals(g, op.input)
-        if not _is_misread(g, op):
-            return function(value, g.int64(axes), op.keepdim)
-        front = g.int64([0])
-        inside = g.int64([axis % rank_of(op.input) + 1 for axis in axes])
-        result = function(ops.unsqueeze(value, front), inside, op.keepdim)
-        return ops.squeeze(result, front)
+        may_mislead = rank_of(op.input) == 3 and op.input.type.element_type not in BOOLEANS
+        if may_mislead and op.input in g.scaled:
+            value = _apart(value)
+        result = function(value, g.int64(axes), op.keepdim)
+        return _apart(result) if may_mislead and op.outputs[0] in g.meeting else result
 
     return convert
 
 
-def _is_real(operand: Operand) -> bool:
-    return operand.type.element_type in FLOATS
+def _apart(value: Value) -> Node:
+    """The value itself, which OpenVINO combines with nothing on its other side.
 
-
-def _in_reals(g: Graph, operand: Operand) -> Node:
-    """What integers stand for, which it takes reals to compute: the greater of it and -infinity.
-
-    OpenVINO (2026.4) would reduce the integers, and of three axes apply the scales and zero points
-    of other channels as it does, or what lies behind them. In this order a NaN stays.
+    As it reduces some of three axes, OpenVINO (2026.4) also combines what it makes with constants,
+    those of the integers that it reduces in place of reals, too, and takes the wrong channels of
+    them, or what lies behind them.
     """
-    return ops.maximum(g.number(-np.inf, operand), g[operand])
-
-
-def _is_misread(g: Graph, op: Reduction) -> bool:
-    """Tell whether what is made would be combined with constants of other channels.
-
-    OpenVINO (2026.4) computes such combinations as it reduces, and takes the wrong channels, or
-    what lies behind them, where one axis of three is reduced that is not the middle one.
-    """
-    axes = {axis % 3 for axis in op.axes or ()}
-    return rank_of(op.input) == 3 and axes in ({0}, {2}) and op.outputs[0] in g.meeting
+    return ops.maximum(value, value)
 
 
 def reduce_some(
@@ -89,7 +73,7 @@ def reduce_some(
     def convert(g: Graph, op: Reduction) -> Node:
         result = reduce(function)(g, op)
         shape = op.input.type.shape or ()
-        if loses_nan and _is_real(op.input):
+        if loses_nan and op.input.type.element_type in FLOATS:
             axes = g.int64(op.axes or range(len(shape)))
             end = g.number(none(op.input.type.element_type), op.input)
             # Infinities alone give the last number before them.
