@@ -9,7 +9,7 @@ from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.converters.table import MOVABLE
 from crosschip.hal.onnx.graph import Graph
 from crosschip.hal.onnx.rows import rows_in
-from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
+from crosschip.ir import ControlFlow, Dim, ElementType, If, Loop, Model, Operand, Operation, Scan
 from crosschip.onnx_messages import GraphProto
 
 
@@ -60,7 +60,8 @@ def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
         case Loop():
             flat = zip(operation.inputs[:2], given[:2], strict=True)
             limits = [_without_axes(graph, operand, name) for operand, name in flat]
-            return graph.add_all("Loop", count, *limits, *given[2:], body=bodies[0])
+            made = graph.add_all("Loop", count, *limits, *given[2:], body=bodies[0])
+            return _of_own_sizes(graph, operation, made)
         case Scan():
             return graph.add_all(
                 "Scan",
@@ -74,6 +75,42 @@ def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
                 scan_output_directions=list(map(int, operation.output_reversed)) or None,
             )
     raise NotImplementedError(f"{operation.type} has no counterpart in ONNX")
+
+
+def _of_own_sizes(graph: Graph, loop: Loop, made: Sequence[str]) -> Sequence[str]:
+    """The outputs of a loop, of which those that collect have their sizes without a run, too.
+
+    Of an open size, ONNX Runtime makes 0 if the body has not run.
+    """
+    places: dict[Dim, tuple[Operand, int]] = {
+        size: (operand, axis)
+        for operand in (*graph.inputs, *loop.inputs)
+        if operand is not None and operand.type.element_type is not ElementType.OBJECT
+        for axis, size in enumerate(operand.type.shape or ())
+        if not isinstance(size, int)
+    }
+    outputs = list(made)
+    for index in range(loop.states, len(outputs)):
+        name, sizes = outputs[index], (loop.outputs[index].type.shape or ())[1:]
+        if places.keys().isdisjoint(sizes):
+            continue
+        shape = [_one_of(graph, graph.add("Shape", name), 0)]
+        for axis, size in enumerate(sizes, 1):
+            if isinstance(size, int):
+                shape.append(graph.int64([size]))
+            elif size in places:
+                source, place = places[size]
+                shape.append(_one_of(graph, graph.add("Shape", graph[source]), place))
+            else:
+                shape.append(_one_of(graph, graph.add("Shape", name), axis))
+        outputs[index] = graph.add(
+            "Reshape", name, graph.add("Concat", *shape, axis=0), allowzero=1
+        )
+    return outputs
+
+
+def _one_of(graph: Graph, shape: str, axis: int) -> str:
+    return graph.add("Gather", shape, graph.int64([axis]), axis=0)
 
 
 def _without_axes(graph: Graph, operand: Operand | None, name: str) -> str:
