@@ -87,6 +87,7 @@ class Plan:
             self.execute = self._execute_to_arrays
         elif len(programs) == 1 and is_whole(placement):
             self.execute, self.execute_while = programs[0].run, programs[0].run_while
+        self._execute_checked = self.execute
         self._border: Border | None = None
         if placement.conditions:
             # Few models have any.
@@ -123,17 +124,20 @@ class Plan:
             self._border.check([self._array(value, Copied.INPUT) for value in inputs])
         return self._executed(inputs, targets, awaited)
 
-    def execute_keeping(self, inputs: Sequence[Value], kept: Collection[int]) -> list[Value]:
-        """The outputs from arrays or buffers for inputs that have been checked.
+    def keeping(self, kept: Collection[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """What computes the outputs from arrays or buffers for inputs that have been checked.
 
         Args:
-            inputs: for each model input.
             kept: the indices of outputs that are left where they were made; others become arrays.
         """
         if not self.submits:
-            return self._execute_arrays(inputs)
-        made = enumerate(self._executed(inputs, {}))
-        return [v if i in kept else self._array(v, Copied.OUTPUT) for i, v in made]
+            return self._execute_checked
+
+        def execute(inputs: Sequence[Value]) -> list[Value]:
+            made = enumerate(self._executed(inputs, {}))
+            return [v if i in kept else self._array(v, Copied.OUTPUT) for i, v in made]
+
+        return execute
 
     def _executed(
         self,
@@ -173,7 +177,7 @@ class Plan:
         values: list[Any] = [*arrays, *(None,) * (self._count - len(arrays))]
         for step in self._steps:
             made = step.program.run([values[i] for i in step.reads])
-            self._keep(step, values, made)
+            self.keep(step.writes, values, made)
         return self._outputs(values)
 
     def _outputs(self, values: Sequence[Any]) -> list[Any]:
@@ -205,7 +209,7 @@ class Plan:
             made = step.program.run_into(inputs, arrays)
         else:
             made = step.program.run(inputs)
-        self._keep(step, values, made)
+        self.keep(step.writes, values, made)
 
     def _submit(
         self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
@@ -226,9 +230,9 @@ class Plan:
             values[index] = buffer
         return program, submission
 
-    def _keep(self, step: _Step, values: list[Any], made: Sequence[Array]) -> None:
-        """Keep what a program made, in C order if it is a tensor."""
-        for index, value in zip(step.writes, made, strict=True):
+    def keep(self, places: Sequence[int], values: list[Any], made: Sequence[Any]) -> None:
+        """Keep what a program made where others read it, in C order if it is a tensor."""
+        for index, value in zip(places, made, strict=True):
             if type(value) is np.ndarray and not value.flags.c_contiguous:
                 value = value.copy()  # the same value in another layout
                 self._copies.add(Copied.BETWEEN, value)
