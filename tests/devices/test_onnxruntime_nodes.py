@@ -13,7 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.devices.test_onnxruntime_graphs import compiled_graphs, types
 
 import crosschip
-from crosschip.ir import Array, DeviceError
+from crosschip.devices.onnxruntime import OnnxRuntimeDevice
+from crosschip.hal import Options
+from crosschip.ir import Array, DeviceError, Model
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 
@@ -235,3 +237,40 @@ def test_sizes_are_checked_beside_what_is_no_tensor() -> None:
     with crosschip.compile(model, ["onnxruntime"], cache=False) as compiled:
         made = compiled.run({"s": [row], "x": np.ones((0, 4), np.float32)})
         assert made["y"].shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "axis", "few"),
+    [
+        ([["n", 2], ["m", 3]], 1, True),
+        ([["n", 2], ["m", 3], ["k", 1]], -1, True),
+        ([[2, "n", 2], [3, "m", 2]], 0, True),
+        ([["n", 2, "i"], ["m", 3, "j"]], 1, False),
+    ],
+)
+def test_parts_are_compared_on_the_axis_that_may_differ(
+    shapes: list[list[str | int]], axis: int, few: bool
+) -> None:
+    names = [f"x{index}" for index in range(len(shapes))]
+    inputs = [tensor(name, FLOAT, shape) for name, shape in zip(names, shapes, strict=True)]
+    model = model_of([node("Concat", names, ["y"], axis=axis)], inputs, ["y"])
+    (graph,) = compiled_graphs(model)
+    assert ("Or" not in types(graph)) == few
+    assert types(graph).count("Shape") == len(shapes) + (not few)
+    for sizes in ([4] * 3, [1] * 3, [0] * 3, [0, 3, 0], [3, 0, 3], [2, 3, 2]):
+        given = {
+            name: np.ones([s if isinstance(s, int) else size for s in shape], np.float32)
+            for name, shape, size in zip(names, shapes, sizes, strict=False)
+        }
+        if len(set(sizes[: len(names)])) == 1:
+            assert_as_engine(model, given)
+            continue
+        program = OnnxRuntimeDevice().compile(segment_of(model), Options())
+        with pytest.raises(DeviceError):
+            program.run(list(given.values()))
+
+
+def segment_of(model: onnx.ModelProto) -> Model:
+    with crosschip.compile(model, ["onnxruntime"], cache=False) as compiled:
+        (segment,) = compiled.placement.segments
+    return segment.model

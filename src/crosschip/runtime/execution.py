@@ -77,8 +77,8 @@ class Plan:
         fresh = {operand for segment in placement.segments for operand in segment.outputs}
         given = [_source(operand, number, fresh) for operand in model.outputs.values()]
         self._given = [(source, copy and own) for source, copy in given]
-        made = [s for s, copy in self._given if isinstance(s, int) and not copy]
-        self._made = made if len(made) == len(given) else None
+        self._sources = [source for source, _ in given]
+        self._copied = [index for index, (_, copy) in enumerate(self._given) if copy]
         self._count = len(number)
         self.submits = any(program.submits for program in programs)
         self.execute: Execute = self._execute_arrays
@@ -182,13 +182,10 @@ class Plan:
 
     def _outputs(self, values: Sequence[Any]) -> list[Any]:
         """The outputs out of all values, and copies of those that must be the caller's own."""
-        if self._made is not None:
-            return [values[index] for index in self._made]
-        found = [(values[s] if isinstance(s, int) else s, copy) for s, copy in self._given]
-        return [
-            self._copied(self._array(value, Copied.OUTPUT)) if copy else value
-            for value, copy in found
-        ]
+        found = [values[s] if isinstance(s, int) else s for s in self._sources]
+        for index in self._copied:
+            found[index] = self._copy(self._array(found[index], Copied.OUTPUT))
+        return found
 
     def _run(
         self,
@@ -247,7 +244,7 @@ class Plan:
             self._copies.add(place, array)
         return array
 
-    def _copied(self, value: Array) -> Array:
+    def _copy(self, value: Array) -> Array:
         """A copy of a value, and of all that is in it if it is no tensor."""
         self._copies.add(Copied.OUTPUT, value)
         return value.copy() if type(value) is np.ndarray else deepcopy(value)
