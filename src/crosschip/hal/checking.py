@@ -79,6 +79,7 @@ class Checks:
 
     def __init__(self, needs: Needs, make: Callable[[], Sizes]) -> None:
         self._always = needs.needed is Needed.ALWAYS
+        self._of_nothing = needs.needed is Needed.OF_NOTHING
         self._reader = SizeReader(needs.inputs)
         self._equal = needs.equal
         self._positive = needs.positive
@@ -93,6 +94,8 @@ class Checks:
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit; see `Sizes.check_shapes`."""
+        if self._of_nothing and 0 not in [array.size for array in inputs]:
+            return None
         return self.check_shapes([array.shape for array in inputs])
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:

@@ -455,14 +455,16 @@ class CompiledModel(Closing):
     def __repr__(self) -> str:
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
-    def _counted(self, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Do what is a run of the model in another way."""
+    def _counted(
+        self, run: Callable[[Mapping[str, Any]], dict[str, Any]], inputs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Call what is a run of the model in another way."""
         begin = perf_counter()
         self._running.append(None)
         try:
             if self._closed:
                 self._execute([])
-            made = run()
+            made = run(inputs)
         finally:
             self._running.pop()
         self._took(perf_counter() - begin)

@@ -8,7 +8,7 @@ from crosschip.hal import YES, Rule, Support
 from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.converters.table import MOVABLE
 from crosschip.hal.onnx.graph import Graph
-from crosschip.hal.onnx.rows import rows_in
+from crosschip.hal.onnx.rows import Rows, rows_in
 from crosschip.ir import ControlFlow, Dim, ElementType, If, Loop, Model, Operand, Operation, Scan
 from crosschip.onnx_messages import GraphProto
 
@@ -35,10 +35,20 @@ def operators() -> Collection[str]:
     return converters.operators
 
 
-def add_operation(graph: Graph, operation: Operation) -> None:
-    """Add an operation of a model, or of a body, to a graph."""
+def add_operation(graph: Graph, operation: Operation, rows: Rows) -> None:
+    """Add an operation of a model, or of a body, to a graph.
+
+    Args:
+        graph: where to.
+        operation: the operation.
+        rows: the convolutions in the model that are added as those of rows.
+    """
+    if operation in rows.within:
+        return
     graph.label = operation.name
-    if isinstance(operation, ControlFlow):
+    if operation in rows.made:
+        graph.define(operation, [rows.made[operation].add(graph)])
+    elif isinstance(operation, ControlFlow):
         graph.define(operation, _convert(graph, operation))
     else:
         graph.define(operation, converters.convert(graph, operation))
@@ -127,10 +137,7 @@ def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
     inner = Graph(own, graph, body=True)
     for operand, outside in zip(inputs[len(own) :], captures, strict=True):
         inner.stand_for(operand, graph[outside])
-    rows = rows_in(body)
+    rows = rows_in(body, blocks=False)
     for operation in body.operations:
-        if operation in rows.made:
-            inner.define(operation, [rows.made[operation].add(inner)])
-        elif operation not in rows.within:
-            add_operation(inner, operation)
+        add_operation(inner, operation, rows)
     return inner.with_outputs(body.outputs.values())
