@@ -20,8 +20,8 @@ _FLOAT32 = 1e-3
 _FLOAT16_STEPS = 4
 """Steps of the type's precision that shorter types may differ by."""
 
-_WHOLE_STEP = 1 + 1e-5
-"""A step of a quantized output, which is a product of float32."""
+_ROUNDED_TWICE = float(np.finfo(np.float32).eps)
+"""What two products of float32 differ by that are the same real number, as a share of it."""
 
 _SPREAD = 2.0
 """Two computations that each lie within a spread of the truth lie within twice it."""
@@ -76,7 +76,8 @@ def tolerance(
                 rounding = float(np.spacing(np.ones((), dtype)))
                 precision = max(precision, _FLOAT16_STEPS * rounding)
         scale = float(np.abs(array[np.isfinite(array)]).max(initial=0.0)) or 1.0
-        return max(precision, _SPREAD * spread, _WHOLE_STEP * step / scale)
+        of_a_step = step / scale + _ROUNDED_TWICE if step else 0.0
+        return max(precision, _SPREAD * spread, of_a_step)
     steps = 1.0 if quantized and array.dtype in (np.int8, np.uint8) else 0.0
     return max(steps, _SPREAD * spread)
 

@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from corpus.judging import difference, flat, tolerance
+from hypothesis import given
+from hypothesis import strategies as st
 
 F32 = np.float32
 
@@ -75,3 +77,21 @@ def test_precision_within_and_at_the_end() -> None:
     dequantized = tolerance(array, quantized=True, spread=0.0, step=0.01)
     assert dequantized == pytest.approx(0.02, rel=1e-4)
     assert dequantized >= 0.02
+
+
+@given(
+    scale=st.floats(2**-14, 2**10, width=32),
+    zero_point=st.integers(0, 255),
+    bytes_=st.lists(st.integers(0, 254), min_size=1, max_size=8),
+)
+def test_a_step_of_a_quantized_output_is_allowed_and_two_are_not(
+    scale: float, zero_point: int, bytes_: list[int]
+) -> None:
+    stored, step = np.array(bytes_), F32(scale)
+    expected = (stored - zero_point).astype(F32) * step
+    allowed = tolerance(expected, quantized=True, spread=0.0, step=float(step))
+    one_more = (stored + 1 - zero_point).astype(F32) * step
+    assert apart(one_more, expected) <= allowed
+    two_more = (stored + 2 - zero_point).astype(F32) * step
+    least = tolerance(expected, quantized=True, spread=0.0)
+    assert apart(two_more, expected) > allowed or apart(two_more, expected) <= least

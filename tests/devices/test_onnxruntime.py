@@ -22,6 +22,7 @@ from crosschip.ir import Builder, DeviceError, ElementType, Model, Operand, Quan
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.normalization import LayerNormalization
 from crosschip.ops.standard.pooling import MaxPool2D
@@ -203,3 +204,15 @@ def test_a_branch_that_fits_no_input_of_these_sizes_is_compiled_all_the_same() -
     (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, inputs)
     with crosschip.compile(model, ["onnxruntime"], shapes={"x": x.shape}, cache=False) as compiled:
         np.testing.assert_allclose(compiled.run(inputs)["y"], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("type_", [ElementType.INT64, ElementType.UINT64])
+def test_outputs_are_of_the_usual_one_of_numpys_types(type_: ElementType) -> None:
+    """NumPy has two types of 64 bits that are equal and not the same."""
+    b = Builder("model")
+    x = b.input("x", TensorType(type_, (2,)))
+    b.output("y", b.add(Concat, [x, x], 0))
+    b.output("z", b.add(Concat, [x, x, x], 0))
+    program = OnnxRuntimeDevice().compile(b.build(), Options())
+    for made in program.run([np.array([1, 2], type_.dtype)]):
+        assert made.dtype is type_.dtype

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tests.devices.transformers import WORDS, decoder
 from tests.modelling import DelegatingDevice, float32, model_of
 
 import crosschip
+from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Capabilities, DeviceLost, Options, Program, Sizing
 from crosschip.ir import (
     Array,
@@ -34,6 +35,7 @@ from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.indexing import ScatterND
 from crosschip.ops.standard.joining import Concat
 from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.copies import Copied
 
 n = symbol("n")
 
@@ -269,6 +271,47 @@ def steps(session: Any, count: int) -> Array:
         (made,) = session.run({"x0": np.full((1, 2), step, np.float32)}).values()
     found: Array = made
     return found
+
+
+class Turned(DelegatingDevice):
+    """Makes arrays in another layout than C's, and notes what its programs read."""
+
+    def __init__(self) -> None:
+        super().__init__(name="turned")
+        self.read: list[Array] = []
+
+    def compile(self, model: Model, options: Options) -> Program:
+        device = self
+
+        class Turning(ReferenceProgram):
+            def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+                device.read += inputs
+                return [np.asfortranarray(array) for array in super().run(inputs)]
+
+        return Turning(model)
+
+
+def test_what_is_handed_on_is_in_the_layout_that_programs_read() -> None:
+    device = Turned()
+    with crosschip.compile(growing(), [device], cache=False) as compiled:
+        made = steps(compiled.session({"y0": "x1"}), 4)
+        np.testing.assert_array_equal(made, [[0, 0], [2, 2], [4, 4], [6, 6]])
+        assert all(array.flags.c_contiguous for array in device.read)
+        assert compiled.copies[Copied.BETWEEN].count == 3  # of one row, both layouts are the same
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("shape", [(2,), (1, 3), (1, 1, 2)])
+def test_inputs_of_other_shapes_are_refused_in_every_run(
+    compiled: CompiledModel, shape: tuple[int, ...], begun: bool
+) -> None:
+    session = compiled.session({"y0": "x1"})
+    if begun:
+        steps(session, 1)
+    with pytest.raises(InputError, match="x0"):
+        session.run({"x0": np.zeros(shape, np.float32)})
+    steps(session, 1)
+    assert len(session.state()["x1"]) == 1 + begun
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.reduction import CumSum, ReduceProd
+from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Neg
 
 WIDE, HALF = ElementType.INT64, ElementType.INT16
@@ -198,6 +199,20 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
         assert only.run({"x": np.zeros((327, 100), np.int64)})["y"] == 32700
         with pytest.raises(OutOfRange, match=r"size 100 \* N: 32800 is not from"):
             only.run({"x": np.zeros((328, 100), np.int64)})
+
+
+def test_sizes_that_show_in_a_run_rely_on_those_that_they_are_made_of() -> None:
+    """A size without a name is no longer than that of which it is a part."""
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"),)))
+    ends = b.add(Sub, b.add(ShapeOf, x), np.array([1]))
+    part = b.add(Slice, x, axes=(0,), starts=(0,), ends=ends)
+    b.output("y", b.add(Add, b.add(ShapeOf, part), np.array([1])))
+    model = b.build()
+    device = NarrowDevice(narrowed={WIDE: ElementType.INT32})
+    assert SizeRange(symbol("N"), 0, 2**20, "narrow") in conditions_of(device, model, Options())
+    with crosschip.compile(model, [device], cache=False) as only:
+        assert only.run({"x": np.zeros(7, np.float32)})["y"] == 7
 
 
 def test_sums_over_open_sizes_make_inputs_and_sizes_smaller() -> None:

@@ -81,3 +81,26 @@ def test_outputs_of_one_shape_are_compared_with_each_other() -> None:
     check = ShapeCheck(_types([(n, 2), (n, 2)]), reader)
     assert check.fits([(4, 2), (4, 2)], {"n": 4})
     assert not check.fits([(4, 2), (5, 2)], {"n": 4})
+
+
+@given(_TYPES, _NUMBERS)
+def test_where_sizes_are_complete_shapes_follow_from_those_at_their_places(
+    declared: list[tuple[Dim, ...] | None], numbers: dict[str, int]
+) -> None:
+    types = _types(declared)
+    reader = SizeReader(types)
+    if not reader.is_complete:
+        assert any(
+            type_.shape is None or not all(map(reader.knows, type_.shape)) for type_ in types
+        )
+        return
+    shapes = [
+        tuple(
+            size if isinstance(size, int) else 4
+            for size in type_.substitute(dict(numbers)).shape or ()
+        )
+        for type_ in types
+    ]
+    sizes = reader.read(shapes)
+    assert list(sizes.values()) == [shapes[index][axis] for index, axis in reader.places]
+    assert [type_.substitute(sizes).static_shape for type_ in types] == shapes

@@ -40,11 +40,11 @@ AFTER
 ONCE_THE_CALLER_IS_DONE = """
 import threading
 from crosschip.runtime.cache.folder import Cache
-write = Cache.write
+write_parts = Cache.write_parts
 def late(*given):
     threading.main_thread().join()
-    write(*given)
-Cache.write = late
+    write_parts(*given)
+Cache.write_parts = late
 """
 
 
@@ -203,3 +203,22 @@ def test_a_forked_process_has_nothing_to_wait_for() -> None:
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("0 []\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there do threads have priorities")
+def test_tasks_leave_the_processor_to_the_model() -> None:
+    found: list[int] = []
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    def look() -> None:
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        helper = threading.Thread(
+            target=lambda: found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        )
+        helper.start()
+        helper.join()
+
+    behind.put("one", look)
+    behind.wait()
+    assert found[0] == found[1] == min(own + 10, 19)
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own

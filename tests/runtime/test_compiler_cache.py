@@ -176,15 +176,17 @@ def test_a_program_that_cannot_be_saved_runs(tmp_path: Path, warnings: Warnings)
 class SavingLater(DelegatingDevice):
     """Makes the bytes of its programs when they are asked for, in some way."""
 
-    def __init__(self, make: Callable[[], bytes] | None = None) -> None:
+    def __init__(self, make: Callable[[], list[bytes]] | None = None) -> None:
         super().__init__(name="npu")
         self.make = make
         self.done = threading.Event()
 
     def compile(self, model: Model, options: Options) -> Program:
         program, device = super().compile(model, options), self
-        saved = program.save()
-        assert saved is not None
+        content = program.save()
+        assert content is not None
+
+        parts = [content[:3], b"", content[3:]]
 
         class Later(Program):
             def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -193,9 +195,9 @@ class SavingLater(DelegatingDevice):
             def saving(self) -> Any:
                 return device.make or self.late
 
-            def late(self) -> bytes | None:
+            def late(self) -> list[bytes]:
                 device.done.wait()
-                return saved
+                return parts
 
             def close(self) -> None:
                 device.done.set()
@@ -216,7 +218,8 @@ def test_a_program_may_be_saved_when_it_is_closed(tmp_path: Path, warnings: Warn
     ("make", "told"),
     [
         (lambda: 1 // 0, "npu: failed while saving a program: ZeroDivisionError"),
-        (lambda: "text", "npu: saved a program as an object of type str, not as bytes"),
+        (lambda: "text", "npu: saved a program as an object of type str, not as a list of bytes"),
+        (lambda: [b"", 7], "npu: saved a part of a program as an object of type int, not as bytes"),
         (lambda: None, ""),
     ],
 )
@@ -291,8 +294,15 @@ class Overwriting(DelegatingDevice):
         return super().compile(model, options)
 
 
-def test_weights_that_change_meanwhile_are_noticed(tmp_path: Path) -> None:
-    """The key is of the weights before, the program of those after: no later model may get it."""
+@pytest.mark.parametrize("most_held", [2**30, 2**15])
+def test_weights_that_change_meanwhile_are_noticed(
+    most_held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key is of the weights before: no later model may get a program of those after by it.
+
+    Where there is room for them, they are still held, and are what is compiled, too.
+    """
+    monkeypatch.setattr("crosschip.runtime.cache.fingerprints._MOST_HELD", most_held)
     cache, file = tmp_path / "cache", tmp_path / "weights"
     before, after = (np.full(2**14, number, np.float32) for number in (1, 100))
     weights = numpy_helper.from_array(before, "w")
@@ -312,12 +322,17 @@ def test_weights_that_change_meanwhile_are_noticed(tmp_path: Path) -> None:
         with compile(model, [device], cache=cache) as compiled:
             return compiled.report.cache, float(compiled(np.zeros(2**14, np.float32))[0])
 
-    with pytest.raises(ModelFileError, match="weights"):
-        run(Overwriting(file, after.tobytes()))
-    assert Cache(cache).listing() == []
-    file.write_bytes(before.tobytes())
     device = DelegatingDevice(name="npu")
-    assert [run(device), run(device)] == [("miss", 1), ("hit", 1)]
+    if before.nbytes <= most_held:
+        assert run(Overwriting(file, after.tobytes())) == ("miss", 1)
+        assert [run(device), run(device)] == [("miss", 100), ("hit", 100)]
+    else:
+        with pytest.raises(ModelFileError, match="weights"):
+            run(Overwriting(file, after.tobytes()))
+        assert Cache(cache).listing() == []
+    file.write_bytes(before.tobytes())
+    assert run(device) == ("hit" if before.nbytes <= most_held else "miss", 1)
+    assert run(device) == ("hit", 1)
 
 
 @pytest.mark.parametrize("argument", [None, 123, b"", "", "a\0b"])

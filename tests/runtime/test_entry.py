@@ -29,7 +29,7 @@ OTHER_SECRET = bytes(32)
 
 def contents(program: bytes = PROGRAM, entry: Entry = ENTRY, secret: bytes = SECRET) -> bytes:
     """An entry's file."""
-    return head(entry, program, secret) + program
+    return head(entry, [program], secret) + program
 
 
 GOOD = contents()
@@ -150,14 +150,14 @@ def test_a_large_program_is_a_view_of_its_file_whose_memory_is_aligned() -> None
 
 def test_two_blocks_that_change_places_are_noticed() -> None:
     one, other = b"a" * BLOCK_SIZE, b"b" * BLOCK_SIZE
-    content = head(ENTRY, one + other, SECRET) + other + one
+    content = head(ENTRY, [one, other], SECRET) + other + one
     assert_damaged(content, "damaged bytes in block 0")
 
 
 def test_the_program_of_another_entry_is_noticed() -> None:
     """Nothing of an authentic entry makes another program one."""
     other = bytes(reversed(PROGRAM))
-    assert_damaged(head(ENTRY, PROGRAM, SECRET) + other, "damaged bytes in block 0")
+    assert_damaged(head(ENTRY, [PROGRAM], SECRET) + other, "damaged bytes in block 0")
 
 
 def test_another_secret_is_noticed() -> None:

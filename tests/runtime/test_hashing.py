@@ -7,8 +7,10 @@ import os
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from crosschip.runtime.cache.hashing import BLOCK_SIZE, block_digests
+from crosschip.runtime.cache.hashing import BLOCK_SIZE, Digests, block_digests
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK_SIZE, BLOCK_SIZE + 1, 4 * BLOCK_SIZE, 9_000_000])
@@ -39,3 +41,11 @@ def test_without_threads_the_digests_are_the_same(
     monkeypatch.setattr(threading.Thread, "start", limited)
     assert block_digests(data) == expected
     assert len(started) == granted
+
+
+@given(parts=st.lists(st.binary(max_size=40)), block_size=st.integers(1, 32))
+def test_parts_are_divided_as_if_they_were_together(parts: list[bytes], block_size: int) -> None:
+    together = b"".join(parts)
+    digests = Digests(parts, block_size)
+    assert digests.size == len(together)
+    assert digests.result() == block_digests(together, block_size)

@@ -121,6 +121,47 @@ def test_compiling_and_running_by_a_plan_import_only_what_they_need(
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
+def test_sizes_are_checked_without_operations_until_they_may_not_fit(
+    engine: str, tmp_path: Path
+) -> None:
+    """Also after windows, steps and places, where engines do not look at sizes themselves."""
+    path = tmp_path / "model.onnx"
+    weights = numpy_helper.from_array(np.ones((2, 1, 3, 2), np.float32), "w")
+    places = numpy_helper.from_array(np.array([[0], [1]]), "places")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], strides=[2, 1]),
+        helper.make_node("Transpose", ["c"], ["t"], perm=[1, 0, 2, 3]),
+        helper.make_node("GatherND", ["t", "places"], ["y"]),
+    ]
+    ends = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", ("n", 1, "h", "w")), ("y", (2, "n", None, None)))
+    ]
+    graph = helper.make_graph(nodes, "windows", ends[:1], ends[1:], [weights, places])
+    opset = helper.make_opsetid("", 17)
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[opset]), path)
+    program = (
+        "import sys, numpy, crosschip\n"
+        f"compiled = crosschip.compile({str(path)!r}, [{engine!r}], cache={str(tmp_path)!r})\n"
+        "for h, w in ((3, 2), (8, 5)):\n"
+        "    print(compiled(numpy.ones((1, 1, h, w), numpy.float32)).shape)\n"
+        "print('crosschip.ops' in sys.modules)\n"
+        "try: compiled(numpy.ones((1, 1, 2, 2), numpy.float32))\n"
+        "except Exception as error: print(error)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for compiles in (True, False):
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True,
+            check=True,
+        )  # fmt: skip
+        *shapes, imported, refused = done.stdout.splitlines()
+        assert shapes == ["(2, 1, 1, 1)", "(2, 1, 3, 4)"]
+        assert imported == str(compiles)
+        assert refused.startswith(engine)
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "openvino"])
 def test_sizes_that_do_not_fit_are_refused_as_before(engine: str, tmp_path: Path) -> None:
     """Although the size that they depend on has no name, and the plan holds no operations."""
     ones = numpy_helper.from_array(np.ones((1, 3), np.float32), "ones")

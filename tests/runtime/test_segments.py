@@ -199,3 +199,20 @@ def test_segments_take_inputs_in_the_order_of_the_model() -> None:
     first, second = segments_of(model, "aaab")
     assert first.inputs == (x, y, z)
     assert second.inputs == (y, inner)
+
+
+def test_segments_make_outputs_in_the_order_of_the_model() -> None:
+    """So that where there is one segment, what it makes is handed out as it is."""
+    b = Builder("graph")
+    x, y = (b.input(name, float32(1)) for name in "xy")
+    first, second = b.add(Concat, [x, y], 0), b.add(Concat, [y, x], 0)
+    inner = b.add(Concat, [first, second], 0)
+    last = b.add(Concat, [inner, x], 0)
+    for name, operand in (("a", last), ("b", second), ("c", first)):
+        b.output(name, operand)
+    model = b.build()
+    (whole,) = segments_of(model, "aaaa")
+    assert whole.outputs == (last, second, first)
+    start, end = segments_of(model, "aaab")
+    assert start.outputs == (second, first, inner)
+    assert end.outputs == (last,)

@@ -224,7 +224,7 @@ def test_weights_are_hashed_once(monkeypatch: pytest.MonkeyPatch, token: bool) -
         hashed.append(memoryview(data).nbytes)
         return block_digests(data)
 
-    monkeypatch.setattr("crosschip.runtime.cache.key.block_digests", counting)
+    monkeypatch.setattr("crosschip.runtime.cache.fingerprints.block_digests", counting)
     devices = [npu(), DelegatingDevice(name="gpu")]
     opened = [GuardedDevice(device, device.name) for device in devices]
     monkeypatch.setattr("crosschip.runtime.opening.open_automatic", lambda _, isolate: opened)

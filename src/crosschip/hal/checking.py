@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Array, Dim, TensorType
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.dimension import substitute
+from crosschip.ir.dimension import is_natural, substitute
 from crosschip.ir.encoding import Fresh, decode_size, decode_type, encode_size, encode_type
 from crosschip.ir.sizing import SizeReader
 
@@ -23,8 +23,8 @@ class Needed(StrEnum):
     NEVER = "never"
     OF_NOTHING = "of nothing"
     """Those with an input that has no elements."""
-    UNLESS_AGREEING = "unless agreeing"
-    """Those, and those in which sizes differ that should not."""
+    UNLESS_FITTING = "unless fitting"
+    """Those, and those in which sizes differ that should not, or are 0 or less."""
     ALWAYS = "always"
 
 
@@ -35,19 +35,22 @@ class Needs:
     Attributes:
         needed: the runs in which they do.
         inputs: the types of the inputs, by whose shapes sizes are known.
-        agreeing: the sizes that are equal, in pairs, in a run that needs no check.
+        equal: the sizes that are equal, in pairs, in a run that needs no check.
+        positive: the sizes that are 1 or more in such a run.
     """
 
     needed: Needed
     inputs: Sequence[TensorType] = ()
-    agreeing: Sequence[tuple[Dim, Dim]] = ()
+    equal: Sequence[tuple[Dim, Dim]] = ()
+    positive: Sequence[Dim] = ()
 
     def to_plain(self) -> dict[str, Any]:
         """The same as JSON can say it."""
         return {
             "needed": self.needed,
             "inputs": [encode_type(type_, named=True) for type_ in self.inputs],
-            "agreeing": [[encode_size(d, named=True) for d in pair] for pair in self.agreeing],
+            "equal": [[encode_size(d, named=True) for d in pair] for pair in self.equal],
+            "positive": [encode_size(d, named=True) for d in self.positive],
         }
 
     @classmethod
@@ -61,7 +64,8 @@ class Needs:
         return cls(
             Needed(plain["needed"]),
             [decode_type(type_, fresh) for type_ in plain["inputs"]],
-            [(decode_size(a, fresh), decode_size(b, fresh)) for a, b in plain["agreeing"]],
+            [(decode_size(a, fresh), decode_size(b, fresh)) for a, b in plain["equal"]],
+            [decode_size(d, fresh) for d in plain["positive"]],
         )
 
 
@@ -75,8 +79,10 @@ class Checks:
 
     def __init__(self, needs: Needs, make: Callable[[], Sizes]) -> None:
         self._always = needs.needed is Needed.ALWAYS
+        self._of_nothing = needs.needed is Needed.OF_NOTHING
         self._reader = SizeReader(needs.inputs)
-        self._agreeing = needs.agreeing
+        self._equal = needs.equal
+        self._positive = needs.positive
         self._make = make
         self._sizes: Sizes | None = None
         self._seen: object = None
@@ -88,6 +94,8 @@ class Checks:
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit; see `Sizes.check_shapes`."""
+        if self._of_nothing and 0 not in [array.size for array in inputs]:
+            return None
         return self.check_shapes([array.shape for array in inputs])
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
@@ -106,9 +114,9 @@ class Checks:
         """Tell whether shapes show that they fit."""
         if 0 in chain.from_iterable(shapes):
             return False
-        if not self._agreeing:
+        if not self._equal and not self._positive:
             return True
         sizes = self._reader.read(shapes)
         return all(
-            substitute(one, sizes) == substitute(other, sizes) for one, other in self._agreeing
-        )
+            substitute(one, sizes) == substitute(other, sizes) for one, other in self._equal
+        ) and all(is_natural(substitute(size, sizes) - 1) for size in self._positive)

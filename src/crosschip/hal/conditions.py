@@ -174,7 +174,7 @@ class Conditional(Program):
     def save(self) -> bytes | None:
         return self._program.save()
 
-    def saving(self) -> Callable[[], bytes] | None:
+    def saving(self) -> Callable[[], Sequence[bytes | memoryview]] | None:
         return self._program.saving()
 
     def close(self) -> None:

@@ -177,7 +177,7 @@ class _Converting(Program):
     def save(self) -> bytes | None:
         return self._program.save()
 
-    def saving(self) -> Callable[[], bytes] | None:
+    def saving(self) -> Callable[[], Sequence[bytes | memoryview]] | None:
         return self._program.saving()
 
     def close(self) -> None:

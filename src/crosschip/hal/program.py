@@ -116,11 +116,12 @@ class Program:
         """The bytes from which `Device.load` makes the same program; `None` if there are none."""
         return None
 
-    def saving(self) -> Callable[[], bytes] | None:
+    def saving(self) -> Callable[[], Sequence[bytes | memoryview]] | None:
         """Makes what `save` returns, later; `None`, the default, if the program is saved at once.
 
         What is returned is called on another thread, when the program may be running or closed
-        already, so that nobody waits for a program with much to copy.
+        already, and makes parts that are written one behind the other. So nobody waits for a
+        program with much to copy, and what lies in memory as it is saved is not copied at all.
         """
         return None
 

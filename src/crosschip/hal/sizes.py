@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
 from crosschip.hal.checking import Needed, Needs
-from crosschip.hal.fitting import is_known_to_fit, sizes_to_agree
+from crosschip.hal.fitting import ALWAYS, fit_of
 from crosschip.ir import (
     Array,
     DeviceError,
@@ -59,15 +60,11 @@ class Sizes:
         self._outputs = [operand.type for operand in model.outputs.values()]
         opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
         self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
-        self._proven = names_are_proven(model)
-        proven = is_known_to_fit if self._proven else _never
-        doubted = {
-            o
-            for o in opened
-            if (isinstance(o, unchecked) or any(map(_has_scales, o.inputs))) and not proven(o)
-        }
-        self._unchecked = [o for o in opened if o in doubted]
-        self._all = [o for o in opened if o in doubted or isinstance(o, fails_of_nothing)]
+        doubted = [o for o in opened if isinstance(o, unchecked) or any(map(_has_scales, o.inputs))]
+        fits = {o: fit_of(o) if names_are_proven(model) else None for o in doubted}
+        self._fits = {o: fit for o, fit in fits.items() if fit != ALWAYS}
+        self._unchecked = list(self._fits)
+        self._all = [o for o in opened if o in self._fits or isinstance(o, fails_of_nothing)]
         self._unwritten = unwritten_of_nothing
         self._found = lru_cache(_REMEMBERED)(self._find)
 
@@ -78,12 +75,13 @@ class Sizes:
             return Needs(Needed.NEVER)
         if not self._unchecked:
             return Needs(Needed.OF_NOTHING)
-        pairs = [sizes_to_agree(operation) for operation in self._unchecked]
-        agreeing = [pair for found in pairs for pair in found or ()]
-        known = all(self._reader.knows(size) for pair in agreeing for size in pair)
-        if None in pairs or not known or not self._proven:
+        fits = [fit for fit in self._fits.values() if fit is not None]
+        equal = dict.fromkeys(chain.from_iterable(fit.equal for fit in fits))
+        positive = dict.fromkeys(chain.from_iterable(fit.positive for fit in fits))
+        known = all(map(self._reader.knows, chain(positive, *equal)))
+        if len(fits) < len(self._fits) or not known:
             return Needs(Needed.ALWAYS)
-        return Needs(Needed.UNLESS_AGREEING, self._inputs, agreeing)
+        return Needs(Needed.UNLESS_FITTING, self._inputs, list(equal), list(positive))
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit, by their shapes.
@@ -124,10 +122,6 @@ class Sizes:
             return None
         outputs = [type_.substitute(sizes) for type_ in self._outputs]
         return outputs if all(0 in (o.static_shape or ()) for o in outputs) else None
-
-
-def _never(operation: Operation) -> bool:
-    return False
 
 
 def _is_open(operand: Operand | None) -> bool:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelError
-from crosschip.ir.files import Stored
 from crosschip.ir.frozen import settle
 from crosschip.ir.model import Model, Operand, Operation, Origin
 from crosschip.ir.types import ALL_TYPES, Array, ElementType, Quantization, TensorType
@@ -88,7 +88,7 @@ class Builder:
         return operand
 
     def constant(
-        self, value: ArrayLike | Stored, name: str = "", quantization: Quantization | None = None
+        self, value: ArrayLike | Elements, name: str = "", quantization: Quantization | None = None
     ) -> Operand:
         """A constant operand; an array is kept as it is, without a copy.
 
@@ -97,7 +97,7 @@ class Builder:
         """
         name = name or self.unique_name("constant")
         try:
-            array = value if isinstance(value, Stored) else np.asarray(value)
+            array = value if isinstance(value, Elements) else np.asarray(value)
         except ValueError as error:
             raise ModelError(f"constant {name!r}: {error}") from None
         return constant(array, name, quantization)
@@ -237,7 +237,9 @@ class Builder:
         return free
 
 
-def constant(array: Array | Stored, name: str, quantization: Quantization | None = None) -> Operand:
+def constant(
+    array: Array | Elements, name: str, quantization: Quantization | None = None
+) -> Operand:
     """An operand that holds the array itself.
 
     Raises:

@@ -14,11 +14,11 @@ import weakref
 from abc import ABC, abstractmethod
 from functools import cache
 from io import FileIO
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelFileError
 from crosschip.ir.reading import StrPath, note_file
 
@@ -173,31 +173,38 @@ class DataFile(Source):
         self._fill(array.reshape(-1).view(np.uint8).data, offset)
 
     def _fill(self, target: memoryview, offset: int) -> None:
+        done = 0
+        while done < len(target):
+            count = self._read_some(target[done:], offset + done)
+            if not count:
+                break
+            done += count
+        if done < len(target) or self._look() != self._state:
+            raise OSError(None, "has changed since it was loaded; load it again")
+
+    def _read_some(self, target: memoryview, offset: int) -> int | None:
+        if hasattr(os, "preadv"):  # several threads at once
+            return os.preadv(self._file.fileno(), [target], offset)
         with self._lock:
             self._file.seek(offset)
-            done = 0
-            while done < len(target):
-                count = self._file.readinto(target[done:])
-                if not count:
-                    break
-                done += count
-            if done < len(target) or self._look() != self._state:
-                raise OSError(None, "has changed since it was loaded; load it again")
+            return self._file.readinto(target)
 
     def _look(self) -> tuple[int, int]:
         about = os.fstat(self._file.fileno())
         return about.st_size, about.st_mtime_ns
 
 
-class Stored:
+class Stored(Elements):
     """Elements in a file, which are read when somebody asks for them and kept while he holds them.
 
-    Attributes:
-        dtype: the type of the elements, whose lowest bytes come first in the file.
+    Args:
+        file: where they are, the lowest byte of each first.
+        dtype: their type.
         shape: of the array that they make.
+        offset: where in the file they begin, in bytes.
     """
 
-    __slots__ = ("_file", "_offset", "_read", "dtype", "shape")
+    __slots__ = ("_file", "_offset", "_read")
 
     def __init__(
         self, file: DataFile, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int
@@ -208,35 +215,27 @@ class Stored:
         self.dtype = dtype
         self.shape = shape
 
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes that they take."""
-        return prod(self.shape) * self.dtype.itemsize
-
     def reshape(self, shape: tuple[int, ...]) -> Stored:
-        """The same elements as an array of another shape."""
         return Stored(self._file, self.dtype, shape, self._offset)
 
     def read(self) -> NDArray[Any]:
-        """The elements, in the machine's byte order; not to be written to.
-
-        Raises:
-            ModelFileError: they cannot be read any more, or have changed.
-        """
         array = self._read() if self._read is not None else None
         if array is None:
-            array = np.empty(self.shape, _low_first(self.dtype))
-            try:
-                self._file.fill(array, self._offset)
-            except OSError as error:
-                raise ModelFileError(f"{self._file.path}: {error.strerror or error}") from None
-            array = array.astype(self.dtype, copy=False)
+            array = self.own()
             array.flags.writeable = False
             self._read = weakref.ref(array)
         return array
 
+    def own(self) -> NDArray[Any]:
+        array = np.empty(self.shape, _low_first(self.dtype))
+        try:
+            self._file.fill(array, self._offset)
+        except OSError as error:
+            raise ModelFileError(f"{self._file.path}: {error.strerror or error}") from None
+        return array.astype(self.dtype, copy=False)
 
-class Absent(Stored):
+
+class Absent(Elements):
     """Elements that were left out where a model was saved; only their type is known."""
 
     __slots__ = ("_name",)
@@ -246,16 +245,10 @@ class Absent(Stored):
         self.dtype = dtype
         self.shape = shape
 
-    def reshape(self, shape: tuple[int, ...]) -> Stored:
-        """The same lack as an array of another shape."""
+    def reshape(self, shape: tuple[int, ...]) -> Absent:
         return Absent(self._name, self.dtype, shape)
 
     def read(self) -> NDArray[Any]:
-        """Always an error.
-
-        Raises:
-            ModelFileError: the elements are not there.
-        """
         raise ModelFileError(
             f"the elements of {self._name!r} were left out where the model was saved, since the "
             f"compiled programs hold them"

@@ -11,8 +11,8 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple, Self
 
+from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelError
-from crosschip.ir.files import Stored
 from crosschip.ir.frozen import Frozen, setter, settle
 from crosschip.ir.types import Array, Quantization, TensorType
 
@@ -23,16 +23,17 @@ class Operand(Frozen):
     Attributes:
         name: what messages call it; not necessarily the only operand of the name.
         type: element type, shape and quantization.
-        content: the elements of a constant, or where in a file they are; `None` if it is none.
+        content: the elements of a constant, or what they can be had from, as a place in a file;
+            `None` if it is none.
     """
 
     __slots__ = ("content", "name", "type")
 
     name: str
     type: TensorType
-    content: Array | Stored | None
+    content: Array | Elements | None
 
-    def __init__(self, name: str, type: TensorType, value: Array | Stored | None = None) -> None:
+    def __init__(self, name: str, type: TensorType, value: Array | Elements | None = None) -> None:
         _set_operand_name(self, name)
         _set_operand_type(self, type)
         _set_operand_content(self, value)
@@ -48,7 +49,7 @@ class Operand(Frozen):
             ModelFileError: the file has changed since the model was loaded.
         """
         content = self.content
-        return content.read() if isinstance(content, Stored) else content
+        return content.read() if isinstance(content, Elements) else content
 
     @property
     def is_constant(self) -> bool:

@@ -15,6 +15,10 @@ class SizeReader:
 
     Args:
         types: the types.
+
+    Attributes:
+        places: for each size the index of the tensor that shows it, and the axis.
+        is_complete: whether the sizes determine all shapes.
     """
 
     def __init__(self, types: Sequence[TensorType]) -> None:
@@ -34,6 +38,10 @@ class SizeReader:
             else:
                 self._ranks.append((index, len(type_.shape)))
                 self._note(index, type_.shape)
+        self.places = tuple(self._places.values())
+        self.is_complete = all(
+            type_.shape is not None and all(map(self.knows, type_.shape)) for type_ in types
+        )
 
     def read(self, shapes: Sequence[Shape]) -> dict[str, Dim]:
         """The sizes, by name, of shapes that have as many axes as their types."""

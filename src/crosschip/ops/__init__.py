@@ -9,7 +9,8 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from crosschip.ops import standard
-from crosschip.ops.definition.operator import Operator, operator, operator_named, operators
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.definition.registry import operator, operator_named, operators
 
 if TYPE_CHECKING:
     from crosschip.ops.definition.examples import examples_of as examples_of

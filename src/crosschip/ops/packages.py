@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from crosschip.ir import InputError
 from crosschip.ir.installed import entry_points
 from crosschip.ops.definition.custom import PackagedOperator
-from crosschip.ops.definition.operator import Operator, operators
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.definition.registry import operators
 
 if TYPE_CHECKING:
     from crosschip.ir.installed import EntryPoint

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Array, Model, ModelError, Operand, Operation, constant
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.elements import Computed, Elements
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import Add
@@ -59,11 +60,8 @@ class FoldIntoWeights(Pass):
                 raise ModelError(f"{operation.type} {operation.name!r} was not there before")
 
 
-_PIECE = 2**16
-"""So many numbers at once stay in the processor's cache."""
-
-_WORTHWHILE = 2**18
-"""From so many numbers on, another thread takes half of them."""
+_WORTHWHILE = 2**15
+"""From so many numbers on, it is worth it to have another thread scale them."""
 
 _Weighted = Conv2D | Conv2DTranspose | FullyConnected
 _Folded = tuple[Operation, Operation]
@@ -135,7 +133,7 @@ def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Arr
     dtype = weights.type.element_type.dtype
     inputs: dict[str, Any] = dict(source.named_inputs())
     if factor is not None:
-        scaled = _scaled(_elements(weights), _along_outputs(source, factor))
+        scaled = _scaled(weights, _along_outputs(source, factor))
         name = "weight" if isinstance(source, FullyConnected) else "filter"
         inputs[name] = constant(scaled, weights.name)
     inputs["bias"] = constant(bias.astype(dtype), f"{source.name}.bias")
@@ -144,37 +142,25 @@ def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Arr
     return source, source.with_inputs(bound, last.outputs)
 
 
-def _scaled(weights: Array, factor: Array) -> Array:
-    """Weights times a factor, computed in float64 piece by piece and rounded once to their type.
+def _scaled(weights: Operand, factor: Array) -> Array | Elements:
+    """Weights times a factor, computed in float64 and rounded once to their type.
 
     Args:
-        weights: the weights.
+        weights: the weights; where there are many, they are scaled when somebody asks for them.
         factor: one for each along the first axis, and for each or for all along every other.
     """
-    scaled = np.empty_like(weights)
-    rows = max(1, _PIECE * len(weights) // max(1, weights.size))
+    content = weights.content
+    assert content is not None, "only constants are asked"
 
-    def scale(begin: int, end: int) -> None:
+    def scale() -> Array:
+        own: Array = content.own() if isinstance(content, Elements) else content.copy()
         with np.errstate(all="ignore"):  # which holds for one thread
-            for start in range(begin, end, rows):
-                part = slice(start, min(end, start + rows))
-                piece = weights[part].astype(np.float64)
-                piece *= factor[part]
-                scaled[part] = piece
+            np.multiply(own, factor, out=own, dtype=np.float64, casting="unsafe")
+        return own
 
-    if weights.size < _WORTHWHILE:
-        scale(0, len(weights))
-        return scaled
-    half = len(weights) // 2
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            other = pool.submit(scale, 0, half)
-        except RuntimeError:  # the process is ending, and there can be no more threads
-            scale(0, len(weights))
-        else:
-            scale(half, len(weights))
-            other.result()
-    return scaled
+    if prod(content.shape) < _WORTHWHILE:
+        return scale()
+    return Computed(content.dtype, content.shape, scale)
 
 
 def _along_outputs(source: _Weighted, factor: Array) -> Array:

@@ -10,7 +10,8 @@ from crosschip.hal import Options
 from crosschip.ir import BudgetError, Error, InputError, Model, UnsupportedError
 from crosschip.ir.version import VERSION
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.key import Fingerprints, automatic_key
+from crosschip.runtime.cache.fingerprints import Fingerprints
+from crosschip.runtime.cache.key import automatic_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.guard.devices import GuardedDevice

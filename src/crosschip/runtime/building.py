@@ -27,8 +27,9 @@ from crosschip.runtime.blaming import Failed, culprits
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.key import Fingerprints, cache_key
-from crosschip.runtime.cache.store import Store, begin_reading
+from crosschip.runtime.cache.fingerprints import Fingerprints
+from crosschip.runtime.cache.key import cache_key
+from crosschip.runtime.cache.store import Store, begin_reading, write_parts
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, is_whole
@@ -435,10 +436,10 @@ class _Kept:
         behind.put(self.entry.key, partial(self._write, make))
         return True
 
-    def _write(self, make: Callable[[], bytes | None]) -> None:
-        saved = make()
-        if saved is not None:
-            self._store.write(self.entry, bytes(saved))
+    def _write(self, make: Callable[[], Sequence[bytes | memoryview] | None]) -> None:
+        parts = make()
+        if parts is not None:
+            write_parts(self._store, self.entry, parts)
 
 
 def cache_word(built: Sequence[Built]) -> Literal["hit", "miss", "off"]:

@@ -26,8 +26,8 @@ from crosschip.runtime.details import Details
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.histogram import PENDING, Histogram
-from crosschip.runtime.outline import Outline
+from crosschip.runtime.histogram import Histogram
+from crosschip.runtime.outline import Outline, home
 from crosschip.runtime.places import check_places, placed
 from crosschip.runtime.priority import Priority
 from crosschip.runtime.programs import Awaited, SegmentProgram
@@ -113,7 +113,7 @@ class CompiledModel(Closing):
         )
         self._execute = self._plan.execute
         self._times = Histogram()
-        self._pending = self._times.pending
+        self._took = self._times.add
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
         self._sessions: WeakSet[Session] = WeakSet()
@@ -196,10 +196,7 @@ class CompiledModel(Closing):
             made = self._substitutes.beyond(error).run(inputs, outputs, keep)
         finally:
             self._running.pop()
-        pending = self._pending
-        pending.append(perf_counter() - begin)
-        if len(pending) > PENDING:
-            self._times.count()
+        self._took(perf_counter() - begin)
         return made
 
     def submit(
@@ -292,7 +289,7 @@ class CompiledModel(Closing):
             known = ", ".join([*self.inputs, *self.outputs])
             near = meant(name, [*self.inputs, *self.outputs])
             raise InputError(f"the model has no input or output {name!r}{near}; there are {known}")
-        device = self.devices[self._home(operand)]
+        device = self.devices[home(operand, self._outline, self.devices)]
         type_ = operand.type.element_type
         if type_ in PYTHONS_TYPES:
             raise InputError(f"{name!r} is of {type_}, which no device's memory holds")
@@ -458,20 +455,19 @@ class CompiledModel(Closing):
     def __repr__(self) -> str:
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
-    def _counted(self, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """Do what is a run of the model in another way."""
+    def _counted(
+        self, run: Callable[[Mapping[str, Any]], dict[str, Any]], inputs: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Call what is a run of the model in another way."""
         begin = perf_counter()
         self._running.append(None)
         try:
             if self._closed:
                 self._execute([])
-            made = run()
+            made = run(inputs)
         finally:
             self._running.pop()
-        pending = self._pending
-        pending.append(perf_counter() - begin)
-        if len(pending) > PENDING:
-            self._times.count()
+        self._took(perf_counter() - begin)
         return made
 
     def _saved(self) -> Iterator[bytes]:
@@ -509,10 +505,7 @@ class CompiledModel(Closing):
         except OutOfRange as error:
             inputs = dict(zip(self.inputs, values, strict=True))
             made = self._substitutes.beyond(error).run(inputs, outputs or None, keep)
-        pending = self._pending
-        pending.append(perf_counter() - begin)
-        if len(pending) > PENDING:
-            self._times.count()
+        self._took(perf_counter() - begin)
         return made
 
     def _run_in_place(
@@ -538,19 +531,6 @@ class CompiledModel(Closing):
             name: placed(name, value, outputs.get(name), self.copies, kept=name in keep)
             for name, value in made.items()
         }
-
-    def _home(self, operand: Operand) -> str:
-        """The device that makes an operand, or is the first to read it."""
-        segments = self._outline.segments
-        for segment in segments:
-            if operand in segment.outputs and segment.device in self.devices:
-                return segment.device
-        readers = (
-            segment.device
-            for segment in segments
-            if operand in segment.inputs and segment.device in self.devices
-        )
-        return next(readers, next(iter(self.devices)))
 
 
 def _holds_buffers(inputs: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, cast
 from crosschip.hal import Kind, Options, Performance
 from crosschip.ir import Budget, InputError, Model
 from crosschip.ir.binding import shapes_and_sizes
+from crosschip.ir.bodies import every_constant
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.passes import Specialize, simplify
@@ -29,7 +30,8 @@ from crosschip.runtime.building import (
     tell_ways,
 )
 from crosschip.runtime.cache.container import recognizes
-from crosschip.runtime.cache.key import Fingerprints, model_key, request_key
+from crosschip.runtime.cache.fingerprints import Fingerprints
+from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.details import Details
@@ -110,13 +112,16 @@ def _task(
 ) -> _Task:
     """The task of compiling a model; devices that are made for it are closed with `owned`."""
     given, model = _prepared(source, wishes)
+    fingerprints = Fingerprints()
     options, padded = _options(model, wishes), buckets_from(wishes.buckets)
     devices = _opened(model, wishes, owned)
     mixed = _mixed(wishes, model, given, devices, options)
+    if store is not None:
+        fingerprints.begin(every_constant(model))
     return _Task(
         given, mixed, devices, options, padded, wishes.directives,
         token, store, wishes.budget, wishes.settings.in_flight, queue_size,
-        automatic=wishes.devices == "auto",
+        automatic=wishes.devices == "auto", fingerprints=fingerprints,
     )  # fmt: skip
 
 
@@ -244,9 +249,12 @@ class _Task:
             placement.settings = _given(devices, self.options)
             return self._joined(placement, built, devices)
 
-        if auto is None or moves:
-            return build(devices)
-        return _automatic(self.model, devices, self.options, auto, self.budget, build)
+        try:
+            if auto is None or moves:
+                return build(devices)
+            return _automatic(self.model, devices, self.options, auto, self.budget, build)
+        finally:
+            self.fingerprints.release()
 
     def _joined(
         self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]

@@ -77,8 +77,8 @@ class Plan:
         fresh = {operand for segment in placement.segments for operand in segment.outputs}
         given = [_source(operand, number, fresh) for operand in model.outputs.values()]
         self._given = [(source, copy and own) for source, copy in given]
-        made = [s for s, copy in self._given if isinstance(s, int) and not copy]
-        self._made = made if len(made) == len(given) else None
+        self._sources = [source for source, _ in given]
+        self._copied = [index for index, (_, copy) in enumerate(self._given) if copy]
         self._count = len(number)
         self.submits = any(program.submits for program in programs)
         self.execute: Execute = self._execute_arrays
@@ -87,6 +87,7 @@ class Plan:
             self.execute = self._execute_to_arrays
         elif len(programs) == 1 and is_whole(placement):
             self.execute, self.execute_while = programs[0].run, programs[0].run_while
+        self._execute_checked = self.execute
         self._border: Border | None = None
         if placement.conditions:
             # Few models have any.
@@ -123,17 +124,20 @@ class Plan:
             self._border.check([self._array(value, Copied.INPUT) for value in inputs])
         return self._executed(inputs, targets, awaited)
 
-    def execute_keeping(self, inputs: Sequence[Value], kept: Collection[int]) -> list[Value]:
-        """The outputs from arrays or buffers for inputs that have been checked.
+    def keeping(self, kept: Collection[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+        """What computes the outputs from arrays or buffers for inputs that have been checked.
 
         Args:
-            inputs: for each model input.
             kept: the indices of outputs that are left where they were made; others become arrays.
         """
         if not self.submits:
-            return self._execute_arrays(inputs)
-        made = enumerate(self._executed(inputs, {}))
-        return [v if i in kept else self._array(v, Copied.OUTPUT) for i, v in made]
+            return self._execute_checked
+
+        def execute(inputs: Sequence[Value]) -> list[Value]:
+            made = enumerate(self._executed(inputs, {}))
+            return [v if i in kept else self._array(v, Copied.OUTPUT) for i, v in made]
+
+        return execute
 
     def _executed(
         self,
@@ -173,18 +177,15 @@ class Plan:
         values: list[Any] = [*arrays, *(None,) * (self._count - len(arrays))]
         for step in self._steps:
             made = step.program.run([values[i] for i in step.reads])
-            self._keep(step, values, made)
+            self.keep(step.writes, values, made)
         return self._outputs(values)
 
     def _outputs(self, values: Sequence[Any]) -> list[Any]:
         """The outputs out of all values, and copies of those that must be the caller's own."""
-        if self._made is not None:
-            return [values[index] for index in self._made]
-        found = [(values[s] if isinstance(s, int) else s, copy) for s, copy in self._given]
-        return [
-            self._copied(self._array(value, Copied.OUTPUT)) if copy else value
-            for value, copy in found
-        ]
+        found = [values[s] if isinstance(s, int) else s for s in self._sources]
+        for index in self._copied:
+            found[index] = self._copy(self._array(found[index], Copied.OUTPUT))
+        return found
 
     def _run(
         self,
@@ -205,7 +206,7 @@ class Plan:
             made = step.program.run_into(inputs, arrays)
         else:
             made = step.program.run(inputs)
-        self._keep(step, values, made)
+        self.keep(step.writes, values, made)
 
     def _submit(
         self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
@@ -226,9 +227,9 @@ class Plan:
             values[index] = buffer
         return program, submission
 
-    def _keep(self, step: _Step, values: list[Any], made: Sequence[Array]) -> None:
-        """Keep what a program made, in C order if it is a tensor."""
-        for index, value in zip(step.writes, made, strict=True):
+    def keep(self, places: Sequence[int], values: list[Any], made: Sequence[Any]) -> None:
+        """Keep what a program made where others read it, in C order if it is a tensor."""
+        for index, value in zip(places, made, strict=True):
             if type(value) is np.ndarray and not value.flags.c_contiguous:
                 value = value.copy()  # the same value in another layout
                 self._copies.add(Copied.BETWEEN, value)
@@ -243,7 +244,7 @@ class Plan:
             self._copies.add(place, array)
         return array
 
-    def _copied(self, value: Array) -> Array:
+    def _copy(self, value: Array) -> Array:
         """A copy of a value, and of all that is in it if it is no tensor."""
         self._copies.add(Copied.OUTPUT, value)
         return value.copy() if type(value) is np.ndarray else deepcopy(value)

@@ -15,46 +15,48 @@ _FINE = 32
 _LEAST, _MOST = -30, 20
 """The binary exponents of the seconds that are told apart: from a nanosecond to eleven days."""
 
-PENDING = 512
+_PENDING = 512
 """The times after which they are counted."""
 
 
 class Histogram:
-    """Times in classes that grow with the time, in memory that does not.
-
-    Attributes:
-        pending: times in seconds that are not counted yet. Whoever measures one appends it, which
-            takes no lock, and calls `count` once there are more than `PENDING`.
-    """
+    """Times in classes that grow with the time, in memory that does not."""
 
     def __init__(self) -> None:
-        self.pending: list[float] = []
+        self._pending: list[float] = []
         self._counts = np.zeros((_MOST - _LEAST) * _FINE, np.int64)
         self._seconds = 0.0
         self._lock = threading.Lock()
 
-    def count(self) -> None:
-        """Count the times that are pending."""
-        with self._lock:
-            taken = self.pending[:]
-            del self.pending[: len(taken)]
-            fractions, exponents = np.frexp(np.array(taken))
-            fine = ((fractions - 0.5) * (2 * _FINE)).astype(np.int64)
-            places = (exponents - _LEAST) * _FINE + fine
-            np.add.at(self._counts, np.clip(places, 0, len(self._counts) - 1), 1)
-            self._seconds += sum(taken)
+    def add(self, seconds: float) -> None:
+        """Add a time; few additions take a lock."""
+        pending = self._pending
+        pending.append(seconds)
+        if len(pending) > _PENDING:
+            self._count()
 
     def latency(self) -> tuple[int, Latency]:
         """The number of times, and the figures about them."""
-        self.count()
+        self._count()
         with self._lock:
-            seen, seconds = np.cumsum(self._counts), self._seconds
+            seen, total_seconds = np.cumsum(self._counts), self._seconds
         total = int(seen[-1])
         if not total:
             return 0, Latency()
         shares = np.ceil(np.array([0.5, 0.9, 0.99, 1.0]) * total)
         at = [_ms(int(place)) for place in np.searchsorted(seen, shares)]
-        return total, Latency(seconds / total * 1e3, *at)
+        return total, Latency(total_seconds / total * 1e3, *at)
+
+    def _count(self) -> None:
+        """Count the times that are pending."""
+        with self._lock:
+            taken = self._pending[:]
+            del self._pending[: len(taken)]
+            fractions, exponents = np.frexp(np.array(taken))
+            fine = ((fractions - 0.5) * (2 * _FINE)).astype(np.int64)
+            places = (exponents - _LEAST) * _FINE + fine
+            np.add.at(self._counts, np.clip(places, 0, len(self._counts) - 1), 1)
+            self._seconds += sum(taken)
 
 
 @dataclass(frozen=True, slots=True)

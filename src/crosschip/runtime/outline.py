@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from crosschip.ir import Model, Operand
@@ -74,3 +75,11 @@ class KeptOutline:
     model: Model
     segments: Sequence[KeptPart]
     conditions: Sequence[Condition]
+
+
+def home(operand: Operand, outline: Outline, devices: Collection[str]) -> str:
+    """The device that makes an operand, or is the first to read it; the first one if none does."""
+    segments = [segment for segment in outline.segments if segment.device in devices]
+    makers = (segment.device for segment in segments if operand in segment.outputs)
+    readers = (segment.device for segment in segments if operand in segment.inputs)
+    return next(chain(makers, readers, devices))

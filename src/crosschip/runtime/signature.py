@@ -66,6 +66,22 @@ class Signature:
         Raises:
             InputError: a name, shape or element type does not fit.
         """
+        arrays = self.take(inputs)
+        if self._has_objects:
+            shapes = tuple(shapes_of(self._tensors, arrays))
+        else:
+            shapes = tuple([array.shape for array in arrays])
+        if shapes != self._accepted:
+            self._check_shapes(shapes)
+            self._accepted = shapes
+        return arrays
+
+    def take(self, inputs: Mapping[str, Any]) -> list[Array]:
+        """`arrange`, but for shapes: they are left to who knows of more of them.
+
+        Raises:
+            InputError: a name or element type does not fit.
+        """
         try:
             arrays = [inputs[name] for name in self._names]
             given = len(inputs)
@@ -86,13 +102,6 @@ class Signature:
                 or array.flags.num & _READY != _READY
             ):
                 arrays[index] = self._made(index, array)
-        if self._has_objects:
-            shapes = tuple(shapes_of(self._tensors, arrays))
-        else:
-            shapes = tuple([array.shape for array in arrays])
-        if shapes != self._accepted:
-            self._check_shapes(shapes)
-            self._accepted = shapes
         return arrays
 
     def named(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,10 +11,11 @@ from tests.devices.checks import adds, agree, claimed, values, zeros
 import crosschip
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
-from crosschip.ir import Array, Builder, ElementType, TensorType
+from crosschip.ir import Array, Builder, ElementType, TensorType, symbol
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator, operator_named
-from crosschip.ops.standard.arithmetic import Add, Mul
+from crosschip.ops.standard.arithmetic import Add, Div, Mul
+from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceMean, ReduceSum
 
 if TYPE_CHECKING:
@@ -172,3 +173,45 @@ def test_sums_meet_constants_of_their_own_channels(axis: int, keepdim: bool) -> 
         found = compiled.run({"x": array})
     for name, wanted in zip(model.outputs, expected, strict=True):
         np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("zero_point", [0, 9])
+@pytest.mark.parametrize("name", ["REDUCE_MEAN", "REDUCE_SUM", "REDUCE_MAX", "REDUCE_MIN"])
+def test_what_integers_stand_for_is_reduced(name: str, zero_point: int) -> None:
+    """OpenVINO moves scales behind its reductions, where it takes those of other channels."""
+    b = Builder()
+    shape = (symbol("A"), symbol("B"), symbol("C"))
+    x = b.input("x", TensorType(ElementType.FLOAT32, shape))
+    numbers = (0.0625,), (float(zero_point),), ElementType.INT8
+    reals = b.add(Dequantize, b.add(Quantize, x, 0, *numbers))
+    every = [(0,), (1,), (2,), (1, 2), (0, 2)]
+    for index, axes in enumerate(every):
+        b.output(f"y{index}", b.add(operator_named(name), reals, axes, keepdim=bool(index % 2)))
+    model = b.build()
+    for sizes in ((17, 2, 8), (8, 3, 1), (3, 1, 17)):
+        array = values(ElementType.FLOAT32, sizes, seed=9)
+        expected = ReferenceDevice().compile(model, Options()).run([array])
+        for known in ({}, {"x": sizes}):
+            with crosschip.compile(model, ["openvino"], shapes=known, cache=False) as compiled:
+                found = compiled.run({"x": array})
+            for output, wanted in zip(model.outputs, expected, strict=True):
+                np.testing.assert_allclose(found[output], wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["REDUCE_MEAN", "REDUCE_SUM", "REDUCE_MAX"])
+def test_what_is_reduced_is_divided(name: str) -> None:
+    """OpenVINO takes the divisors of other channels where it divides as it reduces."""
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (17, 2, 8)))
+    for index, axes in enumerate([(0,), (1,), (2,), (1, 2)]):
+        made = b.add(operator_named(name), x, axes, keepdim=bool(index % 2))
+        b.output(f"quotient{index}", b.add(Div, made, np.float32(0.0625)))
+        steps = b.add(Quantize, made, 0, (0.0625,), (3.0,), ElementType.INT8)
+        b.output(f"quantized{index}", b.add(Dequantize, steps))
+    model, array = b.build(), values(ElementType.FLOAT32, (17, 2, 8), seed=9)
+    expected = ReferenceDevice().compile(model, Options()).run([array])
+    with crosschip.compile(model, ["openvino"], cache=False) as compiled:
+        found = compiled.run({"x": array})
+    for output, wanted in zip(model.outputs, expected, strict=True):
+        step = 0.0626 if output.startswith("quantized") else 1e-4
+        np.testing.assert_allclose(found[output], wanted, rtol=1e-5, atol=step)

@@ -171,3 +171,71 @@ def test_operators_on_reals_and_places_make_reals(tmp_path: Path) -> None:
         (found,) = contributed.guessed_types(node("Other", "a b", "c", "acme"), types)
         assert found is not None
         assert found.tensor_type.elem_type == TensorProto.FLOAT
+
+
+@pytest.mark.parametrize("operator", ["Constant", "ConstantOfShape"])
+def test_scales_that_nodes_make_have_a_type(tmp_path: Path, operator: str) -> None:
+    """Exporters write constants as nodes; what is made of them is no opaque operation for it."""
+    scale = numpy_helper.from_array(np.array([0.5], np.float32))
+    scales = {
+        "Constant": node("Constant", "", "k", "", value=scale),
+        "ConstantOfShape": node("ConstantOfShape", "one", "k", "", value=scale),
+    }
+    nodes = [
+        node("Constant", "", "one", "", value_ints=[1]),
+        scales[operator],
+        node("DynamicQuantizeLinear", "x", "a b c", ""),
+        node("Transpose", "a", "rows", "", perm=[0, 1, 3, 2]),
+        node("MatMulIntegerToFloat", "rows integers k b c", "m"),
+        node("Neg", "m", "y", ""),
+    ]
+    path = saved(nodes, tmp_path)
+    proto = ModelProto.FromString(path.read_bytes())
+    integers = np.arange(20, dtype=np.int8).reshape(4, 5)
+    proto.graph.initializer.append(numpy_helper.from_array(integers, "integers"))
+    path.write_bytes(proto.SerializeToString())
+    assert not any(isinstance(operation, Extension) for operation in load(path).operations)
+    for devices in ("onnxruntime", "reference"):
+        check(path, devices=devices)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"positive": 0}, {"positive": 1}])
+def test_hashes_are_integers(tmp_path: Path, attributes: dict[str, Any]) -> None:
+    code = TensorProto.UINT32 if attributes.get("positive", 1) else TensorProto.INT32
+    hashing = node("MurmurHash3", "x", "y", **attributes)
+    check(_alone(hashing, code, tmp_path))
+
+
+def test_ways_through_tables_are_integers(tmp_path: Path) -> None:
+    table = node("Reshape", "x sizes", "table", "")
+    sizes = node("Constant", "", "sizes", "", value_ints=[6, -1])
+    path = node("DynamicTimeWarping", "table", "y")
+    check(_alone(path, TensorProto.INT32, tmp_path, sizes, table))
+
+
+def _alone(last: NodeProto, code: int, folder: Path, *before: NodeProto) -> Path:
+    """A file that hands out what its last node makes, of this type."""
+    path = saved([*before, last], folder)
+    proto = ModelProto.FromString(path.read_bytes())
+    proto.graph.output[0].type.tensor_type.elem_type = code
+    path.write_bytes(proto.SerializeToString())
+    return path
+
+
+def test_rows_of_a_table_by_indices_of_no_known_rank() -> None:
+    """They stay with the engine that has the operator."""
+    table = numpy_helper.from_array(np.arange(96, dtype=np.uint8).reshape(6, 16), "table")
+    scales = numpy_helper.from_array(np.ones((6, 2), np.float32), "scales")
+    reals = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    indices = helper.make_tensor_value_info("indices", TensorProto.INT64, None)
+    kinds: dict[str, Any] = {
+        "bits": 4, "block_size": 16, "gather_axis": 0, "quantize_axis": 1,
+    }  # fmt: skip
+    looked_up = node("GatherBlockQuantized", "table indices scales", "y", **kinds)
+    graph = helper.make_graph([looked_up], "rows", [indices], [reals], [table, scales])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid(ROOM, 1)]
+    model = helper.make_model(graph, ir_version=8, opset_imports=imports)
+    array = np.array([[5, 0], [1, 2]])
+    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"indices": array})
+    with crosschip.compile(model, "onnxruntime", cache=False) as compiled:
+        np.testing.assert_array_equal(compiled(array), expected[0])

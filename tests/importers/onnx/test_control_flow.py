@@ -228,18 +228,24 @@ def test_saved_and_from_the_cache(tmp_path: Path, case: str) -> None:
                 expect(compiled.run(calls[0]), wanted)
 
 
+@pytest.mark.parametrize("device", ["reference", "onnxruntime"])
+@pytest.mark.parametrize("trips", [0, 2])
 @pytest.mark.parametrize("size", [0, 3])
-def test_collected_sizes_where_nothing_runs(tmp_path: Path, size: int) -> None:
+def test_collected_sizes_where_nothing_runs(
+    tmp_path: Path, size: int, trips: int, device: str
+) -> None:
     model, path = imported(
         tmp_path,
         """g (float[A, 3] x, int64 n) => (float[K, A, 3] all) <bool go = {1}> {
         all = Loop<body = step (int64 i, bool c) => (bool d, float[A, 3] t)
             { d = Identity(c)  t = Neg(x) }>(n, go) }""",
     )
-    inputs = {"x": np.ones((size, 3), np.float32), "n": np.array(0)}
-    with crosschip.compile(model, "reference", cache=False) as compiled:
-        assert compiled.run(inputs)["all"].shape == (0, size, 3)
-    assert oracle(path, inputs)["all"].shape[0] == 0
+    inputs = {"x": np.ones((size, 3), np.float32), "n": np.array(trips)}
+    with crosschip.compile(model, device, cache=False) as compiled:
+        made = compiled.run(inputs)["all"]
+    assert made.shape == (trips, size, 3)
+    expected = oracle(path, inputs)["all"]
+    np.testing.assert_array_equal(made, expected.reshape(made.shape))
 
 
 def test_what_is_known_is_unrolled_or_chosen(tmp_path: Path) -> None:

@@ -64,6 +64,13 @@ def test_fused_convolution(seed: int) -> None:
     )
 
 
+def test_fused_convolution_of_one_group() -> None:
+    """ONNX Runtime's operators have defaults, too."""
+    draw = Draw(0)
+    inputs = {"x": draw.reals(2, 4, 7, 7), "w": draw.reals(6, 4, 3, 3) / 3}
+    one_node("FusedConv", inputs, {"w": inputs["w"]}, activation="Relu")
+
+
 @pytest.mark.parametrize("seed", range(14))
 def test_fused_product_with_a_sum(seed: int) -> None:
     draw = Draw(seed)

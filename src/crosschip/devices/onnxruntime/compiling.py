@@ -32,6 +32,7 @@ from crosschip.hal import CompileError, Options, Profiler
 from crosschip.hal.onnx import control
 from crosschip.hal.onnx.graph import OPSET, Graph
 from crosschip.hal.onnx.model import OnnxModel
+from crosschip.hal.onnx.rows import rows_in
 from crosschip.ir import ElementType, Extension, Model, Operand, TensorType
 
 
@@ -83,12 +84,13 @@ def _survives_writing(model: Model, payloads: Payloads) -> bool:
 def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
     opset, types = _opset(payloads), types_in(payloads)
     graph = Graph(model.inputs.values(), opset=opset, types=types, branches=True)
+    rows = rows_in(model, blocks=True)
     for operation in model.operations:
         if isinstance(operation, Extension):
             graph.label = operation.name
             graph.define(operation, embed(graph, operation, payloads[operation]))
         else:
-            control.add_operation(graph, operation)
+            control.add_operation(graph, operation, rows)
     return graph.finish([*model.outputs.values(), *_unproven(model)])
 
 

@@ -20,7 +20,13 @@ from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.provided import require
 from crosschip.devices.onnxruntime.saved import Facts
 from crosschip.devices.onnxruntime.session import Settings, ortvalues
-from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue
+from crosschip.devices.onnxruntime.values import (
+    all_known,
+    array_of,
+    is_tensor,
+    ortvalue,
+    renamed,
+)
 from crosschip.hal import Options, Profiler, Program
 from crosschip.hal.checking import Checks
 from crosschip.hal.onnx.model import OnnxModel
@@ -29,6 +35,9 @@ from crosschip.ir import Array, DeviceError, Model, TensorType
 if TYPE_CHECKING:
     from crosschip.devices.onnxruntime.providers import Provider
     from crosschip.hal.sizes import Sizes
+
+Check = Callable[[Sequence[Array]], list[Array] | None]
+"""Checks the sizes of inputs; the outputs, if it is known that they have no elements."""
 
 __all__ = ["VERSION", "OnnxRuntimeProgram", "load", "require"]
 
@@ -51,7 +60,7 @@ class OnnxRuntimeProgram(Program):
     """
 
     def __init__(self, model: OnnxModel, settings: Settings, source: Model, facts: Facts) -> None:
-        self._sizes = Checks.of(facts.checks, lambda: _sizes(source))
+        sizes = Checks.of(facts.checks, lambda: _sizes(source))
         self._model = model
         self._source = source
         self._settings = settings
@@ -74,37 +83,56 @@ class OnnxRuntimeProgram(Program):
         self._tensors_in = [is_tensor(value) for value in inputs]
         self._tensors_out = [is_tensor(value) for value in made]
         self._all_tensors = all(self._tensors_in) and all(self._tensors_out)
-        unchecked = self._sizes is None and not self._declared and len(made) == self._count
-        straight = self._is_plain and self._idle is None and unchecked
+        self._check: Check | None = None
+        if sizes is not None:
+            self._check = sizes.check if all(self._tensors_in) else partial(self._checked, sizes)
+        straight = self._is_plain and self._idle is None and len(made) == self._count
         self._straight = _engine(session) if straight else None
+        self._renamed = renamed(made)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         if self._straight is None:
             return self.run_into(inputs, ())
         # What `run_into` would come to: small models run for less time than it takes to get there.
+        if self._check is not None and (nothing := self._check(inputs)) is not None:
+            return nothing
         try:
             feed = dict(zip(self._inputs, inputs, strict=True))
-            outputs: Sequence[Array] = self._straight.run(self._outputs, feed, None)
+            outputs: list[Array] = self._straight.run(self._outputs, feed, None)
         except Exception as error:
             raise failure("failed while running", error) from error
+        for index, dtype in self._renamed:
+            outputs[index] = outputs[index].view(dtype)
+        if self._declared:
+            self._check_declared(outputs)
         return outputs
 
     def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
-        if self._sizes is not None:
-            nothing = self._sizes.check(inputs)
-            if nothing is not None:
-                return nothing
+        if self._check is not None and (nothing := self._check(inputs)) is not None:
+            return nothing
         if self._idle is None:
             outputs = self._run(self._session, inputs, places)
         else:
             outputs = self._run_on_idle(self._idle, inputs, places)
         if self._declared:
-            found = [(outputs[place].dtype, outputs[place].shape) for place in self._places]
-            if found != self._accepted:
-                for index, name, declared in self._declared:
-                    _check(name, declared, outputs[index])
-                self._accepted = found
+            self._check_declared(outputs)
         return outputs if len(outputs) == self._count else outputs[: self._count]
+
+    def _checked(self, sizes: Checks, inputs: Sequence[Array]) -> list[Array] | None:
+        """`Checks.check` of inputs of which some are no tensors."""
+        pairs = zip(self._tensors_in, inputs, strict=True)
+        return sizes.check_shapes([value.shape if tensor else () for tensor, value in pairs])
+
+    def _check_declared(self, outputs: Sequence[Array]) -> None:
+        """Refuse outputs that are not what the model declares.
+
+        An output is of one element type in all runs.
+        """
+        found = [outputs[place].shape for place in self._places]
+        if found != self._accepted:
+            for index, name, declared in self._declared:
+                _check(name, declared, outputs[index])
+            self._accepted = found
 
     def _run_on_idle(
         self,
@@ -174,10 +202,10 @@ class OnnxRuntimeProgram(Program):
         return outputs
 
     def save(self) -> bytes:
-        return layout.write(self._model, self._facts)
+        return b"".join(layout.parts(self._model, self._facts))
 
-    def saving(self) -> Callable[[], bytes]:
-        return partial(layout.write, self._model, self._facts)
+    def saving(self) -> Callable[[], Sequence[bytes | memoryview]]:
+        return partial(layout.parts, self._model, self._facts)
 
     def profiler(self) -> Profiler:
         # Seldom needed: loading a program is to take no longer for it.

@@ -52,8 +52,12 @@ class Facts:
     declared: Sequence[tuple[int, str, TensorType]]
 
 
-def write(model: OnnxModel, facts: Facts) -> bytes:
-    """The saved form of a model whose constants are at the offsets that their order gives."""
+def parts(model: OnnxModel, facts: Facts) -> list[bytes | memoryview]:
+    """The saved form of a model whose constants are at the offsets that their order gives.
+
+    Returns:
+        Its parts, in their order.
+    """
     elements: list[bytes | memoryview] = []
     constants = []
     for name, array in model.external.items():
@@ -72,8 +76,7 @@ def write(model: OnnxModel, facts: Facts) -> bytes:
     ).encode()
     start = _ALIGNMENT + sum(map(len, elements))
     preamble = _PREAMBLE.pack(_MARK, start, len(model.proto), len(described))
-    parts = [preamble.ljust(_ALIGNMENT, b"\0"), *elements, model.proto, described]
-    return b"".join(parts)
+    return [preamble.ljust(_ALIGNMENT, b"\0"), *elements, model.proto, described]
 
 
 def read(saved: bytes | memoryview) -> tuple[OnnxModel, Facts]:

@@ -34,6 +34,17 @@ def is_tensor(argument: NodeArg) -> bool:
     return bool(argument.type.startswith("tensor("))
 
 
+def renamed(arguments: Iterable[NodeArg]) -> list[tuple[int, np.dtype]]:
+    """The outputs of types for which NumPy has two names, each with that of the usual name.
+
+    ONNX Runtime's arrays of 64-bit integers are of C's `long long`, whatever `np.int64` is.
+    """
+    usual = {f"tensor({name})": np.dtype(name) for name in ("int64", "uint64")}
+    return [
+        (index, usual[value.type]) for index, value in enumerate(arguments) if value.type in usual
+    ]
+
+
 def ortvalue(array: Array) -> OrtValue:
     """An array as one of ONNX Runtime's values."""
     if _is_numpys(array.dtype):

@@ -11,7 +11,7 @@ from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.converters.quantization import added, between, undefined
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.meeting import meeting_constants
+from crosschip.devices.openvino.meeting import meeting_constants, scaled_integers
 from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.sharing import threads
@@ -71,6 +71,7 @@ def _empty_graph(model: Model) -> Graph:
         model.inputs.values(),
         between=between(model),
         meeting=meeting_constants(model),
+        scaled=scaled_integers(model),
         added=added(model),
         undefined=undefined(model),
         chained=wrongly_chained(model),

@@ -52,6 +52,7 @@ class Graph:
         requirements: what must hold in a run.
         between: the quantized operands that pass between operations on what they stand for.
         meeting: the operands of which functions are combined with constants.
+        scaled: the operands that are made of what integers stand for.
         added: the dequantized operands that are only added to other reals.
         undefined: the reals that may be NaN by the model's own constants.
         chained: the matrix products that must join no other.
@@ -64,12 +65,14 @@ class Graph:
         inputs: Iterable[Operand],
         between: Collection[Operand] = (),
         meeting: Collection[Operand] = (),
+        scaled: Collection[Operand] = (),
         added: Collection[Operand] = (),
         undefined: Collection[Operand] = (),
         chained: Collection[Operation] = (),
     ) -> None:
         self.between = between
         self.meeting = meeting
+        self.scaled = scaled
         self.added = added
         self.undefined = undefined
         self.chained = chained

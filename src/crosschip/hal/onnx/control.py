@@ -8,8 +8,8 @@ from crosschip.hal import YES, Rule, Support
 from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.converters.table import MOVABLE
 from crosschip.hal.onnx.graph import Graph
-from crosschip.hal.onnx.rows import rows_in
-from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan
+from crosschip.hal.onnx.rows import Rows, rows_in
+from crosschip.ir import ControlFlow, Dim, ElementType, If, Loop, Model, Operand, Operation, Scan
 from crosschip.onnx_messages import GraphProto
 
 
@@ -35,10 +35,20 @@ def operators() -> Collection[str]:
     return converters.operators
 
 
-def add_operation(graph: Graph, operation: Operation) -> None:
-    """Add an operation of a model, or of a body, to a graph."""
+def add_operation(graph: Graph, operation: Operation, rows: Rows) -> None:
+    """Add an operation of a model, or of a body, to a graph.
+
+    Args:
+        graph: where to.
+        operation: the operation.
+        rows: the convolutions in the model that are added as those of rows.
+    """
+    if operation in rows.within:
+        return
     graph.label = operation.name
-    if isinstance(operation, ControlFlow):
+    if operation in rows.made:
+        graph.define(operation, [rows.made[operation].add(graph)])
+    elif isinstance(operation, ControlFlow):
         graph.define(operation, _convert(graph, operation))
     else:
         graph.define(operation, converters.convert(graph, operation))
@@ -60,7 +70,8 @@ def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
         case Loop():
             flat = zip(operation.inputs[:2], given[:2], strict=True)
             limits = [_without_axes(graph, operand, name) for operand, name in flat]
-            return graph.add_all("Loop", count, *limits, *given[2:], body=bodies[0])
+            made = graph.add_all("Loop", count, *limits, *given[2:], body=bodies[0])
+            return _of_own_sizes(graph, operation, made)
         case Scan():
             return graph.add_all(
                 "Scan",
@@ -74,6 +85,42 @@ def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
                 scan_output_directions=list(map(int, operation.output_reversed)) or None,
             )
     raise NotImplementedError(f"{operation.type} has no counterpart in ONNX")
+
+
+def _of_own_sizes(graph: Graph, loop: Loop, made: Sequence[str]) -> Sequence[str]:
+    """The outputs of a loop, of which those that collect have their sizes without a run, too.
+
+    Of an open size, ONNX Runtime makes 0 if the body has not run.
+    """
+    places: dict[Dim, tuple[Operand, int]] = {
+        size: (operand, axis)
+        for operand in (*graph.inputs, *loop.inputs)
+        if operand is not None and operand.type.element_type is not ElementType.OBJECT
+        for axis, size in enumerate(operand.type.shape or ())
+        if not isinstance(size, int)
+    }
+    outputs = list(made)
+    for index in range(loop.states, len(outputs)):
+        name, sizes = outputs[index], (loop.outputs[index].type.shape or ())[1:]
+        if places.keys().isdisjoint(sizes):
+            continue
+        shape = [_one_of(graph, graph.add("Shape", name), 0)]
+        for axis, size in enumerate(sizes, 1):
+            if isinstance(size, int):
+                shape.append(graph.int64([size]))
+            elif size in places:
+                source, place = places[size]
+                shape.append(_one_of(graph, graph.add("Shape", graph[source]), place))
+            else:
+                shape.append(_one_of(graph, graph.add("Shape", name), axis))
+        outputs[index] = graph.add(
+            "Reshape", name, graph.add("Concat", *shape, axis=0), allowzero=1
+        )
+    return outputs
+
+
+def _one_of(graph: Graph, shape: str, axis: int) -> str:
+    return graph.add("Gather", shape, graph.int64([axis]), axis=0)
 
 
 def _without_axes(graph: Graph, operand: Operand | None, name: str) -> str:
@@ -90,10 +137,7 @@ def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
     inner = Graph(own, graph, body=True)
     for operand, outside in zip(inputs[len(own) :], captures, strict=True):
         inner.stand_for(operand, graph[outside])
-    rows = rows_in(body)
+    rows = rows_in(body, blocks=False)
     for operation in body.operations:
-        if operation in rows.made:
-            inner.define(operation, [rows.made[operation].add(inner)])
-        elif operation not in rows.within:
-            add_operation(inner, operation)
+        add_operation(inner, operation, rows)
     return inner.with_outputs(body.outputs.values())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import Array, ElementType, Operand, Operation, TensorType
+from crosschip.ir.dimension import is_unknown, name_of
 from crosschip.onnx_messages import (
     CODES,
     FunctionProto,
@@ -74,7 +75,9 @@ class Graph:
         self._functions: dict[tuple[str, str, str], FunctionProto] = {}
         self._prefixes = 0
         self._names: dict[Operand, str] = {}
-        self._made: set[str] = set()
+        # The places of the nodes that make values.
+        self._made: dict[str, int] = {}
+        self._spared: list[int] = []
         self._once: dict[Hashable, str] = {}
         self._whole: Graph = self if around is None else around._whole
         self._home: Graph = self if around is None or body else around._home
@@ -87,7 +90,7 @@ class Graph:
         for index, operand in enumerate(self.inputs):
             name = f"input{index}" if around is None else self._new_name()
             self._names[operand] = name
-            self._proto.input.append(self._value_info(name, operand))
+            self._proto.input.append(self._value_info(name, operand, named=around is None))
 
     def __getitem__(self, operand: Operand) -> str:
         """The name that stands for an operand; a constant is added when first asked for."""
@@ -119,7 +122,7 @@ class Graph:
             # ONNX Runtime counts what is left out, too, when it looks for nodes that it can fuse.
             inputs = inputs[:-1]
         outputs = [self._new_name() for _ in range(count)]
-        self._made.update(outputs)
+        self._made.update(dict.fromkeys(outputs, len(self._proto.node)))
         label = self._label(outputs[0])
         self._proto.node.append(make_node(type, inputs, outputs, label, **attributes))
         return outputs
@@ -203,7 +206,28 @@ class Graph:
             return ""
         if operand.value is not None:
             return self.int64(operand.value.ravel().tolist())
-        return self.add("Reshape", self.cast(self[operand], np.int64), self.int64([-1]))
+        name, shape = self[operand], operand.type.shape
+        if operand.type.element_type is not ElementType.INT64:
+            name = self.cast(name, np.int64)
+        is_list = shape is not None and len(shape) == 1
+        return name if is_list else self.add("Reshape", name, self.int64([-1]))
+
+    def sizes(self, operand: Operand, start: int | None = None, end: int | None = None) -> str:
+        """The shape of an operand, or some of its sizes.
+
+        ONNX Runtime converts an integer to a float once for each reader of the float: who wants to
+        know the shape alone reads the integers.
+        """
+        name = self[operand]
+        node = self.maker(name)
+        if node is not None and node.op_type == "DequantizeLinear":
+            name = node.input[0]
+        return self.add("Shape", name, start=start, end=end)
+
+    def single(self, operand: Operand) -> str:
+        """The only element of an operand, without axes."""
+        name = self[operand]
+        return name if operand.type.shape == () else self.add("Reshape", name, self.int64([]))
 
     def cast(self, name: str, dtype: np.typing.DTypeLike) -> str:
         """Convert a value to another element type."""
@@ -231,7 +255,26 @@ class Graph:
                 name = self.add("Identity", name)
             taken.add(name)
             self._proto.output.append(self._value_info(name, operand))
+        self._leave_out(taken)
         return self._proto
+
+    def maker(self, name: str) -> NodeProto | None:
+        """The node of this graph that makes a value; `None` if none does."""
+        place = self._made.get(name)
+        return None if place is None else self._proto.node[place]
+
+    def spare(self, name: str) -> None:
+        """Leave the node out that makes a value if in the end nothing reads what it makes."""
+        self._spared.append(self._made[name])
+
+    def _leave_out(self, outputs: set[str]) -> None:
+        """Leave out nodes that are spared: ONNX Runtime runs what nobody needs."""
+        if not self._spared:
+            return
+        read = outputs.union(_read_in(self._proto))
+        for place in sorted(set(self._spared), reverse=True):
+            if read.isdisjoint(self._proto.node[place].output):
+                del self._proto.node[place]
 
     def _new_name(self) -> str:
         self._whole._count += 1
@@ -240,8 +283,8 @@ class Graph:
     def add_node(self, node: NodeProto) -> None:
         """Add a node that is there already, with names that are the graph's own."""
         node.name = self._label(next(filter(None, node.output)))
+        self._made.update(dict.fromkeys(node.output, len(self._proto.node)))
         self._proto.node.append(node)
-        self._made.update(node.output)
 
     def add_initializer(self, tensor: TensorProto) -> None:
         """Add a constant that is there already, by a name that is the graph's own."""
@@ -271,14 +314,39 @@ class Graph:
         """The name of a node in the engine's messages."""
         return f"{self.label if self.label.isprintable() else ascii(self.label)}.{name}"
 
-    def _value_info(self, name: str, operand: Operand) -> ValueInfoProto:
+    def _value_info(self, name: str, operand: Operand, *, named: bool = False) -> ValueInfoProto:
         if operand.type.element_type is ElementType.OBJECT:
             return ValueInfoProto(name=name, type=self._types[operand])
-        return _value_info(name, operand.type)
+        return _value_info(name, operand.type, named=named)
 
 
-def _value_info(name: str, type: TensorType) -> ValueInfoProto:
+def _read_in(graph: GraphProto) -> Iterator[str]:
+    """The names of the values that nodes of a graph, and of the graphs in these, read."""
+    for node in graph.node:
+        yield from node.input
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _read_in(attribute.g)
+                yield from (value.name for value in attribute.g.output)
+
+
+def _value_info(name: str, type: TensorType, *, named: bool) -> ValueInfoProto:
+    """The description of a value.
+
+    Args:
+        name: the value's.
+        type: its type.
+        named: whether open sizes have their names. Only those of inputs are known to be equal if
+            their names are, and by them ONNX Runtime finds out which others are.
+    """
     known = None
     if type.shape is not None:
-        known = [size if isinstance(size, int) else None for size in type.shape]
+        known = [
+            size
+            if isinstance(size, int)
+            else name_of(size)
+            if named and not is_unknown(size)
+            else None
+            for size in type.shape
+        ]
     return ValueInfoProto(name=name, type=tensor_type(CODES[type.element_type], known))

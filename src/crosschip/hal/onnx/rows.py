@@ -1,12 +1,15 @@
 """Convolutions of rows, which models hold as convolutions of images that are one pixel high.
 
 In the graph of a whole model, ONNX Runtime keeps the channels of images in blocks, which is faster
-than what it does with rows. In the graphs of nodes it does not: there what makes images of rows,
-and rows of images, only takes time, and keeps it from fusing activations into convolutions.
+than what it does with rows, if there is enough to compute: what brings rows into blocks and back
+takes as long as a few thousand weights. In the graphs of nodes it does not: there what makes images
+of rows, and rows of images, only takes time, and keeps it from fusing activations into
+convolutions.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -17,6 +20,8 @@ from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.layout import Squeeze, Unsqueeze
 
+_FEW = 4096
+"""The most weights with which a convolution is not worth blocks of channels."""
 _HEIGHT = 2
 _IMAGE_AXES = 4
 
@@ -70,12 +75,18 @@ class Rows:
     within: frozenset[Operation]
 
 
-def rows_in(model: Model) -> Rows:
-    """Find the convolutions of rows."""
+def rows_in(model: Model, *, blocks: bool) -> Rows:
+    """Find the convolutions of rows.
+
+    Args:
+        model: where to look.
+        blocks: whether those are left out that are faster as convolutions of images, with their
+            channels in blocks.
+    """
     made: dict[Operation, Row] = {}
     for operation in model.operations:
         row = _row(operation, model)
-        if row is not None:
+        if row is not None and not (blocks and _gains_by_blocks(row.image)):
             made[operation] = row
     images = [row.image for row in made.values()]
     read = Counter(operand for image in images for operand in image.inputs)
@@ -99,6 +110,11 @@ def _row(operation: Operation, model: Model) -> Row | None:
     if input is None or filter is None or image.auto_pad is not AutoPad.NONE or any(image.pads[:2]):
         return None
     return Row(image, input, filter)
+
+
+def _gains_by_blocks(image: Conv2D) -> bool:
+    shape = image.filter.type.static_shape
+    return shape is None or image.group > 1 or math.prod(shape) > _FEW
 
 
 def _rows_of(operand: Operand, model: Model) -> Operand | None:

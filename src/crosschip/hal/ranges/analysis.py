@@ -204,8 +204,9 @@ class Ranges:
             bounds = bounds_of(operation, index, self)
             for axis, name in new.items():
                 bound = bounds[axis] if axis < len(bounds) else None
-                if bound is not None and bound.high < LONGEST:
-                    self._found[name] = bound.hull(Interval(0, 0)), frozenset(self._sources)
+                if bound is not None and (bound.high < LONGEST or self._sources):
+                    range_ = bound.hull(Interval(0, 0)).within(0, LONGEST)
+                    self._found[name] = range_, frozenset(self._sources)
 
     def _ended(self, operation: Operation, range_: Range) -> Range:
         """A range that does not fit as it is, but does if an expression over sizes does."""

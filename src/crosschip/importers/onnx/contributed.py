@@ -16,7 +16,7 @@ DOMAIN = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
 
 _UINT8, _INT8 = TensorProto.UINT8, TensorProto.INT8
-_INT32, _INT64 = TensorProto.INT32, TensorProto.INT64
+_INT32, _INT64, _UINT32 = TensorProto.INT32, TensorProto.INT64, TensorProto.UINT32
 _FLOAT, _BOOL = TensorProto.FLOAT, TensorProto.BOOL
 
 _SMALL = QUANTIZABLE - {ElementType.INT32}
@@ -56,12 +56,15 @@ _LIKE: Mapping[str, Sequence[int]] = {
 _FIXED: Mapping[str, Sequence[int]] = {
     "BeamSearch": (_INT32, _FLOAT, _FLOAT),
     "DynamicQuantizeMatMul": (_FLOAT,),
+    "DynamicTimeWarping": (_INT32,),
     "GreedySearch": (_INT32,),
     "IsAllFinite": (_BOOL,),
     "MatMulInteger16": (_INT32,),
     "MulInteger": (_INT32,),
     "QEmbedLayerNormalization": (_FLOAT, _INT32),
     "ReduceSumInteger": (_INT32,),
+    "Sampling": (_INT32, _FLOAT),
+    "WhisperBeamSearch": (_INT32, _FLOAT, _FLOAT, _FLOAT, _FLOAT),
 }
 """For each output, its type."""
 
@@ -80,6 +83,9 @@ def known_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[Typ
         kinds = list(_FIXED[node.op_type])
     elif node.op_type == "EmbedLayerNormalization":
         kinds = [_code(inputs, 2), _INT32, _code(inputs, 2)]
+    elif node.op_type == "MurmurHash3":
+        positive = next((a.i for a in node.attribute if a.name == "positive"), 1)
+        kinds = [_UINT32 if positive else _INT32]
     elif node.op_type == "Unique":
         kinds = [_code(inputs, 0), _INT64, _INT64]
     else:

@@ -46,6 +46,15 @@ _LABELS = {
     "values_int64s": TensorProto.INT64,
     "values_strings": TensorProto.STRING,
 }
+_CONSTANTS = ("Constant", "ConstantOfShape")
+_VALUES = {
+    "value_float": TensorProto.FLOAT,
+    "value_floats": TensorProto.FLOAT,
+    "value_int": TensorProto.INT64,
+    "value_ints": TensorProto.INT64,
+    "value_string": TensorProto.STRING,
+    "value_strings": TensorProto.STRING,
+}
 _TENSOR = re.compile(r"tensor\((\w+)\)")
 _ONNX_NAMES = {
     "float": "float32",
@@ -265,6 +274,9 @@ def _asked(
     """The type that an attribute asks for; without one, and without a default, the input's."""
     if schema.domain == _LEARNING:
         return tensor_type(_label_type(node, inputs), None)
+    if schema.name in _CONSTANTS:
+        code = _constant_type(node)
+        return tensor_type(code, None) if code in OPERAND_TYPES else None
     name = next((name for name in _DTYPE_ATTRIBUTES if name in schema.attributes), None)
     if name is None:
         return None
@@ -273,6 +285,18 @@ def _asked(
     if chosen.type != AttributeProto.INT:
         return inputs[0] if inputs else None
     return tensor_type(chosen.i, None) if chosen.i in OPERAND_TYPES else None
+
+
+def _constant_type(node: NodeProto) -> int:
+    """The data type of what an attribute holds, or is filled with; of 0, if none says it."""
+    for attribute in node.attribute:
+        if attribute.name == "value":
+            return attribute.t.data_type
+        if attribute.name == "sparse_value":
+            return attribute.sparse_tensor.values.data_type
+        if attribute.name in _VALUES:
+            return _VALUES[attribute.name]
+    return TensorProto.FLOAT
 
 
 def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:

@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import ClassVar, TypeVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -44,9 +44,8 @@ from crosschip.ir import (
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, MAX_RANK
 from crosschip.ops.definition.kernel import Kernel, kernel_of
 from crosschip.ops.definition.quantized import check_zero_point
+from crosschip.ops.definition.registry import operator_named
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
-
-_registry: dict[str, type[Operator]] = {}
 
 
 class UnknownRank(Exception):
@@ -429,44 +428,6 @@ class Operator(Operation):
     def _element_types(self, count: int) -> Sequence[ElementType]:
         element_type = self.infer_element_type()
         return [element_type] * count if isinstance(element_type, ElementType) else element_type
-
-
-OperatorT = TypeVar("OperatorT", bound=type[Operator])
-
-
-def operator(name: str, *, core: bool = False) -> Callable[[OperatorT], OperatorT]:
-    """Class decorator: register an operator under its standard name.
-
-    Args:
-        name: NNAdapter's name for it if there is one, else NNRt's, else one in their style.
-        core: whether all operators that are not core can be decomposed into this and its like.
-    """
-
-    def register(cls: OperatorT) -> OperatorT:
-        if name in _registry:
-            raise ValueError(f"there are two operators called {name}")
-        cls.type = name
-        cls.core = core
-        _registry[name] = cls
-        return cls
-
-    return register
-
-
-def operator_named(name: str) -> type[Operator]:
-    """The operator of a name, a standard one or one of a package; `KeyError` if there is none."""
-    found = _registry.get(name)
-    if found is not None:
-        return found
-    # Packages are made of operators: to look for them before one is asked for goes in a circle.
-    from crosschip.ops.packages import packaged_operators
-
-    return packaged_operators()[name]
-
-
-def operators() -> Mapping[str, type[Operator]]:
-    """All operators that have been registered, by name."""
-    return dict(sorted(_registry.items()))
 
 
 def shape_of(operand: Operand) -> Shape:

@@ -31,7 +31,7 @@ from crosschip.ir import (
 from crosschip.ir.budget import spend
 from crosschip.ir.encoding import decode_quantization, decode_type, encode_quantization, encode_type
 from crosschip.ir.files import Absent
-from crosschip.ops.definition.operator import operator_named
+from crosschip.ops.definition.registry import operator_named
 
 T = TypeVar("T")
 

@@ -14,13 +14,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import is_natural, symbol, terms_of
 from crosschip.ir.types import FLOATS
-from crosschip.ops.definition.operator import (
-    Operator,
-    UnknownRank,
-    operator_named,
-    shape_of,
-    shape_value_of,
-)
+from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
+from crosschip.ops.definition.registry import operator_named
 from crosschip.ops.definition.slots import Fuse
 
 _FUNCTIONS = {"//": "DIV", "min": "MIN"}

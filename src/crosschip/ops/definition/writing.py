@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from crosschip.ir import Builder, Model, Operand, Operation, UnsupportedError
-from crosschip.ops.definition.operator import Operator, operator_named
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.definition.registry import operator_named
 from crosschip.ops.definition.translation import Expressed
 
 K = TypeVar("K")

@@ -10,7 +10,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import NUMBERS
 from crosschip.ops.definition.kinds import Elementwise, Unary, aligned_row_axis, number
-from crosschip.ops.definition.operator import operator, operator_named, shape_of
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.shape_values import Sizes
 from crosschip.ops.definition.shapes import axis_in, broadcast
 from crosschip.ops.definition.slots import flag, integer, real, tensor

@@ -14,15 +14,9 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, is_natural, is_unknown, least
 from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise, aligned_row_axis
-from crosschip.ops.definition.operator import (
-    Operator,
-    UnknownRank,
-    operator,
-    operator_named,
-    shape_of,
-    shape_value_of,
-)
+from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.shape_values import (
     Sizes,
     shape_value_by_elements,

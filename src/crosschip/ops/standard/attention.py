@@ -10,7 +10,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import exact_quotient
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import broadcast, same
 from crosschip.ops.definition.slots import choice, flag, integer, optional_tensor, real, tensor

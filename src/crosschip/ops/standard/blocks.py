@@ -15,7 +15,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ops.definition.kinds import Layout
-from crosschip.ops.definition.operator import operator, shape_of
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, refused_if, reshaped
 from crosschip.ops.definition.slots import choice, integer, integers
 from crosschip.ops.definition.windows import is_static

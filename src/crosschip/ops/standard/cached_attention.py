@@ -9,8 +9,9 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unknown
 from crosschip.ir.dimension import exact_quotient
 from crosschip.ir.types import FLOATS, INDICES
-from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of
+from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.operator import shape_value_of as sizes_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import refused_if
 from crosschip.ops.definition.shapes import same
 from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor

@@ -9,7 +9,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand
 from crosschip.ir.types import BOOLEANS, NUMBERS
 from crosschip.ops.definition.kinds import Broadcast
-from crosschip.ops.definition.operator import operator
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import are_equal, shape_value_by_pairs
 from crosschip.ops.definition.slots import tensor
 from crosschip.ops.standard.logical import Not, Or

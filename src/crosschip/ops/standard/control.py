@@ -8,7 +8,8 @@ import numpy as np
 
 from crosschip.ir import Array, ElementType, Shape
 from crosschip.ir.types import ALL_TYPES, BOOLEANS
-from crosschip.ops.definition.operator import Operator, operator
+from crosschip.ops.definition.operator import Operator
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.slots import integer, tensor, tensors
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES
 from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
-from crosschip.ops.definition.operator import UnknownRank, operator, operator_named, shape_value_of
+from crosschip.ops.definition.operator import UnknownRank, shape_value_of
+from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.slots import choice, element_type, flag, tensor
 from crosschip.ops.numerics.casting import PowerRounding, cast
 

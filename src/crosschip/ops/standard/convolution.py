@@ -9,7 +9,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import of_shape
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import (

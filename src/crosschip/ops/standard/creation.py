@@ -11,13 +11,8 @@ from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.dimension import ceil_div, least
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
 from crosschip.ops.definition.kinds import Layout, shape_asked
-from crosschip.ops.definition.operator import (
-    Operator,
-    UnknownRank,
-    operator,
-    shape_of,
-    shape_value_of,
-)
+from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import refused_if
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import index_type, integer, integers, tensor

@@ -10,7 +10,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS
 from crosschip.ops.definition.kinds import shape_asked
-from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of
+from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, shape_value_by_elements
 from crosschip.ops.definition.shapes import axis_in, same
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor

@@ -9,7 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.definition.windows import AutoPad, Windows

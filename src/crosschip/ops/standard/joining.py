@@ -10,7 +10,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape, unknown
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.definition.kinds import Layout
-from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.shape_values import Sizes, refused_if, shape_value_by_elements
 from crosschip.ops.definition.shapes import axis_in, same
 from crosschip.ops.definition.slots import (

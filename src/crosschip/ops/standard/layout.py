@@ -10,7 +10,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ops.definition.kinds import Layout, shape_asked
-from crosschip.ops.definition.operator import UnknownRank, operator, shape_of
+from crosschip.ops.definition.operator import UnknownRank, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import axes_in, axis_in, broadcast
 from crosschip.ops.definition.slots import flag, integer, integers

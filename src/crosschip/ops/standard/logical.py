@@ -13,7 +13,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, BOOLEANS, INTEGERS
 from crosschip.ops.definition.kinds import Broadcast, Elementwise, aligned_row_axis
-from crosschip.ops.definition.operator import Operator, operator, operator_named, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.shape_values import shape_value_by_elements
 from crosschip.ops.definition.shapes import broadcast
 from crosschip.ops.definition.slots import choice, tensor

@@ -10,7 +10,8 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import broadcast, of_rank, same
 from crosschip.ops.definition.slots import flag, fuse, integer, optional_tensor, tensor
 from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Sub

@@ -10,7 +10,8 @@ from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import integer, optional_tensor, real, tensor

@@ -10,7 +10,8 @@ import numpy as np
 
 from crosschip.ir import Array, Dim, Quantization, Shape, unknown
 from crosschip.ir.types import ALL_TYPES
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     choice,

@@ -21,7 +21,8 @@ from crosschip.ir.dimension import ceil_div
 from crosschip.ir.types import FLOATS, NARROW_FLOATS, QUANTIZABLE
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.kinds import Elementwise
-from crosschip.ops.definition.operator import Operator, UnknownRank, operator, shape_of
+from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import axis_in, of_rank, same
 from crosschip.ops.definition.slots import (
     ComputedParameter,

@@ -7,7 +7,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES, MAX_RANK
 from crosschip.ops.definition.kinds import Layout, shape_asked
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, refused_if, reshaped, within
 from crosschip.ops.definition.shapes import axis_in, same
 from crosschip.ops.definition.slots import (

@@ -10,7 +10,8 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, within
 from crosschip.ops.definition.shapes import same
 from crosschip.ops.definition.slots import (
@@ -117,14 +118,13 @@ class Recurrent(Operator):
 
     def infer_shape(self) -> list[Shape]:
         self._check_functions()
-        steps, batch, size = _three("input", self.input)
+        steps, batch, _ = _three("input", self.input)
         _, _, hidden = _three("recurrence_weight", self.recurrence_weight)
-        passes = len(self.direction.passes)
         if steps == 0:
             raise ValueError("input: has no time steps")
-        for slot, wanted in self._shapes_for(batch, size, hidden, passes).items():
+        for slot, wanted in self.wanted_shapes().items():
             self._check_shape(slot, wanted)
-        last = (passes, batch, hidden)
+        last = (len(self.direction.passes), batch, hidden)
         return [(steps, *last), *(last for _ in self.states)]
 
     def reference(self, **tensors: Any) -> tuple[Array, ...]:
@@ -215,8 +215,18 @@ class Recurrent(Operator):
             if count not in (0, wanted):
                 raise ValueError(f"{slot}: has {count} entries, but must have {wanted} or none")
 
+    def wanted_shapes(self) -> dict[str, Shape]:
+        """The shapes that its tensors must have beside the input's, by slot.
+
+        Raises:
+            ValueError: one has another number of axes; the message starts with the slot.
+            UnknownRank: the number of axes is not known.
+        """
+        _, batch, size = _three("input", self.input)
+        _, _, hidden = _three("recurrence_weight", self.recurrence_weight)
+        return self._shapes_for(batch, size, hidden, len(self.direction.passes))
+
     def _shapes_for(self, batch: Dim, size: Dim, hidden: Dim, passes: int) -> dict[str, Shape]:
-        """The shapes that tensors must have, by slot."""
         rows = hidden * self.gates
         return {
             "weight": (passes, rows, size),

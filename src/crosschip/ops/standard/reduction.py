@@ -12,13 +12,8 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import product
 from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Elementwise
-from crosschip.ops.definition.operator import (
-    Operator,
-    UnknownRank,
-    operator,
-    shape_of,
-    shape_value_of,
-)
+from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import axes_in, axis_in, unknown_sizes
 from crosschip.ops.definition.slots import ComputedParameter, flag, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub

@@ -8,8 +8,9 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.quantized import limits
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import of_rank
 from crosschip.ops.definition.slots import (
     ComputedParameter,

@@ -9,7 +9,8 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import choice, flag, integer, real, tensor

@@ -10,7 +10,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape, unknown
 from crosschip.ir.dimension import product
 from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.definition.slots import (
     ComputedParameter,

@@ -9,7 +9,8 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.dimension import is_natural, least
 from crosschip.ops.definition.kinds import Layout
-from crosschip.ops.definition.operator import UnknownRank, operator, shape_of, shape_value_of
+from crosschip.ops.definition.operator import UnknownRank, shape_of, shape_value_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import refused_if
 from crosschip.ops.definition.shapes import axes_in, axis_in
 from crosschip.ops.definition.slots import ComputedParameter, integer, integers, optional_integers

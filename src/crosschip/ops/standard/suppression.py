@@ -8,7 +8,8 @@ import numpy as np
 
 from crosschip.ir import Array, Dim, ElementType, Shape, unknown
 from crosschip.ir.types import FLOATS, INDICES
-from crosschip.ops.definition.operator import Operator, operator, shape_of
+from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
 from crosschip.ops.numerics.overlap import overlaps, overlaps_of_any, ranked, suppressed

@@ -10,7 +10,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, ElementType, Operand
 from crosschip.ir.types import NUMBERS
 from crosschip.ops.definition.kinds import Elementwise, Unary, aligned_row_axis, number
-from crosschip.ops.definition.operator import operator, operator_named
+from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.slots import flag, tensor
 from crosschip.ops.numerics.error_function import error_function
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub

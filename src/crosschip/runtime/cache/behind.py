@@ -7,9 +7,11 @@ end of the process waits for it, so that nothing is lost, unless the process is 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from crosschip.ir import logs
 
@@ -18,6 +20,12 @@ logger = logs.logger("crosschip.cache")
 _MOST = 8
 """The most tasks there are at once: what they keep is in memory until they are done."""
 
+_MOMENT_SECONDS = 0.05
+"""How long tasks wait first, if nobody waits for them: a model that is compiled is mostly run."""
+
+_NICENESS = 10
+"""The share of the processor that is left to the tasks: about a tenth of what others get."""
+
 
 class Behind:
     """Tasks, each with the key of the entry that it writes; the first is the one under way."""
@@ -25,6 +33,7 @@ class Behind:
     def __init__(self) -> None:
         self._tasks: deque[tuple[str, Callable[[], object]]] = deque()
         self._changed = threading.Condition()
+        self._awaited = False
 
     def put(self, key: str, work: Callable[[], object]) -> None:
         """Take a task on; it waits if there are too many."""
@@ -43,11 +52,17 @@ class Behind:
     def wait(self, key: str | None = None) -> None:
         """Wait until a task is done; all of them if none is named."""
         with self._changed:
+            self._awaited = True
+            self._changed.notify_all()
             self._changed.wait_for(
                 lambda: not any(key is None or key == each for each, _ in self._tasks)
             )
+            self._awaited = False
 
     def _work(self) -> None:
+        _step_back()
+        with self._changed:
+            self._changed.wait_for(lambda: self._awaited, _MOMENT_SECONDS)
         left = True
         while left:
             key, work = self._tasks[0]
@@ -59,6 +74,17 @@ class Behind:
                 self._tasks.popleft()
                 left = bool(self._tasks)
                 self._changed.notify_all()
+
+
+def _step_back() -> None:
+    """Leave the processor to the model, which runs already, where threads have priorities.
+
+    Threads that this one starts inherit its own.
+    """
+    if sys.platform == "linux":
+        this = threading.get_native_id()
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, this, os.getpriority(os.PRIO_PROCESS, this) + _NICENESS)
 
 
 _behind = Behind()

@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from io import BufferedReader, BytesIO
@@ -22,7 +22,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
 from crosschip.ir.reading import StrPath
 from crosschip.ir.version import VERSION
-from crosschip.runtime.cache.hashing import Digests, block_digests
+from crosschip.runtime.cache.hashing import Digests
 
 FORMAT_VERSION = 4
 BLOCK_SIZE = 2**24
@@ -66,13 +66,14 @@ class Entry:
     whole: bool = False
 
 
-def head(entry: Entry, program: bytes, secret: bytes) -> bytes:
-    """The part of the entry's file that comes before the program."""
+def head(entry: Entry, parts: Sequence[bytes | memoryview], secret: bytes) -> bytes:
+    """The part of the entry's file that comes before the parts of the program."""
+    digests = Digests(parts, BLOCK_SIZE)
     described = {
         **asdict(entry),
         "crosschip": VERSION,
-        "size": len(program),
-        "blocks": [digest.hex() for digest in block_digests(program, BLOCK_SIZE)],
+        "size": digests.size,
+        "blocks": [digest.hex() for digest in digests.result()],
     }
     header = json.dumps(described, sort_keys=True).encode()
     start = _PREAMBLE.size + _TAG_SIZE + len(header)
@@ -108,7 +109,7 @@ class Unchecked:
             raise Damaged(_OTHER_LAYOUT) from None
         if len(self._expected) != -(-len(self._program) // BLOCK_SIZE):
             raise Damaged(_OTHER_LAYOUT)
-        self._digests = Digests(self._program, BLOCK_SIZE)
+        self._digests = Digests([self._program], BLOCK_SIZE)
 
     def checked(self) -> bytes | memoryview:
         """The program, once it has been checked.

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
@@ -157,12 +157,16 @@ class Cache:
         Entries that have not been used for longest go, where there is no room for it. A program
         that cannot be stored is worth a warning.
         """
+        self.write_parts(entry, [program])
+
+    def write_parts(self, entry: Entry, parts: Sequence[bytes | memoryview]) -> None:
+        """Store a program as `write` does, of parts that lie one behind the other in the file."""
         path = self.path(entry)
         if self._only_read:
             _warn_only_read(self._folder, self._only_read)
             return
-        head = entry_file.head(entry, program, self._secret)
-        size = len(head) + len(program)
+        head = entry_file.head(entry, parts, self._secret)
+        size = len(head) + sum(memoryview(part).nbytes for part in parts)
         if size > self.limit:
             takes, allowed = (f"{number / 2**20:.1f} MB" for number in (size, self.limit))
             logger.warning(
@@ -174,7 +178,7 @@ class Cache:
             remove_abandoned(self._unfinished)
             self._make_room(size)
             os.makedirs(self._unfinished, mode=0o700, exist_ok=True)
-            write_whole(path, (head, program), self._unfinished)
+            write_whole(path, (head, *parts), self._unfinished)
         except OSError as error:
             logger.warning(
                 "cache entry %s: could not be written (%s)", legible(path), error.strerror

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import deque
+from collections.abc import Iterable, Sequence
 from threading import Thread
 
 BLOCK_SIZE = 2**20
@@ -21,20 +22,23 @@ class Digests:
     large library is being imported; so larger blocks are better for what is done meanwhile.
 
     Args:
-        data: what is divided.
+        parts: what is divided, one behind the other.
         block_size: in bytes; the last block may be shorter.
+
+    Attributes:
+        size: of the parts together, in bytes.
     """
 
-    def __init__(self, data: bytes | memoryview, block_size: int = BLOCK_SIZE) -> None:
-        self._view = memoryview(data)
-        self._block_size = block_size
-        starts = range(0, len(self._view), block_size)
-        self._left = deque(enumerate(starts))
-        self._digests = [b""] * len(starts)
+    def __init__(self, parts: Sequence[bytes | memoryview], block_size: int = BLOCK_SIZE) -> None:
+        views = [memoryview(part).cast("B") for part in parts if memoryview(part).nbytes]
+        self.size = sum(map(len, views))
+        blocks = _divided(views, block_size)
+        self._left = deque(enumerate(blocks))
+        self._digests = [b""] * len(blocks)
         self._helpers: list[Thread] = []
-        if len(self._view) < _WORTHWHILE:
+        if self.size < _WORTHWHILE:
             return
-        for _ in range(min(max(1, _THREADS - 1), len(starts))):
+        for _ in range(min(max(1, _THREADS - 1), len(blocks))):
             helper = Thread(target=self._work, name="crosschip hashing", daemon=True)
             try:
                 helper.start()
@@ -52,13 +56,32 @@ class Digests:
     def _work(self) -> None:
         while True:
             try:
-                block, start = self._left.popleft()
+                number, block = self._left.popleft()
             except IndexError:
                 return
-            part = self._view[start : start + self._block_size]
-            self._digests[block] = hashlib.sha256(part).digest()
+            digest = hashlib.sha256()
+            for view in block:
+                digest.update(view)
+            self._digests[number] = digest.digest()
+
+
+def _divided(views: Iterable[memoryview], block_size: int) -> list[list[memoryview]]:
+    """Blocks of views that lie one behind the other, each of the parts of views that it has."""
+    blocks: list[list[memoryview]] = []
+    room = 0
+    for view in views:
+        begin = 0
+        while begin < len(view):
+            if not room:
+                blocks.append([])
+                room = block_size
+            piece = view[begin : begin + room]
+            blocks[-1].append(piece)
+            begin += len(piece)
+            room -= len(piece)
+    return blocks
 
 
 def block_digests(data: bytes | memoryview, block_size: int = BLOCK_SIZE) -> list[bytes]:
     """SHA-256 of each block of data, in order; the last block may be shorter."""
-    return Digests(data, block_size).result()
+    return Digests([data], block_size).result()

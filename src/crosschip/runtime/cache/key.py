@@ -5,43 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from crosschip.hal import Options
-from crosschip.ir import Array, ControlFlow, Extension, Model, Operand, Operation
+from crosschip.ir import ControlFlow, Extension, Model, Operand, Operation
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.version import VERSION
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.entry import FORMAT_VERSION
-from crosschip.runtime.cache.hashing import block_digests
+from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.guard.devices import GuardedDevice
-
-
-class Fingerprints:
-    """SHA-256 of the constants of models, each computed once however many models share it.
-
-    The weights of a model are hashed for the choice among devices, for the program of each, and for
-    the compiled model as a whole: whoever makes several keys hands the same fingerprints to all.
-    """
-
-    def __init__(self) -> None:
-        # The content is held, so that no other object gets its number meanwhile.
-        self._known: dict[int, tuple[object, bytes]] = {}
-
-    def of(self, constant: Operand) -> bytes:
-        """The digests of a constant's blocks, one behind the other.
-
-        Raises:
-            ModelFileError: the file that it is in has changed since the model was loaded.
-        """
-        found = self._known.get(id(constant.content))
-        if found is None:
-            elements = constant.value
-            assert elements is not None, "constants have values"
-            found = constant.content, b"".join(block_digests(_bytes(elements)))
-            self._known[id(constant.content)] = found
-        return found[1]
 
 
 def cache_key(
@@ -157,10 +129,6 @@ class _Content:
             for body in operation.bodies:
                 self.add("body")
                 self.add_model(body)
-
-
-def _bytes(array: Array) -> memoryview:
-    return memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
 def _references(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -40,6 +40,14 @@ class Store(Protocol):
 def begin_reading(store: Store, entry: Entry) -> Callable[[], bytes | memoryview | None]:
     """Begin to read, where a store can; what is returned ends it, and returns what is kept."""
     return store.begin_reading(entry) if isinstance(store, Cache) else partial(store.read, entry)
+
+
+def write_parts(store: Store, entry: Entry, parts: Sequence[bytes | memoryview]) -> None:
+    """Keep bytes that lie in several places, without putting them together where a store can."""
+    if isinstance(store, Cache):
+        store.write_parts(entry, parts)
+    else:
+        store.write(entry, b"".join(parts))
 
 
 class Memory:

@@ -41,7 +41,9 @@ else:
     _RENAMED_OPEN = True
 
 
-def write_whole(path: StrPath, parts: Iterable[bytes], folder: StrPath, mode: int = 0o600) -> None:
+def write_whole(
+    path: StrPath, parts: Iterable[bytes | memoryview], folder: StrPath, mode: int = 0o600
+) -> None:
     """Put a file in the place of what is there, whole or not at all.
 
     Args:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 logger = logs.logger("crosschip")
 
+_BYTES = bytes | bytearray | memoryview
+
 _REMEMBERED = 512
 """Sets of shapes that need no second look: a decoder's, say, which grow from token to token."""
 
@@ -85,7 +87,9 @@ class GuardedProgram(SegmentProgram):
         self._fit = ShapeCheck(self._types, self._reader)
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self.copies = Copies()
-        self._accepted: dict[tuple[Shape, ...], tuple[Sequence[Shape], int, int]] = {}
+        # What the sizes of inputs are known by: what shows them, or if that is not all, all shapes.
+        self._places = self._reader.places if self._reader.is_complete else None
+        self._accepted: dict[tuple[Any, ...], tuple[Sequence[Shape], int, int]] = {}
         self._segment = model.name
         sides = self._inputs, self._types
         self._open = any(type_.static_shape is None for side in sides for type_ in side)
@@ -179,10 +183,13 @@ class GuardedProgram(SegmentProgram):
         Raises:
             DeviceError: the device failed, or returned something else.
         """
-        return self._saved(self.program.save)
+        saved = call(self.name, "saving a program", self.program.save)
+        if saved is not None and not isinstance(saved, _BYTES):
+            raise self._misfit(f"saved a program as {kind_of(saved)}, not as bytes")
+        return saved
 
-    def saving(self) -> Callable[[], bytes | None] | None:
-        """Makes the program's bytes when it is called; `None` if there are none.
+    def saving(self) -> Callable[[], Sequence[bytes | memoryview] | None] | None:
+        """Makes the parts of the program's bytes when it is called; `None` if there are none.
 
         Raises:
             DeviceError: the device failed, or returned something else; what is returned raises it,
@@ -190,17 +197,24 @@ class GuardedProgram(SegmentProgram):
         """
         make = call(self.name, "saving a program", self.program.saving)
         if callable(make):
-            return partial(self._saved, make)
+            return partial(self._parts_of, make)
         if make is not None:
             raise self._misfit(f"saves a program with {kind_of(make)}, which cannot be called")
         saved = self.save()
-        return None if saved is None else lambda: saved
+        return None if saved is None else lambda: [saved]
 
-    def _saved(self, make: Callable[[], bytes | None]) -> bytes | None:
-        saved = call(self.name, "saving a program", make)
-        if saved is not None and not isinstance(saved, bytes | bytearray | memoryview):
-            raise self._misfit(f"saved a program as {kind_of(saved)}, not as bytes")
-        return saved
+    def _parts_of(
+        self, make: Callable[[], Sequence[bytes | memoryview] | None]
+    ) -> Sequence[bytes | memoryview] | None:
+        parts = call(self.name, "saving a program", make)
+        if parts is None:
+            return None
+        if not isinstance(parts, list | tuple):
+            raise self._misfit(f"saved a program as {kind_of(parts)}, not as a list of bytes")
+        for part in parts:
+            if not isinstance(part, _BYTES):
+                raise self._misfit(f"saved a part of a program as {kind_of(part)}, not as bytes")
+        return parts
 
     def close(self) -> None:
         try:
@@ -240,18 +254,22 @@ class GuardedProgram(SegmentProgram):
                     made[index] = self._as_declared(index, array)
             if self._objects:
                 shapes = shapes_of(self._tensors_out, made)
-                read = tuple(shapes_of(self._tensors_in, inputs))
+                read: tuple[Any, ...] = tuple(shapes_of(self._tensors_in, inputs))
             else:
                 shapes = [array.shape for array in made]
                 if shapes == self._fixed:
                     self._runs += 1
                     return cast(Sequence[Array], made)
-                read = tuple([array.shape for array in inputs])
+                read = (
+                    tuple([array.shape for array in inputs])
+                    if self._places is None
+                    else tuple([inputs[index].shape[axis] for index, axis in self._places])
+                )
         except (TypeError, IndexError, AttributeError, KeyError):
             raise self._misfit(f"returned {kind_of(made)} where outputs belong") from None
         accepted = self._accepted.get(read)
         if accepted is None or shapes != accepted[0]:
-            self._check_shapes(shapes, read, made)
+            self._check_shapes(shapes, inputs, made)
             accepted = shapes, self._bytes_of(inputs), self._bytes_of(made)
             if len(self._accepted) >= _REMEMBERED:
                 self._accepted.clear()
@@ -285,12 +303,12 @@ class GuardedProgram(SegmentProgram):
         return np.asarray(array).view(dtype)
 
     def _check_shapes(
-        self, of_outputs: Sequence[Shape], of_inputs: Sequence[Shape], made: Sequence[Array]
+        self, of_outputs: Sequence[Shape], inputs: Sequence[Array], made: Sequence[Array]
     ) -> None:
         wanted = len(self._outputs) + len(self._rules)
         if len(made) != wanted:
             raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
-        sizes = self._reader.read(of_inputs)
+        sizes = self._reader.read(shapes_of(self._tensors_in, inputs))
         if self._fit.fits(of_outputs, sizes):
             return
         for (name, operand), array in zip(self._outputs, made, strict=False):

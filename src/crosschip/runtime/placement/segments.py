@@ -93,7 +93,7 @@ def segments_of(
     operations = model.operations
     made_in: dict[Operand, int] = {}
     shared = set(model.outputs.values())
-    first = _order(model.inputs.values())
+    first, last = _order(model.inputs.values()), _order(model.outputs.values())
     inputs: list[tuple[Operand, ...]] = []
     for index, run in enumerate(runs):
         read: dict[Operand, None] = {}
@@ -116,7 +116,7 @@ def segments_of(
             f"{model.name}.{index}",
             tuple([operations[node] for node in run]),
             inputs[index],
-            tuple([o for n in run for o in operations[n].outputs if o in shared]),
+            tuple(sorted((o for n in run for o in operations[n].outputs if o in shared), key=last)),
         )
         for index, run in enumerate(runs)
     )

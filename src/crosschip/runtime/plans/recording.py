@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from crosschip.hal import Rule
@@ -31,8 +30,8 @@ Made = tuple[Mapping[str, Any], Sequence[bytes]]
 def record_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Made | None] | None:
     """Makes the plan of a compiled model, of which it was noted what was read; `None` if none.
 
-    Reading the files again, to see what is in them, is left to whoever calls what is returned; that
-    makes none if one has changed since it was read.
+    What takes long is left to whoever calls what is returned: describing the model, and reading the
+    files again, to see what is in them. That makes none if one has changed since it was read.
 
     That is so where a program is not kept, or is compiled for each set of shapes; where the runtime
     runs control flow, or the caller gets constants back; where a device failed to compile something
@@ -47,24 +46,25 @@ def record_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Made | 
     if not all(used) or not all(map(_used, devices.values())):
         return None
     modules = [type(device.device).__module__ for device in devices.values()]
-    of_origin = partial(
-        Record,
-        names=tuple(devices),
-        devices=tuple([each for each in used if each is not None]),
-        programs=tuple(programs),
-        options=compiled.options,
-        identity=compiled.details.identity(),
-        told=tuple(messages(placement)),
-    )
-    models, outline = [placement.given], describe_outline(placement)
-    described = json.dumps(describe(placement, models), separators=(",", ":")).encode()
-    parts = [many_to_bytes(models, left_out(placement, devices, [])), described]
+    identify, options = compiled.details.identity, compiled.options
 
     def made() -> Made | None:
         origin = Origin.of(reading, [__name__, *modules])
         if origin is None:
             return None
-        return {"record": to_plain(of_origin(origin)), "outline": outline}, parts
+        record = Record(
+            origin,
+            names=tuple(devices),
+            devices=tuple([each for each in used if each is not None]),
+            programs=tuple(programs),
+            options=options,
+            identity=identify(),
+            told=tuple(messages(placement)),
+        )
+        models = [placement.given]
+        described = json.dumps(describe(placement, models), separators=(",", ":")).encode()
+        parts = [many_to_bytes(models, left_out(placement, devices, [])), described]
+        return {"record": to_plain(record), "outline": describe_outline(placement)}, parts
 
     return made
 

@@ -53,8 +53,6 @@ class Series:
     ) -> None:
         names, made = list(placement.model.inputs), list(placement.model.outputs)
         numbers = {names.index(i): made.index(o) for i, o in pairs.items()}
-        self._kept = set(numbers.values())
-        self._others = [index for index in range(len(made)) if index not in self._kept]
         self._given = [index for index in range(len(names)) if index not in numbers]
         # For each input what the next run reads, or where that is.
         self._inputs: list[Any] = [None] * len(names)
@@ -65,7 +63,10 @@ class Series:
             for segment, program in zip(placement.segments, programs, strict=True)
         ]
         self._plan = Plan(placement, inner, copies)
-        self._handed = [(i, o) for i, o in numbers.items() if self._inputs[i] is None]
+        self._execute = self._plan.keeping(set(numbers.values()))
+        # What is handed on: inputs, and the outputs that they become of.
+        self._reads = [index for index in numbers if self._inputs[index] is None]
+        self._makes = [numbers[index] for index in self._reads]
         self._made: Sequence[Any] = ()
 
     def read(self, index: int) -> Array:
@@ -95,18 +96,17 @@ class Series:
             inputs[index] = value
         return inputs
 
-    def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs that are not kept, in order, from `inputs`."""
-        made = self._made = self._plan.execute_keeping(inputs, self._kept)
-        return [made[index] for index in self._others]
+    def run(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """All outputs, those that are kept in their places too, from `inputs`."""
+        made = self._made = self._execute(inputs)
+        return made
 
     def advance(self) -> None:
         """Let the next run read what the last one made."""
         for session in self._sessions:
             session.advance()
         made, self._made = self._made, ()
-        for index, output in self._handed:
-            self._inputs[index] = made[output]
+        self._plan.keep(self._reads, self._inputs, [made[index] for index in self._makes])
 
     def close(self) -> None:
         """Release what is kept."""

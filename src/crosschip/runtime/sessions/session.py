@@ -14,6 +14,7 @@ from crosschip.ir.closing import Closing
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.sizing import SizeReader
 from crosschip.runtime.copies import Copies
+from crosschip.runtime.guard.programs import shapes_of, tensors_among
 from crosschip.runtime.outline import Outline
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.sessions.pairs import paired
@@ -22,6 +23,8 @@ from crosschip.runtime.sessions.starts import checked_start, empty_start
 from crosschip.runtime.shapes.ranges import check_ranges
 from crosschip.runtime.signature import Signature
 from crosschip.runtime.substitutes import Substitutes
+
+_Inputs = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,8 @@ class Runner:
         sizes: the ranges that open sizes must keep to.
         copies: where it is counted what has to be copied.
         substitutes: take its place where it cannot run.
-        counted: does something as a run of the model, which is counted, and which closing the model
-            waits for; an `InputError` if it is closed.
+        counted: calls a function with inputs as a run of the model, which is counted, and which
+            closing the model waits for; an `InputError` if it is closed.
     """
 
     placement: Outline
@@ -43,7 +46,7 @@ class Runner:
     sizes: Sizes
     copies: Copies
     substitutes: Substitutes
-    counted: Callable[[Callable[[], dict[str, Any]]], dict[str, Any]]
+    counted: Callable[[Callable[[_Inputs], dict[str, Any]], _Inputs], dict[str, Any]]
 
 
 class Session(Closing):
@@ -77,16 +80,21 @@ class Session(Closing):
         kept_outputs = set(self.kept.values())
         names = list(model.inputs)
         self._names = names
-        self._outputs = [name for name in model.outputs if name not in kept_outputs]
+        self._outputs = [
+            (name, index) for index, name in enumerate(model.outputs) if name not in kept_outputs
+        ]
         self._given = list(given)
         self._states = [(names.index(name), name) for name in self.kept]
         self._types = {name: operand.type for name, operand in model.inputs.items()}
         self._begin_with(checked_start(self._operands, start))
         self._signature = Signature(given, copies=runner.copies)
         self._all = Signature(model.inputs, runner.sizes)
-        self._reader = SizeReader([operand.type for operand in model.inputs.values()])
-        self._border = Border(model, runner.placement.conditions)
-        checked = {names[index] for index in self._border.checked}
+        types = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader(types)
+        self._tensors = tensors_among(types)
+        border = Border(model, runner.placement.conditions)
+        self._border = border or None
+        checked = {names[index] for index in border.checked}
         self._series = Series(runner.placement, runner.programs, runner.copies, self.kept, checked)
         self._begun = False
         self._closed = False
@@ -107,7 +115,7 @@ class Session(Closing):
             DeviceError: a device failed.
         """
         with self._lock:
-            return self._runner.counted(lambda: self._run(inputs))
+            return self._runner.counted(self._run, inputs)
 
     def state(self) -> dict[str, Array]:
         """What the next run reads for the inputs that are kept, by their names; a copy.
@@ -160,37 +168,35 @@ class Session(Closing):
 
     def _run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         self._check_open()
-        arrays = self._arranged(inputs)
+        try:
+            # Later, sizes are checked with those of the state.
+            arrays = (self._signature.take if self._begun else self._signature.arrange)(inputs)
+        except InputError as error:
+            raise self._misnamed(inputs) or error from error.__cause__
         if not self._begun:
             self._begin(arrays)
         series = self._series
         values = series.inputs(arrays)
-        shapes = [tuple(getattr(value, "shape", ())) for value in values]
+        shapes = shapes_of(self._tensors, values)
         self._check_shapes(shapes)
         try:
-            self._check_border(values, shapes)
+            if self._border is not None:
+                _check_border(self._border, values, shapes)
             made = series.run(values)
         except DeviceLost as lost:
             return self._elsewhere(self._runner.substitutes.after(lost), arrays)
         except OutOfRange as error:
             return self._elsewhere(self._runner.substitutes.beyond(error), arrays)
         series.advance()
-        return dict(zip(self._outputs, made, strict=True))
+        return {name: made[index] for name, index in self._outputs}
 
-    def _arranged(self, inputs: Mapping[str, Any]) -> list[Array]:
-        try:
-            return self._signature.arrange(inputs)
-        except InputError:
-            kept = (
-                [name for name in self.kept if name in inputs]
-                if isinstance(inputs, Mapping)
-                else []
-            )
-            if not kept:
-                raise
-            raise InputError(
-                f"input {kept[0]!r} is kept by the session; reset(start=…) sets it"
-            ) from None
+    def _misnamed(self, inputs: object) -> InputError | None:
+        """What is wrong with inputs one of which is kept."""
+        given = inputs if isinstance(inputs, Mapping) else {}
+        kept = next((name for name in self.kept if name in given), None)
+        if kept is None:
+            return None
+        return InputError(f"input {kept!r} is kept by the session; reset(start=…) sets it")
 
     def _begin(self, arrays: Sequence[Array]) -> None:
         """Have the state be what it begins with, for inputs of these shapes."""
@@ -215,19 +221,8 @@ class Session(Closing):
         sizes = self._reader.agreeing(shapes)
         if sizes is None:  # this says what does not fit
             self._all.sizes(dict(zip(self._names, shapes, strict=True)))
-        else:
+        elif self._runner.sizes.ranges:
             check_ranges(sizes, self._runner.sizes)
-
-    def _check_border(self, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
-        if not self._border:
-            return
-        elements = list(values)
-        for index in self._border.checked:
-            value = elements[index]
-            if isinstance(value, Buffer):
-                elements[index] = value.array()
-        self._border.check_elements(elements)
-        self._border.check_shapes(shapes)
 
     def _elsewhere(self, model: Any, arrays: Sequence[Array]) -> dict[str, Any]:
         """One run on a model that takes the place of the session's; the state comes back."""
@@ -236,8 +231,19 @@ class Session(Closing):
         made = model.run(inputs)
         for index, name in self._states:
             self._series.write(index, made[self.kept[name]])
-        return {name: made[name] for name in self._outputs}
+        return {name: made[name] for name, _ in self._outputs}
 
     def _check_open(self) -> None:
         if self._closed:
             raise InputError("this session has been closed; open another with compiled.session()")
+
+
+def _check_border(border: Border, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
+    """Raise an `OutOfRange` if arrays or buffers for inputs do not meet a condition."""
+    elements = list(values)
+    for index in border.checked:
+        value = elements[index]
+        if isinstance(value, Buffer):
+            elements[index] = value.array()
+    border.check_elements(elements)
+    border.check_shapes(shapes)

@@ -47,21 +47,21 @@ def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
 def _reduced(function: Callable[..., Node], g: Graph, op: Reduction, value: Value) -> Node:
     """A reduction of a value that has the shape of an operation's input."""
     axes = op.axes or range(rank_of(op.input))
-    if not _is_misread(g, op):
-        return function(value, g.int64(axes), op.keepdim)
-    front = g.int64([0])
-    inside = g.int64([axis % rank_of(op.input) + 1 for axis in axes])
-    return ops.squeeze(function(ops.unsqueeze(value, front), inside, op.keepdim), front)
+    may_mislead = rank_of(op.input) == 3 and op.input.type.element_type not in BOOLEANS
+    if may_mislead and op.input in g.scaled:
+        value = _apart(value)
+    result = function(value, g.int64(axes), op.keepdim)
+    return _apart(result) if may_mislead and op.outputs[0] in g.meeting else result
 
 
-def _is_misread(g: Graph, op: Reduction) -> bool:
-    """Tell whether what is made would be combined with constants of other channels.
+def _apart(value: Value) -> Node:
+    """The value itself, which OpenVINO combines with nothing on its other side.
 
-    OpenVINO (2026.4) computes such combinations as it reduces, and takes the wrong channels, or
-    what lies behind them, where one axis of three is reduced that is not the middle one.
+    As it reduces some of three axes, OpenVINO (2026.4) also combines what it makes with constants,
+    those of the integers that it reduces in place of reals, too, and takes the wrong channels of
+    them, or what lies behind them.
     """
-    axes = {axis % 3 for axis in op.axes or ()}
-    return rank_of(op.input) == 3 and axes in ({0}, {2}) and op.outputs[0] in g.meeting
+    return ops.maximum(value, value)
 
 
 def reduce_some(

@@ -11,6 +11,9 @@ from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.standard.cached_attention import GroupQueryAttention
 
+_RANK = 3
+"""The axes of queries, keys and values: texts, tokens, and the numbers of all heads."""
+
 
 def _in_blocks(op: GroupQueryAttention) -> Refusal | None:
     if not isinstance(op.head_size, int):
@@ -25,12 +28,9 @@ def _in_blocks(op: GroupQueryAttention) -> Refusal | None:
 
 @converts(GroupQueryAttention, types=SINGLE | INDICES, limit=_in_blocks, nonempty=True)
 def group_query_attention(g: Graph, op: GroupQueryAttention) -> list[str]:
-    tensors = [g[operand] for operand in (op.query, op.key, op.value)]
+    tensors = _whole(g, [g[operand] for operand in (op.query, op.key, op.value)])
     past = [g[operand] if operand else "" for operand in (op.past_key, op.past_value)]
-    counts = [
-        g.cast(g[op.lengths], np.int32),
-        g.add("Reshape", g.cast(g[op.total], np.int32), g.int64([])),
-    ]
+    counts = [g.cast(g[op.lengths], np.int32), g.cast(g.single(op.total), np.int32)]
     tables = [g[operand] if operand else "" for operand in (op.cos, op.sin)]
     inputs = [*tensors, *past, *counts, *tables]
     return g.add_all_contributed(
@@ -45,3 +45,18 @@ def group_query_attention(g: Graph, op: GroupQueryAttention) -> list[str]:
         do_rotary=int(op.cos is not None),
         rotary_interleaved=int(op.interleaved),
     )
+
+
+def _whole(g: Graph, parts: list[str]) -> list[str]:
+    """Queries, keys and values as ONNX Runtime takes them: what they are all parts of, if it is so.
+
+    It reads them where they are, while each part is a copy.
+    """
+    node = g.maker(parts[0])
+    if node is None or node.op_type != "Split" or list(node.output) != parts:
+        return parts
+    axis = next(attribute.i for attribute in node.attribute if attribute.name == "axis")
+    if axis % _RANK != _RANK - 1:
+        return parts
+    g.spare(parts[0])
+    return [node.input[0], "", ""]

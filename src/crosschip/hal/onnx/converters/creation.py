@@ -17,18 +17,17 @@ from crosschip.ops.standard.creation import Range
 
 @converts(creation.Fill, types=MOVABLE, computed=["shape"])
 def fill(g: Graph, op: creation.Fill) -> str:
-    value = g.add("Reshape", g[op.value], g.int64([]))
-    return g.add("Expand", value, g.indices(op.operand("shape")))
+    return g.add("Expand", g.single(op.value), g.indices(op.operand("shape")))
 
 
 @converts(creation.ShapeOf, types=MOVABLE)
 def shape_of(g: Graph, op: creation.ShapeOf) -> str:
-    return g.cast(g.add("Shape", g[op.input]), op.dtype.dtype)
+    return g.cast(g.sizes(op.input), op.dtype.dtype)
 
 
 @converts(Range, types={ElementType.FLOAT32, ElementType.FLOAT64, *INDICES})
 def range_(g: Graph, op: Range) -> str:
-    bounds = [g.add("Reshape", g[o], g.int64([])) for o in (op.start, op.end, op.step)]
+    bounds = [g.single(o) for o in (op.start, op.end, op.step)]
     element_type = op.outputs[0].type.element_type
     if element_type in INDICES:
         return g.add("Range", *bounds)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial, reduce
+from itertools import pairwise
 
 import numpy as np
 
 from crosschip.hal.onnx.converters.table import (
     MOVABLE,
     converts,
+    rank_of,
     refused_unless,
 )
 from crosschip.hal.onnx.graph import Graph
@@ -22,6 +24,13 @@ def concat(g: Graph, op: joining.Concat) -> str:
     if not _may_differ(op):
         return joined
     # ONNX Runtime passes over an empty part, whatever its other sizes are.
+    one = _one_that_may_differ(op)
+    if one is not None:
+        sizes = [g.sizes(part, one, one + 1) for part in op.parts]
+        fits = [g.add("Equal", size, other) for size, other in pairwise(sizes)]
+        # In a shape to be given, 0 is the size that there is.
+        same = g.int64([0] * rank_of(op.parts[0]))
+        return refused_unless(g, reduce(partial(g.add, "And"), fits), joined, same)
     shape = g.add("Shape", joined)
     own_axis = _own_axis(g, op, shape)
     fits = [
@@ -41,6 +50,21 @@ def _may_differ(op: joining.Concat) -> bool:
     axis = axis_in(op.axis, len(first))
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes if shape is not None}
     return len(others) > 1
+
+
+def _one_that_may_differ(op: joining.Concat) -> int | None:
+    """The only axis, counted from the first, on which sizes of parts may differ that should not.
+
+    `None` if there are several, or not all ranks are known.
+    """
+    shapes = [part.type.shape for part in op.parts]
+    first = shapes[0]
+    if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
+        return None
+    own = axis_in(op.axis, len(first))
+    sizes = zip(*(shape for shape in shapes if shape is not None), strict=True)
+    differ = [axis for axis, found in enumerate(sizes) if axis != own and len(set(found)) > 1]
+    return differ[0] if len(differ) == 1 else None
 
 
 def _own_axis(g: Graph, op: joining.Concat, shape: str) -> str:

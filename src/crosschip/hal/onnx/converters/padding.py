@@ -91,5 +91,5 @@ def pad(g: Graph, op: Pad) -> str:
         pads = refused_unless(g, holds, turned, all_in_a_row)
     else:
         pads = g.add("Reshape", turned, all_in_a_row)
-    value = g.add("Reshape", g[op.value], g.int64([])) if op.value else ""
+    value = g.single(op.value) if op.value else ""
     return g.add("Pad", g[op.input], pads, value, mode=_MODES.get(op.mode, "constant"))

@@ -102,13 +102,21 @@ def _tensors(g: Graph, op: Recurrent, slots: Sequence[str]) -> list[str]:
 def _lengths(g: Graph, op: Recurrent) -> str:
     """The lengths of the sequences; they do not fit an empty batch, which would end the process."""
     given = g.cast(g[op.sequence_lengths], np.int32) if op.sequence_lengths else ""
-    _, batch, _ = op.input.type.shape or (None,) * 3
+    length, batch, _ = op.input.type.shape or (None,) * 3
     if isinstance(op, RNN) or isinstance(batch, int):
         return given
-    count = g.add("Max", g.add("Shape", g[op.input], start=1, end=2), g.int64([1]))
+
+    def count() -> str:
+        return g.add("Max", g.sizes(op.input, 1, 2), g.int64([1]))
+
     if given:
-        return g.add("Reshape", given, count)
-    return g.add("Expand", g.cast(g.add("Shape", g[op.input], end=1), np.int32), count)
+        return g.add("Reshape", given, count())
+
+    def whole() -> str:
+        return g.add("Expand", g.cast(g.sizes(op.input, end=1), np.int32), count())
+
+    # Layers of a network read sequences of the same sizes.
+    return g.once((Recurrent, length, batch), whole) if batch else whole()
 
 
 def _attributes(op: Recurrent) -> dict[str, Any]:

@@ -168,12 +168,13 @@ def reduce_sum(g: Graph, op: ReduceSum) -> str:
     if op.input.type.element_type in FLOAT_TYPES:
         return reduce("ReduceSum")(g, op)
     total, axes = g[op.input], _axes(op)
-    for axis in axes:
+    last = g.constant(np.array([-1] if op.keepdim else -1, np.int64))
+    for axis in sorted(axes, reverse=True):
         if not isinstance((op.input.type.shape or ())[axis], int):
             total = g.add("Pad", total, g.int64([1, 0]), "", g.int64([axis]))
         running = g.add("CumSum", total, g.int64([axis]))
-        total = g.add("Gather", running, g.int64([-1]), axis=axis)
-    return total if op.keepdim else g.add("Squeeze", total, g.int64(axes))
+        total = g.add("Gather", running, last, axis=axis)
+    return total
 
 
 def _axis(g: Graph, input: Operand, axis: Operand) -> str:

@@ -42,6 +42,14 @@ def _searched(
     return g.branch(op, may_have_nan, among_ordered, lambda graph: search(graph, value))
 
 
+def _in_type(g: Graph, places: str, element_type: ElementType) -> str:
+    """Places that a search found, in a type.
+
+    In graphs of nodes, ONNX Runtime keeps what makes an output though it changes nothing.
+    """
+    return places if element_type is ElementType.INT64 else g.cast(places, element_type.dtype)
+
+
 @converts(ArgMax, ArgMin, types=_COMPARED, nonempty=True)
 def arg_extreme(g: Graph, op: ArgExtreme) -> list[str]:
     node = "ArgMax" if isinstance(op, ArgMax) else "ArgMin"
@@ -50,13 +58,13 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> list[str]:
     def search(g: Graph, key: str) -> list[str]:
         if op.input.type.static_shape is not None:
             found = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
-            return [g.cast(found, op.dtype.dtype)]
+            return [_in_type(g, found, op.dtype)]
         # Of no elements, ONNX Runtime keeps the axis, whatever it is told.
         axis = g.int64([op.axis])
         found = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
         found = g.add("Slice", found, g.int64([0]), g.int64([1]), axis)
         found = found if keep else g.add("Squeeze", found, axis)
-        return [g.cast(found, op.dtype.dtype)]
+        return [_in_type(g, found, op.dtype)]
 
     return _searched(g, op, op.input, search, node == "ArgMax")
 
@@ -69,7 +77,7 @@ def top_k(g: Graph, op: TopK) -> list[str]:
         values, places = g.add_all("TopK", 2, key, count, axis=op.axis, largest=int(op.largest))
         if key != value:
             values = g.add("GatherElements", value, places, axis=op.axis)
-        return [values, g.cast(places, op.return_indices_dtype.dtype)]
+        return [values, _in_type(g, places, op.return_indices_dtype)]
 
     return _searched(g, op, op.input, search, greatest=True)
 

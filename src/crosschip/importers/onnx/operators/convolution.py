@@ -221,7 +221,7 @@ def deform_conv(node: Node) -> Operand:
 
 
 def _group(node: Node) -> int:
-    group = node.integer("group")
+    group = node.integer("group", 1)
     if group < 1:
         raise ModelError(f"group {group} is not a number from 1 up")
     return group

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from crosschip.importers.onnx.contributed import DOMAIN
-from crosschip.importers.onnx.facts import rank_of, static_shape_of
+from crosschip.importers.onnx.facts import rank_of, shape_of, static_shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.operators.conversion import converted
 from crosschip.importers.onnx.tensors import element_type
@@ -27,7 +27,6 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.types import FLOATS, QUANTIZABLE
-from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mod, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
