@@ -200,7 +200,7 @@ def test_scales_that_nodes_make_have_a_type(tmp_path: Path, operator: str) -> No
 
 
 @pytest.mark.parametrize("attributes", [{}, {"positive": 0}, {"positive": 1}])
-def test_hashes_are_integers(tmp_path: Path, attributes: dict[str, int]) -> None:
+def test_hashes_are_integers(tmp_path: Path, attributes: dict[str, Any]) -> None:
     code = TensorProto.UINT32 if attributes.get("positive", 1) else TensorProto.INT32
     hashing = node("MurmurHash3", "x", "y", **attributes)
     check(_alone(hashing, code, tmp_path))
@@ -228,7 +228,7 @@ def test_rows_of_a_table_by_indices_of_no_known_rank() -> None:
     scales = numpy_helper.from_array(np.ones((6, 2), np.float32), "scales")
     reals = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     indices = helper.make_tensor_value_info("indices", TensorProto.INT64, None)
-    kinds = {"bits": 4, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}
+    kinds: dict[str, Any] = {"bits": 4, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}
     looked_up = node("GatherBlockQuantized", "table indices scales", "y", **kinds)
     graph = helper.make_graph([looked_up], "rows", [indices], [reals], [table, scales])
     imports = [helper.make_opsetid("", 17), helper.make_opsetid(ROOM, 1)]
