@@ -16,7 +16,9 @@ from crosschip.devices.xla import XlaDevice
 from crosschip.devices.xla.engine import Engine, Executable
 from crosschip.hal import Device, Offer, Options, Support
 from crosschip.importers import load
-from crosschip.ir import Array, Model
+from crosschip.ir import Array, Builder, ElementType, Model, TensorType, symbol
+from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.joining import Concat
 from crosschip.passes import simplify
 from crosschip.runtime.discovery import open_device
 
@@ -112,3 +114,17 @@ def _outputs(path: Path, batches: Sequence[Array], cache: Path) -> list[Array]:
     with crosschip.compile(path, f"xla:{CHIP}", cache=cache) as compiled:
         (name,) = compiled.inputs
         return [next(iter(compiled.run({name: batch}).values())) for batch in batches]
+
+
+def test_outputs_of_open_sizes_come_in_the_order_of_the_model() -> None:
+    b = Builder("model")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("n"), 2)))
+    first = b.add(Relu, x)
+    second = b.add(Concat, [first, x], 0)
+    b.output("second", second)
+    b.output("first", first)
+    values = np.array([[1, -2], [-3, 4]], np.float32)
+    with crosschip.compile(b.build(), ["xla"], cache=False) as compiled:
+        made = compiled.run({"x": values})
+    np.testing.assert_array_equal(made["first"], np.maximum(values, 0))
+    np.testing.assert_array_equal(made["second"], [*np.maximum(values, 0), *values])

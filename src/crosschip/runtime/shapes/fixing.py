@@ -73,13 +73,14 @@ def fixed(
 
 
 def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> Fixed:
-    """The model that is left, with inputs as they are read and outputs as they are made."""
+    """The model that is left: inputs as they are read, outputs in the order of the model."""
     given = {fixing[operand]: index for index, operand in enumerate(model.inputs.values())}
     read = dict.fromkeys(
         o for operation in operations for o in operation.inputs if o is not None and o in given
     )
     wanted = [fixing[operand] for operand in model.outputs.values()]
-    made = [o for operation in operations for o in operation.outputs if o in set(wanted)]
+    every = {operand for operation in operations for operand in operation.outputs}
+    made = [operand for operand in dict.fromkeys(wanted) if operand in every]
     places = {operand: index for index, operand in enumerate(made)}
     names = list(model.inputs)
     return Fixed(

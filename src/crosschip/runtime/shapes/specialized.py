@@ -264,9 +264,8 @@ class _Specialization:
         wanted = [place for place, m in zip(places, self._makes, strict=True) if isinstance(m, int)]
         (program,) = compiled.plan.programs
         taken = program.submit([inputs[index] for index in self._reads], wanted, after)
-        made = iter(taken.outputs)
         every = [
-            next(made) if isinstance(m, int) else _put(m.copy(), place)
+            taken.outputs[m] if isinstance(m, int) else _put(m.copy(), place)
             for m, place in zip(self._makes, places, strict=True)
         ]
         check = program.check_rules
