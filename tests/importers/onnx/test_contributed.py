@@ -228,13 +228,7 @@ def test_rows_of_a_table_by_indices_of_no_known_rank() -> None:
     scales = numpy_helper.from_array(np.ones((6, 2), np.float32), "scales")
     reals = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     indices = helper.make_tensor_value_info("indices", TensorProto.INT64, None)
-<<<<<<< HEAD
-    kinds: dict[str, Any] = {
-        "bits": 4, "block_size": 16, "gather_axis": 0, "quantize_axis": 1,
-    }  # fmt: skip
-=======
     kinds: dict[str, Any] = {"bits": 4, "block_size": 16, "gather_axis": 0, "quantize_axis": 1}
->>>>>>> probing
     looked_up = node("GatherBlockQuantized", "table indices scales", "y", **kinds)
     graph = helper.make_graph([looked_up], "rows", [indices], [reals], [table, scales])
     imports = [helper.make_opsetid("", 17), helper.make_opsetid(ROOM, 1)]
