@@ -274,3 +274,28 @@ def segment_of(model: onnx.ModelProto) -> Model:
     with crosschip.compile(model, ["onnxruntime"], cache=False) as compiled:
         (segment,) = compiled.placement.segments
     return segment.model
+
+
+@pytest.mark.parametrize("rows", [(3,), (2, 3), (2, 1, 3)])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_a_sum_behind_a_product_of_bytes_leaves_it_one(rows: tuple[int, ...], zeros: bool) -> None:
+    """Joined with the sum, it is one of reals and bytes, which rounds the reals once more."""
+    weights = random.integers(-128, 127, (8, 4)).astype(np.int8)
+    held = {"zeros": np.zeros(4, np.int8)} if zeros else {}
+    nodes = [
+        node("DequantizeLinear", ["weights", "scales", *held], ["w"], axis=1),
+        node("QuantizeLinear", ["x", "scale", "zero"], ["bytes"]),
+        node("DequantizeLinear", ["bytes", "scale", "zero"], ["reals"]),
+        node("MatMul", ["reals", "w"], ["product"]),
+        node("Add", ["product", "bias"], ["y"]),
+    ]
+    scales, bias = (random.uniform(0.01, 0.1, 4).astype(np.float32) for _ in range(2))
+    scale, zero = np.float32(0.03), np.uint8(128)
+    held.update(weights=weights, scales=scales, bias=bias, scale=scale, zero=zero)
+    model = model_of(nodes, [tensor("x", FLOAT, [*rows, 8])], ["y"], **held)
+    x = random.standard_normal((*rows, 8)).astype(np.float32)
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    plain = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    with crosschip.compile(model, ["onnxruntime"], cache=False) as compiled:
+        np.testing.assert_allclose(compiled(x), plain.run(None, {"x": x})[0], rtol=0, atol=1e-6)

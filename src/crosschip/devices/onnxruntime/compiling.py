@@ -21,7 +21,7 @@ from crosschip.devices.onnxruntime.embedding import (
     types_in,
 )
 from crosschip.devices.onnxruntime.memory import give_back
-from crosschip.devices.onnxruntime.precision import has_bytes, saturates
+from crosschip.devices.onnxruntime.precision import has_bytes, multiplies_bytes, saturates
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
 from crosschip.devices.onnxruntime.provided import NotTaken
 from crosschip.devices.onnxruntime.providers import Provider
@@ -49,10 +49,11 @@ def compile(
     facts = Facts(
         precise=_is_precise(model, payloads),
         optimize=provider is not None or not _survives_writing(model, payloads),
+        apart=multiplies_bytes(model),
         checks=sizes(model).checks,
         declared=_declared(model),
     )
-    settings = Settings.of(options, spinning, facts.precise, provider)
+    settings = Settings.of(options, spinning, facts, provider)
     give_back()
     onnx_model = _onnx_model(model, payloads)
     if not facts.optimize:

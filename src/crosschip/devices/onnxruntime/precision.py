@@ -8,7 +8,9 @@ import numpy as np
 from onnxruntime import InferenceSession
 
 from crosschip.devices.onnxruntime.provided import quiet_options
-from crosschip.ir import ElementType, Extension, Model
+from crosschip.ir import ElementType, Extension, Model, Operand
+from crosschip.ops.standard.matrix import MatMul
+from crosschip.ops.standard.quantization import Dequantize
 
 _BYTES = (ElementType.INT8, ElementType.UINT8)
 _LENGTH = 64
@@ -38,6 +40,21 @@ def saturates() -> bool:
     )
     (found,) = session.run(None, {"x": unsigned, "y": signed})
     return bool(found.item() != 255 * 127 * _LENGTH)
+
+
+def multiplies_bytes(model: Model) -> bool:
+    """Tell whether a product of a model has two factors that bytes stand for."""
+    return any(
+        isinstance(operation, MatMul)
+        and all(_stands_for_bytes(factor, model) for factor in (operation.x, operation.y))
+        for operation in model.operations
+    )
+
+
+def _stands_for_bytes(operand: Operand, model: Model) -> bool:
+    return operand.type.quantization is not None or isinstance(
+        model.producers.get(operand), Dequantize
+    )
 
 
 def has_bytes(model: Model) -> bool:

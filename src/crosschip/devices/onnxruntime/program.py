@@ -243,7 +243,7 @@ def load(
         compiled, facts = layout.read(saved)
     except Exception as error:
         raise failure("has not saved this program", error) from error
-    settings = Settings.of(options, spinning, facts.precise, provider)
+    settings = Settings.of(options, spinning, facts, provider)
     return OnnxRuntimeProgram(compiled, settings, model, facts)
 
 

@@ -1,7 +1,7 @@
 """The form that compiled ONNX models are saved in, with their large constants beside them.
 
     offset  size  what
-    0       8     the mark "ORT" 0D 0A 1A 00 06; its last byte is the version of this layout
+    0       8     the mark "ORT" 0D 0A 1A 00 07; its last byte is the version of this layout
     8       8     where the ONNX model starts, little-endian like all numbers here
     16      8     its size
     24      8     the size of the description, which is the rest
@@ -29,7 +29,7 @@ from crosschip.ir import Array, ElementType, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.encoding import decode_type, encode_type
 
-_MARK = b"ORT\r\n\x1a\x00\x06"
+_MARK = b"ORT\r\n\x1a\x00\x07"
 _PREAMBLE = struct.Struct("<8sQQQ")
 _ALIGNMENT = 64
 
@@ -41,6 +41,7 @@ class Facts:
     Attributes:
         precise: whether products of integers of eight bits must not saturate.
         optimize: whether ONNX Runtime has yet to optimize what is saved.
+        apart: whether sums stay apart from the products before them.
         checks: what shows which runs' sizes need to be checked.
         declared: the outputs that nothing but the model's file vouches for: their places, names
             and types.
@@ -48,6 +49,7 @@ class Facts:
 
     precise: bool
     optimize: bool
+    apart: bool
     checks: Needs
     declared: Sequence[tuple[int, str, TensorType]]
 
@@ -68,6 +70,7 @@ def parts(model: OnnxModel, facts: Facts) -> list[bytes | memoryview]:
         {
             "precise": facts.precise,
             "optimize": facts.optimize,
+            "apart": facts.apart,
             "checks": facts.checks.to_plain(),
             "declared": [[place, name, encode_type(t)] for place, name, t in facts.declared],
             "constants": constants,
@@ -103,6 +106,7 @@ def read(saved: bytes | memoryview) -> tuple[OnnxModel, Facts]:
     facts = Facts(
         plain["precise"],
         plain["optimize"],
+        plain["apart"],
         Needs.from_plain(plain["checks"]),
         [(place, name, decode_type(t)) for place, name, t in plain["declared"]],
     )

@@ -23,6 +23,7 @@ from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
     from crosschip.devices.onnxruntime.providers import Provider
+    from crosschip.devices.onnxruntime.saved import Facts
 
 _T = TypeVar("_T")
 
@@ -40,6 +41,13 @@ _SPOILING = ("QDQPropagationTransformer", "SkipLayerNormFusion")
 
 The first makes quantizations to int8 of which that then makes half a quantization to uint8. What
 the second makes of a sum and its normalization takes four times as long as the two.
+"""
+
+_OF_SUMS = ("MatMulAddFusion",)
+"""Optimizations that are left out where both factors of a product are dequantized.
+
+What it makes of such a product and a sum is no longer seen to be a product of bytes: the weights
+are multiplied as they are by numbers that are rounded to bytes of another unit.
 """
 
 _OF_A_BRANCH = "Graph attribute inferencing failed"
@@ -65,6 +73,7 @@ class Settings:
         record: the beginning of the path where sessions record their nodes' times; empty if they
             do not.
         sessions: how many a program has.
+        apart: whether sums stay apart from the products before them.
     """
 
     threads: int | None
@@ -73,10 +82,11 @@ class Settings:
     provider: Provider | None = None
     record: str = ""
     sessions: int = 1
+    apart: bool = False
 
     @classmethod
     def of(
-        cls, options: Options, spinning: bool, precise: bool, provider: Provider | None
+        cls, options: Options, spinning: bool, facts: Facts, provider: Provider | None
     ) -> Settings:
         """The settings for a caller's wishes.
 
@@ -85,7 +95,7 @@ class Settings:
         """
         threads = options.threads_each
         sessions = 1 if threads == 1 or provider is not None else options.in_flight
-        return cls(threads, spinning, precise, provider, sessions=sessions)
+        return cls(threads, spinning, facts.precise, provider, sessions=sessions, apart=facts.apart)
 
     def optimized(self, model: OnnxModel) -> OnnxModel:
         """A model as ONNX Runtime optimizes it for this processor.
@@ -181,7 +191,8 @@ class Settings:
             options.enable_profiling = True
             options.profile_file_prefix = self.record
         options.add_session_config_entry(
-            "optimization.disable_specified_optimizers", ";".join([*_SPOILING, *without])
+            "optimization.disable_specified_optimizers",
+            ";".join([*_SPOILING, *(_OF_SUMS if self.apart else ()), *without]),
         )
         if values:
             options.add_external_initializers(list(values), list(values.values()))
