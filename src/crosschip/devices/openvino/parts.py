@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
+from crosschip.devices.openvino.requirements import Place
 from crosschip.ir import Operand, Operation
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.conversion import Assign, Cast
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Flatten, Reshape, Squeeze, Transpose, Unsqueeze
-
-Place: TypeAlias = tuple[int, ...]
-"""Which part of an array it is: an axis, and an index on it; empty, all of it."""
 
 _VIEWS = (Reshape, Transpose, Squeeze, Unsqueeze, Flatten, Assign)
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from crosschip.devices.openvino.conditions import Conditions
-from crosschip.devices.openvino.parts import Place
 from crosschip.hal.checking import Needed, Needs
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
+
+Place: TypeAlias = tuple[int, ...]
+"""Which part of an array it is: an axis, and an index on it; empty, all of it."""
 
 INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
