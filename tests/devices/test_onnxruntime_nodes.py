@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 from tests.devices.test_onnxruntime_graphs import compiled_graphs, types
 
 import crosschip
@@ -299,3 +300,27 @@ def test_a_sum_behind_a_product_of_bytes_leaves_it_one(rows: tuple[int, ...], ze
     plain = onnxruntime.InferenceSession(model.SerializeToString(), options)
     with crosschip.compile(model, ["onnxruntime"], cache=False) as compiled:
         np.testing.assert_allclose(compiled(x), plain.run(None, {"x": x})[0], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+@pytest.mark.parametrize("kind", ["ScatterElements", "ScatterND"])
+def test_halves_are_combined_where_indices_say(kind: str, reduction: str) -> None:
+    """And those that are not 0 are found; ONNX Runtime itself does neither in float16."""
+    half = TensorProto.FLOAT16
+    nodes = [
+        node(kind, ["x", "indices", "updates"], ["y"], reduction=reduction),
+        node("NonZero", ["y"], ["places"]),
+    ]
+    indices = np.array([[2], [0], [3]]) if kind == "ScatterND" else np.array([[2, 0, 3], [1, 3, 2]])
+    shape = (3, 3) if kind == "ScatterND" else (2, 3)
+    inputs = [tensor("x", half, [4, 3]), tensor("updates", half, shape)]
+    model = model_of(nodes, inputs, ["y", "places"], indices=indices)
+    model.opset_import[0].version = 18
+    x = random.integers(-1, 2, (4, 3)).astype(np.float16)
+    updates = random.integers(-1, 2, shape).astype(np.float16)
+    given = {"x": x, "updates": updates}
+    expected, places = ReferenceEvaluator(model).run(None, given)
+    with crosschip.compile(model, ["onnxruntime"], cache=False) as compiled:
+        made = compiled.run(given)
+    np.testing.assert_array_equal(made["y"], expected)
+    np.testing.assert_array_equal(made["places"], places)

@@ -64,27 +64,29 @@ def gather_elements(g: Graph, op: GatherElements) -> str:
     return g.add("GatherElements", g[op.input], g[op.indices], axis=op.axis)
 
 
-def _combined(op: ScatterND | ScatterElements) -> Refusal | None:
-    if op.input.type.shape == ():
-        return Refusal("input", "must have axes", Rule.SHAPE)
-    is_half = op.input.type.element_type is ElementType.FLOAT16
-    return (
-        Refusal("reduction", "of float16", Rule.ELEMENT_TYPE)
-        if is_half and op.reduction is not Scatter.NONE
-        else None
-    )
+def _with_axes(op: ScatterND | ScatterElements) -> Refusal | None:
+    return Refusal("input", "must have axes", Rule.SHAPE) if op.input.type.shape == () else None
 
 
-@converts(ScatterND, types=MOVABLE, limit=_combined)
+@converts(ScatterND, types=MOVABLE, limit=_with_axes)
 def scatter_nd(g: Graph, op: ScatterND) -> str:
-    indices, reduction = g.cast(g[op.indices], np.int64), _REDUCTIONS[op.reduction]
-    return g.add("ScatterND", g[op.input], indices, g[op.updates], reduction=reduction)
+    return _scattered(g, op, g.cast(g[op.indices], np.int64))
 
 
-@converts(ScatterElements, types=MOVABLE, limit=_combined)
+@converts(ScatterElements, types=MOVABLE, limit=_with_axes)
 def scatter_elements(g: Graph, op: ScatterElements) -> str:
-    inputs, reduction = (g[op.input], g[op.indices], g[op.updates]), _REDUCTIONS[op.reduction]
-    return g.add("ScatterElements", *inputs, axis=op.axis, reduction=reduction)
+    return _scattered(g, op, g[op.indices], axis=op.axis)
+
+
+def _scattered(g: Graph, op: ScatterND | ScatterElements, indices: str, **axis: int) -> str:
+    """What the node of an operator's name makes, which combines no float16."""
+    input, updates, reduction = g[op.input], g[op.updates], _REDUCTIONS[op.reduction]
+    node = "ScatterND" if isinstance(op, ScatterND) else "ScatterElements"
+    halves = op.input.type.element_type is ElementType.FLOAT16 and op.reduction is not Scatter.NONE
+    if halves:
+        input, updates = (g.cast(value, np.float32) for value in (input, updates))
+    result = g.add(node, input, indices, updates, reduction=reduction, **axis)
+    return g.cast(result, np.float16) if halves else result
 
 
 @converts(indexing.Gather, types=MOVABLE)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from crosschip.hal import Refusal, Rule
 from crosschip.hal.limits import has_axes
-from crosschip.hal.onnx.converters.table import FLOAT_TYPES, converts, ordered
+from crosschip.hal.onnx.converters.table import FLOAT_TYPES, MOVABLE, converts, ordered
 from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, INDICES
@@ -82,12 +84,15 @@ def top_k(g: Graph, op: TopK) -> list[str]:
     return _searched(g, op, op.input, search, greatest=True)
 
 
-_SINGLES = {ElementType.FLOAT32, *INDICES}
+_LOOKED_AT = {ElementType.FLOAT32, ElementType.UINT8, *INDICES, *BOOLEANS}
+"""The types that NonZero itself takes."""
 
 
-@converts(NonZero, types={ElementType.UINT8, *_SINGLES, *BOOLEANS}, limit=has_axes)
+@converts(NonZero, types=MOVABLE, limit=has_axes)
 def non_zero(g: Graph, op: NonZero) -> str:
-    return g.add("NonZero", g[op.input])
+    value = g[op.input]
+    looked_at = op.input.type.element_type in _LOOKED_AT
+    return g.add("NonZero", value if looked_at else g.cast(value, np.bool_))
 
 
 def _entries(op: Unique) -> Refusal | None:
