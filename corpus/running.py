@@ -40,7 +40,9 @@ def try_all(entries: Sequence[Entry], devices: Sequence[str]) -> list[str]:
                 failures.append(line)
             known = results()
             known.setdefault(entry.name, {})[chosen] = result
-            RESULTS.write_text(json.dumps(known, indent=1), encoding="utf-8")
+            whole = RESULTS.with_suffix(".part")
+            whole.write_text(json.dumps(known, indent=1), encoding="utf-8")
+            whole.replace(RESULTS)  # who reads meanwhile reads all of it
     return failures
 
 
