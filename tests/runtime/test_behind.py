@@ -222,3 +222,17 @@ def test_tasks_leave_the_processor_to_the_model() -> None:
     behind.wait()
     assert found[0] == found[1] == min(own + 10, 19)
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
+
+
+def test_who_does_a_task_himself_keeps_his_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As he must where there can be no more threads."""
+
+    def start(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    done: list[str] = []
+    before = os.nice(0) if hasattr(os, "nice") else 0
+    Behind().put("one", lambda: done.append("one"))
+    assert done == ["one"]
+    assert (os.nice(0) if hasattr(os, "nice") else 0) == before

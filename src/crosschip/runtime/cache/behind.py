@@ -43,7 +43,7 @@ class Behind:
             if len(self._tasks) > 1:
                 return
             # The end of a process waits for threads of this sort.
-            worker = threading.Thread(target=self._work, name="crosschip cache", daemon=False)
+            worker = threading.Thread(target=self._work_later, name="crosschip cache", daemon=False)
         try:
             worker.start()
         except RuntimeError:  # there can be no more threads: the process is ending
@@ -59,10 +59,13 @@ class Behind:
             )
             self._awaited = False
 
-    def _work(self) -> None:
+    def _work_later(self) -> None:
         _step_back()
         with self._changed:
             self._changed.wait_for(lambda: self._awaited, _MOMENT_SECONDS)
+        self._work()
+
+    def _work(self) -> None:
         left = True
         while left:
             key, work = self._tasks[0]
