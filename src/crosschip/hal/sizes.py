@@ -61,7 +61,8 @@ class Sizes:
         opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
         self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
         doubted = [o for o in opened if isinstance(o, unchecked) or any(map(_has_scales, o.inputs))]
-        fits = {o: fit_of(o) if names_are_proven(model) else None for o in doubted}
+        proven = names_are_proven(model)
+        fits = {o: fit_of(o) if proven else None for o in doubted}
         self._fits = {o: fit for o, fit in fits.items() if fit != ALWAYS}
         self._unchecked = list(self._fits)
         self._all = [o for o in opened if o in self._fits or isinstance(o, fails_of_nothing)]
