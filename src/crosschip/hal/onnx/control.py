@@ -104,23 +104,19 @@ def _of_own_sizes(graph: Graph, loop: Loop, made: Sequence[str]) -> Sequence[str
         name, sizes = outputs[index], (loop.outputs[index].type.shape or ())[1:]
         if places.keys().isdisjoint(sizes):
             continue
-        shape = [_one_of(graph, graph.add("Shape", name), 0)]
+        shape = [graph.add("Shape", name, end=1)]
         for axis, size in enumerate(sizes, 1):
             if isinstance(size, int):
                 shape.append(graph.int64([size]))
             elif size in places:
                 source, place = places[size]
-                shape.append(_one_of(graph, graph.add("Shape", graph[source]), place))
+                shape.append(graph.sizes(source, place, place + 1))
             else:
-                shape.append(_one_of(graph, graph.add("Shape", name), axis))
+                shape.append(graph.add("Shape", name, start=axis, end=axis + 1))
         outputs[index] = graph.add(
             "Reshape", name, graph.add("Concat", *shape, axis=0), allowzero=1
         )
     return outputs
-
-
-def _one_of(graph: Graph, shape: str, axis: int) -> str:
-    return graph.add("Gather", shape, graph.int64([axis]), axis=0)
 
 
 def _without_axes(graph: Graph, operand: Operand | None, name: str) -> str:
