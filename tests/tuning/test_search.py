@@ -12,13 +12,14 @@ from tests.modelling import float32, model_of
 
 import crosschip
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
-from crosschip.hal import Options, Precision, Program
+from crosschip.hal import YES, Options, Precision, Program, Support
 from crosschip.hal.device import alone
-from crosschip.ir import Array, Builder, DeviceError, Model, Operand
+from crosschip.ir import Array, Builder, DeviceError, Model, Operand, Operation, UnsupportedError
 from crosschip.ops.standard.activation import Tanh
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.tuning.search import Search
+from crosschip.tuning.quantized_forms import QuantizedForms
+from crosschip.tuning.search import Search, Trial
 from crosschip.tuning.variants import Variant
 
 LAYERS, WIDTH = 16, 32
@@ -67,6 +68,15 @@ class Rough(ReferenceDevice):
         return _Rough(model)
 
 
+class OnlyTanh(ReferenceDevice):
+    """Runs one operator."""
+
+    def supports(self, operation: Operation, options: Options) -> Support:
+        return (
+            YES if isinstance(operation, Tanh) else Support.no(operation, "x", "needs another chip")
+        )
+
+
 def network() -> Model:
     random = np.random.default_rng(0)
 
@@ -94,7 +104,15 @@ def search(accuracy: float, offered: Sequence[Precision]) -> Search:
         devices = [made[name] for name in variant.devices]
         return crosschip.compile(model, devices, pin=variant.pins, cache=False)
 
-    return Search(model, {"chip": offered}, accuracy, samples, compile, {}, None, lambda what: None)
+    return Search(
+        model,
+        {"chip": offered},
+        accuracy,
+        samples,
+        compile,
+        QuantizedForms(model),
+        lambda what: None,
+    )
 
 
 BOTH = (Precision.FLOAT32, Precision.BFLOAT16)
@@ -133,6 +151,29 @@ def test_what_does_not_run_is_told() -> None:
     looking.run()
     (failed,) = (trial for trial in looking.trials if trial.reason)
     assert (failed.variant.precision, failed.reason) == ("float16", "chip: is out of order")
+
+
+def test_a_device_without_float32_is_told_in_one_short_line() -> None:
+    """The error about all operations of a model is a table of them."""
+    model = network()
+    with pytest.raises(UnsupportedError) as caught:
+        crosschip.compile(model, [OnlyTanh()], cache=False)
+    trial = Trial(Variant("onlytanh"), reason=str(caught.value))
+    assert len(trial.reason.splitlines()) > 1
+    assert trial.short_reason == "MAT_MUL.x: needs another chip"
+
+
+@pytest.mark.parametrize(
+    ("reason", "short"),
+    [
+        ("", ""),
+        ("chip: is out of order", "chip: is out of order"),
+        ("net: fails\n  3 x chip: ADD: no\n  2 x chip: MUL: no", "ADD: no (and others)"),
+        ("word " * 100, "word " * 23 + "word…"),
+    ],
+)
+def test_reasons_in_one_line(reason: str, short: str) -> None:
+    assert Trial(Variant("chip"), reason=reason).short_reason == short
 
 
 def test_a_device_that_fails_later_is_left_out_and_one_that_is_far_off_is_told(

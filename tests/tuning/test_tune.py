@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,14 @@ import crosschip
 from crosschip import Memory, tune
 from crosschip.ir import Array, Builder, ElementType, InputError, Model, Operand, symbol
 from crosschip.ops.standard.activation import Relu
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.tuning.error import error_of
 from crosschip.tuning.int8 import Quantizer
+from crosschip.tuning.quantized_forms import QuantizedForms
+from crosschip.tuning.search import Search
+from crosschip.tuning.variants import LOW_BIT_FORMS, Form, Variant
 
 pytestmark = pytest.mark.slow
 
@@ -132,6 +137,71 @@ def test_ranges_hold_what_was_seen(
         assert (low, high) == (seen.min(), seen.max())
 
 
+def test_the_quantizer_logs_nothing_and_leaves_the_root_logger_alone(
+    samples: list[Mapping[str, Array]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of a bias of one axis it says that a channel axis is out of range, on the root logger."""
+    weight, bias = np.eye(24, dtype=np.float32), np.ones(24, np.float32)
+    rows = model_of(lambda b, x: b.add(Add, b.add(MatMul, x, weight), bias), float32(1, 3, 24, 24))
+    handlers, filters = list(logging.root.handlers), list(logging.root.filters)
+    quantizer = Quantizer(rows)
+    quantizer.quantized(quantizer.ranges("minmax", samples))
+    assert [record.message for record in caplog.records if record.name == "root"] == []
+    assert (logging.root.handlers, logging.root.filters) == (handlers, filters)
+
+
+def test_each_form_is_tried_on_each_device_and_errors_are_those_of_the_form() -> None:
+    random = np.random.default_rng(0)
+    weights = [random.standard_normal((64, 64)).astype(np.float32) / 8 for _ in range(3)]
+
+    def make(b: Builder, x: Operand) -> Operand:
+        for weight in weights:
+            x = b.add(Relu, b.add(MatMul, x, weight))
+        return x
+
+    model = model_of(make, float32(4, 64))
+    samples = [{"x0": random.standard_normal((4, 64)).astype(np.float32)} for _ in range(2)]
+    found = tune(
+        model, "onnxruntime,openvino", accuracy=3e-2, samples=samples, precisions=["int8", "int4"],
+        calibrations=["minmax"], cache=False,
+    )  # fmt: skip
+    found.compiled.close()
+    trials = {
+        (t.variant.device, t.variant.precision, t.variant.form): t
+        for t in found.trials
+        if not t.variant.exact
+    }
+    for device in ("onnxruntime", "openvino"):
+        for precision, form in (*LOW_BIT_FORMS, ("int8", Form.STATIC)):
+            error = trials[device, precision, form].error
+            assert error is not None
+            assert 1e-4 < error < {"int8": 3e-2, "int4": 0.3}[precision]
+
+
+@pytest.mark.parametrize("form", [Form.DYNAMIC, Form.BLOCKS])
+def test_a_form_that_was_chosen_is_made_again_from_the_cache(
+    form: Form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is fastest: no other variant is tried."""
+    monkeypatch.setattr(
+        QuantizedForms, "variants", lambda self, device: iter([Variant(device, "int8", form=form)])
+    )
+    # Speeds are of no matter here.
+    monkeypatch.setattr(Search, "best", property(lambda self: self.trials[-1]))
+    weight = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
+    rows = model_of(lambda b, x: b.add(MatMul, x, weight), float32(2, 32))
+    samples, store = {"x0": np.ones((2, 32), np.float32)}, Memory()
+    for remembered in (False, True):
+        found = tune(
+            rows, "onnxruntime", accuracy=1.0, samples=samples, calibrations=(), cache=store
+        )
+        with found.compiled:
+            assert found.remembered is remembered
+            assert found.chosen.variant.form is form
+            made = found.compiled.run(samples)["y0"]
+        assert 0 < error_of([{"y0": made}], [{"y0": samples["x0"] @ weight}]) < 3e-2
+
+
 def test_what_has_no_products_is_not_quantized() -> None:
     whole = model_of(lambda b, x: b.add(Relu, x), float32(2, 3))
     sample = {"x0": np.zeros((2, 3), np.float32)}
@@ -146,7 +216,7 @@ def test_what_has_no_products_is_not_quantized() -> None:
         ({"accuracy": -1.0}, "accuracy is -1.0, but must be"),
         ({"accuracy": float("nan")}, "accuracy is nan"),
         ({"accuracy": "1e-2"}, "accuracy is '1e-2', but must be"),
-        ({"precisions": ["int4"]}, "there is no precision 'int4'; there are: bfloat16, float16"),
+        ({"precisions": ["int2"]}, "there is no precision 'int2'; there are: bfloat16, float16"),
         ({"calibrations": ["mean"]}, "there is no calibration 'mean'; there are: minmax"),
         ({"samples": []}, "there are no samples for net"),
     ],

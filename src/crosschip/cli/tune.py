@@ -11,6 +11,7 @@ from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, messages, table, write
 from crosschip.ir import InputError
+from crosschip.ir.text import legible
 from crosschip.tuning.picture import picture
 from crosschip.tuning.search import Trial
 from crosschip.tuning.tuning import Tuning, tune
@@ -30,10 +31,11 @@ def command(
     devices: _options.Devices = "auto",
     shape: _options.Shapes = None,
     only: Annotated[
-        str, typer.Option(help="The precisions to consider, as in bfloat16,int8; all if left out.")
+        str,
+        typer.Option(help="The precisions to consider, as in bfloat16,int8,int4; all if left out."),
     ] = "",
     calibration: Annotated[
-        str, typer.Option(help="How int8 finds ranges: of minmax, percentile, entropy.")
+        str, typer.Option(help="How static int8 finds ranges: minmax, percentile, entropy.")
     ] = "minmax,percentile",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the compiled model there.")
@@ -94,6 +96,7 @@ def _fields(trial: Trial) -> dict[str, object]:
     return {
         "device": variant.device,
         "precision": variant.precision,
+        "form": variant.form,
         "calibration": variant.calibration,
         "in_float32": list(variant.exact),
         "error": trial.error,
@@ -111,7 +114,8 @@ def _print(found: Tuning) -> None:
                 trial.variant.name,
                 "" if trial.error is None else f"{trial.error:.2e}",
                 "" if trial.speed is None else f"{trial.speed:.2f}",
-                trial.reason or ("chosen" if trial is found.chosen else _note(trial, found)),
+                legible(trial.short_reason)
+                or ("chosen" if trial is found.chosen else _note(trial, found)),
             )
             for trial in found.trials
         ],
@@ -123,5 +127,8 @@ def _print(found: Tuning) -> None:
 
 
 def _note(trial: Trial, found: Tuning) -> str:
-    assert trial.error is not None, "it ran"
+    if trial.error is None:
+        return f"does not run: {legible(trial.short_reason)}"
+    if trial is found.chosen:
+        return "chosen"
     return "" if trial.error <= found.accuracy else "too far off"

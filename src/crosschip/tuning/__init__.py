@@ -1,6 +1,8 @@
 """Precision chosen by measurement: the fastest way to compute a model within a stated error.
 
-`tuning` is the search as users call it; `variants` are the ways that it tries, `samples` what it
-runs them on, `error` how far a result is off, `groups` which operations are tried together, `int8`
-makes quantized models, `report` says and draws what was found.
+- `tuning`: the search as users call it, and what it chose.
+- `search`: tries `variants` on `samples`, in parts of a model that `groups` divides.
+- `quantized_forms`: the forms of a model with weights of few bits: `int8` makes the static form,
+  `low_bits` the others.
+- `picture`: error against speed, drawn.
 """

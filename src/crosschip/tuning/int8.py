@@ -1,4 +1,4 @@
-"""Models quantized after training, by ONNX Runtime's quantizer.
+"""The static form of a model in int8, made by ONNX Runtime's quantizer.
 
 Activations become uint8 with one scale a tensor, weights int8 with one a channel; each is a pair of
 QuantizeLinear and DequantizeLinear in the quantizer's file, which the importer reads as quantized
@@ -7,9 +7,10 @@ operands.
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -82,7 +83,7 @@ class Quantizer:
             calibrator = import_module("onnxruntime.quantization.calibrate").create_calibrator(
                 path, _operators(), Path(folder, "augmented.onnx"), how
             )
-            with redirect_stdout(StringIO()):  # it prints what it does
+            with _silenced():
                 for sample in samples:  # one by one: it takes no two of different sizes at once
                     calibrator.collect_data(self._reader(sample))
                 found = calibrator.compute_data()
@@ -116,7 +117,8 @@ class Quantizer:
             _operators(),
             {},
         )
-        quantizer.quantize_model()
+        with _silenced():
+            quantizer.quantize_model()
         quantizer.model.topological_sort()
         made = load(quantizer.model.model)
         inputs = dict(zip(self._model.inputs, made.inputs.values(), strict=True))
@@ -149,6 +151,27 @@ class _Reader:
 
     def __next__(self) -> Sample:
         return next(self._samples)
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Hold back what the quantizer prints, and what it logs by the root logger.
+
+    Without a handler there, its first line would give the root logger of the process one.
+    """
+    root, handler = logging.getLogger(), logging.NullHandler()
+    root.addHandler(handler)
+    root.addFilter(_is_not_quantizers)
+    try:
+        with redirect_stdout(StringIO()):
+            yield
+    finally:
+        root.removeFilter(_is_not_quantizers)
+        root.removeHandler(handler)
+
+
+def _is_not_quantizers(record: logging.LogRecord) -> bool:
+    return "onnxruntime" not in Path(record.pathname).parts
 
 
 def _operators() -> list[str]:

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from html import escape
 
 from crosschip.tuning.search import Trial
-from crosschip.tuning.variants import FLOAT32
+from crosschip.tuning.variants import FLOAT32, INT4, INT8
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 900, 460, 70, 30, 40, 60
-_COLOURS = {FLOAT32: "#555555", "bfloat16": "#0072b2", "float16": "#009e73", "int8": "#d55e00"}
+_COLOURS = {
+    FLOAT32: "#555555",
+    "bfloat16": "#0072b2",
+    "float16": "#009e73",
+    INT8: "#d55e00",
+    INT4: "#cc79a7",
+}
 _ROW = 14
 """The height of a line of text, in pixels."""
 

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from textwrap import shorten
 
 from crosschip.bench.timing import interleave
 from crosschip.hal import Precision
@@ -15,13 +16,13 @@ from crosschip.ir import Error, Model, Operation
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.tuning.error import Outputs, error_of
 from crosschip.tuning.groups import Group, groups_of, run, subset, together
-from crosschip.tuning.int8 import Quantizer, Ranges
+from crosschip.tuning.quantized_forms import QuantizedForms
 from crosschip.tuning.samples import Sample
-from crosschip.tuning.variants import FLOAT32, INT8, Variant
+from crosschip.tuning.variants import FLOAT32, Variant
 
-GROUPS, GROUPS_OF_INT8 = 8, 12
-"""The most groups that are tried. Those of int8 are in one segment with all others, and may be
-many; those of other precisions are not."""
+GROUPS, GROUPS_OF_QUANTIZED = 8, 12
+"""The most groups that are tried. Those of a quantized form are in one segment with all others, and
+may be many; those of other precisions are not."""
 
 ATTEMPTS = 4
 """How many mixtures of a variant are measured, before the next variant."""
@@ -30,6 +31,9 @@ WORTH = 1.05
 """How many times faster than the best so far a variant must be to be worth mixing."""
 
 RUNS, BURST = 12, 4
+
+_LONGEST_REASON = 120
+"""The characters of a reason in one line."""
 
 _ALIKE = 1e-3
 """The error in float32 of one device against another that rounding explains."""
@@ -48,13 +52,23 @@ class Trial:
         variant: what was tried.
         error: against the exact result (`crosschip.tuning.error`); `None` if it did not run.
         speed: how many times as fast as the fastest variant in float32, where it was timed.
-        reason: why it did not run; empty if it did.
+        reason: why it did not run, in all lines of the error; empty if it did.
     """
 
     variant: Variant
     error: float | None = None
     speed: float | None = None
     reason: str = ""
+
+    @property
+    def short_reason(self) -> str:
+        """Why it did not run, in one line: of several reasons the first."""
+        head, *reasons = [line.strip() for line in self.reason.splitlines() or [""]]
+        if not reasons:
+            return shorten(head, _LONGEST_REASON, placeholder="…")
+        others = " (and others)" if len(reasons) > 1 else ""
+        first = reasons[0].partition(f"{self.variant.device}: ")[2] or reasons[0]
+        return f"{shorten(first, _LONGEST_REASON, placeholder='…')}{others}"
 
 
 @dataclass(slots=True)
@@ -67,8 +81,7 @@ class Search:
         accuracy: the largest error that is allowed.
         samples: inputs to run on.
         compile: compiles a variant.
-        calibrations: how ranges of quantized tensors are found; none to leave int8 out.
-        quantizer: makes quantized forms of the model; `None` if it has none.
+        forms: of the model with weights of few bits.
         say: is told what is being done.
         trials: all that was tried, in order.
     """
@@ -78,8 +91,7 @@ class Search:
     accuracy: float
     samples: Sequence[Sample]
     compile: Compile
-    calibrations: Mapping[str, Ranges]
-    quantizer: Quantizer | None
+    forms: QuantizedForms
     say: Say
     trials: list[Trial] = field(default_factory=list)
     _exact: Sequence[Outputs] = ()
@@ -150,8 +162,7 @@ class Search:
             for precision in sorted(p.value for p in precisions):
                 if precision != FLOAT32:
                     yield Variant(device, precision)
-            for method, ranges in self.calibrations.items():
-                yield Variant(device, INT8, calibration=method, ranges=ranges)
+            yield from self.forms.variants(device)
 
     def _tried(self, variant: Variant, *, timed: bool = True) -> Trial:
         """A trial, which is kept among the others if it is timed."""
@@ -182,14 +193,14 @@ class Search:
         The errors of groups foretell that of a mixture; how far off they are is learnt from each.
         """
         operations = self._mixable(whole.variant)
-        int8 = whole.variant.precision == INT8
-        groups = groups_of(operations, GROUPS_OF_INT8 if int8 else GROUPS)
+        quantized = whole.variant.form is not None
+        groups = groups_of(operations, GROUPS_OF_QUANTIZED if quantized else GROUPS)
         if len(groups) < 2:
             return
         alone = [self._mixed(whole.variant, groups, [index]) for index in range(len(groups))]
         tried = [self._tried(variant, timed=False).error for variant in alone]
         errors = [math.inf if error is None else error for error in tried]
-        choose = subset if int8 else run
+        choose = subset if quantized else run
         made, chosen = whole, list(range(len(groups)))
         for _ in range(ATTEMPTS):
             assert made.error is not None, "it has run"
@@ -204,10 +215,9 @@ class Search:
 
     def _mixable(self, variant: Variant) -> list[Operation]:
         operations = list(self.model.operations)
-        if variant.precision != INT8:
+        if variant.form is None:
             return operations
-        assert self.quantizer is not None, "there would be no such variant"
-        names = self.quantizer.quantizable
+        names = self.forms.convertible(variant.form)
         return [operation for operation in operations if operation.name in names]
 
     def _mixed(self, variant: Variant, groups: Sequence[Group], chosen: Collection[int]) -> Variant:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ import numpy as np
 
 from crosschip.hal import Precision, Sizes
 from crosschip.importers import load
-from crosschip.ir import Array, Budget, Error, InputError, Model
+from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.binding import shapes_and_sizes
 from crosschip.passes import simplify
 from crosschip.passes.specialize import Specialize
@@ -31,12 +30,11 @@ from crosschip.runtime.discovery import automatic
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.opening import open_devices
 from crosschip.runtime.placement.telling import SLOWEST
-from crosschip.tuning.int8 import METHODS, Quantizer, Ranges, quantizers_version
+from crosschip.tuning.int8 import METHODS, quantizers_version
+from crosschip.tuning.quantized_forms import QuantizedForms
 from crosschip.tuning.samples import Sample, Samples, samples_of
 from crosschip.tuning.search import Search, Trial
-from crosschip.tuning.variants import FLOAT32, INT8, Variant
-
-logger = logging.getLogger("crosschip")
+from crosschip.tuning.variants import BITS, FLOAT32, INT8, Form, Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +81,12 @@ def tune(
 ) -> Tuning:
     """Find the fastest way to compute a model whose measured error stays within a bound.
 
-    Each device runs the model in float32, in every other precision that it offers, and quantized to
-    int8; where that is faster but too far off, parts of the model stay in float32. Errors are
-    measured on the samples against the fastest device's float32 (`crosschip.tuning.error`), and
-    times in turn with it. The choice is kept in the cache, by the content of the model and samples,
-    the devices and their versions, and all options.
+    Each device runs the model in float32, in every other precision that it offers, and with weights
+    in int8 and int4 in each of the forms of `crosschip.tuning.variants`; where that is faster but
+    too far off, parts of the model stay in float32. Errors are measured on the samples against the
+    fastest device's float32 (`crosschip.tuning.error`), and times in turn with it. The choice is
+    kept in the cache, by the content of the model and samples, the devices and their versions, and
+    all options.
 
     Args:
         model: as for `crosschip.compile`.
@@ -97,10 +96,10 @@ def tune(
         samples: inputs to measure on, and to find the ranges of quantized tensors (see
             `crosschip.tuning.samples`).
         shapes: those of inputs whose sizes are open; the samples' if left out.
-        precisions: those to consider besides float32, such as `bfloat16` and `int8`; all if left
-            out.
-        calibrations: how the ranges of quantized tensors are found: `minmax`, `percentile` and
-            `entropy` are tried one by one.
+        precisions: those to consider besides float32, such as `bfloat16`, `int8` and `int4`; all if
+            left out.
+        calibrations: how the ranges of activations in static int8 are found: of `minmax`,
+            `percentile` and `entropy`, each is tried; none to leave static int8 out.
         cache: where programs and the choice are kept, as for `crosschip.compile`.
         configuration: how devices are to compile, as for `crosschip.compile`; its precision aside.
         budget: what importing and placing may cost, as for `crosschip.compile`.
@@ -135,26 +134,18 @@ def tune(
     store = open_store(cache)
 
     def compile(variant: Variant) -> CompiledModel:
-        source = model
-        if variant.precision == INT8:
-            assert quantizer is not None, "no variant is quantized without"
-            source = quantizer.quantized(variant.ranges, variant.exact)
         return compile_model(
-            source, variant.devices, pin=variant.pins, cache=cache, configuration=settings,
-            budget=budget,
+            forms.converted(variant), variant.devices, pin=variant.pins, cache=cache,
+            configuration=settings, budget=budget,
         )  # fmt: skip
 
     kept = None if store is None else _remembered(store, entry)
-    quantizer = None
     if kept is not None:
-        if kept[0].variant.precision == INT8:
-            quantizer = Quantizer(model)
+        forms = QuantizedForms(model)
         chosen, trials = kept
     else:
-        quantizer, ranges = _calibrated(model, found, calibrations if INT8 in wanted else ())
-        search = Search(
-            model, offered, accuracy, found, compile, ranges, quantizer, progress or _silent
-        )
+        forms = QuantizedForms.of(model, wanted & BITS.keys(), calibrations, found)
+        search = Search(model, offered, accuracy, found, compile, forms, progress or _silent)
         chosen = search.run()
         trials = tuple(search.trials)
         if store is not None:
@@ -168,7 +159,7 @@ def _silent(what: str) -> None:
 
 
 def _wanted(precisions: Sequence[str] | None) -> frozenset[str]:
-    known = {*(precision.value for precision in Precision), INT8}
+    known = {*(precision.value for precision in Precision), *BITS}
     for name in precisions or ():
         if name not in known:
             raise InputError(
@@ -201,25 +192,6 @@ def _fixed(
     types = {name: operand.type for name, operand in model.inputs.items()}
     given = {**alike, **(shapes or {})}
     return simplify(Specialize(*shapes_and_sizes(types, given))(model))
-
-
-def _calibrated(
-    model: Model, samples: Sequence[Sample], methods: Sequence[str]
-) -> tuple[Quantizer | None, Mapping[str, Ranges]]:
-    """The model's quantizer and ranges by method; none, with a word about it, if it has none."""
-    if not methods:
-        return None, {}
-    try:
-        quantizer = Quantizer(model)
-        if quantizer.quantizable:
-            return quantizer, {method: quantizer.ranges(method, samples) for method in methods}
-        reason = "it has no convolutions or matrix products in float32"
-    except Error as error:
-        reason = str(error)
-    except Exception as error:  # the quantizer is foreign code: whatever it raises is its failure
-        reason = f"the quantizer fails: {error}"
-    logger.info("%s: int8 is not tried, since %s", model.name, reason)
-    return None, {}
 
 
 def _digest(samples: Sequence[Mapping[str, Array]]) -> str:
@@ -261,5 +233,6 @@ def _remembered(store: Store, entry: Entry) -> tuple[Trial, tuple[Trial, ...]] |
 def _trial(fields: Mapping[str, Any]) -> Trial:
     variant = dict(fields["variant"])
     variant["exact"] = tuple(variant["exact"])
+    variant["form"] = variant["form"] and Form(variant["form"])
     variant["ranges"] = {name: tuple(bounds) for name, bounds in variant["ranges"].items()}
     return Trial(**{**fields, "variant": Variant(**variant)})

@@ -4,11 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from crosschip.hal import Precision
 
-INT8 = "int8"
+INT8, INT4 = "int8", "int4"
 FLOAT32 = Precision.FLOAT32.value
+
+
+class Form(StrEnum):
+    """Forms of a model with weights in int8 or int4."""
+
+    STATIC = "static"
+    """Weights and activations in int8; the ranges of activations are found before, from samples."""
+    DYNAMIC = "dynamic"
+    """Weights and what they are multiplied by in int8, whose range is found in each run."""
+    WEIGHTS = "weights"
+    """Weights in int8 with a scale for each column; the arithmetic is that of float32."""
+    BLOCKS = "weights in blocks"
+    """Weights in int8 or int4 with a scale for each block; the device chooses the arithmetic."""
+
+
+LOW_BIT_FORMS = (
+    (INT8, Form.DYNAMIC),
+    (INT8, Form.WEIGHTS),
+    (INT8, Form.BLOCKS),
+    (INT4, Form.BLOCKS),
+)
+"""The forms that need no ranges of activations, each with the precision of its weights."""
+
+BITS = {INT8: 8, INT4: 4}
+"""The bits of a weight in the precisions whose weights are integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,30 +43,33 @@ class Variant:
 
     Attributes:
         device: the device's name.
-        precision: `float32`, `bfloat16`, `float16` or `int8`.
+        precision: `float32`, `bfloat16`, `float16`, `int8` or `int4`.
         exact: the names of the operations that stay in float32; all others are in `precision`.
-        calibration: how the ranges of quantized tensors were found; empty where none is quantized.
-        ranges: the least and the greatest value of each quantized tensor, by its name in the file
-            that the quantizer reads.
+        form: of the weights, where the precision is `int8` or `int4`; `None` otherwise.
+        calibration: how the ranges of activations were found, in the static form; empty otherwise.
+        ranges: the least and the greatest value of each quantized activation, by its name in the
+            file that the quantizer reads; empty but in the static form.
     """
 
     device: str
     precision: str = FLOAT32
     exact: tuple[str, ...] = ()
+    form: Form | None = None
     calibration: str = ""
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:
-        """The variant in short, as in `openvino int8 (percentile), 3 in float32`."""
-        how = f" ({self.calibration})" if self.calibration else ""
-        left = f", {len(self.exact)} in float32" if self.exact else ""
-        return f"{self.device} {self.precision}{how}{left}"
+        """The variant in short, as in `openvino int8 static (percentile), 3 in float32`."""
+        form = f" {self.form}" if self.form else ""
+        calibration = f" ({self.calibration})" if self.calibration else ""
+        exact = f", {len(self.exact)} in float32" if self.exact else ""
+        return f"{self.device} {self.precision}{form}{calibration}{exact}"
 
     @property
     def devices(self) -> list[str]:
         """The devices to compile for: one chip, in one precision or in two."""
-        if self.precision in (FLOAT32, INT8):
+        if self.precision == FLOAT32 or self.form:
             return [self.device]
         local, at, where = self.device.partition("@")
         return [f"{local}/{self.precision}{at}{where}", self.device]
@@ -48,6 +77,6 @@ class Variant:
     @property
     def pins(self) -> Mapping[str, str] | None:
         """The operations that only one of `devices` may run."""
-        if self.precision in (FLOAT32, INT8) or not self.exact:
+        if len(self.devices) == 1 or not self.exact:
             return None
         return dict.fromkeys(self.exact, self.device)

@@ -1,0 +1,96 @@
+"""The forms of a model with weights of few bits that a search tries."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from crosschip.ir import Error, Model
+from crosschip.tuning.int8 import Quantizer, Ranges
+from crosschip.tuning.low_bits import convertible, with_low_bit_weights
+from crosschip.tuning.samples import Sample
+from crosschip.tuning.variants import BITS, INT8, LOW_BIT_FORMS, Form, Variant
+
+logger = logging.getLogger("crosschip")
+
+
+@dataclass(slots=True)
+class QuantizedForms:
+    """The forms of one model with weights of few bits.
+
+    Attributes:
+        model: the model in float32.
+        precisions: those of weights to try: `int8`, `int4`.
+        ranges: of activations in the static form, by the method that found them; empty to leave
+            that form out.
+    """
+
+    model: Model
+    precisions: Collection[str] = ()
+    ranges: Mapping[str, Ranges] = field(default_factory=dict)
+    _quantizer: Quantizer | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        precisions: Collection[str],
+        calibrations: Sequence[str],
+        samples: Sequence[Sample],
+    ) -> QuantizedForms:
+        """The forms of a model in some precisions, with ranges found from samples.
+
+        If the static form cannot be made, it is left out and a line is logged that says why.
+
+        Args:
+            model: the model in float32.
+            precisions: of weights.
+            calibrations: the methods to find the ranges of the static form, of `int8.METHODS`.
+            samples: inputs of the model.
+        """
+        forms = cls(model, precisions)
+        if INT8 not in precisions or not calibrations:
+            return forms
+        try:
+            if forms._static.quantizable:
+                forms.ranges = {
+                    method: forms._static.ranges(method, samples) for method in calibrations
+                }
+                return forms
+            reason = "it has no convolutions or matrix products in float32"
+        except Error as error:
+            reason = str(error)
+        except Exception as error:  # the quantizer is foreign code: whatever it raises is its fault
+            reason = f"the quantizer fails: {error}"
+        logger.info("%s: static int8 is not tried, since %s", model.name, reason)
+        return forms
+
+    def variants(self, device: str) -> Iterator[Variant]:
+        """Each form on a device, with all that can be converted in few bits."""
+        for method, ranges in self.ranges.items():
+            yield Variant(device, INT8, form=Form.STATIC, calibration=method, ranges=ranges)
+        for precision, form in LOW_BIT_FORMS:
+            if precision in self.precisions and convertible(self.model, form):
+                yield Variant(device, precision, form=form)
+
+    def convertible(self, form: Form) -> frozenset[str]:
+        """The names of the operations that a form changes."""
+        if form is Form.STATIC:
+            return self._static.quantizable
+        return convertible(self.model, form)
+
+    def converted(self, variant: Variant) -> Model:
+        """The model in the form of a variant; `model` itself for a variant without a form."""
+        if variant.form is None:
+            return self.model
+        if variant.form is Form.STATIC:
+            return self._static.quantized(variant.ranges, variant.exact)
+        bits = BITS[variant.precision]
+        return with_low_bit_weights(self.model, variant.form, bits, variant.exact)
+
+    @property
+    def _static(self) -> Quantizer:
+        if self._quantizer is None:
+            self._quantizer = Quantizer(self.model)
+        return self._quantizer
