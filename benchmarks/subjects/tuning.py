@@ -1,11 +1,11 @@
 """Precisions: what `tune` chooses within an error, and how much faster that is.
 
-Each network is tuned on all engines, for a stated error: the relative error of its outputs in
-Euclid's norm. PP-OCRv4's detection reads the demonstration's picture, and must then find the same
-boxes; the others get normally distributed inputs. BERT is a small one, of 6 layers with a width of
-256, of 64 words and with random weights. Then what was chosen, and float32 on the device
-that was fastest at it, take turns once more. The rows of one precision are about the device's own
-`precision`, for all of the model.
+Each network is tuned on all engines, for a stated error: the Euclidean norm of the difference of
+its outputs from float32, relative to that of float32. PP-OCRv4's detection reads the
+demonstration's picture, and must then find the same boxes; the others get normally distributed
+inputs. BERT is a small one, of 6 layers with a width of 256, of 64 words and with random weights.
+Then what was chosen, and float32 on the device that was fastest at it, take turns once more. The
+rows of one precision are about the device's own `precision`, for all of the model.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from benchmarks.models import model_file
 from benchmarks.samples import BERT, example, file_of
 from benchmarks.subject import Column, Row
 from crosschip import Model
+from crosschip.accuracy.error import error_of
 from crosschip.demo import detection
 from crosschip.demo.models import model_folder
 from crosschip.demo.picture import DEMO_PICTURE, load, planes
@@ -30,7 +31,6 @@ from crosschip.hal import Precision
 from crosschip.ir import Array
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.discovery import open_device
-from crosschip.tuning.error import error_of
 from crosschip.tuning.tuning import tune
 
 BAR = (

@@ -141,8 +141,8 @@ def test_what_a_report_says() -> None:
     assert culprit.title == f"{operation.type} {name}"
     assert culprit.manner == "wrong"
     assert culprit.shows is True
-    assert culprit.error is not None
-    assert culprit.error > 10 * (culprit.allowed or 0)
+    assert culprit.difference is not None
+    assert culprit.difference.largest > 10 * culprit.difference.explained
     (made,), (wanted,) = culprit.made.values(), culprit.expected.values()
     assert np.abs(made - wanted).max() == pytest.approx(1e-3, rel=1e-2)
     assert report.mended is not None

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.conformance.decomposed import CoreDevice
 
+from crosschip.accuracy.epsilon import epsilon
 from crosschip.conformance.latitude import latitude
-from crosschip.conformance.tolerance import epsilon
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Device, Options
 from crosschip.hal.conditions import Border, OutOfRange

@@ -14,12 +14,12 @@ from tests.modelling import float32, model_of
 
 import crosschip
 from crosschip import Memory, tune
+from crosschip.accuracy.error import error_of
 from crosschip.ir import Array, Builder, ElementType, InputError, Model, Operand, symbol
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.tuning.error import error_of
 from crosschip.tuning.int8 import Quantizer
 from crosschip.tuning.quantized_forms import QuantizedForms
 from crosschip.tuning.search import Search

@@ -3,7 +3,8 @@
 A device may round otherwise than the reference, in any order of sums, so a result may be off by as
 much as it moves when everything that it is made of is off by a few roundings. That is tried: the
 reference computes it once more from inputs and weights that are each moved by that much. What is
-off by no more than a floor is never looked at twice.
+off by no more than a few roundings of its largest element, and of the numbers that its operation
+goes through (`crosschip.accuracy.rounding`), is never looked at twice.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.conformance.tolerance import computed_in, epsilon
+from crosschip.accuracy.epsilon import epsilon_of
+from crosschip.accuracy.error import equal, relative_error
+from crosschip.accuracy.rounding import ordinary
 from crosschip.hal import Precision
 from crosschip.ir import Array, ElementType, TensorType
 from crosschip.ir.types import FLOATS
@@ -27,9 +30,6 @@ _FLOOR = 32
 """The roundings of the largest element that nobody promises to do better than."""
 _MARGIN = 4
 """How much more than in a trial a result may move."""
-_OUTLIER, _LARGE = 1e3, 9e3
-"""Elements so large, by small ones and at all, are masks' and measured each by itself."""
-
 Moved = Callable[[], Sequence[Any]]
 """Computes a result again, from what is off by a few roundings, in each of some trials."""
 
@@ -39,26 +39,23 @@ class Difference:
     """The difference between a result and what it should be.
 
     Attributes:
-        error: the largest one, as a part of the largest element; infinite if a number is none, or
-            the result is of another shape or type.
-        allowed: what rounding explains of it, in the same measure.
+        error: of the result as a whole, in `crosschip.accuracy.error.UNIT`; infinite if a number is
+            none, or the result is of another shape or type.
+        largest: the difference of the element that is furthest beyond what it may be off, in the
+            result's own unit; infinite as above.
+        explained: what rounding explains of that, in the same unit.
         detail: what is wrong, in words; empty if nothing is.
     """
 
     error: float
-    allowed: float
+    largest: float
+    explained: float
     detail: str = ""
 
     @property
     def is_wrong(self) -> bool:
         """Tell whether it is more than may be."""
         return bool(self.detail)
-
-
-def step_of(type_: TensorType, precision: Precision = Precision.FLOAT32) -> float:
-    """The relative error of one rounding in the arithmetic of a tensor; 0 if it is not of reals."""
-    element_type = computed_in(type_, precision).element_type
-    return epsilon(element_type) if element_type in FLOATS else 0.0
 
 
 def difference(
@@ -70,6 +67,7 @@ def difference(
     depth: int = 1,
     precision: Precision = Precision.FLOAT32,
     tolerance: float | None = None,
+    rounding: float = 0.0,
 ) -> Difference:
     """Compare a result with what it should be.
 
@@ -81,19 +79,21 @@ def difference(
         depth: through how many operations it has come.
         precision: the arithmetic for float32.
         tolerance: what is allowed, as a part of the largest element, if rounding is not to say it.
+        rounding: what rounding explains at any element, whatever its size.
     """
     if not isinstance(wanted, np.ndarray) or wanted.dtype.hasobject:
         return _exactly(made, wanted)
     if not isinstance(made, np.ndarray) or made.shape != wanted.shape or made.dtype != wanted.dtype:
-        return Difference(math.inf, 0.0, f"is {_brief(made)} instead of {_brief(wanted)}")
+        return Difference(math.inf, math.inf, 0.0, f"is {_brief(made)} instead of {_brief(wanted)}")
     if not wanted.size:
-        return Difference(0.0, 0.0)
-    measure = _Measure.of(made, wanted)
+        return Difference(0.0, 0.0, 0.0)
+    measure = _Measure.of(made, wanted, rounding)
     if tolerance is not None:
         return measure.judged(np.full(measure.apart.shape, tolerance * measure.scale))
     steps = 1.0 if type_.quantization else 0.0
-    floor = _FLOOR * step_of(type_, precision)
-    limits = steps + floor * np.where(measure.ordinary, measure.scale, measure.size)
+    floor = _FLOOR * epsilon_of(type_, precision)
+    sizes = np.where(measure.ordinary, measure.scale, measure.size)
+    limits = steps + np.maximum(rounding, floor * sizes)
     quick = measure.judged(limits)
     if not quick.is_wrong or math.isinf(quick.error) or _is_exact(type_, depth):
         return quick
@@ -106,15 +106,9 @@ def _is_exact(type_: TensorType, depth: int) -> bool:
 
 
 def _exactly(made: Any, wanted: Any) -> Difference:
-    try:
-        same = (
-            bool(np.array_equal(made, wanted))
-            if isinstance(wanted, np.ndarray)
-            else (made == wanted)
-        )
-    except ValueError:  # arrays in lists, which are compared element by element
-        same = repr(made) == repr(wanted)
-    return Difference(0.0, 0.0) if same else Difference(math.inf, 0.0, "is another value")
+    if equal(made, wanted):
+        return Difference(0.0, 0.0, 0.0)
+    return Difference(math.inf, math.inf, 0.0, "is another value")
 
 
 def _brief(value: Any) -> str:
@@ -135,6 +129,7 @@ class _Measure:
         size: that of each element of `wanted`; 0 where it is not finite.
         ordinary: which elements are not far larger than others.
         scale: the size of the largest ordinary element.
+        error: of the one as a whole, in `crosschip.accuracy.error.UNIT`.
     """
 
     made: Array
@@ -143,18 +138,20 @@ class _Measure:
     size: Array
     ordinary: Array
     scale: float
+    error: float
 
     @classmethod
-    def of(cls, made: Array, wanted: Array) -> _Measure:
+    def of(cls, made: Array, wanted: Array, rounding: float) -> _Measure:
         wide, other = wanted.astype(np.float64), made.astype(np.float64)
         same = (made == wanted) | (np.isnan(wide) & np.isnan(other))
         finite = np.isfinite(wide) & np.isfinite(other)
         with np.errstate(invalid="ignore", over="ignore"):
             apart = np.where(same, 0.0, np.where(finite, np.abs(other - wide), math.inf))
         size = np.where(np.isfinite(wide), np.abs(wide), 0.0)
-        ordinary = _ordinary(size)
-        scale = float(size[ordinary].max(initial=0.0))
-        return cls(made, wanted, np.asarray(apart), size, ordinary, scale)
+        usual = ordinary(size)
+        scale = float(size[usual].max(initial=0.0))
+        error = relative_error(made, wanted, rounding)
+        return cls(made, wanted, np.asarray(apart), size, usual, scale, error)
 
     def movement(self, moved: Sequence[Any]) -> Array:
         """How far elements move; all ordinary ones as far as the one that moves most."""
@@ -172,13 +169,10 @@ class _Measure:
         wrong = self.apart > limits
         unit = np.where(self.ordinary, self.scale or 1.0, self.size)
         relative = self.apart / unit
-        place = np.unravel_index(int(np.argmax(np.where(wrong, relative, -1.0))), wrong.shape)
-        if not wrong.any():
-            place = np.unravel_index(int(np.argmax(relative)), wrong.shape)
-        error, allowed = float(relative[place]), float(limits[place] / unit[place])
-        if not wrong.any():
-            return Difference(error, allowed)
-        return Difference(error, allowed, self._told(wrong, place))
+        of_wrong = np.where(wrong, relative, -1.0) if wrong.any() else relative
+        place = np.unravel_index(int(np.argmax(of_wrong)), wrong.shape)
+        detail = self._told(wrong, place) if wrong.any() else ""
+        return Difference(self.error, float(self.apart[place]), float(limits[place]), detail)
 
     def _told(self, wrong: Array, place: tuple[Any, ...]) -> str:
         count, total = int(np.count_nonzero(wrong)), wrong.size
@@ -199,14 +193,6 @@ def _where(wrong: Array) -> str:
         if len(places) == 1 and np.count_nonzero(wrong) > 1:
             return f"; all of them are at {int(places[0])} of axis {axis}"
     return ""
-
-
-def _ordinary(size: Array) -> Array:
-    """The elements that are not far larger than the small ones."""
-    some = size[size > 0]
-    if not some.size:
-        return np.ones(size.shape, bool)
-    return np.asarray(size <= max(_LARGE, _OUTLIER * float(np.quantile(some, 0.1))))
 
 
 def is_nan(made: Any, wanted: Any) -> bool:

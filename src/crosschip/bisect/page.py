@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from crosschip.bisect.report import Culprit, Report, slots_of
+from crosschip.accuracy.error import UNIT
+from crosschip.bisect.report import Culprit, Report, slots_of, told_difference, told_error
 from crosschip.drawing import to_svg
 from crosschip.ir import Operation
 from crosschip.ir.text import legible
@@ -59,17 +60,10 @@ def to_html(report: Report, commands: Sequence[str] = ()) -> str:
     return "\n".join([*filter(None, parts), "</body></html>\n"])
 
 
-def told_error(error: float | None) -> str:
-    """An error in words."""
-    if error is None:
-        return "unknown"
-    return f"{error:.2g}" if math.isfinite(error) else "none of it is a number"
-
-
 def _outputs(report: Report) -> str:
     if report.error is None:
         return ""
-    told = f"Error of the model's outputs: {told_error(report.error)}"
+    told = f"Error of the model's outputs: {told_error(report.error)} ({UNIT})"
     if report.mended is not None:
         told += f"; with the culprits on {report.against}: {told_error(report.mended)}"
         told += "" if report.explained else ", which is still wrong"
@@ -81,11 +75,8 @@ def _culprit(culprit: Culprit, command: str) -> str:
     if len(culprit.operations) > 1:
         head += " (only together)"
     lines = [f'<div class="culprit"><h3>{escape(head)}</h3><p>{escape(legible(culprit.detail))}']
-    if culprit.error is not None:
-        lines.append(
-            f"<br>error {told_error(culprit.error)}, of which rounding explains "
-            f"{told_error(culprit.allowed)}"
-        )
+    if culprit.difference is not None:
+        lines.append(f"<br>{escape(told_difference(culprit.difference))}")
     if culprit.shows is not None:
         seen = "shows" if culprit.shows else "does not show"
         lines.append(f"<br>it {seen} in the outputs of the model")
@@ -135,6 +126,7 @@ def _chart(report: Report) -> Iterator[str]:
     yield (
         f'<text x="{_LEFT}" y="{_TOP + _HEIGHT + 26}">operations in order; dots: the error of each '
         f"on right inputs, red where it is wrong; line: with all before it</text></svg></div>"
+        f"<p>Errors: {escape(UNIT)}.</p>"
     )
 
 

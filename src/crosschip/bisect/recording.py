@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 import crosschip
-from crosschip.bisect.comparing import ROUNDINGS, Difference, difference, step_of
+from crosschip.accuracy.epsilon import epsilon_of
+from crosschip.accuracy.error import relative_error
+from crosschip.accuracy.rounding import explained_by_rounding
+from crosschip.bisect.comparing import ROUNDINGS, Difference, difference
 from crosschip.bisect.parts import Part, Values, Whole, shaken, shaken_array
 from crosschip.hal import Device, Precision
-from crosschip.ir import Model, UnsupportedError
+from crosschip.ir import Model, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
 
 _TRIES = 2
-_ANY = 1e300
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,29 +89,42 @@ class Recording:
                 depth=part.depth,
                 precision=self.precision,
                 tolerance=self.tolerance,
+                rounding=self._rounding(part, part.model.outputs[name]),
             )
             for name, operand in part.makes.items()
         }
 
     def errors(self, part: Part, outputs: Mapping[str, Any]) -> dict[str, float]:
-        """The error of each output of a part, as a part of the largest element.
+        """The error of each output of a part, in `crosschip.accuracy.error.UNIT`.
 
         Args:
             part: what was run.
             outputs: what came of it.
         """
         return {
-            name: difference(
-                outputs[name], self.values[operand], operand.type, tuple, tolerance=_ANY
-            ).error
+            name: relative_error(
+                outputs[name],
+                self.values[operand],
+                self._rounding(part, part.model.outputs[name]),
+            )
             for name, operand in part.makes.items()
         }
+
+    def _rounding(self, part: Part, output: Operand) -> float:
+        """What rounding explains of an output of a part, whatever the size of its elements."""
+        reads = {part.model.inputs[name]: operand for name, operand in part.reads.items()}
+        return explained_by_rounding(
+            part.model,
+            output,
+            lambda operand: self.values.get(reads.get(operand, operand)),
+            self.precision,
+        )
 
     def _moved(self, part: Part) -> Iterable[Mapping[str, Any]]:
         """The outputs of a part for inputs and weights that are off by a few roundings."""
         step = ROUNDINGS * max(
             (
-                step_of(operand.type, self.precision)
+                epsilon_of(operand.type, self.precision)
                 for operand in (*part.reads.values(), *part.makes.values())
                 if operand.type.element_type in FLOATS
             ),

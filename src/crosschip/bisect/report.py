@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.accuracy.error import UNIT
 from crosschip.bisect.comparing import Difference
 from crosschip.bisect.parts import Part
 from crosschip.ir import Model, Operation
@@ -26,23 +27,21 @@ class Culprit:
         operations: the operations.
         manner: `wrong`, `nan`, `crash`, `hang`, or `error` where the device refuses to go on.
         detail: what is wrong, in words.
-        error: the largest difference, as a part of the largest element; infinite for what is no
-            number, `None` where there is no result.
-        allowed: what rounding explains of that; `None` as above.
+        difference: of its result from what it should be; `None` where there is no result.
         part: the operations as a model.
         inputs: what that reads, by name.
         expected: what it should make, by name.
         made: what the device makes of it, by name; empty where it makes nothing.
-        effect: the largest error of the model's outputs if nothing else were wrong; infinite if
-            there are none then, `None` where that is not known.
+        effect: the largest error of the model's outputs if nothing else were wrong, in
+            `crosschip.accuracy.error.UNIT`; infinite if there are none then, `None` where that is
+            not known.
         shows: whether it is seen in the model's own outputs; `None` where that is not known.
     """
 
     operations: Sequence[Operation]
     manner: str
     detail: str
-    error: float | None
-    allowed: float | None
+    difference: Difference | None
     part: Part
     inputs: Mapping[str, Any]
     expected: Mapping[str, Any]
@@ -60,8 +59,14 @@ class Culprit:
         """The operators and names, on a line."""
         return " with ".join(f"{o.type} {legible(o.name)}" for o in self.operations)
 
+    @property
+    def error(self) -> float | None:
+        """Of its result, in `crosschip.accuracy.error.UNIT`; `None` where there is none."""
+        return None if self.difference is None else self.difference.error
+
     def document(self) -> dict[str, Any]:
         """All of it but the arrays, for JSON."""
+        difference = self.difference
         return {
             "operations": [
                 {
@@ -78,7 +83,8 @@ class Culprit:
             "manner": self.manner,
             "detail": self.detail,
             "error": _number(self.error),
-            "allowed": _number(self.allowed),
+            "largest_difference": _number(None if difference is None else difference.largest),
+            "explained_by_rounding": _number(None if difference is None else difference.explained),
             "shows": self.shows,
             "effect": _number(self.effect),
         }
@@ -97,8 +103,8 @@ class Report:
         against: who says what is right.
         suspects: the operations that run on the device.
         culprits: those that are wrong, in the model's order.
-        error: that of the model's outputs on the device, as a part of the largest element; infinite
-            if there are none.
+        error: that of the model's outputs on the device, in `crosschip.accuracy.error.UNIT`;
+            infinite if there are none.
         mended: the same with the culprits elsewhere; `None` if that was not tried.
         explained: whether the outputs are right once the culprits run elsewhere.
         own: the error of each operation by itself, where it is known.
@@ -147,6 +153,7 @@ class Report:
             "operations": len(self.model.operations),
             "suspects": len(self.suspects),
             "culprits": [culprit.document() for culprit in self.culprits],
+            "error_unit": UNIT,
             "error": _number(self.error),
             "mended": _number(self.mended),
             "explained": self.explained,
@@ -206,6 +213,23 @@ def _defaults(operation: Operation) -> Iterator[tuple[str, str]]:
                 except ComputedParameter:
                     continue
                 yield slot.name, str(getattr(value, "name", value))
+
+
+def told_error(error: float | None) -> str:
+    """An error in words, without its unit."""
+    if error is None:
+        return "unknown"
+    return f"{error:.2g}" if math.isfinite(error) else "none of it is a number"
+
+
+def told_difference(difference: Difference) -> str:
+    """A difference in words, with its units."""
+    if not math.isfinite(difference.largest):
+        return f"error {told_error(difference.error)}"
+    return (
+        f"the furthest element is {difference.largest:.2g} off, of which rounding explains "
+        f"{difference.explained:.2g}; error of the result {told_error(difference.error)} ({UNIT})"
+    )
 
 
 def _number(value: float | None) -> float | str | None:

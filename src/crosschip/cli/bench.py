@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated
 
 import numpy as np
 import typer
 
+from crosschip.accuracy.error import UNIT
+from crosschip.bench.agreement import errors_against
 from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.timing import Timing, interleave
 from crosschip.cli import _compiled, _options
 from crosschip.cli._compiling import Compilation, takes
 from crosschip.cli._show import console, document, doing, table
-from crosschip.ir import Array, ElementType
+from crosschip.ir import Array, ElementType, Model
 from crosschip.ir.types import FLOATS, NARROW_FLOATS
 
 OURS = "crosschip"
@@ -53,11 +55,17 @@ def command(
                 peers[engine] = open_peer(engine)(model, inputs, threads)
         shapes = {name: array.shape for name, array in inputs.items()}
         compiled = compilation.compile(loaded, shapes)
+
+    def run_once(exposed: Model) -> Mapping[str, Array]:
+        with compilation.compile(exposed, shapes) as other:
+            return other.run(inputs)
+
     with compiled, doing(f"running {compiled.placement.model.name}"):
         seconds = interleave({OURS: lambda: compiled.run(inputs), **peers}, runs)
         outputs = compiled.run(inputs)
-    made = list(outputs.values())
-    report = _report(seconds, {engine: _difference(made, run()) for engine, run in peers.items()})
+        theirs = {engine: run() for engine, run in peers.items()}
+        errors = errors_against(theirs, outputs, loaded, inputs, run_once) if theirs else {}
+    report = _report(seconds, errors)
     report.update(model=str(model), runs=runs, threads=threads, not_finite=_not_finite(outputs))
     if as_json:
         document(report)
@@ -77,49 +85,32 @@ def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
     return found
 
 
-def _report(
-    seconds: Mapping[str, list[float]], differences: Mapping[str, float]
-) -> dict[str, object]:
+def _report(seconds: Mapping[str, list[float]], errors: Mapping[str, float]) -> dict[str, object]:
     timings = {name: Timing.of(times) for name, times in seconds.items()}
     ours = timings[OURS]
     return {
         OURS: asdict(ours),
+        "error_unit": UNIT,
         "against": {
             engine: {
                 **asdict(timings[engine]),
                 "ratio": timings[engine].median_ms / ours.median_ms,
-                "largest_difference": difference if math.isfinite(difference) else None,
+                "error": error if math.isfinite(error) else None,
             }
-            for engine, difference in differences.items()
+            for engine, error in errors.items()
         },
     }
 
 
-def _difference(ours: Sequence[Array], theirs: Sequence[Array]) -> float:
-    """The largest difference of two results, relative to the largest absolute value.
-
-    What is not finite must be the same in both; else the difference is infinite.
-    """
-    largest = scale = 0.0
-    for a, b in zip(ours, theirs, strict=True):
-        a, b = a.astype(np.float64), b.astype(np.float64)
-        finite = np.isfinite(a) & np.isfinite(b)
-        if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-            return math.inf
-        largest = max(largest, float(np.max(np.abs(a[finite] - b[finite]), initial=0)))
-        scale = max(scale, float(np.max(np.abs(b[finite]), initial=0)))
-    return largest / scale if scale else largest
-
-
-def _shown(difference: float | None) -> str:
-    return "infinite" if difference is None else f"{difference:.1e}"
+def _shown(error: float | None) -> str:
+    return "infinite" if error is None else f"{error:.1e}"
 
 
 def _print(report: Mapping[str, object]) -> None:
     ours, against = report[OURS], report["against"]
     assert isinstance(ours, dict), "_report made it"
     assert isinstance(against, dict), "_report made it"
-    columns = ("engine", "median ms", "90 % ms", "best ms", "ratio to ours", "largest difference")
+    columns = ("engine", "median ms", "90 % ms", "best ms", "ratio to ours", "our error")
     rows = [
         (
             name,
@@ -127,7 +118,7 @@ def _print(report: Mapping[str, object]) -> None:
             f"{t['p90_ms']:.3f}",
             f"{t['best_ms']:.3f}",
             f"{t.get('ratio', 1):.3f}",
-            _shown(t["largest_difference"]) if "largest_difference" in t else "",
+            _shown(t["error"]) if "error" in t else "",
         )
         for name, t in {OURS: ours, **against}.items()
     ]
@@ -139,6 +130,8 @@ def _print(report: Mapping[str, object]) -> None:
         [row[:compared] for row in rows],
         numbers=",".join(columns[1:]),
     )
+    if against:
+        console.print(f"our error against the engine: {UNIT}", highlight=False)
     not_finite = report["not_finite"]
     assert isinstance(not_finite, dict), "the command made it"
     for name, counts in not_finite.items():

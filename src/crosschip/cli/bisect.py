@@ -10,9 +10,9 @@ from typing import Annotated
 
 import typer
 
+from crosschip.accuracy.error import UNIT
 from crosschip.bisect import Report, find_culprits
-from crosschip.bisect.page import told_error
-from crosschip.bisect.report import slots_of
+from crosschip.bisect.report import slots_of, told_difference, told_error
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._drivers import short
@@ -124,9 +124,8 @@ def _print(report: Report) -> None:
         together = " (only together)" if len(culprit.operations) > 1 else ""
         console.print(f"{culprit.manner.upper()} {culprit.title}{together}", highlight=False)
         console.print(f"  {short(culprit.detail)}", highlight=False)
-        if culprit.error is not None:
-            allowed = f"of which rounding explains {told_error(culprit.allowed)}"
-            console.print(f"  error {told_error(culprit.error)}, {allowed}", highlight=False)
+        if culprit.difference is not None:
+            console.print(f"  {told_difference(culprit.difference)}", highlight=False)
         if culprit.shows is not None:
             seen = "shows" if culprit.shows else "does not show"
             console.print(f"  {seen} in the outputs of the model itself", highlight=False)
@@ -138,7 +137,7 @@ def _print(report: Report) -> None:
         told = f"error of the outputs: {told_error(report.error)}"
         if report.mended is not None:
             told += f"; with the culprits on {report.against}: {told_error(report.mended)}"
-        console.print(told, highlight=False)
+        console.print(f"{told} ({UNIT})", highlight=False)
     if not report.explained:
         console.print("the outputs are still wrong then: something is not explained")
     for note in report.notes:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from crosschip.accuracy.error import UNIT
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, messages, table, write
@@ -22,7 +23,11 @@ def command(
     model: _options.ModelPath,
     engines: Engines,
     accuracy: Annotated[
-        float, typer.Option(help="The largest relative error of an output, as in 1e-2.")
+        float,
+        typer.Option(
+            help="The largest error of an output, as in 1e-2: the Euclidean norm of the "
+            "difference, relative to that of the exact output."
+        ),
     ],
     inputs: Annotated[
         Path | None,
@@ -85,6 +90,8 @@ def _report(found: Tuning) -> dict[str, object]:
     return {
         "model": found.model,
         "accuracy": found.accuracy,
+        "error_unit": UNIT,
+        "speed_unit": "times as fast as the fastest device in float32",
         "remembered": found.remembered,
         "chosen": found.trials.index(found.chosen),
         "trials": [_fields(trial) for trial in found.trials],
@@ -107,8 +114,8 @@ def _fields(trial: Trial) -> dict[str, object]:
 
 def _print(found: Tuning) -> None:
     table(
-        f"{found.model}: an error of {found.accuracy:g} is allowed",
-        ("variant", "error", "speed", "note"),
+        f"{found.model}: an error of {found.accuracy:g} is allowed ({UNIT})",
+        ("variant", "error", "times as fast", "note"),
         [
             (
                 trial.variant.name,
@@ -119,7 +126,7 @@ def _print(found: Tuning) -> None:
             )
             for trial in found.trials
         ],
-        numbers="error,speed",
+        numbers="error,times as fast",
     )
     console.print(str(found), highlight=False)
     if found.remembered:

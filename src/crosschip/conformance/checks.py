@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.conformance.tolerance import computed_in, difference, tolerance
+from crosschip.accuracy.epsilon import computed_in
+from crosschip.conformance.tolerance import difference, tolerance
 from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of, support_of
 from crosschip.conformance.variations import variations
 from crosschip.devices.reference import ReferenceProgram

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 
+from crosschip.accuracy.epsilon import computed_in, epsilon
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Precision
 from crosschip.ir import (
@@ -37,21 +37,10 @@ from crosschip.ir import (
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 
-_EPSILONS = {
-    ElementType.FLOAT64: 2.0**-52,
-    ElementType.FLOAT32: 2.0**-23,
-    ElementType.FLOAT16: 2.0**-10,
-    ElementType.BFLOAT16: 2.0**-7,
-}
 _HALF = (ElementType.FLOAT16, ElementType.BFLOAT16)
 _HALF_DEPTH = 64
 _ROUNDINGS = 4
 _TRIES = 4
-
-
-def epsilon(element_type: ElementType) -> float:
-    """The spacing of a floating-point type at 1."""
-    return _EPSILONS[element_type]
 
 
 def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
@@ -61,14 +50,7 @@ def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
     depth = max((array.size for array in inputs), default=1)
     if output.element_type in _HALF:
         depth = min(depth, _HALF_DEPTH)
-    return (8 + depth) * _EPSILONS[output.element_type]
-
-
-def computed_in(output: TensorType, precision: Precision) -> TensorType:
-    """An output's type as to how exact it is: that of the arithmetic, where this is narrower."""
-    if output.element_type is not ElementType.FLOAT32:
-        return output
-    return replace(output, element_type=ElementType(precision.value))
+    return (8 + depth) * epsilon(output.element_type)
 
 
 def narrowed(array: Array, precision: Precision) -> Array:
@@ -149,11 +131,11 @@ def _in_steps(model: Model) -> Model:
 def _shaken(
     array: Array, element_type: ElementType, generator: np.random.Generator, size: float
 ) -> Array:
-    if element_type not in _EPSILONS or not array.size:
+    if element_type not in FLOATS or not array.size:
         return array
     wide = array.astype(np.float64)
     largest = np.abs(wide[np.isfinite(wide)]).max(initial=size)
-    step = _ROUNDINGS * _EPSILONS[element_type] * largest
+    step = _ROUNDINGS * epsilon(element_type) * largest
     with np.errstate(over="ignore"):
         return np.asarray(wide + step * generator.choice((-1, 1), wide.shape)).astype(array.dtype)
 

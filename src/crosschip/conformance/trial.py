@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from crosschip.accuracy.epsilon import computed_in, epsilon
 from crosschip.conformance.latitude import (
     Latitude,
     counted_in,
@@ -19,9 +20,7 @@ from crosschip.conformance.latitude import (
 )
 from crosschip.conformance.sized import program_of
 from crosschip.conformance.tolerance import (
-    computed_in,
     difference,
-    epsilon,
     in_steps,
     narrowed,
     sensitivity,

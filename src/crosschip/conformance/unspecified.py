@@ -6,12 +6,13 @@ choice, the elements to which that applies, given what fills the slots.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import ml_dtypes
 import numpy as np
 
-from crosschip.conformance.tolerance import epsilon
+from crosschip.accuracy.epsilon import epsilon
+from crosschip.accuracy.spacings import WEIGHTS, Arrays
 from crosschip.ir import Array, ElementType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
@@ -24,15 +25,8 @@ from crosschip.ops.standard.normalization import LRN, BatchNormalization
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 from crosschip.ops.standard.unary import Exp
 
-Arrays = Mapping[str, Sequence[Array]]
-"""The filling of each slot: one array, or several if it takes many."""
-
 Rule = Callable[[Operator, Arrays, Array], bool | Array]
 """The elements of all outputs that are open, given what is expected of the first: all or a mask."""
-
-
-WEIGHTS = ("weight", "recurrence_weight", "bias", "peephole")
-"""The slots of the weights of recurrent networks."""
 
 
 def is_real(array: Array) -> bool:

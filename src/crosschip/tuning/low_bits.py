@@ -7,7 +7,7 @@ run them as they run such files.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -159,7 +159,7 @@ def _weights_only(b: Builder, product: _Product) -> Operand:
 
 
 def _dynamic_lstm(b: Builder, operation: LSTM) -> Sequence[Operand]:
-    named: dict[str, object] = {slot.name: operand for slot, operand in operation.filled()}
+    named: dict[str, Any] = {slot.name: operand for slot, operand in operation.filled()}
     for name in ("weight", "recurrence_weight"):
         weight, scale = symmetric_int8(_value(operation.operand(name)), axis=2)
         named |= {name: b.constant(weight), f"{name}_scale": b.constant(scale)}

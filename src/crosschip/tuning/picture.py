@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from crosschip.accuracy.error import UNIT
 from crosschip.tuning.search import Trial
 from crosschip.tuning.variants import FLOAT32, INT4, INT8
 
@@ -93,7 +94,7 @@ class _Scale:
         drawn += [
             _line(x, _TOP, x, bottom, "#cc3311", dashed=True),
             _text(x + 4, _TOP + 10, f"allowed: {self._accuracy:g}"),
-            _text((_LEFT + right) / 2, _HEIGHT - 14, "relative error of the outputs", "middle"),
+            _text((_LEFT + right) / 2, _HEIGHT - 14, f"error: {UNIT}", "middle"),
             _text(_LEFT, _TOP - 6, "times as fast as float32"),
         ]
         return drawn

@@ -10,11 +10,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
 
+from crosschip.accuracy.error import UNIT, Outputs, error_of
+from crosschip.accuracy.rounding import RoundingProbe
 from crosschip.bench.timing import interleave
 from crosschip.hal import Precision
 from crosschip.ir import Error, Model, Operation
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.tuning.error import Outputs, error_of
 from crosschip.tuning.groups import Group, groups_of, run, subset, together
 from crosschip.tuning.quantized_forms import QuantizedForms
 from crosschip.tuning.samples import Sample
@@ -40,7 +41,8 @@ _ALIKE = 1e-3
 
 logger = logging.getLogger("crosschip")
 
-Compile = Callable[[Variant], CompiledModel]
+Compile = Callable[[Model, Variant], CompiledModel]
+"""Compiles a model as a variant says; one of a quantized form in that form already."""
 Say = Callable[[str], None]
 
 
@@ -50,7 +52,8 @@ class Trial:
 
     Attributes:
         variant: what was tried.
-        error: against the exact result (`crosschip.tuning.error`); `None` if it did not run.
+        error: against the exact result, in `crosschip.accuracy.error.UNIT`; `None` if it did not
+            run.
         speed: how many times as fast as the fastest variant in float32, where it was timed.
         reason: why it did not run, in all lines of the error; empty if it did.
     """
@@ -80,7 +83,7 @@ class Search:
         offered: the precisions that each device offers, by its name.
         accuracy: the largest error that is allowed.
         samples: inputs to run on.
-        compile: compiles a variant.
+        compile: compiles the model for a variant.
         forms: of the model with weights of few bits.
         say: is told what is being done.
         trials: all that was tried, in order.
@@ -96,6 +99,8 @@ class Search:
     trials: list[Trial] = field(default_factory=list)
     _exact: Sequence[Outputs] = ()
     _base: CompiledModel | None = None
+    _fastest: Variant | None = None
+    _roundings: Sequence[Mapping[str, float]] | None = None
 
     def run(self) -> Trial:
         """Try variants; the fastest of those within the bound.
@@ -129,7 +134,9 @@ class Search:
             for device in self.offered:
                 self.say(Variant(device).name)
                 try:
-                    compiled[device] = opened.enter_context(self.compile(Variant(device)))
+                    compiled[device] = opened.enter_context(
+                        self.compile(self.model, Variant(device))
+                    )
                     made[device] = [compiled[device].run(sample) for sample in self.samples]
                 except Error as error:
                     failures[device] = error
@@ -138,6 +145,7 @@ class Search:
             times = _times({device: compiled[device] for device in made}, self.samples[0])
             fastest = min(times, key=lambda device: times[device])
             self._base, self._exact = compiled[fastest], made[fastest]
+            self._fastest = Variant(fastest)
             opened.pop_all()
         for device, other in compiled.items():
             if device != fastest:
@@ -147,13 +155,13 @@ class Search:
             if device in failures:
                 self.trials.append(Trial(variant, reason=str(failures[device])))
                 continue
-            off = error_of(made[device], self._exact)
+            off = self._error(made[device])
             self.trials.append(Trial(variant, off, times[fastest] / times[device]))
             if off > _ALIKE:
                 logger.warning(
-                    "%s: in float32, %s is %.2g off what %s makes, against which errors are told; "
-                    "see with `crosschip bisect` which of them is wrong",
-                    self.model.name, device, off, fastest,
+                    "%s: in float32, the error of %s against %s, from which errors are measured, "
+                    "is %.2g (%s); see with `crosschip bisect` which of them is wrong",
+                    self.model.name, device, fastest, off, UNIT,
                 )  # fmt: skip
 
     def _whole(self) -> Iterator[Variant]:
@@ -169,8 +177,8 @@ class Search:
         self.say(variant.name)
         assert self._base is not None, "it has been found"
         try:
-            with self.compile(variant) as compiled:
-                error = error_of([compiled.run(sample) for sample in self.samples], self._exact)
+            with self.compile(self.forms.converted(variant), variant) as compiled:
+                error = self._error([compiled.run(sample) for sample in self.samples])
                 speed = None
                 if timed:
                     times = _times({"base": self._base, "this": compiled}, self.samples[0])
@@ -181,6 +189,38 @@ class Search:
         if timed:
             self.trials.append(trial)
         return trial
+
+    def _error(self, results: Sequence[Outputs]) -> float:
+        """The error of the outputs for each sample.
+
+        Where it is too large, differences that rounding explains count as none; to know these, the
+        model is run once more with what its last operations read as outputs.
+        """
+        error = error_of(results, self._exact)
+        if error <= min(self.accuracy, _ALIKE) or math.isinf(error):
+            return error
+        if self._roundings is None:
+            self._roundings = self._probed()
+        return error_of(results, self._exact, self._roundings)
+
+    def _probed(self) -> Sequence[Mapping[str, float]]:
+        """What rounding explains of each output, for each sample."""
+        probe = RoundingProbe(self.model)
+        outputs: list[Outputs] = [{} for _ in self.samples]
+        if probe.exposed is not None:
+            assert self._fastest is not None, "it has been found"
+            try:
+                with self.compile(probe.exposed, self._fastest) as compiled:
+                    outputs = [compiled.run(sample) for sample in self.samples]
+            except Error as error:
+                logger.info(
+                    "%s: how much rounding explains is not known: %s", self.model.name, error
+                )
+                return ()
+        return [
+            probe.roundings(sample, each)
+            for sample, each in zip(self.samples, outputs, strict=True)
+        ]
 
     def _worth_mixing(self, trial: Trial) -> bool:
         if trial.error is None or trial.speed is None or trial.error <= self.accuracy:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.accuracy.error import UNIT
 from crosschip.hal import Precision, Sizes
 from crosschip.importers import load
 from crosschip.ir import Array, Budget, InputError, Model
@@ -61,7 +62,7 @@ class Tuning:
         trial = self.chosen
         return (
             f"{self.model}: {trial.variant.name}, with an error of {trial.error:.2g} where "
-            f"{self.accuracy:g} is allowed, {trial.speed:.2f} times as fast as in float32"
+            f"{self.accuracy:g} is allowed ({UNIT}), {trial.speed:.2f} times as fast as in float32"
         )
 
 
@@ -84,7 +85,7 @@ def tune(
     Each device runs the model in float32, in every other precision that it offers, and with weights
     in int8 and int4 in each of the forms of `crosschip.tuning.variants`; where that is faster but
     too far off, parts of the model stay in float32. Errors are measured on the samples against the
-    fastest device's float32 (`crosschip.tuning.error`), and times in turn with it. The choice is
+    fastest device's float32 (`crosschip.accuracy.error`), and times in turn with it. The choice is
     kept in the cache, by the content of the model and samples, the devices and their versions, and
     all options.
 
@@ -133,9 +134,9 @@ def tune(
         entry = _entry(model, list(opened.values()), settings, wishes)
     store = open_store(cache)
 
-    def compile(variant: Variant) -> CompiledModel:
+    def compile(model: Model, variant: Variant) -> CompiledModel:
         return compile_model(
-            forms.converted(variant), variant.devices, pin=variant.pins, cache=cache,
+            model, variant.devices, pin=variant.pins, cache=cache,
             configuration=settings, budget=budget,
         )  # fmt: skip
 
@@ -150,7 +151,7 @@ def tune(
         trials = tuple(search.trials)
         if store is not None:
             store.write(entry, _to_bytes(chosen, trials))
-    compiled = compile(chosen.variant)
+    compiled = compile(forms.converted(chosen.variant), chosen.variant)
     return Tuning(model.name, accuracy, trials, chosen, kept is not None, compiled)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -11,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from crosschip.accuracy.error import error_of, relative_error
 from crosschip.ir import Array
-from crosschip.tuning.error import error_of
 
 TENSORS = arrays.arrays(
     np.float32,
@@ -59,6 +60,30 @@ def test_euclids_norm() -> None:
 )
 def test_what_is_no_finite_real(made: object, exact: object, error: float) -> None:
     assert off(made, exact) == error
+
+
+@given(TENSORS, st.floats(0, 1e-3))
+def test_what_rounding_explains_is_no_error_and_what_is_beyond_counts_whole(
+    exact: Array, rounding: float
+) -> None:
+    exact = exact.astype(np.float64)
+    assert relative_error(exact + 0.7 * rounding, exact, rounding + 1e-12) == 0
+    beyond = rounding + 1e-3
+    assert relative_error(exact + beyond, exact, rounding) == relative_error(exact + beyond, exact)
+
+
+@pytest.mark.parametrize(
+    ("result", "exact", "error"),
+    [
+        ([np.ones(2), np.zeros(1)], [np.ones(2), np.zeros(1)], 0.0),
+        ([np.ones(2), np.zeros(1)], [np.ones(2), np.ones(1)], math.inf),
+        ({"a": 1.0}, {"a": 1.0}, 0.0),
+        (None, {"a": 1.0}, math.inf),
+        (np.float32(2), np.float32(1), 1.0),
+    ],
+)
+def test_what_is_no_array(result: Any, exact: Any, error: float) -> None:
+    assert relative_error(result, exact) == error
 
 
 def test_the_worst_output_of_the_worst_sample_counts() -> None:
