@@ -181,6 +181,26 @@ def test_profiles_that_are_none(profiles: Any, told: str) -> None:
         crosschip.compile(OPEN, "reference", cache=False, profiles=profiles)
 
 
+def test_the_report_tells_of_programs_that_runs_needed(tmp_path: Path) -> None:
+    """Without a profile nothing is compiled, or loaded, before the first run."""
+    expected = (["off", "miss", "miss"], ["off", "hit", "hit"], ["off", "hit", "miss"])
+    for words, sizes in zip(expected, ((2, 3), (2, 3), (2, 4)), strict=True):
+        device = Static(name="static")
+        with crosschip.compile(OPEN, [device], cache=tmp_path) as model:
+            told = [model.report.cache]
+            for size in sizes:
+                model.run(ones(size))
+                told.append(model.report.cache)
+            assert told == words
+            assert f"cache='{words[-1]}'" in repr(model.report)
+
+
+def test_without_a_cache_the_report_says_so() -> None:
+    with crosschip.compile(OPEN, [Static(name="static")], cache=False) as model:
+        model.run(ones(2))
+        assert model.report.cache == "off"
+
+
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     for compiled, loaded, word in (([2, 3], [], "miss"), ([], [2, 3], "hit")):
         device = Static(name="static")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import field, replace
@@ -105,13 +105,28 @@ class Compilation:
         return device.name == self.taken and device.capabilities.refuses
 
 
+CacheWord = Literal["hit", "miss", "off"]
+"""Where programs came from: the cache, a compiler and then the cache, or a compiler alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A program, whether it came from the cache, and where it is kept there, if it is."""
+    """A program, and where it came from.
+
+    Attributes:
+        program: the program.
+        cache: tells where it came from; what is compiled for each shape, where all of it so far.
+        entry: where the cache keeps it, if it does.
+    """
 
     program: SegmentProgram
-    cache: Literal["hit", "miss", "off"]
+    cache: Callable[[], CacheWord]
     entry: Entry | None = None
+
+    @classmethod
+    def once(cls, program: SegmentProgram, word: CacheWord, entry: Entry | None = None) -> Built:
+        """A program that is not compiled again."""
+        return cls(program, lambda: word, entry)
 
 
 def _yes(model: Model) -> Offer:
@@ -236,7 +251,10 @@ def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
     programs = [part.program for part in built]
     bodies = [plan.execute for plan in plans]
     program = program_for(operation, segment.inputs, segment.outputs, bodies, programs)
-    return Built(ControlSegment(program, segment.model, plans), cache_word(built))
+    words = [part.cache for part in built]
+    return Built(
+        ControlSegment(program, segment.model, plans), lambda: cache_word(word() for word in words)
+    )
 
 
 def _build(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
@@ -245,15 +263,15 @@ def _build(segment: Segment, placement: Placement, compilation: Compilation) -> 
     if way_of(device.capabilities, placement.given, model, sizes) is Way.A_PROGRAM_A_SHAPE:
         return _build_for_shapes(segment, placement, compilation)
     if compilation.store is None:
-        return Built(device.compile(model, compilation.options), "off")
+        return Built.once(device.compile(model, compilation.options), "off")
     kept = _Kept(segment, device, compilation, compilation.store)
     program = kept.load()
     if program is not None:
-        return Built(program, "hit", kept.entry)
+        return Built.once(program, "hit", kept.entry)
     program = device.compile(model, compilation.options)
     if not kept.save(program):
-        return Built(program, "off")
-    return Built(program, "miss", kept.entry)
+        return Built.once(program, "off")
+    return Built.once(program, "miss", kept.entry)
 
 
 def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
@@ -264,13 +282,13 @@ def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compi
     """
     name, devices = segment.device, list(compilation.devices)
     behind = [name] if compilation.constraints.bind else devices[devices.index(name) :]
-    program = _specialized(segment, behind, compilation)
+    words: set[CacheWord] = set()
+    program = _specialized(segment, behind, compilation, words)
     alone = _on_devices([name], compilation, blames=len(devices) > 1)
-    built: list[Built] = []
-    with _compiling(program, lambda model: _compiled(model, alone, built)):
+    with _compiling(program, lambda model: _compiled(model, alone, words)):
         for profile in compilation.options.sizes.profiles:
             program.prepare(dict(profile))
-    return Built(program, cache_word(built))
+    return Built(program, lambda: cache_word(words))
 
 
 def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> Built:
@@ -295,26 +313,30 @@ def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> 
     if len(header.shapes) > compilation.options.sizes.specializations:
         raise ValueError(f"there are {len(header.shapes)}, and so many are not kept")
     compilation = replace(compilation, buckets=buckets_from(header.buckets))
-    program = _specialized(segment, header.devices, compilation)
+    words: set[CacheWord] = set()
+    program = _specialized(segment, header.devices, compilation, words)
     kept = replace(_on_devices(header.devices, compilation, blames=False), store=saved)
-    with _compiling(program, lambda model: _compiled(model, kept, [])):
+    with _compiling(program, lambda model: _compiled(model, kept, words)):
         for key in header.shapes:
             # A device that had failed to compile something is not asked to do so again.
             with suppress(Missing):
                 program.make(key)
-    return Built(program, "hit")
+    return Built(program, lambda: cache_word(words))
 
 
 def _specialized(
-    segment: Segment, devices: Sequence[str], compilation: Compilation
+    segment: Segment, devices: Sequence[str], compilation: Compilation, words: set[CacheWord]
 ) -> SpecializedProgram:
-    """The program of a segment that some devices compile for each set of shapes."""
+    """The program of a segment that some devices compile for each set of shapes.
+
+    Where what it compiles in runs comes from is added to `words`.
+    """
     later = _on_devices(devices, compilation, blames=False)
     return SpecializedProgram(
         segment.device,
         compilation.devices[segment.device].device,
         segment.model,
-        lambda model: _compiled(model, later, []),
+        lambda model: _compiled(model, later, words),
         devices,
         compilation.options.sizes.specializations,
         Padding(segment.model, compilation.buckets),
@@ -346,8 +368,8 @@ def _on_devices(names: Sequence[str], compilation: Compilation, *, blames: bool)
     )
 
 
-def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Compiled:
-    """A model of known sizes, compiled; what it is made of is added to `words`.
+def _compiled(model: Model, compilation: Compilation, words: set[CacheWord]) -> Compiled:
+    """A model of known sizes, compiled; where its programs came from is added to `words`.
 
     Raises:
         CompileError: it is not.
@@ -364,12 +386,12 @@ def _compiled(model: Model, compilation: Compilation, words: list[Built]) -> Com
         raise CompileError(str(error)) from error
     if placement.fallbacks:
         logger.warning("%s", placement.summary())
-    words += built
+    words.update(one.cache() for one in built)
     programs = [one.program for one in built]
     whole = len(programs) == 1 and is_whole(placement) and not placement.conditions
     plan = Plan(placement, programs, Copies())
     run = programs[0].run if whole else plan.execute
-    loaded = sum(one.cache == "hit" for one in built)
+    loaded = sum(one.cache() == "hit" for one in built)
     return Compiled(run, plan, whole, loaded, lambda: _saved(placement, programs, compilation))
 
 
@@ -442,12 +464,12 @@ class _Kept:
             write_parts(self._store, self.entry, parts)
 
 
-def cache_word(built: Sequence[Built]) -> Literal["hit", "miss", "off"]:
+def cache_word(words: Iterable[CacheWord]) -> CacheWord:
     """`hit` if all programs came from the cache, `miss` if one did not, `off` if none is kept."""
-    words = {one.cache for one in built} - {"off"}
-    if not words:
+    kept = set(words) - {"off"}
+    if not kept:
         return "off"
-    return "miss" if "miss" in words else "hit"
+    return "miss" if "miss" in kept else "hit"
 
 
 def entries_of(built: Sequence[Built]) -> list[Entry] | None:

@@ -54,12 +54,23 @@ class CompileReport:
 
     Attributes:
         milliseconds: from the call to the compiled model.
-        cache: `hit` if every program came from the cache, `miss` if one did not, `off` if it was
-            not used or no device saves its programs; `file` if all came from a saved file.
     """
 
     milliseconds: float
-    cache: str
+    _cache: Callable[[], str]
+
+    def __repr__(self) -> str:
+        return f"CompileReport(milliseconds={self.milliseconds!r}, cache={self.cache!r})"
+
+    @property
+    def cache(self) -> str:
+        """Where its programs came from, with those that runs have needed so far for their shapes.
+
+        `hit` if every program came from the cache, `miss` if one did not, `off` if the cache is not
+        used, no device saves its programs or none was needed yet; `file` if all came from a saved
+        file.
+        """
+        return self._cache()
 
 
 class CompiledModel(Closing):

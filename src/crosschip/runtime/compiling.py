@@ -223,7 +223,7 @@ class _Task:
         if compiled is None:
             compiled = self._compiled(None)
             word = "miss" if kept.save(compiled) else "off"
-        compiled.report = CompileReport(0.0, word)
+        compiled.report = CompileReport(0.0, lambda: word)
         return compiled
 
     def _compiled(self, store: Store | None) -> CompiledModel:
@@ -260,12 +260,13 @@ class _Task:
         self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
     ) -> CompiledModel:
         placement.in_float = self.mixed.operations
+        words = [one.cache for one in built]
         return CompiledModel(
             placement,
             [one.program for one in built],
             devices,
             self.options,
-            CompileReport(0.0, cache_word(built)),
+            CompileReport(0.0, lambda: cache_word(word() for word in words)),
             Details(
                 lambda: placement,
                 self._identify,

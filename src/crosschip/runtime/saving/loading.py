@@ -109,7 +109,7 @@ def load_compiled(
         owned.pop_all()
     compiled.own(device for name, device in opened.items() if name not in given)
     taken = (time.perf_counter() - start) * 1e3
-    compiled.report = CompileReport(taken, "file")
+    compiled.report = CompileReport(taken, lambda: "file")
     return compiled
 
 
@@ -142,7 +142,7 @@ def load_file(
         programs,
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
-        CompileReport(0.0, "file"),
+        CompileReport(0.0, lambda: "file"),
         Details(
             lambda: placement,
             lambda: header.identity,
@@ -168,7 +168,7 @@ def _for_all_inputs(
     compilation = Compilation(devices, header.options, conditions=False)
     found, built = place_and_build(placement.model, compilation)
     programs = [one.program for one in built]
-    report = CompileReport(0.0, "off")
+    report = CompileReport(0.0, lambda: "off")
     details = Details(lambda: found, lambda: header.identity)
     return CompiledModel(found, programs, devices, header.options, report, details)
 
@@ -194,7 +194,7 @@ class _Loading:
         if way is Way.A_PROGRAM_A_SHAPE:
             return self._for_shapes(segment, saved)
         try:
-            return Built(device.load(saved, segment.model, self.options), "hit")
+            return Built.once(device.load(saved, segment.model, self.options), "hit")
         except DeviceError as error:
             raise DeviceError(f"{self.file.where}: {error}") from error
 
