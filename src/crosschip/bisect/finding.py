@@ -58,8 +58,8 @@ def find_culprits(
             does.
         shapes: of inputs that are made up, as for `crosschip.compile`.
         seed: of inputs that are made up.
-        tolerance: the error that is allowed, as a part of an output's largest element; if left out,
-            it follows from rounding (docs/bisect.md).
+        tolerance: the difference of an element that is allowed, as a part of the output's largest
+            element; if left out, it follows from rounding (docs/bisect.md).
         isolate: whether the device runs in a process of its own, which may crash and hang; unless
             it is an instance, it does if left out.
         thorough: whether each operation is tried by itself even where the device shows so few

@@ -36,7 +36,9 @@ def command(
     tolerance: Annotated[
         float | None,
         typer.Option(
-            min=0, help="The error that is allowed, as a part of the largest element; by rounding."
+            min=0,
+            help="The difference of an element that is allowed, as a part of the output's "
+            "largest element; what rounding explains if left out.",
         ),
     ] = None,
     mixed_precision: _options.MixedPrecision = None,

@@ -125,8 +125,10 @@ class Settings:
                 graph_optimization_level=GraphOptimizationLevel.ORT_ENABLE_ALL,
                 get_initializer_location_func=place,
             )
-            proto: bytes = compiler.compile_to_bytes()
-            return proto
+            parts: list[bytes] = []
+            # ONNX Runtime 1.32 does not free what `compile_to_bytes` returns a copy of.
+            compiler.compile_to_stream(parts.append)
+            return b"".join(parts)
 
         try:
             return OnnxModel(self._made(compile, ortvalues(model)), external)
