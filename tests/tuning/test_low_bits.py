@@ -18,6 +18,7 @@ from tests.modelling import float32, model_of, outputs_of
 import crosschip
 from crosschip.hal.onnx.standalone import Dialect, write
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType
+from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.integers import MatMulInteger
 from crosschip.ops.standard.matrix import FullyConnected, MatMul, MatMulNBits
@@ -145,13 +146,14 @@ def test_devices_run_each_form(device: str, precision: str, form: Form) -> None:
     ],
 )
 def test_all_products_with_constants_are_converted_and_no_others(
-    form: Form, bits: int, operators: list[type]
+    form: Form, bits: int, operators: list[type[Operator]]
 ) -> None:
     model = two_products()
     converted = with_low_bit_weights(model, form, bits)
     kinds = [type(operation) for operation in converted.operations]
+    counts: dict[type[Operator], int] = {MatMul: 5, MatMulNBits: 4, MatMulInteger: 4}
     assert set(operators) <= set(kinds)
-    assert kinds.count(operators[0]) == {MatMul: 5, MatMulNBits: 4, MatMulInteger: 4}[operators[0]]
+    assert kinds.count(operators[0]) == counts[operators[0]]
     assert kinds.count(DynamicQuantize) == (3 if form is Form.DYNAMIC else 0), "two read the same"
     assert len(convertible(model, form)) == 4
     assert converted.inputs.keys() == model.inputs.keys()
