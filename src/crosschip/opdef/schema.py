@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import InputError
+from crosschip.ir.extras import install_command
 from crosschip.ir.suggestion import meant
 from crosschip.ir.text import legible
 from crosschip.opdef.problems import Place, Problem
@@ -40,7 +41,7 @@ def _schema() -> xmlschema.XMLSchema:
         import xmlschema
     except ImportError:
         raise InputError(
-            'OpDef documents are read with xmlschema: pip install "crosschip[opdef]"'
+            f"OpDef documents are read with xmlschema: {install_command('opdef')}"
         ) from None
     return xmlschema.XMLSchema(str(SCHEMA))
 
