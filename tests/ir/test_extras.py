@@ -18,7 +18,7 @@ def texts() -> dict[Path, str]:
 
 
 def test_commands_quote_extras_as_every_shell_takes_them() -> None:
-    """zsh takes brackets for a pattern, and cmd.exe takes single quotes for part of the name."""
+    """Brackets are a pattern in zsh, and single quotes part of the name in cmd.exe."""
     unquoted = re.compile(r"""pip install[^"\n]*(?<!")\b(?:crosschip|\.)\[|'(?:crosschip|\.)\[""")
     assert [str(path) for path, text in texts().items() if unquoted.search(text)] == []
 
