@@ -35,14 +35,21 @@ _REASONS = {
 }
 
 
-@cache
-def _schema() -> xmlschema.XMLSchema:
+def require_xmlschema() -> None:
+    """Raise an `InputError` if what reads and checks documents is not installed."""
     try:
-        import xmlschema
+        import xmlschema  # noqa: F401
     except ImportError:
         raise InputError(
-            f"OpDef documents are read with xmlschema: {install_command('opdef')}"
+            f"OpDef documents are checked with xmlschema: {install_command('opdef')}"
         ) from None
+
+
+@cache
+def _schema() -> xmlschema.XMLSchema:
+    require_xmlschema()
+    import xmlschema
+
     return xmlschema.XMLSchema(str(SCHEMA))
 
 
