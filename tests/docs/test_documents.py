@@ -2,13 +2,16 @@
 
 import doctest
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from crosschip.demo.example import write_example
 from crosschip.demo.models import WHEEL
+from crosschip.demo.picture import DEMO_PICTURE
 
 ROOT = Path(__file__).parents[2]
 COMMAND_LINE = ROOT / "src" / "crosschip" / "cli"
@@ -29,8 +32,11 @@ def named(path: Path) -> str:
 def test_examples_run_with_what_the_demo_installs(
     document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In an empty folder: nothing that `make models` writes is there, nor is the checkout."""
+    """In a folder with a model and a picture; what `make models` writes is not there."""
     monkeypatch.chdir(tmp_path)
+    write_example(tmp_path / "model.onnx")
+    shutil.copy(DEMO_PICTURE, tmp_path / "picture.png")
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "cache"))
     result = doctest.testfile(str(document), module_relative=False, encoding="utf-8")
     assert result.attempted > 0
     assert result.failed == 0
