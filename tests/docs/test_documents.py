@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from crosschip.cli import run
 from crosschip.demo.example import write_example
 from crosschip.demo.models import WHEEL
 from crosschip.demo.picture import DEMO_PICTURE
@@ -44,6 +46,22 @@ def test_examples_run_with_what_the_demo_installs(
         example.source
         for example in doctest.DocTestParser().get_examples(document.read_text("utf-8"))
     )
+
+
+@pytest.mark.slow  # a dozen commands, one after the other
+def test_the_commands_of_the_first_page_run_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but those that follow an installation with pip, which tests do not do."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "cache"))
+    write_example(tmp_path / "model.onnx")
+    page = (ROOT / "README.md").read_text("utf-8").partition("## Try it")[2]
+    lines = re.findall(r"^\| `crosschip (.+?)` \|", page, flags=re.MULTILINE)
+    commands = [shlex.split(line) for line in lines if line.count("acme_npu") == line.count("new-")]
+    assert len(commands) > 10
+    for command in commands:
+        assert run(command) == 0, command
 
 
 def test_the_demo_installs_its_models() -> None:
