@@ -1,6 +1,6 @@
 """The small image classifier that the examples of the documentation run.
 
-    python -m crosschip.demo.example        # writes model.onnx
+`python -m crosschip.demo.example` writes it to `model.onnx`.
 """
 
 from __future__ import annotations
