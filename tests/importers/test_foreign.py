@@ -37,7 +37,10 @@ def zipped(*members: str) -> Callable[[Path], None]:
 
 
 def content(written: bytes) -> Callable[[Path], None]:
-    return lambda path: path.write_bytes(written) and None
+    def write(path: Path) -> None:
+        path.write_bytes(written)
+
+    return write
 
 
 def folder(*members: str) -> Callable[[Path], None]:

@@ -23,11 +23,11 @@ class Group(TyperGroup):
     """Commands whose help says in full what each does."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        rows = [
-            (name, " ".join((command.help or "").partition("\n\n")[0].split()))
-            for name, command in commands.items()
-        ]
+        rows = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            paragraph = (command.help or "").partition("\n\n")[0] if command else ""
+            rows.append((name, " ".join(paragraph.split())))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
