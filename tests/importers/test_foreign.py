@@ -20,6 +20,7 @@ import pytest
 from onnx import parser
 
 import crosschip
+from crosschip.cli import run
 from crosschip.importers.foreign import FORMATS
 from crosschip.ir import InputError, ModelFileError
 
@@ -189,8 +190,6 @@ def test_objects_of_engines_are_named() -> None:
 
 
 def test_the_command_line_says_so_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from crosschip.cli import run
-
     FILES["net.tflite"][0](tmp_path / "net.tflite")
     assert run(["run", str(tmp_path / "net.tflite")]) == 1
     assert "error: " in (captured := capsys.readouterr()).err
