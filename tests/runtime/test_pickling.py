@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
 from tests.modelling import chain
 
 import crosschip
@@ -71,15 +71,15 @@ def accumulator() -> bytes:
 def test_processes_run_what_was_compiled_in_another(network: Path, start: str) -> None:
     random = np.random.default_rng(1)
     batches = [random.standard_normal((size, 8)).astype(np.float32) for size in (1, 3)]
-    session = onnxruntime.InferenceSession(network)
-    expected = [session.run(None, {"x": batch})[0] for batch in batches]
+    evaluator = ReferenceEvaluator(str(network))
+    expected = [np.asarray(evaluator.run(None, {"x": batch})) for batch in batches]
     context = multiprocessing.get_context(start)
     with ProcessPoolExecutor(1, mp_context=context) as processes:
         for engine in ENGINES:
             with crosschip.compile(network, engine, cache=False) as compiled:
                 found = list(processes.map(compiled, batches))
-            np.testing.assert_allclose(found[0], expected[0], rtol=1e-5, atol=1e-6)
-            np.testing.assert_allclose(found[1], expected[1], rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(found[0], expected[0][0], rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(found[1], expected[1][0], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow  # processes that import everything anew
@@ -111,7 +111,7 @@ def test_settings_survive(network: Path, engine: str) -> None:
 
 def test_what_was_loaded_is_pickled_again(network: Path) -> None:
     x = np.ones((2, 8), np.float32)
-    with crosschip.compile(network, "onnxruntime", cache=False) as compiled:
+    with crosschip.compile(network, "reference", cache=False) as compiled:
         expected = compiled(x).tolist()
         content = pickle.dumps(pickle.loads(pickle.dumps(compiled)))
     with pickle.loads(content) as copy:
