@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import pickle
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -328,6 +329,8 @@ def test_what_cannot_be_saved_says_why(
     with compile(chain(Relu, Tanh), [kind(name="npu")]) as compiled:
         with pytest.raises(error, match=message):
             compiled.save(tmp_path / "net.chips")
+        with pytest.raises(error, match=message):
+            pickle.dumps(compiled)
         assert list(tmp_path.iterdir()) == []
         assert compiled.run(X)["y0"][0] == 0
 
@@ -639,7 +642,7 @@ def test_wishes_survive(tmp_path: Path, device: str) -> None:
             assert loaded.options == compiled.options
             assert loaded.placement.in_float == compiled.placement.in_float
             assert loaded.placement.settings == compiled.placement.settings
-            assert loaded._requests._workers == 3
+            assert loaded._requests.workers == 3
             loaded.close()
     for change in ({"in_flight": 2}, {"performance": "high"}, {"mixed_precision": None}):
         with crosschip.compile(path, device, **kept, **wishes | change) as other:

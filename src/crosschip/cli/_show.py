@@ -50,6 +50,11 @@ def document(content: object) -> None:
     print(json.dumps(content, indent=2))
 
 
+def print_error(error: Exception) -> None:
+    """Print the line that ends a command which fails."""
+    print(f"error: {error}", file=sys.stderr)
+
+
 def table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: str = ""
 ) -> None:

@@ -19,6 +19,7 @@ from crosschip.opdef.documents import read, write
 from crosschip.opdef.generation.project import Target
 from crosschip.opdef.merging import merged
 from crosschip.opdef.problems import OpDefError, Problem
+from crosschip.opdef.schema import require_xmlschema
 from crosschip.runtime.discovery import open_device, origins
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def export(
     as_json: _options.Json = False,
 ) -> None:
     """Write the standard operators as one document, with a supplement for each device."""
+    require_xmlschema()
     with ExitStack() as opened, doing("asking the devices"):
         devices = [opened.enter_context(open_device(name)) for name in dict.fromkeys(device or ())]
         collection = standard_collection(devices)

@@ -75,6 +75,8 @@ class Device(Closing, ABC):
             the instance's behind a colon if one was asked for.
         vendor: who makes the device.
         kind: the sort of hardware that it is, where `probe` says nothing else.
+        module: the Python package of the engine that the device drives, as it is imported; empty
+            if there is none. `crosschip devices` tells where two distributions contain it.
         instance: the name of the chip that it drives, as `probe` gives it; empty for the first.
         properties: the settings that this instance was made with.
     """
@@ -82,6 +84,7 @@ class Device(Closing, ABC):
     contract: ClassVar[int] = CONTRACT_VERSION
     vendor: ClassVar[str]
     kind: ClassVar[Kind]
+    module: ClassVar[str] = ""
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         self.name = type(self).__name__.removesuffix("Device").lower()
@@ -114,7 +117,8 @@ class Device(Closing, ABC):
         """The chips that there are, found without importing or starting what drives them.
 
         The first is the one that the device's name alone stands for. A chip that cannot be used is
-        there with its problem, as in `OpenVINO is not installed; pip install crosschip[openvino]`.
+        there with its problem and its remedy, as in `OpenVINO is not installed; pip install
+        "crosschip[openvino]"`.
         """
         return [Instance(kind=cls.kind)]
 

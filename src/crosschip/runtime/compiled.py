@@ -272,6 +272,7 @@ class CompiledModel(Closing):
         if self._closed:
             self._execute([])
         runner = Runner(
+            self,
             self._outline,
             self._programs,
             self.options.sizes,
@@ -429,6 +430,19 @@ class CompiledModel(Closing):
             InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
         """
         return b"".join(self._saved())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the content of the file that `save` writes; devices are opened again by name.
+
+        Raises:
+            InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
+        """
+        # Seldom needed, and imports all that loads.
+        from crosschip.runtime.saving.loading import load_compiled
+
+        requests = self._requests
+        load = partial(load_compiled, in_flight=requests.workers, queue_size=requests.capacity)
+        return load, (self.to_bytes(),)
 
     @property
     def token(self) -> str:

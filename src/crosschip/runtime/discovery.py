@@ -8,7 +8,7 @@ not a failure of ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -46,6 +46,8 @@ class DeviceReport:
         available: whether it can be used.
         reason: why it is not available; empty if it is.
         properties: the settings that it takes, each with a line that says what it does.
+        conflict: the sentence that several distributions contain the engine's package and have
+            overwritten each other's files; empty if only one does.
     """
 
     name: str
@@ -58,6 +60,7 @@ class DeviceReport:
     available: bool = False
     reason: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    conflict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +218,21 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
 
 def list_devices() -> list[DeviceReport]:
     """Every installed device, with what it is, or why it is not available; each is opened once."""
-    return [report(name, instance) for name, instance in instances()]
+    return [
+        replace(report(name, instance), conflict=_conflict(name)) for name, instance in instances()
+    ]
+
+
+def _conflict(name: str) -> str:
+    """The sentence that the engine of a device is installed several times; empty if not."""
+    # Few ask for it: importing the runtime is to take no longer.
+    from crosschip.runtime.conflicts import conflict
+
+    try:
+        module = _load(name.partition(":")[0]).module
+    except DeviceError:
+        return ""
+    return conflict(module) if module else ""
 
 
 def automatic() -> list[str]:

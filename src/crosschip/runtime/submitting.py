@@ -17,12 +17,16 @@ class Submissions:
         name: begins the names of the threads.
         workers: how many requests run at once.
         capacity: how many wait besides, at least 1.
+
+    Attributes:
+        workers: how many requests run at once.
+        capacity: how many wait besides.
     """
 
     def __init__(self, name: str, workers: int, capacity: int) -> None:
         self._name = name
-        self._workers = workers
-        self._capacity = capacity
+        self.workers = workers
+        self.capacity = capacity
         # Reentrant: the end of a model that is found to be garbage comes at any moment.
         self._lock = threading.RLock()
         self._queue: RequestQueue | None = None
@@ -50,7 +54,7 @@ class Submissions:
 
         with self._lock:
             if self._queue is None:
-                self._queue = RequestQueue(self._name, self._workers, self._capacity)
+                self._queue = RequestQueue(self._name, self.workers, self.capacity)
                 if self._closed:
                     self._queue.close()
             return self._queue

@@ -26,11 +26,12 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ir.extras import install_command
 
 if TYPE_CHECKING:
     from crosschip.devices.onnxruntime.providers import Provider
 
-_MISSING = "ONNX Runtime is not installed; pip install crosschip[onnxruntime]"
+_MISSING = f"ONNX Runtime is not installed; {install_command('onnxruntime')}"
 
 
 class OnnxRuntimeDevice(Device):
@@ -41,6 +42,7 @@ class OnnxRuntimeDevice(Device):
     """
 
     vendor = "Microsoft"
+    module = "onnxruntime"
     kind = Kind.CPU
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
@@ -50,7 +52,7 @@ class OnnxRuntimeDevice(Device):
             from crosschip.devices.onnxruntime import program
         except ImportError as error:
             raise DeviceError(
-                f"ONNX Runtime cannot be used ({error}); pip install -U crosschip[onnxruntime]"
+                f"ONNX Runtime cannot be used ({error}); {install_command('onnxruntime')}"
             ) from error
         self._engine = program
         self._provider: Provider | None = None
@@ -68,7 +70,7 @@ class OnnxRuntimeDevice(Device):
 
         from crosschip.devices.onnxruntime import providers
 
-        problem = "" if find_spec("onnxruntime") is not None else _MISSING
+        problem = "" if find_spec(cls.module) is not None else _MISSING
         own = Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)
         return [own, *providers.instances()]
 

@@ -56,7 +56,6 @@ class Toolchain(Device):
     """
 
     package: ClassVar[str]
-    module: ClassVar[str]
     script: ClassVar[Path]
     dialect: ClassVar[Dialect]
     checks: ClassVar[bool] = False

@@ -31,6 +31,7 @@ from crosschip.importers.onnx.shared import (
     Shared,
     at,
     located,
+    name_of,
     opsets_of,
     origin_of,
     place,
@@ -162,7 +163,7 @@ class Scope(Names):
         """Keep nodes that must stay together as one extension operation."""
         makes = [text(name) for node in nodes for name in node.output if name]
         outputs = [name for name in makes if name in read]
-        names = self._shared.names(f"{self._prefix}{text(nodes[0].op_type)}_{number}", number)
+        names = self._shared.names(f"{self._prefix}{name_of(nodes[0])}", number)
         subgraph = self._opaque_subgraph(nodes, outputs)
         extension = subgraph.extension(next(names), reason)
         around = self._builder.origins
@@ -172,6 +173,10 @@ class Scope(Names):
         self._builder.origins = around
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
+
+    def note_training(self) -> None:
+        """Remember that the node being imported computes as in training."""
+        self._shared.in_training[self._current] = None
 
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
         """Add the operations of a graph that a node holds; returns its outputs."""
@@ -293,8 +298,7 @@ class Scope(Names):
         before = len(self._builder.operations)
         read = texts(proto.input)
         inputs = [self.optional(name) if name else None for name in read]
-        stem = text(proto.name) or f"{text(proto.op_type)}_{number}"
-        self._current = own = f"{self._prefix}{stem}"
+        self._current = own = f"{self._prefix}{name_of(proto)}"
         names = self._shared.names(own, number)
         node = Node(proto, self._opsets, inputs, made, self._builder, names, self)
         function = None if is_packaged(proto) else self._shared.function(proto)

@@ -68,7 +68,7 @@ class Package:
 
         Raises:
             OpDefError: one cannot be read or breaks a rule, or they contradict each other.
-            ImportError: xmlschema is not installed: `pip install crosschip[opdef]`.
+            ImportError: xmlschema is not installed: `pip install "crosschip[opdef]"`.
         """
         documents = [read(path) for path in paths]
         if len(documents) == 1:
