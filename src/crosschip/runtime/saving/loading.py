@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -109,7 +110,7 @@ def load_compiled(
         owned.pop_all()
     compiled.own(device for name, device in opened.items() if name not in given)
     taken = (time.perf_counter() - start) * 1e3
-    compiled.report = CompileReport(taken, "file")
+    compiled.report = replace(compiled.report, milliseconds=taken)
     return compiled
 
 
@@ -142,7 +143,7 @@ def load_file(
         programs,
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
-        CompileReport(0.0, "file"),
+        CompileReport(0.0, "file", placement.choice),
         Details(
             lambda: placement,
             lambda: header.identity,
