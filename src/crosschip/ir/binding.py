@@ -33,14 +33,16 @@ def shapes_and_sizes(
     sizes: dict[str, int] = {}
     for name, value in given.items():
         if name in types and isinstance(value, list | tuple) and None in value:
-            for size, number in _fixed_sizes(name, types[name], value).items():
-                if sizes.setdefault(size, number) != number:
+            for own, number in _fixed_sizes(name, types[name], value).items():
+                if sizes.setdefault(own, number) != number:
                     raise _misfit(name, types[name], value, sizes)
         elif name in types and not (isinstance(value, int) and name in open_sizes):
             shapes[name] = concrete(name, cast(Sequence[int], value), like=_LIKE_SHAPE)
         elif name in open_sizes:
             size = [value] if isinstance(value, int) else value
-            (sizes[name],) = concrete(name, cast(Sequence[int], size), 1)
+            (number,) = concrete(name, cast(Sequence[int], size), 1)
+            if sizes.setdefault(name, number) != number:
+                raise InputError(f"the size {name} is given as {sizes[name]} and as {number}")
         else:
             inputs, named = ", ".join(types) or "none", ", ".join(open_sizes) or "none"
             near = meant(str(name), [*types, *open_sizes])

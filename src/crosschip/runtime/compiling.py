@@ -140,7 +140,8 @@ def explained(source: Model | Any, wishes: Wishes, store: Store | None) -> Place
         opened = _opened(model, wishes, owned)
         mixed = _mixed(wishes, model, given, opened, options)
         model = mixed.model
-        choice, ordered = None, opened
+        choice: Choice | None = None
+        ordered: Mapping[str, GuardedDevice] = opened
         if wishes.devices == "auto" and len(opened) > 1:
             choice = Automatic(model, opened, options, store).remembered()
             ordered = _in_order(opened, choice, partial(_count, model, options, wishes.budget))

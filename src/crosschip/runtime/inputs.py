@@ -129,8 +129,7 @@ def _open_sizes(
     types = {name: operand.type for name, operand in model.inputs.items()}
     listed = " and ".join(f"input {name!r} is {types[name]}" for name in inputs)
     known = {name: size for name, size in sizes.items() if isinstance(size, int)}
-    search = ShapeSearch(model, Sizes.of({}, [known]), given)
-    shapes = next(search.shapes(), None) or search.usual()
+    shapes = ShapeSearch(model, Sizes.of({}, [known]), given).first()
     hint = shortest({name: types[name].substitute(sizes) for name in inputs}, shapes)
     return InputError(
         f"{listed}, which leaves sizes open; say which, as in {as_options(hint)} "

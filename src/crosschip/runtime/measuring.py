@@ -104,4 +104,4 @@ def typical_inputs(model: Model, sizes: Sizes) -> dict[str, Array]:
         InputError: an input cannot be made up.
     """
     search = ShapeSearch(model, sizes)
-    return random_inputs(model, next(search.shapes(), None) or search.usual())
+    return random_inputs(model, search.first())

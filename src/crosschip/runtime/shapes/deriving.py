@@ -102,6 +102,10 @@ class ShapeSearch:
                     found.append(shapes)
                     yield shapes
 
+    def first(self) -> Shapes:
+        """The first of `shapes`; the usual ones if there are none."""
+        return next(self.shapes(), None) or self.usual()
+
     def usual(self) -> Shapes:
         """The shapes that are tried first, whether or not operations take them."""
         self._assume_rank(_RANKS[0])
@@ -183,9 +187,9 @@ class ShapeSearch:
                 except _BROKEN_RULES as error:
                     return Misfit(index, operation, f"{operation.name!r}: {error}")
             for output in operation.outputs:
-                shape = output.type.substitute(fixing.sizes).static_shape
-                if shape is not None:
-                    fixing.take(output, shape)
+                known = output.type.substitute(fixing.sizes).static_shape
+                if known is not None:
+                    fixing.take(output, known)
         return None
 
     def _fits(self, operation: Operation, sizes: Mapping[str, int]) -> bool:
@@ -225,7 +229,7 @@ class ShapeSearch:
         numbers = {size for shape in shapes for size in shape if isinstance(size, int)}
         equal = sorted((size for size in numbers if size > 1), reverse=True)
         bare = set(map(name_of, every))
-        groups = [(name,) for name in names]
+        groups: list[tuple[str, ...]] = [(name,) for name in names]
         for role in Role:
             alike = tuple(name for name in names if self._roles[name] is role)
             groups += [alike] if len(alike) > 1 else []
