@@ -310,7 +310,7 @@ def test_what_is_fixed_in_a_program_is_refused_by_name(given: dict[str, Any]) ->
     device = DelegatingDevice(name="npu")
     content = saved(chain(Relu), [device])
     (name, value), *_ = given.items()
-    told = f"{name} cannot be {value}: the programs of npu were compiled with .*; compile the model"
+    told = f"{name} cannot be {value}: the programs of npu were compiled with {name}=.*; compile"
     with pytest.raises(InputError, match=told):
         crosschip.load_compiled(content, devices=[device], **given)
     with crosschip.load_compiled(content, devices=[device], in_flight=3) as loaded:

@@ -310,7 +310,7 @@ UNNAMED = model_of(
 @pytest.mark.parametrize("device", ["openvino", "onnxruntime", "xla", "reference"])
 def test_ranges_by_shapes_of_inputs_hold_for_sizes_without_a_name(device: str) -> None:
     """They are told by input and axis; that one is called so already changes nothing."""
-    ranges = {"x0": [(1, 4, 8), (2, 6, 9)], "x1": [(1, 1), (5, 7)]}
+    ranges: Any = {"x0": [(1, 4, 8), (2, 6, 9)], "x1": [(1, 1), (5, 7)]}
     with crosschip.compile(UNNAMED, device, cache=False, ranges=ranges) as model:
         inputs = {"x0": np.ones((2, 5, 9), np.float32), "x1": np.ones((4, 3), np.float32)}
         for name, made in outputs_of(UNNAMED, inputs).items():

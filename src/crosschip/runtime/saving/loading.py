@@ -142,19 +142,23 @@ def _options(
         if value == compiled_with:
             continue
         fixed = _fixed_by(header, devices, name)
-        if not fixed:
+        if fixed is None:
             changes[name] = value
         elif name != "in_flight":
+            can_be_set = name != "threads" or fixed.capabilities.threads
+            remedy = f"compile the model again with {name}={value}"
             raise InputError(
-                f"{file.where}: {name} cannot be {value}: the programs of {fixed} were compiled "
-                f"with {compiled_with}, which is part of them; compile the model again with "
-                f"{name}={value}"
+                f"{file.where}: {name} cannot be {value}: the programs of {fixed.name} were "
+                f"compiled with {name}={compiled_with}, which is part of them; "
+                f"{remedy if can_be_set else 'the device has no such setting'}"
             )
     return replace(header.options, **changes)
 
 
-def _fixed_by(header: Header, devices: Mapping[str, GuardedDevice], name: str) -> str:
-    """The first device that has an option fixed in its programs; empty if none has.
+def _fixed_by(
+    header: Header, devices: Mapping[str, GuardedDevice], name: str
+) -> GuardedDevice | None:
+    """The first device that has an option fixed in its programs; `None` if none has.
 
     Programs for sets of shapes are found by the options that they were compiled with.
     """
@@ -162,8 +166,8 @@ def _fixed_by(header: Header, devices: Mapping[str, GuardedDevice], name: str) -
         device = devices[needs.name]
         settable = device.capabilities.settable_at_load
         if name not in settable or device.capabilities.sizing is not Sizing.FREE:
-            return needs.name
-    return ""
+            return device
+    return None
 
 
 def load_file(

@@ -95,8 +95,8 @@ class ShapeSearch:
         found: list[Shapes] = []
         for rank in _RANKS if self._has_open_ranks() else (0,):
             self._assume_rank(rank)
-            for start in range(_STARTS):
-                sizes = self._repaired(self._start(start))
+            for start in range(_STARTS if self._roles else 1):
+                sizes = self._repaired(self._start(start)) if self._roles else {}
                 shapes = None if sizes is None else self._shapes_at(sizes)
                 if shapes is not None and shapes not in found:
                     found.append(shapes)
