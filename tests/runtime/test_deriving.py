@@ -126,6 +126,12 @@ def test_what_runs_at_no_size_has_none_and_the_search_ends() -> None:
     assert search.usual() == {"x0": (1, 2)}
 
 
+def test_sizes_are_found_wherever_the_range_begins() -> None:
+    model = model_of(lambda b, x: b.add(Reshape, x, shape=[7, -1]), float32(symbol("N"), 3))
+    found = first(model, Sizes.of({"N": (5000, 5010)}, []))
+    assert found == {"x0": (5005, 3)}
+
+
 @given(
     factor=st.integers(1, 40),
     rest=st.integers(1, 40),

@@ -76,7 +76,7 @@ def _plain(value: Any) -> Any:
 
 
 def random_inputs(
-    model: Model, shapes: Mapping[str, Sequence[int] | int], seed: int = 0
+    model: Model, shapes: Mapping[str, Sequence[int | None] | int], seed: int = 0
 ) -> dict[str, Array]:
     """Seeded random elements for every input of a model.
 

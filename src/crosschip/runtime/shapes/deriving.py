@@ -36,7 +36,7 @@ _RANKS = (4, 2, 3, 1)
 """The numbers of axes that are tried for inputs that may have any."""
 
 _MOST_SCANNED = 1024
-"""The largest size that is tried only because it lies between others."""
+"""The number of sizes that are tried one after the other, from the least on."""
 
 _MOST_INFERENCES = 20_000
 _MOST_WALKS = 40
@@ -238,9 +238,10 @@ class ShapeSearch:
         for place in range(max(map(len, USUAL.values()))):
             for group in groups:
                 yield from self._within(group, USUAL[self._roles[group[0]]][place : place + 1])
-        for value in range(1, _MOST_SCANNED + 1):
+        for above in range(_MOST_SCANNED):
             for group in groups:
-                yield from self._within(group, [value])
+                least = max(self._bounds.get(name, (1, 0))[0] for name in group)
+                yield from self._within(group, [least + above])
 
     def _within(self, names: Sequence[str], values: Sequence[int]) -> Iterator[dict[str, int]]:
         """Changes of sizes to each of some values that lies within the bounds of all of them."""
