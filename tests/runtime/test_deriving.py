@@ -1,25 +1,19 @@
-"""Sizes at which a model runs, derived from the model: as other engines judge them."""
+"""Sizes at which a model runs, derived from the model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.modelling import ROOT, float32, model_of
+from tests.modelling import float32, model_of
 
-import crosschip
 from crosschip.hal import Sizes
 from crosschip.ir import (
     Builder,
     ElementType,
-    InputError,
     Model,
     Operand,
     TensorType,
@@ -32,47 +26,11 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.runtime.inputs import random_inputs
 from crosschip.runtime.shapes.deriving import Shapes, ShapeSearch
-from crosschip.runtime.shapes.words import as_options, shortest
-
-_EXPORTED = ROOT / "tests" / "importers" / "onnx" / "exported"
-_FILES = [
-    *(f"ocr-onnx/ch_PP-OCRv4_{name}_infer.onnx" for name in ("det", "rec")),
-    "ocr-onnx/ch_ppocr_mobile_v2.0_cls_infer.onnx",
-]
 
 
 def first(model: Model, sizes: Sizes = Sizes()) -> Shapes:  # noqa: B008  # immutable
     return next(ShapeSearch(model, sizes).shapes())
-
-
-@pytest.mark.parametrize(
-    "path",
-    [*(ROOT / "build" / "models" / name for name in _FILES), *sorted(_EXPORTED.glob("*.onnx"))],
-    ids=lambda path: path.stem,
-)
-def test_real_models_run_at_the_sizes_on_onnx_runtime_itself(path: Path) -> None:
-    """A text reader whose height must be 48, tables of positions, keys and values of the past."""
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    model = crosschip.load(path)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.enable_mem_reuse = False  # what exporters say of sizes inside a file may be wrong
-    session = onnxruntime.InferenceSession(path, options)
-    tried = list(islice(ShapeSearch(model, Sizes()).shapes(), 2))
-    assert tried
-    for shapes in tried:
-        session.run(None, random_inputs(model, shapes))
-    open_types = {n: o.type for n, o in model.inputs.items() if o.type.static_shape is None}
-    assert open_types
-    hint = shortest(open_types, tried[0])
-    assert {n: a.shape for n, a in random_inputs(model, hint).items()} == tried[0]
-    if any(size != 1 for size in hint.values()):
-        with pytest.raises(InputError) as raised:
-            random_inputs(model, {})
-        assert as_options(hint).split()[-1] in str(raised.value)
 
 
 def test_a_reshape_fixes_the_size_that_it_does_not_follow() -> None:

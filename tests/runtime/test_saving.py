@@ -292,14 +292,15 @@ def test_threads_and_performance_are_those_of_where_it_is_loaded(device: str) ->
         assert loaded.options.threads == 2
 
 
-def test_threads_reach_the_engine() -> None:
+@pytest.mark.parametrize("device", ["onnxruntime"])
+def test_threads_reach_the_engine(device: str) -> None:
     """The processes' own threads tell: ONNX Runtime starts one fewer than a run may use."""
 
     def sessions_threads(**given: Any) -> int:
         with crosschip.load_compiled(content, **given):
             return len(os.listdir("/proc/self/task"))
 
-    content = saved(chain(Relu), ["onnxruntime"], threads=1)
+    content = saved(chain(Relu), [device], threads=1)
     least = sessions_threads()
     assert sessions_threads(threads=6) - least == 5
 
