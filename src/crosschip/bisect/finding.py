@@ -29,7 +29,7 @@ def find_culprits(
     *,
     against: str | Device = "reference",
     inputs: Mapping[str, Any] | None = None,
-    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     seed: int = 0,
     tolerance: float | None = None,
     isolate: bool | None = None,
@@ -141,7 +141,10 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _inputs(
-    model: Model, given: Mapping[str, Any], shapes: Mapping[str, Sequence[int] | int], seed: int
+    model: Model,
+    given: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int | None] | int],
+    seed: int,
 ) -> tuple[dict[str, Any], list[str]]:
     """The inputs of a run, and a word about those that are made up."""
     made_up = [name for name in model.inputs if name not in given]

@@ -186,4 +186,4 @@ def _print(placement: Placement) -> None:
         told = ", ".join(placement.in_float)
         console.print(f"in float32, by the mixed precision: {told}", highlight=False)
     if placement.choice:
-        console.print(f"measured: {placement.choice}", highlight=False)
+        console.print(f"auto: {placement.choice}", highlight=False)

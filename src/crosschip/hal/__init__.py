@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from crosschip.hal.buffers import HostBuffer as HostBuffer
     from crosschip.hal.buffers import HostEvent as HostEvent
     from crosschip.hal.buffers import Submission as Submission
+    from crosschip.hal.capabilities import SCHEDULING as SCHEDULING
     from crosschip.hal.capabilities import Capabilities as Capabilities
     from crosschip.hal.capabilities import Instance as Instance
     from crosschip.hal.capabilities import Kind as Kind
@@ -74,6 +75,7 @@ _HOMES = {
     "Range": "crosschip.hal.options",
     "Refusal": "crosschip.hal.support",
     "Rule": "crosschip.hal.support",
+    "SCHEDULING": "crosschip.hal.capabilities",
     "Sizes": "crosschip.hal.options",
     "Sizing": "crosschip.hal.capabilities",
     "Step": "crosschip.hal.profiling",

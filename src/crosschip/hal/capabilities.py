@@ -67,6 +67,10 @@ def processor() -> str:
     return "\n".join([platform.system(), platform.machine(), platform.processor()])
 
 
+SCHEDULING = frozenset({"threads", "performance", "in_flight"})
+"""The fields of `Options` that say how a program runs, and not what it computes."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The facts about an open device on which the runtime relies.
@@ -103,6 +107,8 @@ class Capabilities:
         loads_views: whether `Device.load` takes a read-only `memoryview` in place of bytes, and its
             program may use that as long as it lives: what is kept in a folder is then neither
             copied nor read before it is needed, and processes that run it share it.
+        settable_at_load: the fields of `Options` that `Device.load` takes anew: any of `threads`,
+            `performance` and `in_flight`. The others are part of a saved program.
     """
 
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
@@ -121,6 +127,7 @@ class Capabilities:
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
     holds_weights: bool = False
     loads_views: bool = False
+    settable_at_load: frozenset[str] = frozenset()
 
     @property
     def lacking(self) -> Mapping[ElementType, ElementType]:

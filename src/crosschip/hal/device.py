@@ -180,7 +180,8 @@ class Device(Closing, ABC):
             saved: what this version of the device saved, unchanged: the cache has seen to it. It is
                 a view where `Capabilities.loads_views` says so.
             model: the model that it was compiled from.
-            options: the options that it was compiled with.
+            options: the options that it was compiled with, but for those that
+                `Capabilities.settable_at_load` names, which may be others.
 
         Raises:
             DeviceError: the device failed, or does not save programs.

@@ -36,11 +36,12 @@ from crosschip.runtime.submitting import Submissions
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
+    from crosschip.runtime.choice import Choice
     from crosschip.runtime.placement.placing import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
     from crosschip.runtime.sessions.session import Session
-    from crosschip.runtime.statistics import Statistics
+    from crosschip.runtime.statistics import SegmentStatistics, Statistics
 
 _AT_ONCE = 2
 """The number of requests that run at once if nobody says."""
@@ -54,10 +55,13 @@ class CompileReport:
 
     Attributes:
         milliseconds: from the call to the compiled model.
+        choice: how the devices did that `"auto"` means, and at which shapes of the inputs; `None`
+            if the caller named devices.
     """
 
     milliseconds: float
     _cache: Callable[[], str]
+    choice: Choice | None = None
 
     def __repr__(self) -> str:
         return f"CompileReport(milliseconds={self.milliseconds!r}, cache={self.cache!r})"
@@ -125,6 +129,7 @@ class CompiledModel(Closing):
         self._execute = self._plan.execute
         self._times = Histogram()
         self._took = self._times.add
+        self._before: Sequence[SegmentStatistics] = ()
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
         self._sessions: WeakSet[Session] = WeakSet()
@@ -335,8 +340,20 @@ class CompiledModel(Closing):
         from crosschip.runtime.statistics import Statistics  # running needs none
 
         calls, latency = self._times.latency()
-        segments = [found for program in self._programs for found in program.statistics()]
-        return Statistics(calls, latency, segments)
+        segments = self._segment_statistics()
+        before = dict(enumerate(self._before))
+        counted = [s.since(before[i]) if i in before else s for i, s in enumerate(segments)]
+        return Statistics(calls, latency, counted)
+
+    def forget_runs(self) -> None:
+        """Have no run so far count in `statistics`; none may be under way."""
+        self._times = Histogram()
+        self._took = self._times.add
+        self._before = self._segment_statistics()
+
+    def _segment_statistics(self) -> list[SegmentStatistics]:
+        """The figures about each segment, with all runs."""
+        return [found for program in self._programs for found in program.statistics()]
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2

@@ -73,7 +73,7 @@ def tune(
     *,
     accuracy: float,
     samples: Samples = None,
-    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     precisions: Sequence[str] | None = None,
     calibrations: Sequence[str] = ("minmax", "percentile"),
     cache: CacheArgument = True,
@@ -189,7 +189,7 @@ def _names(devices: str | Sequence[str]) -> list[str]:
 
 
 def _fixed(
-    model: Model, samples: Sequence[Sample], shapes: Mapping[str, Sequence[int] | int] | None
+    model: Model, samples: Sequence[Sample], shapes: Mapping[str, Sequence[int | None] | int] | None
 ) -> Model:
     """The model with the shapes of its samples, if these are alike, and simplified."""
     alike = {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from crosschip.devices.onnxruntime import modes
 from crosschip.devices.onnxruntime.quiet import import_engine
 from crosschip.hal import (
+    SCHEDULING,
     Capabilities,
     Device,
     Instance,
@@ -87,7 +88,9 @@ class OnnxRuntimeDevice(Device):
 
     def capabilities(self) -> Capabilities:
         if self._provider is None:
-            return Capabilities(threads=True, holds_weights=True, loads_views=True)
+            return Capabilities(
+                threads=True, holds_weights=True, loads_views=True, settable_at_load=SCHEDULING
+            )
         tied_to = (processor(), self._provider.name)
         return Capabilities(tied_to=tied_to, holds_weights=True, loads_views=True)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import (
+    SCHEDULING,
     Capabilities,
     Device,
     Instance,
@@ -98,6 +99,7 @@ class OpenVinoDevice(Device):
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),
             tied_to=(processor(), self._engine.chip),
+            settable_at_load=SCHEDULING,
         )
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.hal import (
+    SCHEDULING,
     YES,
     Capabilities,
     Device,
@@ -45,7 +46,9 @@ class ReferenceDevice(Device):
         return VERSION
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(threads=True, tied_to=(), holds_weights=True)
+        return Capabilities(
+            threads=True, tied_to=(), holds_weights=True, settable_at_load=SCHEDULING
+        )
 
     def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, PackagedOperator) and not operation.computes():
