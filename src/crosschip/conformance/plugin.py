@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from crosschip.conformance.cases import Case, all_cases
+from crosschip.conformance.company import Company
 from crosschip.conformance.judge import Verdict
-from crosschip.conformance.runner import Runner
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, Runner, Timeouts
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 from crosschip.runtime.configuration import Configuration
@@ -28,7 +29,21 @@ _INI = "crosschip_conformance"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(_INI, "the device that the conformance kit runs on, none if empty", default="")
-    parser.addini(f"{_INI}_timeout", "after how many seconds a case hangs", default="60")
+    parser.addini(
+        f"{_INI}_timeout",
+        "after how many seconds a case hangs, besides compiling",
+        default=f"{TIMEOUT:g}",
+    )
+    parser.addini(
+        f"{_INI}_compile_timeout",
+        "after how many seconds compiling hangs",
+        default=f"{COMPILE_TIMEOUT:g}",
+    )
+    parser.addini(
+        f"{_INI}_together",
+        "how many operations of one operator's cases may be compiled as one program",
+        default="1",
+    )
     parser.addini(
         f"{_INI}_config",
         "a TOML file, beside this one, of how the device is to compile: precision, threads, "
@@ -60,13 +75,22 @@ class Kit(pytest.Collector):
     @cached_property
     def runner(self) -> Runner:
         """The processes that run the cases."""
-        device, timeout = self.config.getini(_INI), self.config.getini(f"{_INI}_timeout")
+        device: str = self.config.getini(_INI)
         return Runner(
             device,
-            timeout=float(timeout),
+            timeouts=Timeouts(self._seconds("timeout"), self._seconds("compile_timeout")),
             options=self._configuration.options(Sizes()),
             properties=self._configuration.properties.get(device),
         )
+
+    @cached_property
+    def company(self) -> Company:
+        """Runs cases in programs of as many operations as the configuration says."""
+        together = int(self.config.getini(f"{_INI}_together"))
+        return Company(self.runner, together, self.runner.run)
+
+    def _seconds(self, name: str) -> float:
+        return float(self.config.getini(f"{_INI}_{name}"))
 
     def collect(self) -> Iterator[OperatorTest]:
         grouped: dict[str, list[Case]] = {}
@@ -89,7 +113,8 @@ class OperatorTest(pytest.Item):
         self.cases = cases
 
     def runtest(self) -> None:
-        results = [self.parent.runner.run(case.id) for case in self.cases]
+        by_id = {r.id: r for r in self.parent.company.results([case.id for case in self.cases])}
+        results = [by_id[case.id] for case in self.cases]
         bad = [r for r in results if r.verdict in (Verdict.FAIL, Verdict.NOT_RUN)]
         if bad:
             pytest.fail("\n".join(f"{r.id}: {r.detail}" for r in bad), pytrace=False)

@@ -92,6 +92,8 @@ class Capabilities:
         max_rank: the most axes of a tensor; `None` if any number.
         layouts: the layouts of images that it prefers, the best first; it takes any.
         concurrency: how many runs of a program it works on at once; `None` if it does not matter.
+        parallel_compile: whether `compile` may be called from several threads at once. If not, the
+            runtime compiles one model at a time, on all instances of the class in the process.
         alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
         refuses: whether `compile` itself refuses all that the device does not run, naming it. Then
             it is not asked about a segment again for each set of sizes that it compiles it for.
@@ -116,6 +118,7 @@ class Capabilities:
     max_rank: int | None = None
     layouts: tuple[Layout, ...] = (Layout.NCHW,)
     concurrency: int | None = None
+    parallel_compile: bool = True
     alignment: int = 1
     refuses: bool = False
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))

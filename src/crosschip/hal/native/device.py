@@ -104,6 +104,7 @@ class NativeDevice(Device):
             threads=bool(told.threads),
             max_rank=told.max_rank or None,
             concurrency=told.concurrency or None,
+            parallel_compile=not told.serial_compile,
             alignment=told.alignment,
             tied_to=default.tied_to,
         )

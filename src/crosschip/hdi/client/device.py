@@ -60,8 +60,14 @@ class RemoteDevice(Device):
 
     def capabilities(self) -> Capabilities:
         # All that goes there is copied to the beginning of pages, and with a saved program goes its
-        # model, whole.
-        return replace(self._about.capabilities, alignment=1, loads_views=True, holds_weights=False)
+        # model, whole. The driver itself compiles one model at a time.
+        return replace(
+            self._about.capabilities,
+            alignment=1,
+            loads_views=True,
+            holds_weights=False,
+            parallel_compile=True,
+        )
 
     def operators(self) -> Collection[str]:
         return self._about.operators

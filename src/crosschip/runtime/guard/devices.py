@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 logger = logs.logger("crosschip")
+
+_compilers: defaultdict[type[Device], threading.RLock] = defaultdict(threading.RLock)
+"""The lock of each class of devices that compiles one model at a time."""
 
 
 class GuardedDevice(Closing):
@@ -95,7 +101,8 @@ class GuardedDevice(Closing):
         """
         try:
             wishes = self.wishes(options)
-            program = call(self.name, "compiling", self._asked.compile, model, wishes)
+            with self._compiler():
+                program = call(self.name, "compiling", self._asked.compile, model, wishes)
             return self._program("compiling", program, model)
         except CompileError:
             raise
@@ -136,6 +143,12 @@ class GuardedDevice(Closing):
             call(self.name, "closing", self.device.close)
         except DeviceError as error:
             logger.warning("%s", error)
+
+    def _compiler(self) -> AbstractContextManager[object]:
+        """What a compilation holds: a lock if the device compiles one model at a time."""
+        if self.capabilities.parallel_compile:
+            return nullcontext()
+        return _compilers[type(self.device)]
 
     def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
         try:
