@@ -390,7 +390,7 @@ def _saved(
 def _entry_of(segment: Segment, device: GuardedDevice, compilation: Compilation) -> Entry:
     return Entry(
         cache_key(segment.model, device, compilation.options, compilation.fingerprints),
-        segment.device,
+        segment.device.partition("@")[0],  # a driver's programs are those of its device
         device.version,
         segment.model.name,
         len(segment.model.operations),

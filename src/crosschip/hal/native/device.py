@@ -75,6 +75,10 @@ class NativeDevice(Device):
         kind: Kind = self._library.kind
         return kind
 
+    @classmethod
+    def code_files(cls) -> Sequence[Path]:
+        return [cls.library]
+
     @property
     def version(self) -> str:
         return self._library.version

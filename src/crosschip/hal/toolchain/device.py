@@ -35,6 +35,8 @@ from crosschip.ops.standard.control import Assert
 
 _TRIES = 24
 _SECONDS = "600"
+_UNRELATED = ("python", "seconds")
+"""The properties that say nothing about what is compiled: its version is the tool's own."""
 
 
 class Toolchain(Device):
@@ -82,6 +84,14 @@ class Toolchain(Device):
                 f"{error}; {self.package} must be installed for {self._python}, or another Python "
                 f"be named by property python or {self.variable()}"
             ) from None
+
+    @classmethod
+    def code_files(cls) -> Sequence[Path]:
+        return [cls.script]
+
+    @property
+    def compile_properties(self) -> Mapping[str, str]:
+        return {k: v for k, v in self.properties.items() if k not in _UNRELATED}
 
     @classmethod
     def variable(cls) -> str:
@@ -240,8 +250,8 @@ class Toolchain(Device):
     @cached_property
     def _answers(self) -> Answers:
         about = sorted(self._about.items())
-        known = {k: v for k, v in self.properties.items() if k not in ("python", "seconds")}
-        words = [self._stem(), *(str(value) for _, value in about), *sorted(known.values())]
+        known = sorted(self.compile_properties.values())
+        words = [self._stem(), *(str(value) for _, value in about), *known]
         # Another script may put another question by the same words.
         words.append(hashlib.sha256(self.script.read_bytes()).hexdigest()[:8])
         return Answers("-".join(words))

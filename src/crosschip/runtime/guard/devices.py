@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from crosschip.hal import (
@@ -76,6 +77,17 @@ class GuardedDevice(Closing):
         self.properties: Mapping[str, str] = dict(
             self._checked("telling its properties", dict, lambda: device.properties)
         )
+
+    @cached_property
+    def code(self) -> str:
+        """The digest of the device's code, where no installed distribution holds it."""
+        return self._text("code")
+
+    @cached_property
+    def compile_properties(self) -> Mapping[str, str]:
+        """The settings that its programs depend on."""
+        doing = "telling the properties that it compiles with"
+        return self._checked(doing, dict, lambda: dict(self.device.compile_properties))
 
     def wishes(self, options: Options) -> Options:
         """The options of a compilation as they are for this device."""
