@@ -35,7 +35,7 @@ def state_of_files(paths: Iterable[str]) -> str:
 
 
 def place_of(module: str) -> str | None:
-    """The place of the code that a module of a device consists of; `None` if it has none of its own.
+    """The place of the code that a device's module consists of; `None` if that is not its own.
 
     A device in crosschip itself is the folder of its module; all else there, such as the contract,
     has crosschip's version.

@@ -16,13 +16,13 @@ from typing import Any, ClassVar
 from crosschip.hal.capabilities import Capabilities, Instance, Precision, Sizing
 from crosschip.hal.converters import refused as refusal_of
 from crosschip.hal.device import CompileError, Device
+from crosschip.hal.halving import Extent, Halving
 from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.standalone import Dialect, Written, on_reals, write
 from crosschip.hal.onnx.units import computes_float32, joined, units
 from crosschip.hal.options import Options
 from crosschip.hal.program import Program
 from crosschip.hal.support import YES, Group, Offer, Refusal, Rule, Support
-from crosschip.hal.toolchain import halving
 from crosschip.hal.toolchain.answers import Answers
 from crosschip.hal.toolchain.asking import Asking, part_of
 from crosschip.hal.toolchain.outputs import Outputs
@@ -227,11 +227,17 @@ class Toolchain(Device):
             named = self._written(model).named_in(self.complaint(error.told))
             if named:
                 raise CompileError(self._reason(error), named) from error
-            culprits = halving.refused(
-                _atoms(model), lambda some: self._compiles(model, some, options), _TRIES
+            halving: Halving[tuple[Operation, ...], Refused] = Halving(
+                lambda some: self._refusal_of(model, some, options), lambda *_: (), _TRIES
             )
-            found = [operation for atom in culprits for operation in atom]
-            raise CompileError(self._reason(error), found) from error
+            alone = [
+                operation
+                for failure in halving.search(_atoms(model), error)
+                if failure.extent is Extent.ALONE
+                for atom in failure.parts
+                for operation in atom
+            ]
+            raise CompileError(self._reason(error), alone) from error
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         folder = tempfile.TemporaryDirectory(prefix="crosschip-")
@@ -329,15 +335,16 @@ class Toolchain(Device):
         lines = self.complaint(error.told).strip().splitlines()
         return str(error) if isinstance(error, Died) or not lines else lines[0]
 
-    def _compiles(
+    def _refusal_of(
         self, model: Model, atoms: Sequence[Sequence[Operation]], options: Options
-    ) -> bool:
+    ) -> Refused | None:
+        """The tool's error about some operations of a model; `None` if it compiles them."""
         part = part_of(model, [operation for atom in atoms for operation in atom])
         try:
             self._compiled(part, options).close()
-        except Refused:
-            return False
-        return True
+        except Refused as error:
+            return error
+        return None
 
     def _compiled(self, model: Model, options: Options) -> Program:
         """Compile in a process of its own.
