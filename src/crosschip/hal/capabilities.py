@@ -95,8 +95,11 @@ class Capabilities:
         parallel_compile: whether `compile` may be called from several threads at once. If not, the
             runtime compiles one model at a time, on all instances of the class in the process.
         alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
-        refuses: whether `compile` itself refuses all that the device does not run, naming it. Then
-            it is not asked about a segment again for each set of sizes that it compiles it for.
+        compile_names_unsupported: whether `compile` refuses whatever `query` would decline, by a
+            `CompileError` that names each such operation. Only then is the device not asked about a
+            segment again for each set of sizes that it compiles it for. To raise `CompileError`
+            now and then is not enough: a device that computes something else, or names nobody,
+            leaves this as it is.
         tied_to: what else than the device's version must be the same where a saved program is
             loaded: the processor, unless the device says otherwise.
         holds_weights: whether a saved program holds all that it needs of large constants of floats
@@ -120,7 +123,7 @@ class Capabilities:
     concurrency: int | None = None
     parallel_compile: bool = True
     alignment: int = 1
-    refuses: bool = False
+    compile_names_unsupported: bool = False
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
     holds_weights: bool = False
     loads_views: bool = False

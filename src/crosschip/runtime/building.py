@@ -102,7 +102,7 @@ class Compilation:
 
     def _has_taken(self, device: GuardedDevice) -> bool:
         """Tell whether a device need not be asked."""
-        return device.name == self.taken and device.capabilities.refuses
+        return device.name == self.taken and device.capabilities.compile_names_unsupported
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ class Toolchain(Device):
             sizing=Sizing.FIXED,
             max_rank=self.dialect.max_rank,
             concurrency=1,
-            refuses=True,
+            compile_names_unsupported=True,
             holds_weights=True,
         )
 
