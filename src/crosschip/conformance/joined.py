@@ -23,13 +23,13 @@ from crosschip.conformance.trial import (
     support_of,
     wrong_outputs,
 )
-from crosschip.hal import Device, Options, Program, Sizing
+from crosschip.hal import Device, Options, Program, Sizes
 from crosschip.hal.conditions import Border, OutOfRange
 from crosschip.hal.narrowing import conditions_of
 from crosschip.ir import Array, DeviceError, Dim, Model, Operand, symbol
 from crosschip.ops import operator_named
 from crosschip.runtime.shapes.fixing import fixed
-from crosschip.runtime.shapes.policy import is_open
+from crosschip.runtime.shapes.policy import is_fixed_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _parts(
             if run.expected is None or run.latitude.refusable or run.latitude.everything:
                 return ()
         claimed = claims.accuracy(case.operator, case.element_type)
-        if not (is_open(model) and device.capabilities().sizing is Sizing.FIXED):
+        if not is_fixed_for(device.capabilities(), model, Sizes()):
             reads, makes = range(len(model.inputs)), range(len(model.outputs))
             return [Part(case, model, runs, model, reads, makes, claimed)]
         return _sized(case, model, runs, device, options, claimed)

@@ -82,6 +82,9 @@ class Capabilities:
             altogether leaves it out of `types`: its models have the narrower type in place of it,
             and what comes in and goes out is converted.
         sizing: the open sizes that it compiles.
+        open_axes: the axes, counted from 0, on which sizes of tensors may be open, where `sizing`
+            is not `FIXED`; `None` if on all. A model with an open size on another axis, of an input
+            or of what it computes, is compiled for each set of shapes, as if `sizing` were `FIXED`.
         open_ranks: whether it compiles numbers of axes that show in a run only, where `sizing` is
             `FREE`. One that does not gets a model with known sizes where these show them.
         data_dependent_sizes: whether it runs operations the sizes of whose results depend on data,
@@ -115,6 +118,7 @@ class Capabilities:
     types: frozenset[ElementType] = ALL_TYPES
     narrowed: Mapping[ElementType, ElementType] = field(default_factory=dict)
     sizing: Sizing = Sizing.FREE
+    open_axes: frozenset[int] | None = None
     open_ranks: bool = True
     data_dependent_sizes: bool = False
     threads: bool = False
