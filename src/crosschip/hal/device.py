@@ -110,7 +110,8 @@ class Device(Closing, ABC):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if cls.query is Device.query and cls.supports is Device.supports:
+        is_base = any(getattr(each, "__isabstractmethod__", False) for each in vars(cls).values())
+        if not is_base and cls.query is Device.query and cls.supports is Device.supports:
             raise TypeError(f"{cls.__name__} defines neither supports nor query; define one")
 
     @classmethod
