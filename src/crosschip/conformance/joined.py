@@ -259,8 +259,8 @@ def _faults(
             kept.append((outputs, [array.copy() for array in outputs]))
     finally:
         program.close()
-    for outputs, before in kept:
-        if not all(map(_is_same, outputs, before)):
+    for made_before, copies in kept:
+        if not all(map(_is_same, made_before, copies)):
             raise _Spoiled("an output changed when the program ran again")
     return faults
 

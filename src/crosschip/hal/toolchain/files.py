@@ -120,7 +120,7 @@ class FileToolchain(Device):
 
     @property
     def real_boundary(self) -> bool:
-        """Whether programs take and return reals where a segment's inputs or outputs are quantized."""
+        """Whether programs take and return reals where a segment's are quantized."""
         return False
 
     @abstractmethod
