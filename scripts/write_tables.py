@@ -196,8 +196,9 @@ def _index(described: Sequence[Description]) -> str:
 
 def _page(op: Description) -> str:
     """The page of one operator."""
+    definition = operators()[op["name"]]
     core = "A core operator: others are decomposed into it.\n\n" if op["core"] else ""
-    free = ", ".join(f"`{slot}`" for slot in sorted(operators()[op["name"]].unenforced))
+    free = ", ".join(f"`{slot}`" for slot in sorted(definition.unenforced))
     rules = f"When it runs, a device need not enforce the rules of {free}.\n\n" if free else ""
     parts = ", ".join(f"[`{part}`]({part.lower()}.md)" for part in op["decomposes"])
     slots = _table(("slot", "kind", "default", "takes"), list(map(_slot, op["slots"])))
@@ -205,6 +206,7 @@ def _page(op: Description) -> str:
     return (
         f"# {op['name']}\n\n"
         "Written by `make docs` from the operator's definition.\n\n"
+        f"In Python: `from {definition.__module__} import {definition.__name__}`\n\n"
         f"{documentation(operators()[op['name']])}\n\n{core}{rules}"
         f"## Slots\n\n{slots}\n"
         f"## Devices\n\n{devices}\n"

@@ -41,7 +41,7 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
-from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.searching import NonZero, Unique
@@ -299,6 +299,39 @@ def test_a_device_that_needs_ranges_compiles_once_with_them_and_else_for_each_sh
         model.run(ones(3))
         assert bounded.shapes == [((4,),), ((3,),)]
         assert model.placement.ways == ("a program a shape, 16 at most",)
+
+
+class OpenBatch(Bounded):
+    """A device that compiles an open batch, but needs all other sizes."""
+
+    sizing = Sizing.FREE
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), open_axes=frozenset({0}))
+
+
+def test_a_device_may_take_open_sizes_on_some_axes_only() -> None:
+    open_model = model_of(lambda b, x: b.add(Relu, x), float32(symbol("N"), 3, symbol("H")))
+    runs = [np.ones((batch, 3, 5), np.float32) for batch in (1, 2, 4)]
+    device = OpenBatch(name="npu")
+    with crosschip.compile(open_model, [device], cache=False, shapes={"H": 5}) as model:
+        for array in runs:
+            np.testing.assert_array_equal(model(array), array)
+        assert device.shapes == [((symbol("N"), 3, 5),)]
+        assert model.placement.ways == ("open",)
+    device = OpenBatch(name="npu")
+    with crosschip.compile(open_model, [device], cache=False) as model:
+        for array in runs:
+            np.testing.assert_array_equal(model(array), array)
+        assert device.shapes == [(array.shape,) for array in runs]
+
+
+def test_an_open_axis_counts_where_it_is_computed_too() -> None:
+    turned = model_of(lambda b, x: b.add(Transpose, x, (1, 0)), float32(symbol("N"), 3))
+    device = OpenBatch(name="npu")
+    with crosschip.compile(turned, [device], cache=False) as model:
+        assert model(np.ones((2, 3), np.float32)).shape == (3, 2)
+        assert device.shapes == [((2, 3),)]
 
 
 def test_ranges_hold_for_programs_a_shape(static: Static) -> None:

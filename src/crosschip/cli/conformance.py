@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.live import Live
@@ -21,7 +21,9 @@ from crosschip.conformance.export import export
 from crosschip.conformance.journal import Journal
 from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
+from crosschip.conformance.pool import OnResult
 from crosschip.conformance.report import Entry, reasons
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait
 from crosschip.conformance.selection import chosen_cases
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
@@ -56,7 +58,18 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(help="What random elements are made from.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="How many processes run cases.")] = 1,
-    timeout: Annotated[float, typer.Option(help="Seconds after which a case hangs.")] = 60,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds after which a case hangs, besides compiling.")
+    ] = TIMEOUT,
+    compile_timeout: Annotated[
+        float, typer.Option(help="Seconds after which compiling hangs.")
+    ] = COMPILE_TIMEOUT,
+    together: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Operations compiled as one program, where a compiler takes seconds."
+        ),
+    ] = 1,
     budget: Annotated[
         float | None, typer.Option(help="Seconds for an operator; what is left is not run.")
     ] = None,
@@ -99,7 +112,7 @@ def command(
             if resume
             else None
         )
-        show = opened.enter_context(_live(len(chosen)))
+        show, wait = opened.enter_context(_live(len(chosen)))
 
         def on_result(ran: Case, result: Result) -> None:
             if journal:
@@ -112,12 +125,15 @@ def command(
             jobs=jobs,
             seed=seed,
             timeout=timeout,
+            compile_timeout=compile_timeout,
+            together=together,
             budget=budget,
             claims=claims,
             options=options,
             properties=properties,
             done=journal.done if journal else None,
             on_result=on_result,
+            on_wait=wait,
         )
     for path, text in ((html, to_html), (junit, to_junit)):
         if path:
@@ -139,30 +155,40 @@ def _list(cases: Sequence[Case], as_json: bool) -> None:
 
 
 @contextmanager
-def _live(total: int) -> Iterator[Any]:
-    """Shows counts while cases run, or a line now and then; what is told each result."""
+def _live(total: int) -> Iterator[tuple[OnResult, OnWait]]:
+    """Shows counts while cases run, or a line now and then; told each result and each second."""
     counts = dict.fromkeys(_COLUMNS, 0)
-    current, said = "", monotonic()
+    current, lasts, said = "", "", monotonic()
 
     def shown() -> Table:
-        grid = Table("operator", *_COLUMNS, title=f"{sum(counts.values())} of {total} cases")
+        title = f"{sum(counts.values())} of {total} cases{lasts}"
+        grid = Table("operator", *_COLUMNS, title=title)
         grid.add_row(current, *map(str, counts.values()))
         return grid
 
-    def on_result(case: Case, result: Result) -> None:
-        nonlocal current, said
-        current = case.operator
-        counts[result.verdict.value] += 1
+    def say() -> None:
+        nonlocal said
         if not messages.is_terminal and monotonic() - said > _SECONDS_BETWEEN_LINES:
             said = monotonic()
             done = f"{sum(counts.values())} of {total} cases, {counts['fail']} failed"
-            messages.print(f"{done}: {current}", highlight=False)
+            messages.print(f"{done}: {current}{lasts}", highlight=False)
+
+    def on_result(case: Case, result: Result) -> None:
+        nonlocal current, lasts
+        current, lasts = case.operator, ""
+        counts[result.verdict.value] += 1
+        say()
+
+    def on_wait(seconds: float, compiles: bool) -> None:
+        nonlocal lasts
+        lasts = f", {'compiling' if compiles else 'running'} for {seconds:.0f} s"
+        say()
 
     if not messages.is_terminal:
-        yield on_result
+        yield on_result, on_wait
         return
     with Live(get_renderable=shown, console=messages, transient=True, refresh_per_second=8):
-        yield on_result
+        yield on_result, on_wait
 
 
 def _print(report: Report) -> None:

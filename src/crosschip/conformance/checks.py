@@ -176,6 +176,8 @@ def one_program(device: Device, options: Options) -> None:
 @check("threads/compiling")
 def compiling(device: Device, options: Options) -> None:
     """Eight threads that compile and run at once."""
+    if not device.capabilities().parallel_compile:
+        raise Declined("DEVICE: compiles one model at a time (Capabilities.parallel_compile)")
     model, inputs = _simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from crosschip.conformance.cases import Case, all_cases
+from crosschip.conformance.company import Company
 from crosschip.conformance.judge import Verdict
-from crosschip.conformance.runner import Runner
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, Runner, Timeouts
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 from crosschip.runtime.configuration import Configuration
@@ -21,7 +22,9 @@ class Kit(pytest.Collector):
 
     Args:
         device: the name of the device that is tested.
-        timeout: after how many seconds a case hangs.
+        timeout: after how many seconds a case hangs, besides compiling; empty for the default.
+        compile_timeout: after how many seconds compiling hangs; empty for the default.
+        together: how many operations of an operator's cases may be compiled as one program.
         configuration: the path of a TOML file, relative to pytest's configuration, that says how
             the device compiles; empty for none.
         quick: whether only a few cases of each operator are run.
@@ -31,11 +34,22 @@ class Kit(pytest.Collector):
     """
 
     def __init__(
-        self, *, device: str, timeout: float, configuration: str, quick: bool, **named: Any
+        self,
+        *,
+        device: str,
+        timeout: str,
+        compile_timeout: str,
+        together: int,
+        configuration: str,
+        quick: bool,
+        **named: Any,
     ) -> None:
         super().__init__(**named)
         self._device = device
-        self._timeout = timeout
+        self._timeouts = Timeouts(
+            float(timeout or TIMEOUT), float(compile_timeout or COMPILE_TIMEOUT)
+        )
+        self._together = together
         self._configuration = _read_configuration(self.config, configuration)
         self._quick = quick
 
@@ -44,10 +58,15 @@ class Kit(pytest.Collector):
         """The processes that run the cases."""
         return Runner(
             self._device,
-            timeout=self._timeout,
+            timeouts=self._timeouts,
             options=self._configuration.options(Sizes()),
             properties=self._configuration.properties.get(self._device),
         )
+
+    @cached_property
+    def company(self) -> Company:
+        """Runs cases in programs of as many operations as the configuration says."""
+        return Company(self.runner, self._together, self.runner.run)
 
     def collect(self) -> Iterator[OperatorTest]:
         grouped: dict[str, list[Case]] = {}
@@ -70,7 +89,8 @@ class OperatorTest(pytest.Item):
         self.cases = cases
 
     def runtest(self) -> None:
-        results = [self.parent.runner.run(case.id) for case in self.cases]
+        by_id = {r.id: r for r in self.parent.company.results([case.id for case in self.cases])}
+        results = [by_id[case.id] for case in self.cases]
         bad = [r for r in results if r.verdict in (Verdict.FAIL, Verdict.NOT_RUN)]
         if bad:
             pytest.fail("\n".join(f"{r.id}: {r.detail}" for r in bad), pytrace=False)

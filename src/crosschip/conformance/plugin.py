@@ -23,7 +23,21 @@ _INI = "crosschip_conformance"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(_INI, "the device that the conformance kit runs on, none if empty", default="")
-    parser.addini(f"{_INI}_timeout", "after how many seconds a case hangs", default="60")
+    parser.addini(
+        f"{_INI}_timeout",
+        "after how many seconds a case hangs, besides compiling; by default as the command's",
+        default="",
+    )
+    parser.addini(
+        f"{_INI}_compile_timeout",
+        "after how many seconds compiling hangs; by default as the command's",
+        default="",
+    )
+    parser.addini(
+        f"{_INI}_together",
+        "how many operations of one operator's cases may be compiled as one program",
+        default="1",
+    )
     parser.addini(
         f"{_INI}_config",
         "a TOML file, beside this one, of how the device is to compile: precision, threads, "
@@ -46,7 +60,9 @@ def pytest_collection_modifyitems(
             session,
             name=f"conformance[{device}]",
             device=device,
-            timeout=float(config.getini(f"{_INI}_timeout")),
+            timeout=config.getini(f"{_INI}_timeout"),
+            compile_timeout=config.getini(f"{_INI}_compile_timeout"),
+            together=int(config.getini(f"{_INI}_together")),
             configuration=config.getini(f"{_INI}_config"),
             quick=config.getoption("--conformance-quick"),
         )

@@ -12,16 +12,17 @@ from itertools import groupby
 from pathlib import Path
 
 from crosschip.conformance.cases import RANDOM, Case, use_at
+from crosschip.conformance.company import Company
 from crosschip.conformance.judge import Result, Verdict, manner
 from crosschip.conformance.report import Report
-from crosschip.conformance.runner import Runner
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait, Runner, Timeouts
 from crosschip.conformance.shrinking import followed, shrink
 from crosschip.hal import Options
 
 OnResult = Callable[[Case, Result], None]
 
 _BATCH = 250
-"""The number of cases of one operator that a process takes at a time."""
+"""The number of cases that a process takes at a time."""
 
 _SHRUNK = 3
 """The number of an operator's failures of one manner that are shrunk."""
@@ -33,7 +34,9 @@ def run_cases(
     *,
     jobs: int = 1,
     seed: int = 0,
-    timeout: float = 60,
+    timeout: float = TIMEOUT,
+    compile_timeout: float = COMPILE_TIMEOUT,
+    together: int = 1,
     budget: float | None = None,
     tries: int = 300,
     claims: Path | None = None,
@@ -41,6 +44,7 @@ def run_cases(
     properties: Mapping[str, str] | None = None,
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
+    on_wait: OnWait | None = None,
 ) -> Report:
     """Run cases on a device, in processes of the kit's own.
 
@@ -51,14 +55,19 @@ def run_cases(
         cases: what to run.
         jobs: how many processes run cases at once.
         seed: what random elements are made from.
-        timeout: after how many seconds a case counts as hanging.
-        budget: how many seconds the cases of one operator may take; what is left is not run.
+        timeout: after how many seconds a case counts as hanging, besides compiling.
+        compile_timeout: after how many seconds compiling counts as hanging.
+        together: how many operations may be compiled as one program, for devices that take long to
+            compile; 1 compiles each case by itself.
+        budget: how many seconds the cases of one operator may take; what is left is not run. The
+            time of a program of several cases counts for the first of them.
         tries: how many smaller uses are tried for a random case that fails.
         claims: the device's own file, if it is not beside its module.
         options: how the device is to compile; `None` for the default.
         properties: the device's settings.
         done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
+        on_wait: is told, about once a second, for how long a case lasts.
 
     Raises:
         DeviceError: the device does not open.
@@ -70,15 +79,16 @@ def run_cases(
         Runner(
             device,
             seed=seed,
-            timeout=timeout,
+            timeouts=Timeouts(timeout, compile_timeout),
             claims=claims,
             options=options,
             properties=properties,
+            on_wait=on_wait,
         )
         for _ in range(jobs)
     ]
     about = runners[0].about
-    work = _Work(left, results, budget, tries, on_result)
+    work = _Work(left, results, budget, tries, together, on_result)
     with ThreadPoolExecutor(jobs) as threads:
         running = [threads.submit(work.run, runner) for runner in runners]
         try:
@@ -115,10 +125,13 @@ class _Work:
         results: dict[str, Result],
         budget: float | None,
         tries: int,
+        together: int,
         on_result: OnResult | None,
     ) -> None:
         self.stopped = False
-        self._batches = deque(_batches(cases))
+        self._cases = {case.id: case for case in cases}
+        self._batches = deque(_batches(cases, by_operator=together < 2))
+        self._together = together
         self._results = results
         self._budget = budget
         self._tries = tries
@@ -129,38 +142,46 @@ class _Work:
 
     def run(self, runner: Runner) -> None:
         """Run batches until there are none."""
+        clock = _Clock()
+        company = Company(runner, self._together, lambda id: self._alone(runner, clock, id))
         with runner:
             while not self.stopped:
                 try:
                     batch = self._batches.popleft()
                 except IndexError:
                     return
-                for case in batch:
-                    if not self.stopped:
-                        self._one(runner, case)
+                runner.start()
+                clock.lap()
+                for result in company.results([case.id for case in batch]):
+                    if self.stopped:
+                        return
+                    self._take(result, clock.lap())
 
     def stop(self) -> None:
         """Begin nothing more."""
         self.stopped = True
 
-    def _one(self, runner: Runner, case: Case) -> None:
-        spent = self._spent.get(case.operator, 0.0)
-        if self._budget is not None and spent >= self._budget:
-            why = f"the budget of {self._budget:g} seconds for {case.operator} is spent"
-            result = Result(case.id, Verdict.NOT_RUN, why)
-        else:
-            runner.start()
-            started = time.monotonic()
-            result = runner.run(case.id)
-            if result.verdict is Verdict.FAIL and f"/{RANDOM}/" in case.id and not self.stopped:
-                result = self._shrunk(runner, case, result)
-            self._spent[case.operator] = spent + time.monotonic() - started
-        if self.stopped:
-            return
+    def _take(self, result: Result, seconds: float) -> None:
+        """Add a result, and the time that it took."""
+        case = self._cases[result.id]
         with self._lock:
+            self._spent[case.operator] = self._spent.get(case.operator, 0.0) + seconds
             self._results[case.id] = result
             if self._on_result:
                 self._on_result(case, result)
+
+    def _alone(self, runner: Runner, clock: _Clock, id: str) -> Result:
+        """The result of a case by itself."""
+        operator = self._cases[id].operator
+        if self._budget is not None and self._spent.get(operator, 0.0) >= self._budget:
+            why = f"the budget of {self._budget:g} seconds for {operator} is spent"
+            return Result(id, Verdict.NOT_RUN, why)
+        runner.start()
+        clock.lap()
+        result = runner.run(id)
+        if result.verdict is Verdict.FAIL and f"/{RANDOM}/" in id and not self.stopped:
+            return self._shrunk(runner, self._cases[id], result)
+        return result
 
     def _shrunk(self, runner: Runner, case: Case, result: Result) -> Result:
         """A failure with the smallest use that fails alike, unless there are enough of them."""
@@ -185,8 +206,20 @@ def _behind(id: str, way: Sequence[int]) -> str:
     return f"{id}~{'.'.join(map(str, way))}" if way else id
 
 
-def _batches(cases: Sequence[Case]) -> Iterator[Sequence[Case]]:
-    for _, group in groupby(cases, key=lambda case: case.operator):
+class _Clock:
+    """Tells the seconds since it was last asked."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def lap(self) -> float:
+        """The seconds since the last call."""
+        last, self._last = self._last, time.monotonic()
+        return self._last - last
+
+
+def _batches(cases: Sequence[Case], *, by_operator: bool) -> Iterator[Sequence[Case]]:
+    for _, group in groupby(cases, key=lambda case: case.operator if by_operator else ""):
         batch = list(group)
         for start in range(0, len(batch), _BATCH):
             yield batch[start : start + _BATCH]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from crosschip.hal import Device, Program, Sizing
+from crosschip.hal import Device, Program, Sizes
 from crosschip.ir import Array, Model
 from crosschip.runtime.shapes.fixing import fixed
-from crosschip.runtime.shapes.policy import is_open
+from crosschip.runtime.shapes.policy import is_fixed_for
 
 Compile = Callable[[Model], Program]
 
@@ -20,7 +20,7 @@ def program_of(device: Device, model: Model, compile: Compile) -> Program:
         model: what to run.
         compile: has the device compile a model.
     """
-    if is_open(model) and device.capabilities().sizing is Sizing.FIXED:
+    if is_fixed_for(device.capabilities(), model, Sizes()):
         return _Sized(device.name, model, compile)
     return compile(model)
 

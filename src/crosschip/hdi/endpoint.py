@@ -61,13 +61,14 @@ class Endpoint:
     started: bool = True
 
     @classmethod
-    def of(cls, device: str, where: str, properties: Mapping[str, str]) -> Endpoint:
+    def of(cls, device: str, where: str, properties: Mapping[str, str], code: str = "") -> Endpoint:
         """The endpoint that a device's name tells, as in `openvino@driver`.
 
         Args:
             device: what stands before the `@`.
             where: what stands behind it: `driver`, or `unix:` and the path of a socket.
             properties: the device's.
+            code: the digest of the device's code, where it may be edited in place.
 
         Raises:
             InputError: it is neither, or there are properties for a driver that runs already.
@@ -85,7 +86,7 @@ class Endpoint:
                 f"{device}@unix:PATH for a driver that runs already"
             )
         own = tuple(sorted(properties.items()))
-        return cls(device, folder() / f"{_stem(device, own)}.sock", own)
+        return cls(device, folder() / f"{_stem(device, own, code)}.sock", own)
 
     @property
     def words(self) -> Path:
@@ -152,7 +153,7 @@ def folder() -> Path:
     return found
 
 
-def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
+def _stem(device: str, properties: Sequence[tuple[str, str]], code: str) -> str:
     """The name of a driver's files: the same for all who would start the same driver."""
     about = [
         device,
@@ -162,6 +163,7 @@ def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
         sys.prefix,
         os.environ.get("CROSSCHIP_DEVICE_PATH", ""),
         os.environ.get("PYTHONPATH", ""),
+        code,
     ]
     digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:12]
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:_LONGEST_DEVICE]}-{digest}"

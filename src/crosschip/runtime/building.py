@@ -23,7 +23,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import spending
 from crosschip.ir.dataclass import dataclass
-from crosschip.runtime.blaming import Failed, culprits
+from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.entry import Entry
@@ -102,7 +102,7 @@ class Compilation:
 
     def _has_taken(self, device: GuardedDevice) -> bool:
         """Tell whether a device need not be asked."""
-        return device.name == self.taken and device.capabilities.refuses
+        return device.name == self.taken and device.capabilities.compile_names_unsupported
 
 
 CacheWord = Literal["hit", "miss", "off"]
@@ -143,6 +143,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     refusals: Refusals = {}
     devices, constraints = compilation.devices, compilation.constraints
     asks = compilation.asks()
+    search = FailureSearch()
     while True:
         try:
             with limited(model.name, compilation.budget):
@@ -157,9 +158,9 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
             if len(devices) == 1 or constraints.strict:
                 if compilation.blames:
                     device = devices[failed.segment.device]
-                    failed.name(culprits(failed, device, compilation.options))
+                    failed.name(search.reasons(failed, device, compilation.options).keys())
                 raise failed.error from failed.error.__cause__
-            count = _refuse(failed, placement, refusals, compilation)
+            count = _refuse(failed, placement, refusals, compilation, search)
             logger.warning("%s; placing %d operations elsewhere", failed, count)
 
 
@@ -174,17 +175,21 @@ def limited(name: str, budget: Budget | None) -> Iterator[None]:
 
 
 def _refuse(
-    failed: Failed, placement: Placement, refusals: Refusals, compilation: Compilation
+    failed: Failed,
+    placement: Placement,
+    refusals: Refusals,
+    compilation: Compilation,
+    search: FailureSearch,
 ) -> int:
     """Keep the operations that a device failed to compile from it; how many there are."""
     device = failed.segment.device
-    guilty = culprits(failed, compilation.devices[device], compilation.options)
+    reasons = search.reasons(failed, compilation.devices[device], compilation.options)
     answers = refusals.setdefault(device, {})
-    detail = str(failed).removeprefix(f"{device}: ")
     before = len(answers)
     for decision in placement.every_decision():
-        if decision.device == device and not guilty.isdisjoint(decision.parts):
-            no = Support(False, decision.type, "", Rule.FAILURE, detail)
+        details = [reasons[part] for part in decision.parts if part in reasons]
+        if decision.device == device and details:
+            no = Support(False, decision.type, "", Rule.FAILURE, details[0])
             answers[decision.name] = no
     return len(answers) - before
 
@@ -412,7 +417,7 @@ def _saved(
 def _entry_of(segment: Segment, device: GuardedDevice, compilation: Compilation) -> Entry:
     return Entry(
         cache_key(segment.model, device, compilation.options, compilation.fingerprints),
-        segment.device,
+        segment.device.partition("@")[0],  # a driver's programs are those of its device
         device.version,
         segment.model.name,
         len(segment.model.operations),

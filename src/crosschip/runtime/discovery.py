@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
+from crosschip.hal.device import code_of
 from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError, logs
 from crosschip.ir.dataclass import dataclass
@@ -175,8 +176,8 @@ def _elsewhere(local: str, where: str, properties: Mapping[str, str] | None) -> 
     # Seldom needed: importing the runtime is to take no longer for it.
     from crosschip.hdi.client.device import RemoteDevice
 
-    _load(local.partition(":")[0])
-    return RemoteDevice(local, where, properties)
+    device_class = _load(local.partition(":")[0])
+    return RemoteDevice(local, where, properties, code_of(device_class))
 
 
 def instances() -> Iterator[tuple[str, Instance]]:

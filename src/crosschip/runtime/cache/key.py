@@ -93,9 +93,13 @@ class _Content:
             self.digest.update(len(text).to_bytes(8, "little") + text)
 
     def add_device(self, device: GuardedDevice) -> None:
-        """Add what says which device it is, on which machine, and how it is set."""
-        self.add(device.name, device.version, *device.capabilities.tied_to)
-        self.add(sorted(device.properties.items()))
+        """Add what says which device it is, by which code, on which machine, and how it is set.
+
+        A device compiles the same in this process and in a driver, so where it is does not count.
+        """
+        name = device.name.partition("@")[0]
+        self.add(name, device.version, device.code, *device.capabilities.tied_to)
+        self.add(sorted(device.compile_properties.items()))
 
     def add_type(self, operand: Operand) -> None:
         """Add an operand's type; the text form of its quantization rounds scales."""

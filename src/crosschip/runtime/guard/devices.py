@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from crosschip.hal import (
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 logger = logs.logger("crosschip")
+
+_compilers: defaultdict[type[Device], threading.RLock] = defaultdict(threading.RLock)
+"""The lock of each class of devices that compiles one model at a time."""
 
 
 class GuardedDevice(Closing):
@@ -71,6 +78,17 @@ class GuardedDevice(Closing):
             self._checked("telling its properties", dict, lambda: device.properties)
         )
 
+    @cached_property
+    def code(self) -> str:
+        """The digest of the device's code, where no installed distribution holds it."""
+        return self._text("code")
+
+    @cached_property
+    def compile_properties(self) -> Mapping[str, str]:
+        """The settings that its programs depend on."""
+        doing = "telling the properties that it compiles with"
+        return self._checked(doing, dict, lambda: dict(self.device.compile_properties))
+
     def wishes(self, options: Options) -> Options:
         """The options of a compilation as they are for this device."""
         if self.precision is None:
@@ -95,7 +113,8 @@ class GuardedDevice(Closing):
         """
         try:
             wishes = self.wishes(options)
-            program = call(self.name, "compiling", self._asked.compile, model, wishes)
+            with self._compiler():
+                program = call(self.name, "compiling", self._asked.compile, model, wishes)
             return self._program("compiling", program, model)
         except CompileError:
             raise
@@ -136,6 +155,12 @@ class GuardedDevice(Closing):
             call(self.name, "closing", self.device.close)
         except DeviceError as error:
             logger.warning("%s", error)
+
+    def _compiler(self) -> AbstractContextManager[object]:
+        """What a compilation holds: a lock if the device compiles one model at a time."""
+        if self.capabilities.parallel_compile:
+            return nullcontext()
+        return _compilers[type(self.device)]
 
     def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
         try:
