@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosschip.ir import Operand
 from crosschip.ops.definition.faces import NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
+from crosschip.ops.faces.rules import Truth
 from crosschip.ops.standard.control import Assert
 
 
@@ -28,7 +29,7 @@ faces(
     Assert,
     nnrt=(
         NNRt(
-            *(78, "ASSERT", ("condition", OneTensor())),
+            *(78, "ASSERT", (Truth("condition"), OneTensor())),
             parameters={"SUMMARIZE": "summarize"},
         ),
     ),
