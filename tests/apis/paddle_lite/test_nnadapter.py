@@ -23,7 +23,7 @@ from crosschip.apis.paddle_lite import (
     create_paddle_predictor,
 )
 from crosschip.hal.capabilities import Precision
-from crosschip.ir import Error, InputError
+from crosschip.ir import Error, InputError, UnsupportedError
 from crosschip.runtime.compiled import CompiledModel
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
@@ -133,13 +133,14 @@ def test_properties_of_the_driver_of_openvino_reach_the_device(folder: Path) -> 
 def test_a_driver_may_say_in_what_precision_to_compute(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The chips of the drivers that do are seldom here; the reference takes their place."""
+    """The reference takes the place of their chips; it has no float16, and so says what it got."""
     precision = DRIVERS["nvidia_tensorrt"].properties
     monkeypatch.setitem(DRIVERS, "builtin_device", Driver("a chip", "reference", precision))
     config = configured(folder, "builtin_device")
     assert compiled(config).options.precision is Precision.FLOAT32
     config.set_nnadapter_context_properties("BUILTIN_DEVICE_PRECISION=float16")
-    assert compiled(config).options.precision is Precision.FLOAT16
+    with pytest.raises(UnsupportedError, match="computes in float32, not in float16"):
+        create_paddle_predictor(config)
 
 
 def test_the_callback_is_the_contexts(folder: Path) -> None:
