@@ -5,7 +5,6 @@ from __future__ import annotations
 from crosschip.ir import Operand
 from crosschip.ops.definition.faces import NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Rule, refusal
-from crosschip.ops.faces.rules import Truth
 from crosschip.ops.standard.control import Assert
 
 
@@ -29,7 +28,7 @@ faces(
     Assert,
     nnrt=(
         NNRt(
-            *(78, "ASSERT", (Truth("condition"), OneTensor())),
+            *(78, "ASSERT", ("condition", OneTensor())),
             parameters={"SUMMARIZE": "summarize"},
         ),
     ),
