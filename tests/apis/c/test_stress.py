@@ -16,7 +16,7 @@ from crosschip.apis.nnrt import OH_NN_ReturnCode
 
 PROGRAMS = Path(__file__).with_name("programs")
 CYCLES = int(os.environ.get("CROSSCHIP_CYCLES", "4000"))
-CALLS = int(os.environ.get("CROSSCHIP_FUZZ_CALLS", "40000" if "CI" in os.environ else "4000"))
+CALLS = int(os.environ.get("CROSSCHIP_FUZZ_CALLS", "15000" if "CI" in os.environ else "4000"))
 LIMIT = 600.0
 """Seconds after which a program counts as hung."""
 MOST_BYTES = 5 * 2**20

@@ -253,7 +253,7 @@ def test_responses_are_normalized_along_the_last_axis() -> None:
     squares = np.pad(CHANNELS_LAST**2, ((0, 0), (0, 0), (0, 0), (1, 1)))
     sums = squares[..., :-2] + squares[..., 1:-1] + squares[..., 2:]
     wanted = CHANNELS_LAST / (2 + 0.25 * sums) ** 0.75
-    options = {"DEPTH_RADIUS": 1, "BIAS": 2, "ALPHA": 0.25, "BETA": 0.75}
+    options: dict[str, Any] = {"DEPTH_RADIUS": 1, "BIAS": 2, "ALPHA": 0.25, "BETA": 0.75}
     close(computed("LRN", [CHANNELS_LAST], CHANNELS_LAST.shape, **options), wanted)
 
 
