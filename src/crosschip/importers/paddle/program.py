@@ -16,6 +16,8 @@ from crosschip.ir.dataclass import dataclass
 
 MAX_DEPTH = 32
 """So deep may control flow be nested."""
+MAX_LEVELS = 8
+"""The most levels of sequences (LoD) of a tensor."""
 
 Scalar = bool | int | float | str | ElementType
 Value = Scalar | tuple[Scalar, ...] | None
@@ -65,15 +67,12 @@ class Variable(NamedTuple):
         name: its name.
         element_type: the type of its elements.
         shape: its sizes; -1 stands for one that is not known.
-        is_made: whether an operator makes its value before any reads one, so that a value in the
-            parameter file is of no use.
         levels: how many levels of sequences (LoD) it has.
     """
 
     name: str
     element_type: ElementType
     shape: tuple[int, ...]
-    is_made: bool = False
     levels: int = 0
 
 
@@ -133,6 +132,21 @@ def every_operator(operators: Iterable[Operator]) -> Iterator[Operator]:
             yield from every_operator(block.operators)
 
 
+def _read_by(operator: Operator) -> Iterator[str]:
+    """The variables that an operator, or one in its blocks, may read.
+
+    What control flow writes counts as read: a block that does not run leaves the value as it was.
+    """
+    for inner in every_operator((operator,)):
+        for names in inner.inputs.values():
+            yield from names
+        if operator.blocks:
+            for names in inner.outputs.values():
+                yield from names
+        for block in inner.blocks:
+            yield from block.outputs
+
+
 @dataclass(frozen=True)
 class Program:
     """A model as its file describes it, without the parameters' values.
@@ -158,6 +172,20 @@ class Program:
             for variable in self.inputs
         ]
         return replace(self, inputs=inputs)
+
+    def read_parameters(self) -> set[str]:
+        """Compute the names of the parameters whose values in the file the program reads.
+
+        The others are of no use: no operator reads them, or one writes them first, such as shapes
+        that only training has a use for.
+        """
+        read: set[str] = set()
+        written: set[str] = set()
+        for operator in self.operators:
+            read.update(name for name in _read_by(operator) if name not in written)
+            written.update(*operator.outputs.values())
+        read.update(name for name in self.outputs.values() if name not in written)
+        return read & self.parameters.keys()
 
     def take_operators(self) -> Iterator[Operator]:
         """The operators, none of which is kept: what is built from them takes their place."""
