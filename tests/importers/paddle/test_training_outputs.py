@@ -75,6 +75,9 @@ def test_a_stored_shape_that_no_operator_makes_is_of_no_account(
     model = load(writer.save(tmp_path))
     assert "s" not in {constant.name for constant in model.constants}
     np.testing.assert_array_equal(outputs(model, {"x": IMAGE})[0], expected)
+    writer.output("s")
+    _, stored = outputs(load(writer.save(tmp_path)), {"x": IMAGE})
+    np.testing.assert_array_equal(stored, np.ones(7, np.float32))  # as Paddle hands it out
 
 
 def test_a_parameter_that_nothing_reads_may_be_anything(tmp_path: Path) -> None:

@@ -11,13 +11,19 @@ Source: SerializeToStream in paddle/fluid/framework/lod_tensor.cc of Paddle 2.6.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path, PurePath
 
 from crosschip.importers.paddle import messages, tensor_types
-from crosschip.importers.paddle.program import MAX_LEVELS, Program, Variable, within
+from crosschip.importers.paddle.program import (
+    MAX_LEVELS,
+    ParameterUse,
+    Program,
+    Variable,
+    within,
+)
 from crosschip.ir import (
     Array,
     ElementType,
@@ -38,9 +44,10 @@ _IN_MEMORY = "the parameters in memory"
 
 
 def read(path: Path | bytes, program: Program) -> dict[str, Array | Stored]:
-    """Find the parameters whose values a program reads.
+    """Find the parameters whose values a program needs.
 
-    Whatever the file holds of the others is skipped: it need not be as the program declares it.
+    One that no operator reads need not be as the program declares it: it is skipped, or handed out
+    as the file has it, as Paddle does.
 
     Args:
         path: the file that holds all parameters of the program or the folder with a file for each;
@@ -55,36 +62,36 @@ def read(path: Path | bytes, program: Program) -> dict[str, Array | Stored]:
             message names the parameter.
         UnsupportedError: a parameter is not a dense tensor.
     """
-    declared, used = program.parameters, program.read_parameters()
+    declared, uses = program.parameters, program.parameter_uses()
     if isinstance(path, bytes):
-        return _read_records(_Records(_IN_MEMORY, Held(path)), declared, used)
+        return _read_records(_Records(_IN_MEMORY, Held(path)), declared, uses)
     there = kind(path)
     if there != "folder":
-        return _read_file(path, declared, used) if declared or there else {}
+        return _read_file(path, declared, uses) if declared or there else {}
     values: dict[str, Array | Stored] = {}
     for name, variable in declared.items():
-        if name not in used:
+        if name not in uses:
             continue
         # There may be more of these files than a process may have open: nothing stays in them.
-        (content,) = _read_file(_file_of(path, name), {name: variable}, used).values()
+        (content,) = _read_file(_file_of(path, name), {name: variable}, uses).values()
         values[name] = content.read() if isinstance(content, Stored) else content
     return values
 
 
 def _read_file(
-    file: Path, declared: Mapping[str, Variable], used: Set[str]
+    file: Path, declared: Mapping[str, Variable], uses: Mapping[str, ParameterUse]
 ) -> dict[str, Array | Stored]:
-    return _read_records(_Records(str(file), _opened(file)), declared, used)
+    return _read_records(_Records(str(file), _opened(file)), declared, uses)
 
 
 def _read_records(
-    records: _Records, declared: Mapping[str, Variable], used: Set[str]
+    records: _Records, declared: Mapping[str, Variable], uses: Mapping[str, ParameterUse]
 ) -> dict[str, Array | Stored]:
     names = sorted(declared)
     values: dict[str, Array | Stored] = {}
     for name in names:
-        if name in used:
-            values[name] = records.next(declared[name])
+        if name in uses:
+            values[name] = records.next(declared[name], uses[name])
         else:
             records.skip(name)
     if records.left:
@@ -121,10 +128,10 @@ class _Records:
     def left(self) -> int:
         return self._source.size - self._at
 
-    def next(self, parameter: Variable) -> Array | Stored:
-        """Read the next array, which must be the parameter."""
+    def next(self, parameter: Variable, use: ParameterUse) -> Array | Stored:
+        """Read the next array, which is as declared if an operator reads it."""
         with self._named(parameter.name):
-            return self._array(parameter)
+            return self._array(parameter, use)
 
     def skip(self, name: str) -> None:
         """Step over the record of a parameter, whatever tensor it holds."""
@@ -149,13 +156,14 @@ class _Records:
         except UnsupportedError as error:
             raise within(f"{self.where}: parameter {name!r}", error) from None
 
-    def _array(self, parameter: Variable) -> Array | Stored:
+    def _array(self, parameter: Variable, use: ParameterUse) -> Array | Stored:
         if levels := self._levels():
             raise UnsupportedError(f"has {levels} levels of detail (LoD); it is not a dense tensor")
         element_type, shape = self._type()
         if _squeezed(shape) == _squeezed(parameter.shape):
             shape = parameter.shape  # Paddle's quantization saves scales with other axes of size 1
-        if shape != parameter.shape or not _may_hold(parameter.element_type, element_type):
+        as_declared = shape == parameter.shape and _may_hold(parameter.element_type, element_type)
+        if use is ParameterUse.OPERAND and not as_declared:
             raise ModelError(
                 f"is {TensorType(element_type, shape)}, but the program has it as "
                 f"{TensorType(parameter.element_type, parameter.shape)}; "

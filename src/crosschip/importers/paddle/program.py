@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from typing import Any, NamedTuple
 
 from crosschip.ir import ElementType, Error, Origin
@@ -74,6 +75,13 @@ class Variable(NamedTuple):
     element_type: ElementType
     shape: tuple[int, ...]
     levels: int = 0
+
+
+class ParameterUse(Enum):
+    """What the value of a parameter is needed for."""
+
+    OPERAND = "an operator reads it"
+    OUTPUT = "the program hands it out, and no operator reads it"
 
 
 class Operator(NamedTuple):
@@ -173,19 +181,23 @@ class Program:
         ]
         return replace(self, inputs=inputs)
 
-    def read_parameters(self) -> set[str]:
-        """Compute the names of the parameters whose values in the file the program reads.
+    def parameter_uses(self) -> dict[str, ParameterUse]:
+        """Compute what the values of parameters in the file are needed for.
 
-        The others are of no use: no operator reads them, or one writes them first, such as shapes
-        that only training has a use for.
+        Those that are left out are of no use: nothing reads them, or an operator writes them first,
+        such as shapes that only training has a use for.
         """
-        read: set[str] = set()
+        uses: dict[str, ParameterUse] = {}
         written: set[str] = set()
         for operator in self.operators:
-            read.update(name for name in _read_by(operator) if name not in written)
+            for name in _read_by(operator):
+                if name in self.parameters and name not in written:
+                    uses[name] = ParameterUse.OPERAND
             written.update(*operator.outputs.values())
-        read.update(name for name in self.outputs.values() if name not in written)
-        return read & self.parameters.keys()
+        for name in self.outputs.values():
+            if name in self.parameters and name not in written:
+                uses.setdefault(name, ParameterUse.OUTPUT)
+        return uses
 
     def take_operators(self) -> Iterator[Operator]:
         """The operators, none of which is kept: what is built from them takes their place."""
