@@ -234,6 +234,25 @@ def test_a_computed_axis(tmp_path: Path, axis: int, are_open: bool) -> None:
     np.testing.assert_array_equal(found, np.concatenate(parts, axis))
 
 
+@pytest.mark.parametrize("are_open", [True, False])
+def test_indices_along_a_computed_axis(tmp_path: Path, are_open: bool) -> None:
+    for shape in ((3,), (3, 1)):
+        writer = Paddle2Writer()
+        writer.input("x", "float32", [-1] * IMAGE.ndim if are_open else IMAGE.shape)
+        writer.input("i", "int64", shape)
+        writer.input("axis", "int32", [1])
+        writer.operator("gather", {"X": "x", "Index": "i", "Axis": "axis"}, {"Out": "y"}, {})
+        writer.output("y")
+        model = load(writer.save(tmp_path))
+        indices = np.array([1, 0, 1])
+        given = {"x": IMAGE, "i": indices.reshape(shape)}
+        for axis in range(-4, 4):
+            (found,) = outputs(model, given | {"axis": np.array([axis], np.int32)})
+            np.testing.assert_array_equal(found, np.take(IMAGE, indices, axis))
+        with pytest.raises(Error, match="condition"):
+            outputs(model, given | {"axis": np.array([4], np.int32)})
+
+
 def test_a_computed_axis_of_sizes_that_differ(tmp_path: Path) -> None:
     longer = np.concatenate([IMAGE, SECOND], 2)
     for axis, are_open in itertools.product((2, -2), (True, False)):

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.importers.paddle import ragged
+from crosschip.importers.paddle.computed_axis import ComputedAxis
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
-from crosschip.ops.standard.arithmetic import Add, FloorDiv, Mod, Mul
-from crosschip.ops.standard.comparison import Equal, GreaterEqual, Less
+from crosschip.ops.standard.arithmetic import Add, FloorDiv, Mul
+from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.control import Assert
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import And, Or, Where
-from crosschip.ops.standard.reduction import ReduceProd
 from crosschip.ops.standard.slicing import Slice
 
 _TO_END = 2**31 - 1
@@ -33,9 +33,9 @@ def concat(op: Context) -> None:
     if possible is not None and not possible:
         types = ", ".join(str(part.type) for part in parts)
         raise ModelError(f"X: {types} cannot be put together along any axis")
-    axis = op.as_type(op.add(Reshape, axis, ()), ElementType.INT64)
     if possible is not None and len(possible) == 1:
         (only,) = possible
+        axis = op.as_type(axis, ElementType.INT64)
         fits = [op.add(Equal, axis, np.int64(n)) for n in (only, only - op.rank(parts[0]))]
         op.make(Concat, parts=op.add_all(Assert, op.add(Or, *fits), parts), axis=only)
     else:
@@ -55,32 +55,24 @@ def _possible_axes(parts: Sequence[Operand]) -> Sequence[int] | None:
 
 
 def _concat_along_computed(op: Context, parts: Sequence[Operand], axis: Operand) -> None:
-    """Put tensors together along an axis that only a run knows, a scalar int64.
+    """Put tensors together along an axis that only a run knows.
 
     Each part becomes a matrix with a row for each index before the axis; the matrices are put
     together along their columns. A run ends with an error if another size differs, a part is empty,
     or the tensors have no such axis.
     """
-    rank = op.rank(parts[0])
+    computed = ComputedAxis(op, axis, op.rank(parts[0]))
     sizes = [op.add(ShapeOf, part) for part in parts]
-    fits = op.add(
-        And, op.add(GreaterEqual, axis, np.int64(-rank)), op.add(Less, axis, np.int64(rank))
-    )
-    axis = op.add(Mod, axis, np.int64(rank))
-    numbers = op.constant(np.arange(rank), "numbers")
-    is_before, is_axis = op.add(Less, numbers, axis), op.add(Equal, numbers, axis)
-    total = sizes[0]
+    fits, total = computed.exists, sizes[0]
     for other in sizes[1:]:
-        fits = op.add(And, fits, op.add(Or, is_axis, op.add(Equal, other, sizes[0])))
+        fits = op.add(And, fits, op.add(Or, computed.is_it, op.add(Equal, other, sizes[0])))
         total = op.add(Add, total, other)
     matrices = []
     for part, size in zip(op.add_all(Assert, fits, parts), sizes, strict=True):
-        before = op.add(Where, is_before, size, np.int64(1))
-        after = op.add(Where, is_before, np.int64(1), size)
-        shape = [op.add(ReduceProd, factors, (0,), True) for factors in (before, after)]
-        matrices.append(op.add(Reshape, part, op.add(Concat, parts=shape, axis=0)))
+        shape = op.add(Concat, parts=[computed.before(size), computed.from_it_on(size)], axis=0)
+        matrices.append(op.add(Reshape, part, shape))
     joined = op.add(Concat, parts=matrices, axis=1)
-    op.make(Reshape, joined, op.add(Where, is_axis, total, sizes[0]))
+    op.make(Reshape, joined, op.add(Where, computed.is_it, total, sizes[0]))
 
 
 @imports("stack")
