@@ -37,14 +37,21 @@ def validate(
         bool,
         typer.Option("--together", help="Also as packages: files of one name belong together."),
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse also what vendors' own documents do wrong."),
+    ] = False,
     as_json: _options.Json = False,
 ) -> None:
     """Check documents; the exit status is 1 if one breaks a rule."""
     good: dict[Path, OpDefCollection] = {}
     problems: list[Problem] = []
+    warnings: list[Problem] = []
     for path in files:
         try:
-            good[path] = read(path).collection
+            document_read = read(path, strict=strict)
+            good[path] = document_read.collection
+            warnings += document_read.warnings
         except OpDefError as error:
             problems += error.problems
     if together and len(good) == len(set(files)):
@@ -53,9 +60,10 @@ def validate(
         except OpDefError as error:
             problems += error.problems
     if as_json:
-        told = [asdict(problem.place) | {"message": problem.message} for problem in problems]
         files_read = [_brief(path, collection) for path, collection in good.items()]
-        document({"files": files_read, "problems": told})
+        document(
+            {"files": files_read, "problems": _places(problems), "warnings": _places(warnings)}
+        )
     else:
         for path, collection in good.items():
             count = len(collection.op_defs)
@@ -170,6 +178,10 @@ def generate(
     else:
         for report in reports:
             _show_project(report)
+
+
+def _places(problems: list[Problem]) -> list[dict[str, object]]:
+    return [asdict(problem.place) | {"message": problem.message} for problem in problems]
 
 
 def _brief(path: Path, collection: OpDefCollection) -> dict[str, object]:
