@@ -182,8 +182,8 @@ class CompiledModel(Closing):
         if timeout is not None:
             return self.submit(inputs, outputs, keep, deadline=timeout).result()
         begin = perf_counter()
-        self._running.append(None)
         try:
+            self._running.append(None)  # in the block: a signal may interrupt right behind it
             arrays = self._signature.arrange(inputs)
             if outputs is not None or keep or (self._plan.submits and _holds_buffers(inputs)):
                 places = check_places(self.outputs, outputs, keep)
@@ -355,8 +355,8 @@ class CompiledModel(Closing):
         given = (
             typical_inputs(self.placement.model, self.options.sizes) if inputs is None else inputs
         )
-        self._running.append(None)
         try:
+            self._running.append(None)
             if self._closed:
                 self._execute([])
             arrange = partial(self._signature.arrange, given)
@@ -460,8 +460,8 @@ class CompiledModel(Closing):
     ) -> dict[str, Any]:
         """Call what is a run of the model in another way."""
         begin = perf_counter()
-        self._running.append(None)
         try:
+            self._running.append(None)
             if self._closed:
                 self._execute([])
             made = run(inputs)
@@ -475,8 +475,8 @@ class CompiledModel(Closing):
         # Seldom needed, like what saving needs besides: it takes long to import.
         from crosschip.runtime.saving.form import assembled
 
-        self._running.append(None)
         try:
+            self._running.append(None)
             if self._closed:
                 raise InputError("this compiled model has been closed; save it before")
             identity = self.details.identity()
