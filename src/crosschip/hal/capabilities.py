@@ -67,6 +67,19 @@ def processor() -> str:
     return "\n".join([platform.system(), platform.machine(), platform.processor()])
 
 
+class Forking(Enum):
+    """Where the programs of a device can be used after the process has been forked."""
+
+    NEVER = "never"
+    """In the parent alone: they need threads, or another process, which a child has not."""
+
+    IDLE = "idle"
+    """In a child, too, if no run was under way in another thread at the fork."""
+
+    ALWAYS = "always"
+    """In a child, too, whatever was under way."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The facts about an open device on which the runtime relies.
@@ -103,6 +116,7 @@ class Capabilities:
         loads_views: whether `Device.load` takes a read-only `memoryview` in place of bytes, and its
             program may use that as long as it lives: what is kept in a folder is then neither
             copied nor read before it is needed, and processes that run it share it.
+        forking: where its programs can be used after a fork; elsewhere their runs are refused.
     """
 
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
@@ -121,6 +135,7 @@ class Capabilities:
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
     holds_weights: bool = False
     loads_views: bool = False
+    forking: Forking = Forking.NEVER
 
     @property
     def lacking(self) -> Mapping[ElementType, ElementType]:

@@ -19,6 +19,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.suggestion import meant
 from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.runtime import lifetime
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.whole import remove_abandoned, write_whole
 from crosschip.runtime.copies import Copies
@@ -116,12 +117,14 @@ class CompiledModel(Closing):
         self._took = self._times.add
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
+        # What each run does first, once there is anything; see `stop`.
+        self._check: Callable[[], None] | None = None
         self._sessions: WeakSet[Session] = WeakSet()
-        self._closed = False
         at_once = in_flight or max(options.in_flight, _AT_ONCE)
         self._requests = Submissions(outline.model.name, at_once, queue_size)
         # The threads of the queue hold the queue alone, and end if nobody closes the model.
         finalize(self, self._requests.release)
+        lifetime.watch(self)
 
     @property
     def placement(self) -> Placement:
@@ -186,6 +189,8 @@ class CompiledModel(Closing):
             self._running.append(None)  # in the block: a signal may interrupt right behind it
             arrays = self._signature.arrange(inputs)
             if outputs is not None or keep or (self._plan.submits and _holds_buffers(inputs)):
+                if self._check is not None:
+                    self._check()
                 places = check_places(self.outputs, outputs, keep)
                 made = self._run_in_place(arrays, places, keep)
             else:
@@ -224,6 +229,8 @@ class CompiledModel(Closing):
                 deadline is no number.
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
         """
+        if self._check is not None:
+            self._check()
         places = check_places(self.outputs, outputs, keep)
         work = partial(self._answer, self._signature.arrange(inputs), places, keep)
         return self._requests.put(work, Priority.of(priority), deadline, wait=wait)
@@ -258,8 +265,8 @@ class CompiledModel(Closing):
         # Most models have no state: importing the runtime is to take no longer for it.
         from crosschip.runtime.sessions.session import Runner, Session
 
-        if self._closed:
-            self._execute([])
+        if self._check is not None:
+            self._check()
         runner = Runner(
             self._outline,
             self._programs,
@@ -349,7 +356,7 @@ class CompiledModel(Closing):
 
         if runs < 1 or warm_up < 0:
             raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
-        whole = None if self._closed else self._substitutes.whole()
+        whole = None if self._check is not None else self._substitutes.whole()
         if whole is not None:
             return whole.profile(inputs, runs=runs, warm_up=warm_up)
         given = (
@@ -357,8 +364,8 @@ class CompiledModel(Closing):
         )
         try:
             self._running.append(None)
-            if self._closed:
-                self._execute([])
+            if self._check is not None:
+                self._check()
             arrange = partial(self._signature.arrange, given)
             return profiled(self.placement, self._programs, arrange, runs, warm_up)
         finally:
@@ -437,8 +444,7 @@ class CompiledModel(Closing):
         The model cannot be run afterwards; a second call does nothing.
         """
         self._requests.close()
-        self._closed = True
-        self._execute = _closed
+        self.stop(_refuse_closed)
         while self._running:
             time.sleep(_CLOSING_LOOK_SECONDS)
         for session in self._sessions:
@@ -452,6 +458,60 @@ class CompiledModel(Closing):
             device.close()
         behind.wait()
 
+    def stop(self, check: Callable[[], None]) -> None:
+        """Have each run that is asked for from now on call a function first, which refuses it.
+
+        Args:
+            check: the function; where it returns, the run goes on.
+        """
+        execute = self._plan.execute
+
+        def checked(arrays: Sequence[Array]) -> Sequence[Array]:
+            check()
+            return execute(arrays)
+
+        self._check = check
+        self._execute = checked
+
+    def finish_requests(self, seconds: float) -> None:
+        """Take on no more requests, and wait for those that were taken on.
+
+        Args:
+            seconds: how long to wait at most for each thread that answers them.
+        """
+        self._requests.close(max(0.0, seconds))
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._outline.model.name
+
+    @property
+    def runs_under_way(self) -> int:
+        """The number of runs that have begun and not ended, in any thread."""
+        return len(self._running) + self._requests.running
+
+    def after_fork(self, refuse: Callable[[], None] | None) -> None:
+        """Begin anew in a forked process, which has none of the threads of its parent but one.
+
+        Args:
+            refuse: raises the error that each run is refused with; `None` if they can be run.
+        """
+        self._running = []
+        self._requests.after_fork()
+        self._substitutes.after_fork()
+        for session in self._sessions:
+            session.after_fork()
+        if refuse is not None:
+            self.stop(refuse)
+            # Their destructors would wait for threads that are not there.
+            lifetime.hold_forever((self._programs, self._owned, self._plan))
+            self._programs, self._owned = (), ()
+
+    def withdraw_run(self) -> None:
+        """Count a run no longer that waits for the end of the process."""
+        self._running.pop()
+
     def __repr__(self) -> str:
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
@@ -462,8 +522,8 @@ class CompiledModel(Closing):
         begin = perf_counter()
         try:
             self._running.append(None)
-            if self._closed:
-                self._execute([])
+            if self._check is not None:
+                self._check()
             made = run(inputs)
         finally:
             self._running.pop()
@@ -477,8 +537,8 @@ class CompiledModel(Closing):
 
         try:
             self._running.append(None)
-            if self._closed:
-                raise InputError("this compiled model has been closed; save it before")
+            if self._check is not None:
+                self._check()
             identity = self.details.identity()
             return assembled(self.placement, self._programs, self.devices, self.options, identity)
         finally:
@@ -516,8 +576,6 @@ class CompiledModel(Closing):
         awaited: Awaited | None = None,
     ) -> dict[str, Any]:
         """`run` where buffers come in, outputs have their places, or stay on their devices."""
-        if self._closed:
-            self._execute(values)
         places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}
         targets = {index: place for index, place in places.items() if place is not None}
         made = dict(
@@ -537,5 +595,5 @@ def _holds_buffers(inputs: Mapping[str, Any]) -> bool:
     return any(isinstance(value, Buffer) for value in inputs.values())
 
 
-def _closed(arrays: Sequence[Array]) -> Sequence[Array]:
-    raise InputError("this compiled model has been closed; compile it again to run it")
+def _refuse_closed() -> None:
+    raise InputError("this compiled model has been closed; compile it again to use it")

@@ -16,6 +16,7 @@ from crosschip.devices.onnxruntime.quiet import import_engine
 from crosschip.hal import (
     Capabilities,
     Device,
+    Forking,
     Instance,
     Kind,
     Options,
@@ -85,7 +86,9 @@ class OnnxRuntimeDevice(Device):
 
     def capabilities(self) -> Capabilities:
         if self._provider is None:
-            return Capabilities(threads=True, holds_weights=True, loads_views=True)
+            return Capabilities(
+                threads=True, holds_weights=True, loads_views=True, forking=Forking.IDLE
+            )
         tied_to = (processor(), self._provider.name)
         return Capabilities(tied_to=tied_to, holds_weights=True, loads_views=True)
 

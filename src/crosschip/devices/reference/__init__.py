@@ -17,6 +17,7 @@ from crosschip.hal import (
     YES,
     Capabilities,
     Device,
+    Forking,
     Kind,
     Options,
     Profiler,
@@ -45,7 +46,7 @@ class ReferenceDevice(Device):
         return VERSION
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(threads=True, tied_to=(), holds_weights=True)
+        return Capabilities(threads=True, tied_to=(), holds_weights=True, forking=Forking.IDLE)
 
     def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, PackagedOperator) and not operation.computes():

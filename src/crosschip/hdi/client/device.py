@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from crosschip.hal import Capabilities, Device, Offer, Options, Performance, Program
+from crosschip.hal import Capabilities, Device, Forking, Offer, Options, Performance, Program
 from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hdi.client.driver import Driver, driver_at
 from crosschip.hdi.client.patience import SETTINGS, Patience
@@ -61,7 +61,13 @@ class RemoteDevice(Device):
     def capabilities(self) -> Capabilities:
         # All that goes there is copied to the beginning of pages, and with a saved program goes its
         # model, whole.
-        return replace(self._about.capabilities, alignment=1, loads_views=True, holds_weights=False)
+        return replace(
+            self._about.capabilities,
+            alignment=1,
+            loads_views=True,
+            holds_weights=False,
+            forking=Forking.ALWAYS,
+        )
 
     def operators(self) -> Collection[str]:
         return self._about.operators

@@ -107,9 +107,9 @@ def connected(
         except Died as death:
             if not endpoint.started:
                 raise
-            if death.hangs and not kill_owner(endpoint.path, death.process):
-                if owned(endpoint.path):
-                    raise unknown_process(endpoint.path) from None
+            killed = death.hangs and kill_owner(endpoint.path, death.process)
+            if death.hangs and not killed and owned(endpoint.path):
+                raise unknown_process(endpoint.path) from None
         except OSError as error:
             raise DeviceError(f"{endpoint.path}: {error.strerror}") from None
         if not endpoint.started:

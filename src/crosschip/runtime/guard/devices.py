@@ -27,6 +27,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.closing import Closing
 from crosschip.runtime.guard.calls import call, kind_of
+from crosschip.runtime.lifetime import check_device
 
 if TYPE_CHECKING:
     from crosschip.hal.lacking import Retyping
@@ -94,6 +95,7 @@ class GuardedDevice(Closing):
             CompileError: the device failed.
         """
         try:
+            check_device(self.name)
             wishes = self.wishes(options)
             program = call(self.name, "compiling", self._asked.compile, model, wishes)
             return self._program("compiling", program, model)
@@ -108,6 +110,7 @@ class GuardedDevice(Closing):
         Raises:
             DeviceError: the device failed.
         """
+        check_device(self.name)
         doing, wishes = "loading a saved program", self.wishes(options)
         if not self.capabilities.loads_views:
             saved = bytes(saved)
