@@ -1,8 +1,8 @@
 """Files that are read piece by piece, and constants whose elements are still in one.
 
 Only regular files are opened, to be read as to be written: a pipe would wait for somebody to write,
-and a terminal for somebody to type. Nothing is mapped into memory, so that a file that is cut off while it is used is an error
-like any other.
+and a terminal for somebody to type. Nothing is mapped into memory, so that a file that is cut off
+while it is used is an error like any other.
 """
 
 from __future__ import annotations

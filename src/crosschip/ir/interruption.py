@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from itertools import pairwise
 from types import FrameType, TracebackType
 
 _WITHOUT_ERRORS = ("RESUME", "JUMP_BACKWARD")
@@ -70,7 +71,7 @@ def _handles_signal(frame: FrameType, interrupted: FrameType) -> bool:
         values += value if isinstance(value, tuple) else (value,)
     return any(
         second is interrupted and isinstance(first, int) and first in signal.valid_signals()
-        for first, second in zip(values, values[1:], strict=False)
+        for first, second in pairwise(values)
     )
 
 

@@ -17,11 +17,10 @@ from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.suggestion import meant
-from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime import lifetime
 from crosschip.runtime.cache import behind
-from crosschip.runtime.cache.whole import remove_abandoned, write_whole
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import Details
 from crosschip.runtime.execution import Plan
@@ -407,16 +406,7 @@ class CompiledModel(Closing):
             DeviceError: a device fails to save one.
             ModelFileError: a file that the weights are in has changed since they were loaded.
         """
-        folder, name = os.path.split(path)
-        folder = folder or "."
-        try:
-            if os.path.exists(path) and not os.path.isfile(path):
-                raise InputError(f"{legible(str(path))}: is there already, and is no file")
-            remove_abandoned(folder, name)
-            write_whole(path, self._saved(), folder, mode=0o666)
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"{legible(str(path))}: cannot be written: {why}") from None
+        write_named(path, self._saved())
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes, which `crosschip.load_compiled` takes too.
