@@ -160,7 +160,7 @@ class RequestQueue:
         for request in [each for each in gc.get_objects() if type(each) is Request]:
             if request._queue is self and not request.done():
                 request._condition = threading.Condition()  # another thread may have held it
-                request._done_callbacks = []  # they are the parent's
+                request._done_callbacks = []  # type: ignore[attr-defined]  # they are the parent's
                 _settle(request.set_exception, error)
         self._begin_empty()
 
