@@ -63,9 +63,9 @@ def write_named(path: StrPath, parts: Iterable[bytes | memoryview]) -> None:
     folder, name = os.path.split(path)
     try:
         if os.path.exists(path) and not os.path.isfile(path):
-            raise InputError(f"{legible(str(path))}: is there already, and is no file")
+            raise OSError(None, "something is there already, and is no file")
         if os.path.abspath(folder) in _DESCRIPTORS:
-            raise InputError(f"{legible(str(path))}: {folder} is for devices; name another file")
+            raise OSError(None, f"{folder} is for devices; name another file")
         remove_abandoned(folder or ".", name)
         write_whole(path, parts, folder or ".", mode=0o666)
     except (OSError, ValueError) as error:
