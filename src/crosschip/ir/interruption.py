@@ -7,7 +7,6 @@ whoever set it, and no failure of the code that happened to run.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from itertools import pairwise
 from types import FrameType, TracebackType
@@ -17,6 +16,9 @@ _WITHOUT_ERRORS = ("RESUME", "JUMP_BACKWARD")
 
 _CALLS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW")
 """Instructions after which exceptions set by other threads are raised, too."""
+
+_LAST_SIGNAL = 64
+"""The largest number of a signal. To import `signal` would take SIGINT from a C program."""
 
 _DEFINED_IN_PYTHON = 1 << 9
 """The flag of a class that a `class` statement makes: `Py_TPFLAGS_HEAPTYPE`."""
@@ -70,7 +72,7 @@ def _handles_signal(frame: FrameType, interrupted: FrameType) -> bool:
         value = frame.f_locals.get(name)
         values += value if isinstance(value, tuple) else (value,)
     return any(
-        second is interrupted and isinstance(first, int) and first in signal.valid_signals()
+        second is interrupted and isinstance(first, int) and 0 < first <= _LAST_SIGNAL
         for first, second in pairwise(values)
     )
 
