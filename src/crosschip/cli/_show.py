@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.table import Table
 
 from crosschip.drawing import columns as plain_columns
-from crosschip.ir import InputError
 
 _WITHOUT_END = 10_000
 _SECONDS_OF_SILENCE = 2.0
@@ -39,10 +38,10 @@ def write(path: Path, text: str) -> None:
     Raises:
         InputError: it cannot be written there.
     """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    # Most commands write no file, and it takes long to import.
+    from crosschip.runtime.cache.whole import write_named
+
+    write_named(path, [text.encode()])
 
 
 def document(content: object) -> None:

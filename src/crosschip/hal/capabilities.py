@@ -71,6 +71,19 @@ SCHEDULING = frozenset({"threads", "performance", "in_flight"})
 """The fields of `Options` that say how a program runs, and not what it computes."""
 
 
+class Forking(Enum):
+    """Where the programs of a device can be used after the process has been forked."""
+
+    NEVER = "never"
+    """In the parent alone: they need threads, or another process, which a child has not."""
+
+    IDLE = "idle"
+    """In a child, too, if no run was under way in another thread at the fork."""
+
+    ALWAYS = "always"
+    """In a child, too, whatever was under way."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The facts about an open device on which the runtime relies.
@@ -117,6 +130,7 @@ class Capabilities:
             copied nor read before it is needed, and processes that run it share it.
         settable_at_load: the fields of `Options` that `Device.load` takes anew: any of `threads`,
             `performance` and `in_flight`. The others are part of a saved program.
+        forking: where its programs can be used after a fork; elsewhere their runs are refused.
     """
 
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
@@ -138,6 +152,7 @@ class Capabilities:
     holds_weights: bool = False
     loads_views: bool = False
     settable_at_load: frozenset[str] = frozenset()
+    forking: Forking = Forking.NEVER
 
     @property
     def lacking(self) -> Mapping[ElementType, ElementType]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosschip.ir import DeviceError, InputError
+from crosschip.ir.files import file_end, open_own
 from crosschip.ir.version import VERSION
 
 _UNIX = "unix:"
@@ -100,11 +101,11 @@ class Endpoint:
     def remember(self, death: Death) -> None:
         """Note a death for whoever wants to know."""
         line = json.dumps([death.time, death.process, death.reason]) + "\n"
-        with (
-            suppress(OSError),  # the folder may have been removed under us: nothing depends on it
-            self.path.with_suffix(".deaths").open("a") as file,
-        ):
-            file.write(line)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with suppress(OSError):  # the folder may have been removed under us: nothing depends on it
+            descriptor = open_own(self.path.with_suffix(".deaths"), flags)
+            with open(descriptor, "ab", buffering=0) as file:
+                file.write(line.encode())
 
 
 def death_of(process: int, reason: str) -> Death:
@@ -171,12 +172,10 @@ def _stem(device: str, properties: Sequence[tuple[str, str]], code: str) -> str:
 
 def _deaths(path: Path) -> Iterator[Death]:
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _REMEMBERED))
-            lines = file.read().decode(errors="replace").splitlines()
+        lines = file_end(path, _REMEMBERED).decode(errors="replace").splitlines()
     except OSError:
         return
     for line in lines:
-        with suppress(ValueError, TypeError):
+        with suppress(ValueError, TypeError, OverflowError, RecursionError):
             moment, process, reason = json.loads(line)
             yield Death(float(moment), int(process), str(reason))

@@ -18,6 +18,7 @@ from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError, logs
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.installed import entry_points
+from crosschip.ir.interruption import raise_interruption
 from crosschip.ir.suggestion import meant
 from crosschip.runtime.guard.calls import call, first_line
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -163,9 +164,8 @@ def _here(
             raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(there)}")
     try:
         device = device_class(properties, instance) if instance else device_class(properties)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
+        raise_interruption(error)
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     device.name = name
     return device
@@ -309,9 +309,8 @@ def _load(name: str) -> type[Device]:
     (origin,) = found
     try:
         loaded = origin.load()
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
+        raise_interruption(error)
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Device)):
         raise DeviceError(

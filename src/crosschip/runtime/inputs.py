@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from crosschip.ir.binding import bind, shapes_and_sizes
 from crosschip.ir.dimension import name_of
 from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.shapes.deriving import ShapeSearch
 from crosschip.runtime.shapes.words import as_argument, as_options, shortest
 
@@ -51,14 +52,16 @@ def write_value(path: Path, value: Any) -> Path:
         The file's path.
 
     Raises:
-        OSError: the file cannot be written.
+        InputError: the file cannot be written.
     """
     if isinstance(value, np.ndarray):
         path = path.with_name(f"{path.name}.npy")
-        np.save(path, value.astype(str) if value.dtype == object else value, allow_pickle=False)
+        content = BytesIO()
+        np.save(content, value.astype(str) if value.dtype == object else value, allow_pickle=False)
+        write_named(path, [content.getbuffer()])
     else:
         path = path.with_name(f"{path.name}.json")
-        path.write_text(json.dumps(_plain(value), allow_nan=False), encoding="ascii")
+        write_named(path, [json.dumps(_plain(value), allow_nan=False).encode("ascii")])
     return path
 
 

@@ -36,17 +36,32 @@ class Submissions:
         """Take on a request; see `RequestQueue.put`."""
         return self._made().put(work, priority, seconds, wait=wait)
 
-    def close(self) -> None:
-        """Take nothing on any more, and wait until what was taken on is answered."""
+    def close(self, timeout: float | None = None) -> None:
+        """Take nothing on any more, and wait until what was taken on is answered.
+
+        Args:
+            timeout: at most so many seconds for each thread.
+        """
         with self._lock:
             self._closed = True
         if self._queue is not None:
-            self._queue.close()
+            self._queue.close(timeout)
 
     def release(self) -> None:
         """Let the threads end, once what was taken on is answered."""
         if self._queue is not None:
             self._queue.release()
+
+    @property
+    def running(self) -> int:
+        """The number of requests that are being run."""
+        return 0 if self._queue is None else self._queue.running
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked process, which has none of the threads."""
+        self._lock = threading.RLock()  # another thread may have held it
+        if self._queue is not None:
+            self._queue.after_fork()
 
     def _made(self) -> RequestQueue:
         # Importing it takes longer than loading a small model.

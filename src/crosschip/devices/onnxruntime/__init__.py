@@ -17,6 +17,7 @@ from crosschip.hal import (
     SCHEDULING,
     Capabilities,
     Device,
+    Forking,
     Instance,
     Kind,
     Options,
@@ -89,7 +90,11 @@ class OnnxRuntimeDevice(Device):
     def capabilities(self) -> Capabilities:
         if self._provider is None:
             return Capabilities(
-                threads=True, holds_weights=True, loads_views=True, settable_at_load=SCHEDULING
+                threads=True,
+                holds_weights=True,
+                loads_views=True,
+                settable_at_load=SCHEDULING,
+                forking=Forking.IDLE,
             )
         tied_to = (processor(), self._provider.name)
         return Capabilities(tied_to=tied_to, holds_weights=True, loads_views=True)

@@ -18,6 +18,7 @@ from crosschip.hal import (
     YES,
     Capabilities,
     Device,
+    Forking,
     Kind,
     Options,
     Profiler,
@@ -47,7 +48,11 @@ class ReferenceDevice(Device):
 
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            threads=True, tied_to=(), holds_weights=True, settable_at_load=SCHEDULING
+            threads=True,
+            tied_to=(),
+            holds_weights=True,
+            settable_at_load=SCHEDULING,
+            forking=Forking.IDLE,
         )
 
     def supports(self, operation: Operation, options: Options) -> Support:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from crosschip.hal import Capabilities, Device, Offer, Options, Performance, Program
+from crosschip.hal import Capabilities, Device, Forking, Offer, Options, Performance, Program
 from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hdi.client.driver import Driver, driver_at
 from crosschip.hdi.client.patience import SETTINGS, Patience
@@ -80,6 +80,7 @@ class RemoteDevice(Device):
             loads_views=True,
             holds_weights=False,
             parallel_compile=True,
+            forking=Forking.ALWAYS,
         )
 
     def operators(self) -> Collection[str]:

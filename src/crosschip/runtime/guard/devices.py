@@ -31,6 +31,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.closing import Closing
 from crosschip.runtime.guard.calls import call, kind_of
+from crosschip.runtime.lifetime import check_device
 
 if TYPE_CHECKING:
     from crosschip.hal.lacking import Retyping
@@ -112,6 +113,7 @@ class GuardedDevice(Closing):
             CompileError: the device failed.
         """
         try:
+            check_device(self.name)
             wishes = self.wishes(options)
             with self._compiler():
                 program = call(self.name, "compiling", self._asked.compile, model, wishes)
@@ -127,6 +129,7 @@ class GuardedDevice(Closing):
         Raises:
             DeviceError: the device failed.
         """
+        check_device(self.name)
         doing, wishes = "loading a saved program", self.wishes(options)
         if not self.capabilities.loads_views:
             saved = bytes(saved)

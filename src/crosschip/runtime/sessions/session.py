@@ -122,6 +122,10 @@ class Session(Closing):
         with self._lock:
             return self._runner.counted(self._run, inputs)
 
+    def after_fork(self) -> None:
+        """Begin anew in a forked process, in which the thread that held the lock may not be."""
+        self._lock = threading.Lock()
+
     def state(self) -> dict[str, Array]:
         """What the next run reads for the inputs that are kept, by their names; a copy.
 
