@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.conformance.sized import support_of
 from crosschip.conformance.tolerance import computed_in, difference, tolerance
-from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of, support_of
+from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of
 from crosschip.conformance.variations import variations
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
