@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from crosschip.conformance.checks import CHECKS
+from crosschip.conformance.extremes import extreme_run
+from crosschip.conformance.mixtures import mixtures
 from crosschip.conformance.mutations import mutations
 from crosschip.conformance.pairs import pairs
 from crosschip.conformance.sampling import other_run, random_use
@@ -34,6 +36,9 @@ RANDOM = "random"
 _LOADED = ("plain", "dynamic", "quantized-int8")
 _RUN_TWICE = ("plain", "dynamic")
 _QUICK = ("plain", "dynamic", "float16", "quantized-int8")
+_WITHOUT_EXTREMES = ("resized", "input-nan")
+_MIXTURES = 4
+"""How many times as many mixtures the whole kit has as the quick one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,8 @@ def case_of(id: str) -> Case:
     operator = id.partition("/")[0]
     if f"{operator}/{RANDOM}/" in id:
         return _random_case(id)
-    return _by_id(operator)[id]
+    quick = _by_id(operator, quick=True).get(id)  # the whole kit takes longer to make
+    return quick or _by_id(operator)[id]
 
 
 def random_cases(count: int, seed: int = 0, operator: str | None = None) -> Iterator[Case]:
@@ -130,8 +136,8 @@ def _random_case(id: str) -> Case:
 
 
 @lru_cache(maxsize=8)
-def _by_id(operator: str) -> dict[str, Case]:
-    return {case.id: case for case in all_cases(operator)}
+def _by_id(operator: str, *, quick: bool = False) -> dict[str, Case]:
+    return {case.id: case for case in all_cases(operator, quick=quick)}
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
@@ -145,17 +151,25 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
             if variation.words in _RUN_TWICE:
                 later = other_run(operator, variation.arguments, named=variation.named)
                 variation = replace(variation, runs=(later,))
+            if variation.words not in _WITHOUT_EXTREMES:
+                extremes = extreme_run(variation.arguments, index)
+                variation = replace(variation, runs=(*variation.runs, extremes))
             id = f"{operator.type}/{index}/{variation.words}"
             own.add(id)
             element_type = _element_type(variation)
             yield Case(id, operator.type, element_type, variation)
-            if variation.words in _LOADED:
+            if variation.words in _LOADED and not (quick and (index or variation.named)):
                 yield Case(f"{id}/loaded", operator.type, element_type, variation, loaded=True)
         for words, slot, mutated in mutations(operator, arguments):
             if not quick or index == 0:
                 id = f"{operator.type}/{index}/invalid-{words}"
                 variation = Variation(words, mutated)
                 yield Case(id, operator.type, _element_type(variation), variation, invalid=slot)
+    count = 4 + 2 * len(operator.slots)
+    for case in _mixed(operator.type, count if quick else _MIXTURES * count):
+        if case.id not in own:
+            own.add(case.id)
+            yield case
     if not quick:
         yield from (case for case in _paired(operator.type) if case.id not in own)
 
@@ -167,6 +181,20 @@ def _paired(operator: str) -> tuple[Case, ...]:
         variation = use.variation(words)
         id = f"{operator}/{index}/{words}"
         cases.append(Case(id, operator, _element_type(variation), variation))
+    return tuple(cases)
+
+
+@lru_cache(maxsize=8)
+def _mixed(operator: str, count: int) -> tuple[Case, ...]:
+    cases = []
+    definition = operator_named(operator)
+    for index, words, use in mixtures(definition, count):
+        later = other_run(definition, use.arguments, named=use.named)
+        extremes = extreme_run(use.arguments, len(cases))
+        use = replace(use, runs=(later, extremes))
+        variation = use.variation(words)
+        id = f"{operator}/{index}/{words}"
+        cases.append(Case(id, operator, _element_type(variation), variation, loaded=use.loaded))
     return tuple(cases)
 
 
