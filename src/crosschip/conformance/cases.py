@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
+import crosschip.conformance.run_checks  # noqa: F401 - registers its checks
 from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.extremes import extreme_run
 from crosschip.conformance.mixtures import mixtures

@@ -23,7 +23,14 @@ from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.slots import Parameter
 
-_CHANCES = {"computed": 0.08, "empty": 0.05, "rank": 0.3, "sizes": 0.25, "saved": 0.2, "constants": 0.35}
+_CHANCES = {
+    "computed": 0.08,
+    "empty": 0.05,
+    "rank": 0.3,
+    "sizes": 0.25,
+    "saved": 0.2,
+    "constants": 0.35,
+}
 _CHANCE = 0.5
 """How likely a factor is set, where `_CHANCES` does not say it."""
 
