@@ -9,7 +9,7 @@ is called `OPERATOR/random/seed-number`, and what it was shrunk to has `~` and a
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
@@ -36,7 +36,13 @@ RANDOM = "random"
 
 _LOADED = ("plain", "dynamic", "quantized-int8")
 _RUN_TWICE = ("plain", "dynamic")
-_QUICK = ("plain", "dynamic", "float16", "quantized-int8")
+_QUICK: Sequence[Container[str]] = (
+    ("plain", "dynamic", "float16", "quantized-int8", "quantized-int8-ties"),
+    ("plain", "dynamic", "float16", "quantized-uint8-ties"),
+)
+"""The variations of an operator's first examples in the quick kit; others have `plain` alone."""
+_WITH_OTHER_DATA = 3
+"""The number of examples of which the quick kit tries integers far off, 0 and other conditions."""
 _WITHOUT_EXTREMES = ("resized", "input-nan")
 _MIXTURES = 4
 """How many times as many mixtures the whole kit has as the quick one."""
@@ -145,7 +151,7 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
     own: set[str] = set()
     for index, arguments in enumerate(examples_of(operator)):
         for variation in variations(operator, arguments):
-            if quick and variation.words not in _QUICK[: 4 if index < 2 else 1]:
+            if quick and not _is_quick(index, variation.words):
                 continue
             if variation.words != "plain" and not _is_valid(operator, variation):
                 continue
@@ -173,6 +179,13 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
             yield case
     if not quick:
         yield from (case for case in _paired(operator.type) if case.id not in own)
+
+
+def _is_quick(index: int, words: str) -> bool:
+    """Tell whether a variation of an example is in the quick kit."""
+    if words.endswith(("-far", "-zero", "-not")):
+        return index < _WITH_OTHER_DATA
+    return words in (_QUICK[index] if index < len(_QUICK) else ("plain",))
 
 
 @cache

@@ -2,7 +2,8 @@
 
 Integers are drawn so that each number of bits is as likely: most products of int64 have more than
 the 53 bits that float64 holds, and some more than the 63 that int64 does. Of integers that stand
-for reals the ends of the range are drawn. Random floats have special numbers among them.
+for reals the ends of the range are drawn. Floats are multiples of an eighth, so that some are equal
+and some lie in the middle between integers, and special numbers are among them.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ _SPECIALS = ((nan,), (inf, -0.0), (-inf, 0.0, 1e-40), (nan, inf, -0.0))
 
 @dataclass(frozen=True, slots=True)
 class Extreme(Draw):
-    """A draw of integers of all magnitudes."""
+    """A draw of integers of all magnitudes, or of floats that are multiples of an eighth."""
 
     def array(self, generator: np.random.Generator) -> Array:
+        if self.type.element_type in FLOATS:
+            eighths = np.rint(generator.uniform(self.low, self.high, self.type.static_shape) * 8)
+            clipped = np.clip(eighths / 8, self.low, self.high)
+            return self.with_specials(clipped.astype(self.type.element_type.dtype), generator)
         least, greatest = limits(self.type.element_type)
         shape = self.type.static_shape or ()
         dtype = self.type.element_type.dtype
@@ -65,7 +70,7 @@ def _extreme(sample: Sample, number: int) -> Sample | None:
         return Extreme(sample.type, sample.low, sample.high)
     if element_type in FLOATS:
         specials = _SPECIALS[number % len(_SPECIALS)]
-        return Draw(sample.type, sample.low, sample.high, specials=specials)
+        return Extreme(sample.type, sample.low, sample.high, specials=specials)
     return None
 
 

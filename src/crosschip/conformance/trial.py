@@ -26,6 +26,7 @@ from crosschip.conformance.tolerance import (
     epsilon,
     in_steps,
     narrowed,
+    rounds_exact_reals,
     sensitivity,
     tolerance,
 )
@@ -63,6 +64,7 @@ class Run:
         mandatory: whether the device must refuse them too.
         random: the names of the inputs and constants whose elements are random.
         latitude: what the definition leaves to the device.
+        exact: whether quantized outputs are rounded from reals that any arithmetic has exactly.
     """
 
     inputs: list[Array]
@@ -71,6 +73,7 @@ class Run:
     mandatory: bool
     random: frozenset[str]
     latitude: Latitude = field(default_factory=Latitude)
+    exact: bool = False
 
 
 def build(operator: type[Operator], variation: Variation) -> Model:
@@ -289,6 +292,7 @@ def wrong_outputs(
         return ""
     (operation,) = model.operations
     is_quantized = isinstance(operation, Operator) and bool(operation.quantized_inputs())
+    exact = run.exact
     for index, (name, operand) in enumerate(model.outputs.items()):
         made, wanted = outputs[index], run.expected[index]
         if isinstance(made, np.ndarray) and made.shape == wanted.shape:
@@ -296,11 +300,13 @@ def wrong_outputs(
         type_ = computed_in(operand.type, precision)
         stored = counted_in(operation, type_)
         allowed = tolerance(stored, read) if claimed is None else claimed
-        wrong = difference(made, wanted, operand.type, allowed, precision=precision)
+        wrong = difference(made, wanted, operand.type, allowed, precision=precision, exact=exact)
         if wrong and is_quantized and np.shape(made) == wanted.shape:
             # The reals that integers stand for may be rounded to float32 first.
             made = np.where(made == in_steps(model, run.inputs)[index], wanted, made)
-            wrong = difference(made, wanted, operand.type, allowed, precision=precision)
+            wrong = difference(
+                made, wanted, operand.type, allowed, precision=precision, exact=exact
+            )
         if wrong and operand.type.element_type in FLOATS:
             least = run.latitude.spacings * epsilon(type_.element_type)
             moved = sensitivity(
@@ -351,7 +357,9 @@ def _run(
         wrong = _unlike(operand.type, array)
         if wrong:
             raise Unsound(f"reference: {operand.name} {wrong}, but is inferred as {operand.type}")
-    return Run(inputs, expected, "", False, random, latitude(model, inputs, expected))
+    left = latitude(model, inputs, expected)
+    exact = rounds_exact_reals(model, inputs)
+    return Run(inputs, expected, "", False, random, left, exact)
 
 
 def _is_mandatory(model: Model, error: DeviceError) -> bool:
