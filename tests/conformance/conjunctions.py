@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from tests.conformance.planted import Fault, Seen, off_by_one, without_nan
 
-from crosschip.ir import Array
+from crosschip.ir import Array, TensorType
+from crosschip.ops.definition import quantized
 from crosschip.ops.definition.slots import Fuse
 
 
@@ -37,6 +38,30 @@ def _is(seen: Seen, *types: str) -> bool:
 def _is_constant(seen: Seen, slot: str) -> bool:
     operand = seen.operation.operand(slot)
     return operand is not None and operand.value is not None
+
+
+def _away_from_zero(seen: Seen) -> list[Array]:
+    """The integers that stand for reals, ties away from zero, of a sum of two inputs."""
+    operation = seen.operation
+    scales = [o.type.quantization for o in operation.inputs[:2] if o is not None]
+    arrays = (seen.arrays["input0"], seen.arrays["input1"])
+    reals = [quantized.reals(a, q) for a, q in zip(arrays, scales, strict=True) if q]
+    return [_stored_away(sum(reals[1:], reals[0]), operation.outputs[0].type)]
+
+
+def _stored_away(reals: Array, type_: TensorType) -> Array:
+    assert type_.quantization is not None, "the fault is of quantized outputs"
+    steps = reals / type_.quantization.scale[0]
+    rounded = np.sign(steps) * np.floor(np.abs(steps) + 0.5) + type_.quantization.zero_point[0]
+    return np.clip(rounded, *quantized.limits(type_.element_type)).astype(type_.element_type.dtype)
+
+
+def _quantized_sum(seen: Seen, *types: str) -> bool:
+    return (
+        _is(seen, *types)
+        and seen.operation.outputs[0].type.quantization is not None
+        and seen.fuse_code is Fuse.NONE
+    )
 
 
 CONJUNCTIONS: dict[str, Fault] = {
@@ -66,10 +91,7 @@ CONJUNCTIONS: dict[str, Fault] = {
     "bias_groups_and_relu6": Fault(
         "CONV_2D",
         lambda s: (
-            bool(s.outputs)
-            and s.bias is not None
-            and s.group > 1
-            and s.fuse_code is Fuse.RELU6
+            bool(s.outputs) and s.bias is not None and s.group > 1 and s.fuse_code is Fuse.RELU6
         ),
         off_by_one,
     ),
@@ -154,8 +176,20 @@ CONJUNCTIONS: dict[str, Fault] = {
         lambda s: bool(s.outputs) and not s.axes and s.input.shape[:1] == (1,),
         off_by_one,
     ),
+    "ties_of_int8_away_from_zero": Fault(
+        "ADD", lambda s: _quantized_sum(s, "int8"), _away_from_zero
+    ),
+    "ties_of_uint8_away_from_zero": Fault(
+        "ADD", lambda s: _quantized_sum(s, "uint8"), _away_from_zero
+    ),
+    "quantized_away_from_zero": Fault(
+        "QUANTIZE",
+        lambda s: _is(s, "int8", "int16") and len(s.scale) == 1 and not np.isnan(s.input).any(),
+        lambda s: [_stored_away(s.input, s.operation.outputs[0].type)],
+    ),
     "smallest_and_unsorted": Fault(
-        "TOP_K", lambda s: bool(s.outputs) and not s.largest and s.input.dtype.kind in "iu",
+        "TOP_K",
+        lambda s: bool(s.outputs) and not s.largest and s.input.dtype.kind in "iu",
         off_by_one,
     ),
 }
