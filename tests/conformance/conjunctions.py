@@ -53,7 +53,8 @@ def _stored_away(reals: Array, type_: TensorType) -> Array:
     assert type_.quantization is not None, "the fault is of quantized outputs"
     steps = reals / type_.quantization.scale[0]
     rounded = np.sign(steps) * np.floor(np.abs(steps) + 0.5) + type_.quantization.zero_point[0]
-    return np.clip(rounded, *quantized.limits(type_.element_type)).astype(type_.element_type.dtype)
+    clipped = np.clip(rounded, *quantized.limits(type_.element_type))
+    return np.asarray(clipped.astype(type_.element_type.dtype))
 
 
 def _quantized_sum(seen: Seen, *types: str) -> bool:

@@ -9,7 +9,7 @@ is called `OPERATOR/random/seed-number`, and what it was shrunk to has `~` and a
 from __future__ import annotations
 
 import zlib
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
@@ -21,7 +21,7 @@ from crosschip.conformance.mutations import mutations
 from crosschip.conformance.pairs import pairs
 from crosschip.conformance.sampling import other_run, random_use
 from crosschip.conformance.shrinking import followed
-from crosschip.conformance.uses import Use
+from crosschip.conformance.uses import Use, use_of
 from crosschip.conformance.variations import Variation, variations
 from crosschip.ir import ModelError
 from crosschip.ops import Operator, operator_named
@@ -74,23 +74,29 @@ class Case:
 
 
 def all_cases(
-    operator: str | None = None, element_type: str | None = None, *, quick: bool = False
+    operators: str | Collection[str] = (), element_type: str | None = None, *, quick: bool = False
 ) -> Iterator[Case]:
-    """The cases of the kit, or those of an operator or an element type.
+    """The cases of the kit, or those of some operators or an element type.
 
     Args:
-        operator: only those of this operator, or `DEVICE`.
+        operators: only those of this operator or these, or of `DEVICE`; empty for all.
         element_type: only those whose first tensor has this type, as integers that stand for reals
             or plain; `quantized int8` leaves the plain ones out.
         quick: only a few of each operator.
     """
+    chosen = names_of(operators)
     for name, definition in every_operator().items():
-        if operator in (None, name):
+        if not chosen or name in chosen:
             for case in _cases_of(definition, quick):
                 if has_type(case, element_type):
                     yield case
-    if operator in (None, DEVICE) and element_type is None:
+    if (not chosen or DEVICE in chosen) and element_type is None:
         yield from (Case(f"{DEVICE}/{name}", DEVICE) for name in CHECKS)
+
+
+def names_of(operators: str | Collection[str]) -> Collection[str]:
+    """The names of one operator or of several."""
+    return {operators} if isinstance(operators, str) else set(operators)
 
 
 def has_type(case: Case, element_type: str | None) -> bool:
@@ -108,21 +114,34 @@ def case_of(id: str) -> Case:
     return quick or _by_id(operator)[id]
 
 
-def random_cases(count: int, seed: int = 0, operator: str | None = None) -> Iterator[Case]:
+def random_cases(
+    count: int, seed: int = 0, operators: str | Collection[str] = (), *, rounds: int = 1
+) -> Iterator[Case]:
     """Random cases, of operators with more slots more; `case_of` says of each what it is.
 
     Args:
-        count: how many.
+        count: how many in a round.
         seed: what they are drawn from.
-        operator: only those of this operator.
+        operators: only those of this operator or these; empty for all.
+        rounds: how many times as many other cases, one round behind the other.
     """
-    known = every_operator()
-    chosen = [name for name in known if operator in (None, name)]
+    known, wanted = every_operator(), names_of(operators)
+    chosen = [name for name in known if not wanted or name in wanted]
     weights = [2 + len(known[name].slots) for name in chosen]
-    for name, weight in zip(chosen, weights, strict=True):
-        share = -(-count * weight // sum(weights))
-        for number in range(share):
-            yield Case(f"{name}/{RANDOM}/{seed}-{number}", name)
+    for number in range(rounds):
+        for name, weight in zip(chosen, weights, strict=True):
+            share = -(-count * weight // sum(weights))
+            for place in range(share * number, share * (number + 1)):
+                yield Case(f"{name}/{RANDOM}/{seed}-{place}", name)
+
+
+def use_in_words(case: Case) -> str:
+    """The use of an operator that a case tries, with what is done with its program."""
+    if case.variation is None:
+        return ""
+    use = use_of(operator_named(case.operator), case.variation.arguments)
+    runs = tuple(use_of(use.operator, run).arguments for run in case.variation.runs)
+    return str(replace(use, named=case.variation.named, loaded=case.loaded, runs=runs))
 
 
 def use_at(id: str) -> Use:

@@ -57,8 +57,8 @@ def extreme_run(arguments: Example, number: int = 0) -> dict[str, Any]:
         arguments: the example.
         number: which special numbers are among random floats.
     """
-    changed = {name: _extreme(sample, number) for name, sample in samples(arguments)}
-    changed = {name: sample for name, sample in changed.items() if sample is not None}
+    drawn = ((name, _extreme(sample, number)) for name, sample in samples(arguments))
+    changed = {name: sample for name, sample in drawn if sample is not None}
     return _with(arguments, changed) if changed else {}
 
 

@@ -39,7 +39,8 @@ def growth(action: Callable[[], object]) -> int:
             tracemalloc.stop()
     windows = pairwise(sizes)
     grown = [tuple(b - a for a, b in zip(one, other, strict=True)) for one, other in windows]
-    return max(min(each) for each in zip(*grown, strict=True)) // _CALLS
+    least: int = max(min(each) for each in zip(*grown, strict=True))
+    return least // _CALLS
 
 
 def _in_use() -> tuple[int, int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from crosschip.conformance.cases import RANDOM, Case, use_at
@@ -22,6 +22,9 @@ OnResult = Callable[[Case, Result], None]
 
 _BATCH = 250
 """The number of cases of one operator that a process takes at a time."""
+
+_HOPELESS = 20
+"""After how many cases of an operator, none of which the device took, no more are tried."""
 
 _SHRUNK = 3
 """The number of an operator's failures of one manner that are shrunk."""
@@ -41,6 +44,7 @@ def run_cases(
     properties: Mapping[str, str] | None = None,
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
+    taken: int | None = None,
 ) -> Report:
     """Run cases on a device, in processes of the kit's own.
 
@@ -59,13 +63,13 @@ def run_cases(
         properties: the device's settings.
         done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
+        taken: how many of the cases the device is to take; those behind them are left out.
 
     Raises:
         DeviceError: the device does not open.
     """
-    chosen = list(cases)
+    chosen = cases if taken is not None else list(cases)
     results = dict(done or {})
-    left = [case for case in chosen if case.id not in results]
     runners = [
         Runner(
             device,
@@ -78,7 +82,7 @@ def run_cases(
         for _ in range(jobs)
     ]
     about = runners[0].about
-    work = _Work(left, results, budget, tries, on_result)
+    work = _Work(chosen, results, budget, tries, on_result, taken)
     with ThreadPoolExecutor(jobs) as threads:
         running = [threads.submit(work.run, runner) for runner in runners]
         try:
@@ -93,7 +97,7 @@ def run_cases(
     return Report.of(
         about["device"],
         about["version"],
-        chosen,
+        work.begun if taken is not None else list(chosen),
         results,
         seed,
         options=options,
@@ -107,18 +111,24 @@ class _Work:
 
     Attributes:
         stopped: whether the run was ended before everything was done.
+        begun: the cases that were run or taken over, in order.
     """
 
     def __init__(
         self,
-        cases: Sequence[Case],
+        cases: Iterable[Case],
         results: dict[str, Result],
         budget: float | None,
         tries: int,
         on_result: OnResult | None,
+        taken: int | None,
     ) -> None:
         self.stopped = False
-        self._batches = deque(_batches(cases))
+        self.begun: list[Case] = []
+        self._left = taken
+        self._tried: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
+        self._batches = _batches(cases)
         self._results = results
         self._budget = budget
         self._tries = tries
@@ -131,17 +141,37 @@ class _Work:
         """Run batches until there are none."""
         with runner:
             while not self.stopped:
-                try:
-                    batch = self._batches.popleft()
-                except IndexError:
+                with self._lock:
+                    batch = next(self._batches, None) if self._left != 0 else None
+                if batch is None:
                     return
                 for case in batch:
-                    if not self.stopped:
+                    if not self.stopped and self._begins(case):
                         self._one(runner, case)
 
     def stop(self) -> None:
         """Begin nothing more."""
         self.stopped = True
+
+    def _begins(self, case: Case) -> bool:
+        """Tell whether a case is to be run now; one that has a result already is not."""
+        with self._lock:
+            is_hopeless = self._tried[case.operator] >= _HOPELESS and not self._taken[case.operator]
+            if self._left is not None and (self._left == 0 or is_hopeless):
+                return False
+            self.begun.append(case)
+            result = self._results.get(case.id)
+            if result is not None:
+                self._count(case, result)
+            return result is None
+
+    def _count(self, case: Case, result: Result) -> None:
+        """Count a result among those that the device has taken, or has not."""
+        self._tried[case.operator] += 1
+        if result.verdict in (Verdict.PASS, Verdict.FAIL):
+            self._taken[case.operator] += 1
+            if self._left:
+                self._left -= 1
 
     def _one(self, runner: Runner, case: Case) -> None:
         spent = self._spent.get(case.operator, 0.0)
@@ -159,6 +189,7 @@ class _Work:
             return
         with self._lock:
             self._results[case.id] = result
+            self._count(case, result)
             if self._on_result:
                 self._on_result(case, result)
 
@@ -185,8 +216,7 @@ def _behind(id: str, way: Sequence[int]) -> str:
     return f"{id}~{'.'.join(map(str, way))}" if way else id
 
 
-def _batches(cases: Sequence[Case]) -> Iterator[Sequence[Case]]:
+def _batches(cases: Iterable[Case]) -> Iterator[Sequence[Case]]:
     for _, group in groupby(cases, key=lambda case: case.operator):
-        batch = list(group)
-        for start in range(0, len(batch), _BATCH):
-            yield batch[start : start + _BATCH]
+        while batch := list(islice(group, _BATCH)):
+            yield batch

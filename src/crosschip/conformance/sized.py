@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from crosschip.hal import CompileError, Device, Options, Program, Support
+from crosschip.hal import CompileError, Device, Offer, Options, Program, Support
+from crosschip.hal.conditions import Border, ConditionalOffer
 from crosschip.ir import Array, Model
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.asking import asking
@@ -21,7 +22,18 @@ class DeclinedSizes(Exception):
 
 def support_of(device: Device, model: Model, options: Options) -> Support:
     """The answer about a model of one operation, asked and read as the runtime does."""
-    return asking(GuardedDevice(device, device.name), options)(model).answers[0]
+    return _offer(device, model, options).answers[0]
+
+
+def border_of(device: Device, model: Model, options: Options) -> Border:
+    """The conditions that the runtime checks of inputs before the device gets them."""
+    offer = _offer(device, model, options)
+    conditions = offer.conditions if isinstance(offer, ConditionalOffer) else ()
+    return Border(model, conditions)
+
+
+def _offer(device: Device, model: Model, options: Options) -> Offer:
+    return asking(GuardedDevice(device, device.name), options)(model)
 
 
 def program_of(device: Device, model: Model, options: Options, compile: Compile) -> Program:

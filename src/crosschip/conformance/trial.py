@@ -19,7 +19,7 @@ from crosschip.conformance.latitude import (
     least_size,
 )
 from crosschip.conformance.memory import LARGEST_GROWTH, growth
-from crosschip.conformance.sized import DeclinedSizes, program_of
+from crosschip.conformance.sized import DeclinedSizes, border_of, program_of
 from crosschip.conformance.tolerance import (
     computed_in,
     difference,
@@ -34,7 +34,6 @@ from crosschip.conformance.variations import Variation
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.hal.conditions import Border, OutOfRange
-from crosschip.hal.narrowing import conditions_of
 from crosschip.ir import Array, DeviceError, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
@@ -144,7 +143,7 @@ def attempt(
         if all(run.expected is None for run in runs):
             return
         raise
-    border = Border(model, conditions_of(device, model, options))
+    border = border_of(device, model, options)
     trial = _Trial(device, model, program, options, claimed)
     try:
         for index, run in enumerate(runs):
