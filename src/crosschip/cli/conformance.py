@@ -16,15 +16,16 @@ from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, messages, table, write
 from crosschip.conformance import Case, Report, Result, Verdict, run_cases
+from crosschip.conformance.cases import DEVICE
 from crosschip.conformance.comparison import compare
-from crosschip.conformance.export import export
+from crosschip.conformance.export import export, export_check
 from crosschip.conformance.journal import Journal
 from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
 from crosschip.conformance.pool import OnResult
 from crosschip.conformance.report import Entry, reasons
 from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait
-from crosschip.conformance.selection import chosen_cases
+from crosschip.conformance.selection import cases_to_take, chosen_cases
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 
@@ -39,7 +40,9 @@ def command(
     device: Annotated[
         str | None, typer.Argument(help="The device, or its class as in my_package:MyDevice.")
     ] = None,
-    operator: Annotated[str | None, typer.Option(help="Only cases of this operator.")] = None,
+    operator: Annotated[
+        list[str] | None, typer.Option(help="Only cases of this operator; may be repeated.")
+    ] = None,
     element_type: Annotated[
         str | None, typer.Option("--type", help="Only cases of this element type.")
     ] = None,
@@ -47,7 +50,10 @@ def command(
         str | None, typer.Option(help="Only the case of this id, or those like CONV_2D/*/float16.")
     ] = None,
     random: Annotated[
-        int | None, typer.Option(min=1, help="This many random cases, shrunk where they fail.")
+        int | None,
+        typer.Option(
+            min=1, help="This many random cases that the device takes, shrunk if they fail."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only a few cases an operator.")] = False,
     only_list: Annotated[
@@ -94,11 +100,17 @@ def command(
         return
     if device is None and not (only_list or (save and case)):
         raise typer.BadParameter("name a device", param_hint="DEVICE")
-    chosen = chosen_cases(operator, element_type, case, random, seed, quick=quick)
+    operators = operator or ()
+    chosen = chosen_cases(operators, element_type, case, random, seed, quick=quick)
     if save:
         if case is None or len(chosen) != 1:
             raise InputError(f"--save needs --case with one id; there are {len(chosen)} cases")
-        export(chosen[0], seed, save)
+        if chosen[0].operator != DEVICE:
+            export(chosen[0], seed, save)
+        elif device is None:
+            raise InputError(
+                f"--save {chosen[0].id} needs the device, whose operators it is made of"
+            )
     if only_list:
         _list(chosen, as_json)
     if device is None or only_list:
@@ -106,12 +118,15 @@ def command(
     configuration = engines.configuration([device])
     options = configuration.options(Sizes())
     properties = configuration.properties.get(device)
+    if save and chosen[0].operator == DEVICE:
+        export_check(chosen[0], device, properties or {}, options, save)
     with ExitStack() as opened:
         journal = (
             opened.enter_context(Journal(resume, device, seed, options, properties))
             if resume
             else None
         )
+        counted = random is not None and not case
         show, wait = opened.enter_context(_live(len(chosen)))
 
         def on_result(ran: Case, result: Result) -> None:
@@ -121,7 +136,8 @@ def command(
 
         report = run_cases(
             device,
-            chosen,
+            cases_to_take(random, seed, operators, element_type) if counted else chosen,
+            taken=random if counted else None,
             jobs=jobs,
             seed=seed,
             timeout=timeout,
@@ -201,6 +217,8 @@ def _print(report: Report) -> None:
     )
     for entry in report.failed:
         console.print(f"FAIL {entry.id}: {entry.detail}", highlight=False)
+        if entry.use:
+            console.print(f"     the use: {entry.use}", highlight=False)
         if entry.smallest:
             console.print(f"     the smallest like it: {entry.smallest}", highlight=False)
     counts = ", ".join(f"{report.counts[name]} {name.replace('_', ' ')}" for name in _COLUMNS)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from crosschip.conformance.cases import DEVICE, Case
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Result, Verdict
+from crosschip.conformance.sized import border_of, support_of
 from crosschip.conformance.trial import (
     Declined,
     Run,
@@ -20,16 +21,15 @@ from crosschip.conformance.trial import (
     build,
     reloaded,
     runs_of,
-    support_of,
     wrong_outputs,
 )
-from crosschip.hal import Device, Options, Program, Sizes
-from crosschip.hal.conditions import Border, OutOfRange
-from crosschip.hal.narrowing import conditions_of
+from crosschip.hal import Device, Options, Program
+from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import Array, DeviceError, Dim, Model, Operand, symbol
 from crosschip.ops import operator_named
 from crosschip.runtime.shapes.fixing import fixed
-from crosschip.runtime.shapes.policy import is_fixed_for
+from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +160,13 @@ def _parts(
         if not answer:
             return ()
         runs = runs_of(model, case.variation, case.seed(seed), options)
-        border = Border(model, conditions_of(device, model, options))
+        border = border_of(device, model, options)
         for run in runs:
             border.check(run.inputs)
             if run.expected is None or run.latitude.refusable or run.latitude.everything:
                 return ()
         claimed = claims.accuracy(case.operator, case.element_type)
-        if not is_fixed_for(device.capabilities(), model, Sizes()):
+        if way_of(device.capabilities(), model, model, options.sizes) is not Way.A_PROGRAM_A_SHAPE:
             reads, makes = range(len(model.inputs)), range(len(model.outputs))
             return [Part(case, model, runs, model, reads, makes, claimed)]
         return _sized(case, model, runs, device, options, claimed)

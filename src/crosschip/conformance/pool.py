@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from crosschip.conformance.cases import RANDOM, Case, use_at
@@ -23,6 +23,9 @@ OnResult = Callable[[Case, Result], None]
 
 _BATCH = 250
 """The number of cases that a process takes at a time."""
+
+_HOPELESS = 20
+"""After how many cases of an operator, none of which the device took, no more are tried."""
 
 _SHRUNK = 3
 """The number of an operator's failures of one manner that are shrunk."""
@@ -45,6 +48,7 @@ def run_cases(
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
     on_wait: OnWait | None = None,
+    taken: int | None = None,
 ) -> Report:
     """Run cases on a device, in processes of the kit's own.
 
@@ -68,13 +72,13 @@ def run_cases(
         done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
         on_wait: is told, about once a second, for how long a case lasts.
+        taken: how many of the cases the device is to take; those behind them are left out.
 
     Raises:
         DeviceError: the device does not open.
     """
-    chosen = list(cases)
+    chosen = cases if taken is not None else list(cases)
     results = dict(done or {})
-    left = [case for case in chosen if case.id not in results]
     runners = [
         Runner(
             device,
@@ -88,7 +92,7 @@ def run_cases(
         for _ in range(jobs)
     ]
     about = runners[0].about
-    work = _Work(left, results, budget, tries, together, on_result)
+    work = _Work(chosen, results, budget, tries, together, on_result, taken)
     with ThreadPoolExecutor(jobs) as threads:
         running = [threads.submit(work.run, runner) for runner in runners]
         try:
@@ -103,7 +107,7 @@ def run_cases(
     return Report.of(
         about["device"],
         about["version"],
-        chosen,
+        work.begun if taken is not None else list(chosen),
         results,
         seed,
         options=options,
@@ -117,20 +121,26 @@ class _Work:
 
     Attributes:
         stopped: whether the run was ended before everything was done.
+        begun: the cases that were run or taken over, in order.
     """
 
     def __init__(
         self,
-        cases: Sequence[Case],
+        cases: Iterable[Case],
         results: dict[str, Result],
         budget: float | None,
         tries: int,
         together: int,
         on_result: OnResult | None,
+        taken: int | None,
     ) -> None:
         self.stopped = False
-        self._cases = {case.id: case for case in cases}
-        self._batches = deque(_batches(cases, by_operator=together < 2))
+        self.begun: list[Case] = []
+        self._cases: dict[str, Case] = {}
+        self._left = taken
+        self._tried: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
+        self._batches = _batches(cases, by_operator=together < 2)
         self._together = together
         self._results = results
         self._budget = budget
@@ -146,20 +156,34 @@ class _Work:
         company = Company(runner, self._together, lambda id: self._alone(runner, clock, id))
         with runner:
             while not self.stopped:
-                try:
-                    batch = self._batches.popleft()
-                except IndexError:
+                with self._lock:
+                    batch = next(self._batches, None) if self._left != 0 else None
+                if batch is None:
                     return
-                runner.start()
-                clock.lap()
-                for result in company.results([case.id for case in batch]):
-                    if self.stopped:
-                        return
-                    self._take(result, clock.lap())
+                for cases in self._to_begin(batch):
+                    runner.start()
+                    clock.lap()
+                    for result in company.results(cases):
+                        if self.stopped:
+                            return
+                        self._take(result, clock.lap())
 
     def stop(self) -> None:
         """Begin nothing more."""
         self.stopped = True
+
+    def _to_begin(self, batch: Sequence[Case]) -> Iterator[Sequence[str]]:
+        """The ids of the cases of a batch that are to be run now, those that may share programs.
+
+        Where cases are counted, results decide what else is run: few cases begin at a time then.
+        """
+        size = len(batch) if self._together > 1 and self._left is None else self._together
+        for start in range(0, len(batch), size):
+            if self.stopped:
+                return
+            ids = [case.id for case in batch[start : start + size] if self._begins(case)]
+            if ids:
+                yield ids
 
     def _take(self, result: Result, seconds: float) -> None:
         """Add a result, and the time that it took."""
@@ -167,8 +191,30 @@ class _Work:
         with self._lock:
             self._spent[case.operator] = self._spent.get(case.operator, 0.0) + seconds
             self._results[case.id] = result
+            self._count(case, result)
             if self._on_result:
                 self._on_result(case, result)
+
+    def _begins(self, case: Case) -> bool:
+        """Tell whether a case is to be run now; one that has a result already is not."""
+        with self._lock:
+            is_hopeless = self._tried[case.operator] >= _HOPELESS and not self._taken[case.operator]
+            if self._left is not None and (self._left == 0 or is_hopeless):
+                return False
+            self.begun.append(case)
+            self._cases[case.id] = case
+            result = self._results.get(case.id)
+            if result is not None:
+                self._count(case, result)
+            return result is None
+
+    def _count(self, case: Case, result: Result) -> None:
+        """Count a result among those that the device has taken, or has not."""
+        self._tried[case.operator] += 1
+        if result.verdict in (Verdict.PASS, Verdict.FAIL):
+            self._taken[case.operator] += 1
+            if self._left:
+                self._left -= 1
 
     def _alone(self, runner: Runner, clock: _Clock, id: str) -> Result:
         """The result of a case by itself."""
@@ -218,8 +264,7 @@ class _Clock:
         return self._last - last
 
 
-def _batches(cases: Sequence[Case], *, by_operator: bool) -> Iterator[Sequence[Case]]:
+def _batches(cases: Iterable[Case], *, by_operator: bool) -> Iterator[Sequence[Case]]:
     for _, group in groupby(cases, key=lambda case: case.operator if by_operator else ""):
-        batch = list(group)
-        for start in range(0, len(batch), _BATCH):
-            yield batch[start : start + _BATCH]
+        while batch := list(islice(group, _BATCH)):
+            yield batch
