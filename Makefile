@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo quick test test-chips test-floors check models benchmark docs clean
+.PHONY: demo quick test test-nightly test-chips test-floors check models benchmark docs clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/crosschip demo
@@ -29,6 +29,10 @@ test-floors:
 
 test: check models
 	$(BIN)/pytest -n 2 --dist worksteal
+
+# Before a release: also the tests that are marked `nightly`, and the conformance kit whole.
+test-nightly: check models
+	$(BIN)/pytest --nightly -n 2 --dist worksteal
 
 # With the compilers of chips, each in an environment of its own, and the emulations that come with
 # them (1 GB to download, and an hour). The lists name all that is needed, and leave out what is

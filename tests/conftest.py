@@ -38,12 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick", action="store_true", help="only what takes no engine, no real model and no time"
     )
+    parser.addoption("--nightly", action="store_true", help="also what takes minutes")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # What a shell runs in the background ignores interrupts, and so does what it starts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes seconds; `--quick` leaves it out")
+    config.addinivalue_line("markers", "nightly: takes long; only `--nightly` runs it")
     quick = config.getoption("--quick")
     settings.load_profile("quick" if quick else "crosschip")
     if quick:
@@ -78,15 +80,21 @@ def _names_chips(config: pytest.Config) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--quick"):
+    if config.getoption("--nightly"):
         return
-    left = [item for item in items if not _is_quick(item)]
-    config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if _is_quick(item)]
+    is_chosen = _is_quick if config.getoption("--quick") else _is_daily
+    config.hook.pytest_deselected(items=[item for item in items if not is_chosen(item)])
+    items[:] = [item for item in items if is_chosen(item)]
+
+
+def _is_daily(item: pytest.Item) -> bool:
+    return item.get_closest_marker("nightly") is None
 
 
 def _is_quick(item: pytest.Item) -> bool:
-    if not isinstance(item, pytest.Function) or item.get_closest_marker("slow"):
+    if not (isinstance(item, pytest.Function) and _is_daily(item)):
+        return False
+    if item.get_closest_marker("slow"):
         return False
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
     return "models" not in item.fixturenames and not any(map(_is_engine, parameters))

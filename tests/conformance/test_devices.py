@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.kit import share
+from tests.lanes import share
 from tests.modelling import ROOT
 
 from crosschip.conformance import Verdict, all_cases, run_cases
@@ -12,18 +12,18 @@ from crosschip.conformance.cases import DEVICE, Case
 MOST_EXCLUSIONS = 20
 
 
-def cases(device: str) -> list[Case]:
+def cases(device: str, config: pytest.Config) -> list[Case]:
     """All cases for the reference; for an engine the quick ones, and a sixth of the others."""
     if device == "reference":
         return list(all_cases())
     quick = list(all_cases(quick=True))
     seen = {case.id for case in quick}
-    return quick + share(case for case in all_cases() if case.id not in seen)
+    return quick + share((case for case in all_cases() if case.id not in seen), config)
 
 
 @pytest.mark.parametrize("device", ["reference", "onnxruntime", "openvino"])
-def test_nothing_fails(device: str) -> None:
-    report = run_cases(device, cases(device))
+def test_nothing_fails(device: str, pytestconfig: pytest.Config) -> None:
+    report = run_cases(device, cases(device, pytestconfig))
     assert not [f"{entry.id}: {entry.detail}" for entry in report.failed]
     assert report.counts["not_run"] == 0
     assert report.counts["excluded"] <= MOST_EXCLUSIONS

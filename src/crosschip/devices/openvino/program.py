@@ -43,8 +43,21 @@ _CAPABILITIES = {
     Precision.BFLOAT16: "BF16",
     Precision.FLOAT16: "FP16",
 }
+_LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+"""oneDNN's environment variables, the first one set counts: https://uxlfoundation.github.io/oneDNN,
+"CPU Dispatcher Control"."""
+
+_FLOAT32_ONLY = frozenset({"SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2"})
+"""The instruction sets for which oneDNN has no kernels in bfloat16 or float16."""
+
 _SIZE = struct.Struct("<Q")
 """The size of a saved program's requirements, which stand between it and OpenVINO's own bytes."""
+
+
+def _limited_to_float32() -> bool:
+    """Tell whether the environment limits oneDNN to instruction sets that have float32 alone."""
+    limit = next((os.environ[name] for name in _LIMITS if name in os.environ), "")
+    return limit.upper() in _FLOAT32_ONLY
 
 
 class Engine:
@@ -76,7 +89,11 @@ class Engine:
             raise DeviceError(
                 f"OpenVINO has no device {device!r} here; it has {present}"
             ) from error
-        self.precisions = frozenset(p for p, word in _CAPABILITIES.items() if word in offered)
+        precisions = {p for p, word in _CAPABILITIES.items() if word in offered}
+        if device == "CPU" and _limited_to_float32():
+            # OpenVINO 2026.4 lists what the processor has, and then finds no kernel.
+            precisions &= {Precision.FLOAT32}
+        self.precisions = frozenset(precisions)
 
     def load(self, saved: bytes | memoryview, model: Model, options: Options) -> OpenVinoProgram:
         """Make a program again from what it was saved as; the bytes are used where they are.

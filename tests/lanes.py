@@ -1,0 +1,32 @@
+"""The nightly lane: what the whole suite runs a part of, and `--nightly` runs whole."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from crosschip.conformance.cases import Case
+
+NIGHTLY = "nightly"
+"""The option of the command line, and the mark of tests that run only with it."""
+
+_PART = 6
+"""One of how many cases of the conformance kit runs in the whole suite."""
+
+
+def share(cases: Iterable[Case], config: pytest.Config) -> list[Case]:
+    """A sixth of some cases, the same in every run; all of them in the nightly lane."""
+    nightly = config.getoption(NIGHTLY)
+    return [case for case in cases if nightly or zlib.crc32(case.id.encode()) % _PART == 0]
+
+
+def first_or_nightly(values: Iterable[Any], first: int = 1) -> list[Any]:
+    """Values of a test's parameter, of which all but the first ones run in the nightly lane."""
+    marks = (pytest.mark.nightly,)
+    return [
+        value if index < first else pytest.param(value, marks=marks)
+        for index, value in enumerate(values)
+    ]
