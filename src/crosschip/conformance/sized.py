@@ -51,6 +51,11 @@ def program_of(device: Device, model: Model, options: Options, compile: Compile)
     return compile(model)
 
 
+def is_specialized(program: Program) -> bool:
+    """Tell whether a program compiles for each run."""
+    return isinstance(program, _SpecializedProgram)
+
+
 class _SpecializedProgram(Program):
     """Compiles a model for each run, with the sizes of its inputs, if the device takes these."""
 
