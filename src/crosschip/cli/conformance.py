@@ -126,7 +126,7 @@ def command(
             if resume
             else None
         )
-        counted = random is not None and not case
+        counted = None if case else random
         show, wait = opened.enter_context(_live(len(chosen)))
 
         def on_result(ran: Case, result: Result) -> None:
@@ -136,8 +136,8 @@ def command(
 
         report = run_cases(
             device,
-            cases_to_take(random, seed, operators, element_type) if counted else chosen,
-            taken=random if counted else None,
+            cases_to_take(counted, seed, operators, element_type) if counted else chosen,
+            taken=counted,
             jobs=jobs,
             seed=seed,
             timeout=timeout,

@@ -94,7 +94,7 @@ def all_cases(
         yield from (Case(f"{DEVICE}/{name}", DEVICE) for name in CHECKS)
 
 
-def names_of(operators: str | Collection[str]) -> Collection[str]:
+def names_of(operators: str | Collection[str]) -> set[str]:
     """The names of one operator or of several."""
     return {operators} if isinstance(operators, str) else set(operators)
 
@@ -219,7 +219,7 @@ def _paired(operator: str) -> tuple[Case, ...]:
 
 @lru_cache(maxsize=8)
 def _mixed(operator: str, count: int) -> tuple[Case, ...]:
-    cases = []
+    cases: list[Case] = []
     definition = operator_named(operator)
     for index, words, use in mixtures(definition, count):
         later = other_run(definition, use.arguments, named=use.named)

@@ -352,9 +352,8 @@ def _compare(device: Device, options: Options, build: Build) -> None:
 def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[str, Any]]:
     """An operator of one tensor that the device supports and that can follow itself."""
     for operator, arguments, model in _supported(device, options):
-        ((_, *more), (output, *others)) = tuple(model.inputs), tuple(model.outputs.values())
-        if not more and not others:
-            (x,) = model.inputs.values()
+        if len(model.inputs) == len(model.outputs) == 1:
+            (x,), (output,) = model.inputs.values(), model.outputs.values()
             if x.type == output.type and x.type.element_type is ElementType.FLOAT32:
                 return operator, dict(arguments)
     raise Declined("DEVICE: supports no operator of one float32 tensor that keeps its type")

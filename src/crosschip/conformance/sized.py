@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from crosschip.hal import CompileError, Device, Offer, Options, Program, Support
+from crosschip.hal import CompileError, Device, Offer, Options, Program, Rule, Support
 from crosschip.hal.conditions import Border, ConditionalOffer
-from crosschip.ir import Array, Model
+from crosschip.ir import Array, DeviceError, Model
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.asking import asking
 from crosschip.runtime.shapes.fixing import fixed
@@ -21,8 +21,15 @@ class DeclinedSizes(Exception):
 
 
 def support_of(device: Device, model: Model, options: Options) -> Support:
-    """The answer about a model of one operation, asked and read as the runtime does."""
-    return _offer(device, model, options).answers[0]
+    """The answer about a model of one operation, asked and read as the runtime does.
+
+    Raises:
+        DeviceError: the device fails to answer.
+    """
+    answer = _offer(device, model, options).answers[0]
+    if answer.rule is Rule.FAILURE:
+        raise DeviceError(answer.reason)
+    return answer
 
 
 def border_of(device: Device, model: Model, options: Options) -> Border:
@@ -49,6 +56,11 @@ def program_of(device: Device, model: Model, options: Options, compile: Compile)
     if way is Way.A_PROGRAM_A_SHAPE:
         return _SpecializedProgram(device, model, options, compile)
     return compile(model)
+
+
+def is_specialized(program: Program) -> bool:
+    """Tell whether a program compiles for each run."""
+    return isinstance(program, _SpecializedProgram)
 
 
 class _SpecializedProgram(Program):
