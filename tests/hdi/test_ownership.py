@@ -60,10 +60,15 @@ def listening_to_nobody(path: Path) -> Iterator[None]:
             end.close()
 
 
-NUMBERS = [-1, 0, 1, True, -os.getpgrp(), 2**22 + 1, 99999999999999999999, 1.5, "2", None, [2]]
+NUMBERS = [-1, 0, 1, True, 2**22 + 1, 99999999999999999999, 1.5, "2", None, [2]]
 
 
-@pytest.mark.parametrize("number", [*NUMBERS, os.getpid(), os.getppid()])
+PROCESSES = [-os.getpgrp(), os.getpid(), os.getppid()]
+
+
+@pytest.mark.parametrize(
+    "number", [*NUMBERS, *PROCESSES], ids=[*map(str, NUMBERS), "own group", "own", "parent"]
+)
 def test_a_number_in_a_lock_file_is_no_process(number: object, signals: list[object]) -> None:
     with short_folder() as folder:
         path = folder / "x.sock"

@@ -67,6 +67,8 @@ class Compilation:
         taken: the device that has said yes to all that there is, with other sizes.
         conditions: whether devices may get what they compute right for some inputs only.
         fingerprints: of the model's constants, for all keys.
+        shipped: whether programs are in a file of a compiled model, which may be loaded where a
+            device's code lies elsewhere: there, its version alone tells it.
     """
 
     devices: Mapping[str, GuardedDevice]
@@ -79,6 +81,7 @@ class Compilation:
     taken: str = ""
     conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
+    shipped: bool = False
 
     def asks(self) -> dict[str, Ask]:
         """The way to ask each device."""
@@ -320,7 +323,9 @@ def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> 
     compilation = replace(compilation, buckets=buckets_from(header.buckets))
     words: set[CacheWord] = set()
     program = _specialized(segment, header.devices, compilation, words)
-    kept = replace(_on_devices(header.devices, compilation, blames=False), store=saved)
+    kept = replace(
+        _on_devices(header.devices, compilation, blames=False), store=saved, shipped=True
+    )
     with _compiling(program, lambda model: _compiled(model, kept, words)):
         for key in header.shapes:
             # A device that had failed to compile something is not asked to do so again.
@@ -410,13 +415,20 @@ def _saved(
         if saved is None:
             return None
         device = compilation.devices[segment.device]
-        found[_entry_of(segment, device, compilation)] = bytes(saved)
+        found[_entry_of(segment, device, replace(compilation, shipped=True))] = bytes(saved)
     return found
 
 
 def _entry_of(segment: Segment, device: GuardedDevice, compilation: Compilation) -> Entry:
+    key = cache_key(
+        segment.model,
+        device,
+        compilation.options,
+        compilation.fingerprints,
+        by_code=not compilation.shipped,
+    )
     return Entry(
-        cache_key(segment.model, device, compilation.options, compilation.fingerprints),
+        key,
         segment.device.partition("@")[0],  # a driver's programs are those of its device
         device.version,
         segment.model.name,
