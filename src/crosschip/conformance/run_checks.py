@@ -91,8 +91,10 @@ def carried(device: Device, options: Options) -> None:
                 if first is None or second is not None:
                     raise Failed("a session returns what is carried, or not what is not")
                 _expect_close(first, expected[0], f"step {step + 1} of a session")
-                _expect_close(session.read(0), states[place], "a state before `advance`")
+                state = session.read(0)
+                _expect_close(state, states[place], "a state before `advance`")
                 session.advance()
+                _expect_close(state, states[place], "a state that was read before `advance`")
                 states[place] = np.asarray(expected[1])
                 _expect_close(session.read(0), states[place], "a state after `advance`")
                 if session.shape(0) != (2, 3):
@@ -120,8 +122,12 @@ def many_runs(device: Device, options: Options) -> None:
 
 @check("runs/close-beside")
 def close_beside(device: Device, options: Options) -> None:
-    """A program runs on while others of the same model are closed."""
-    model, inputs = simple(device, options)
+    """A program runs on while others of the same model, and so of equal constants, are closed."""
+    try:
+        model = _with_constants(device, options, 5)
+        inputs = inputs_of(model, 0)
+    except Declined:
+        model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     first, second = device.compile(model, options), device.compile(model, options)
     try:
