@@ -100,10 +100,7 @@ def spend(*, operations: int = 0, bytes: int = 0) -> None:
     account.operations += operations
     account.bytes += bytes
     if account.operations > budget.operations:
-        raise BudgetError(
-            f"its functions and loops become over {budget.operations} operations"
-            f"{_advice('operations', budget.operations)}"
-        )
+        raise _too_many_operations(budget.operations)
     if account.bytes > budget.bytes + account.granted:
         raise BudgetError(
             f"its constants grow by over {budget.bytes + account.granted} bytes before it runs"
@@ -113,6 +110,17 @@ def spend(*, operations: int = 0, bytes: int = 0) -> None:
         raise BudgetError(
             f"has taken over {budget.seconds:g} seconds{_advice('seconds', budget.seconds)}"
         )
+
+
+def require(*, operations: int) -> None:
+    """Check that the budget, if there is one, has so many operations left; none is spent.
+
+    Raises:
+        BudgetError: it has fewer.
+    """
+    account = _account.get()
+    if account is not None and account.operations + operations > account.budget.operations:
+        raise _too_many_operations(account.budget.operations)
 
 
 def check_sizes(model: Model) -> None:
@@ -137,6 +145,12 @@ def check_sizes(model: Model) -> None:
                 f"{operand.name!r} is {operand.type}, which takes {size} bytes"
                 f"{_advice('tensor_bytes', limit)}"
             )
+
+
+def _too_many_operations(limit: float) -> BudgetError:
+    return BudgetError(
+        f"its functions and loops become over {limit} operations{_advice('operations', limit)}"
+    )
 
 
 def _advice(name: str, limit: float) -> str:

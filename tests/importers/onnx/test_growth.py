@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 import crosschip
-from crosschip.ir import ModelFileError
+from crosschip.ir import Budget, BudgetError, ModelFileError
 from crosschip.ir.dimension import is_unknown
 
 
@@ -58,3 +60,39 @@ def test_sizes_that_are_products_of_sums_become_unknown(device: str) -> None:
 def test_sizes_beyond_64_bits_are_refused() -> None:
     with pytest.raises(ModelFileError, match=r"node \d+ .*axis of over 9223372036854775807 elem"):
         crosschip.load(squared(40, 3))
+
+
+def nested_functions(depth: int, calls: int) -> bytes:
+    """A file with functions that each call the one before some times, the first of them `Neg`."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    functions = []
+    for level in range(depth):
+        names = ["x", *(f"t{i}" for i in range(1, calls)), "y"]
+        called, domain = (f"f{level - 1}", "local") if level else ("Neg", "")
+        nodes = [
+            helper.make_node(called, [read], [written], domain=domain)
+            for read, written in pairwise(names)
+        ]
+        functions.append(helper.make_function("local", f"f{level}", ["x"], ["y"], nodes, opsets))
+    call = helper.make_node(f"f{depth - 1}", ["x"], ["y"], domain="local")
+    graph = helper.make_graph([call], "g", [floats("x", 2)], [floats("y", 2)])
+    return file_of(helper.make_model(graph, functions=functions, opset_imports=opsets))
+
+
+@pytest.mark.parametrize(("depth", "calls"), [(17, 2), (30, 2), (5, 100), (2, 400), (45, 3)])
+def test_functions_that_become_too_many_are_refused_before_they_are_expanded(
+    monkeypatch: pytest.MonkeyPatch, depth: int, calls: int
+) -> None:
+    def expand(*_: object) -> None:
+        raise AssertionError("a function is expanded")
+
+    monkeypatch.setattr("crosschip.importers.onnx.scope.Scope._expand", expand)
+    with pytest.raises(BudgetError, match="functions and loops become over 100000 operations"):
+        crosschip.load(nested_functions(depth, calls))
+
+
+def test_functions_that_fit_are_expanded() -> None:
+    assert len(crosschip.load(nested_functions(4, 3)).operations) == 3**4
+    assert len(crosschip.load(nested_functions(4, 3), budget=Budget(operations=120)).operations)
+    with pytest.raises(BudgetError, match="over 119 operations"):
+        crosschip.load(nested_functions(4, 3), budget=Budget(operations=119))

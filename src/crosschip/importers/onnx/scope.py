@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from crosschip.importers.body import Body, Captures, with_settled_state
-from crosschip.importers.onnx.functions import allows, model_body, standard_body
+from crosschip.importers.onnx.functions import (
+    Key,
+    allows,
+    expanded_counts,
+    key_of,
+    model_body,
+    standard_body,
+)
 from crosschip.importers.onnx.grouping import has_foreign, makes_no_tensor, units
 from crosschip.importers.onnx.names import Names
 from crosschip.importers.onnx.node import Node
@@ -46,7 +53,7 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
 )
-from crosschip.ir.budget import spend
+from crosschip.ir.budget import require, spend
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.onnx_messages import (
     FunctionProto,
@@ -172,6 +179,26 @@ class Scope(Names):
         self._builder.origins = around
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
+
+    def require_functions(self, nodes: Sequence[NodeProto]) -> None:
+        """Check that the budget has room for what functions become that the model's nodes call.
+
+        It is spent as they are expanded, which would take long for what is refused in the end.
+
+        Raises:
+            BudgetError: it has not.
+        """
+        functions = self._shared.functions
+        if not functions:
+            return
+
+        def callee(node: NodeProto) -> Key | None:
+            key = key_of(node)
+            return key if key in functions and not is_packaged(node) else None
+
+        bodies = {key: function.node for key, function in functions.items()}
+        counts = expanded_counts(bodies, callee, _MAX_DEPTH)
+        require(operations=sum(counts[key] for key in map(callee, nodes) if key is not None))
 
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
         """Add the operations of a graph that a node holds; returns its outputs."""
