@@ -31,6 +31,8 @@ class Budget:
             twice what these hold may be made besides.
         tensor_bytes: how many bytes a tensor of a known shape may have.
         operations: how many operations functions and loops may become.
+        programs: how many programs devices may compile, one for each segment of the model and of
+            the bodies of control flow that the runtime runs.
         seconds: how long importing may take, and then simplifying, and then asking the devices;
             what a device takes to compile does not count.
 
@@ -41,6 +43,7 @@ class Budget:
     bytes: int = 2**29
     tensor_bytes: int = 2**32
     operations: int = 100_000
+    programs: int = 1000
     seconds: float = 300
 
     def __post_init__(self) -> None:
@@ -112,15 +115,27 @@ def spend(*, operations: int = 0, bytes: int = 0) -> None:
         )
 
 
-def require(*, operations: int) -> None:
-    """Check that the budget, if there is one, has so many operations left; none is spent.
+def require(*, operations: int = 0, programs: int = 0) -> None:
+    """Check that the budget, if there is one, suffices for what is to come; nothing is spent.
+
+    Args:
+        operations: how many functions become.
+        programs: how many devices are to compile.
 
     Raises:
-        BudgetError: it has fewer.
+        BudgetError: that is more than there is.
     """
     account = _account.get()
-    if account is not None and account.operations + operations > account.budget.operations:
-        raise _too_many_operations(account.budget.operations)
+    if account is None:
+        return
+    budget = account.budget
+    if account.operations + operations > budget.operations:
+        raise _too_many_operations(budget.operations)
+    if programs > budget.programs:
+        raise BudgetError(
+            f"falls into {programs} segments, each with a program of its own"
+            f"{_advice('programs', budget.programs)}"
+        )
 
 
 def check_sizes(model: Model) -> None:
