@@ -101,6 +101,8 @@ class Scope(Names):
         self._prefix = prefix
         self._depth = depth
         self._current = ""
+        # Nodes of a graph are looked at with all graphs in them: once is enough for those.
+        self._may_make_others: bool = outer is None or outer._may_make_others
 
     def output(self, name: str) -> Operand:
         """The operand of a name, as an output of the model, which something must make."""
@@ -123,7 +125,8 @@ class Scope(Names):
             where: the file that messages name.
         """
         shared, nodes = self._shared, in_order(nodes)
-        others = shared.containers or shared.functions_make_others or makes_no_tensor(nodes)
+        self._may_make_others = self._may_make_others and makes_no_tensor(nodes)
+        others = shared.containers or shared.functions_make_others or self._may_make_others
         if others or has_foreign(nodes, lambda node: shared.function(node) or is_packaged(node)):
             self._run_units(nodes, set(wanted), where)
             return
@@ -217,7 +220,8 @@ class Scope(Names):
             UnsupportedError: something else than tensors passes through it.
         """
         takes_none = any(type_ == CONTAINER for type_ in types)
-        if takes_none or self._shared.functions_make_others or makes_no_tensor(graph.node):
+        others = self._may_make_others and makes_no_tensor(graph.node)
+        if takes_none or self._shared.functions_make_others or others:
             raise UnsupportedError("hands on what is no tensor")
         captures = Captures()
         builder = Builder(text(graph.name), taken=self._shared.taken)
