@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import fields
 from inspect import getdoc
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -21,9 +24,11 @@ from typer.core import TyperGroup
 import crosschip
 from crosschip import cli
 from crosschip.cli._compiling import Compilation
+from crosschip.demo.example import write_example
 from crosschip.hal import Performance
 from crosschip.hal.onnx.converters import converters
 from crosschip.hdi.v1_0.rows import V1_0
+from crosschip.importers.foreign import FORMATS
 from crosschip.opdef.datatypes import Datatype
 from crosschip.ops import operators
 from crosschip.runtime.catalog import describe, documentation
@@ -34,6 +39,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 OPTIONS = ROOT / "docs" / "options.md"
 OPDEF = ROOT / "docs" / "opdef.md"
+OTHER_FORMATS = ROOT / "docs" / "how-to" / "other-formats.md"
 SOURCE = ROOT / "src" / "crosschip"
 
 _ONNX = SOURCE / "hal" / "onnx"
@@ -63,6 +69,8 @@ def main() -> int:
         readme: _filled(readme.read_text("utf-8"), "devices", _device_table(devices, described)),
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
         hdi: _filled(hdi.read_text("utf-8"), "nodes", _node_table()),
+        OTHER_FORMATS: _filled(OTHER_FORMATS.read_text("utf-8"), "foreign", _format_table()),
+        ROOT / "docs" / "placement.svg": _picture(),
         ROOT / "docs" / "operators.md": _index(described),
         ROOT / "docs" / "command-line.md": _command_line(),
         OPDEF: _filled(OPDEF.read_text("utf-8"), "datatypes", _datatype_table()),
@@ -130,6 +138,34 @@ def _datatype_table() -> str:
     return _table(("datatype", "element type", "quantized"), rows)
 
 
+def _format_table() -> str:
+    """The formats that are recognized and not read, with the way to a file that is."""
+    rows = [
+        (
+            each.name.partition(" ")[2],
+            each.files
+            or ", ".join(f"`{package}.{name}`" for package, name in sorted(each.classes)),
+            "; ".join(filter(None, [each.reason, each.advice])),
+            f"`{each.conversion}`" if each.conversion else "",
+        )
+        for each in FORMATS
+    ]
+    return _table(("what", "recognized", "what to do", "conversion"), rows)
+
+
+def _picture() -> str:
+    """The drawing of the example's placement, as `crosschip explain --svg` writes it."""
+    with TemporaryDirectory() as folder:
+        model, drawing = Path(folder, "model.onnx"), Path(folder, "placement.svg")
+        write_example(model)
+        options = ["--devices", "openvino,onnxruntime", "--pin", "softmax=onnxruntime"]
+        with redirect_stdout(StringIO()):
+            status = cli.run(["explain", str(model), *options, "--svg", str(drawing)])
+        if status:
+            raise RuntimeError(f"crosschip explain ends with status {status}")
+        return drawing.read_text("utf-8")
+
+
 def _lines(room: Path) -> int:
     return round(sum(len(file.read_text("utf-8").splitlines()) for file in room.rglob("*.py")), -2)
 
@@ -160,8 +196,9 @@ def _index(described: Sequence[Description]) -> str:
 
 def _page(op: Description) -> str:
     """The page of one operator."""
+    definition = operators()[op["name"]]
     core = "A core operator: others are decomposed into it.\n\n" if op["core"] else ""
-    free = ", ".join(f"`{slot}`" for slot in sorted(operators()[op["name"]].unenforced))
+    free = ", ".join(f"`{slot}`" for slot in sorted(definition.unenforced))
     rules = f"When it runs, a device need not enforce the rules of {free}.\n\n" if free else ""
     parts = ", ".join(f"[`{part}`]({part.lower()}.md)" for part in op["decomposes"])
     slots = _table(("slot", "kind", "default", "takes"), list(map(_slot, op["slots"])))
@@ -169,6 +206,7 @@ def _page(op: Description) -> str:
     return (
         f"# {op['name']}\n\n"
         "Written by `make docs` from the operator's definition.\n\n"
+        f"In Python: `from {definition.__module__} import {definition.__name__}`\n\n"
         f"{documentation(operators()[op['name']])}\n\n{core}{rules}"
         f"## Slots\n\n{slots}\n"
         f"## Devices\n\n{devices}\n"
@@ -255,7 +293,8 @@ _COMMAND_LINE = """# The command line
 Written by `make docs` from the commands themselves.
 
 Every command takes `--json`, which prints one JSON document and nothing else, and `--help`. The
-exit status is 1 on an error, 2 on wrong usage and 130 after Ctrl-C. On a terminal there are tables
+exit status is 1 on an error, which `--json` prints as `{"error": …, "type": …}`, 2 on wrong usage
+and 130 after Ctrl-C. On a terminal there are tables
 with lines, and a sign of what takes long; in a pipe or file there is plain aligned text of any
 width, and on standard error a line now and then.
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from crosschip.runtime.saving.loading import load_compiled as load_compiled
     from crosschip.tuning.tuning import tune as tune
 
+import_module("crosschip._interpreter").check()
+
 _HOMES = {
     "Budget": "crosschip.ir",
     "Builder": "crosschip.ir",

@@ -35,7 +35,7 @@ class Fault:
         operations: the names of the operations; where there are several, each is wrong only in a
             program that has all of them.
         kind: `shift` adds to one channel, `nan` spoils one element, `crash` and `hang` do so in a
-            run, `compile crash` and `compile hang` before.
+            run, `compile crash` and `compile hang` before, and `compile slow` takes its time there.
         size: what is added.
         type: instead of names, the type of the operations.
         slot: of these, only those whose parameter has a value.
@@ -160,6 +160,8 @@ def _fail(kinds: Sequence[str] | set[str]) -> None:
         os.abort()
     if "hang" in kinds:
         time.sleep(1e6)
+    if "slow" in kinds:
+        time.sleep(1.5)
 
 
 def _adding(name: str, right: Operand, wrong: Operand, fault: Fault) -> Operator:

@@ -52,6 +52,21 @@ def test_what_takes_the_process_along_is_found() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("planted")
+@pytest.mark.parametrize(("compile_timeout", "manner"), [(60.0, None), (0.5, "hang")])
+def test_compiling_has_a_time_limit_of_its_own(compile_timeout: float, manner: str | None) -> None:
+    report = find_culprits(
+        chain(Exp),
+        "planted",
+        inputs={"x0": np.array([1, 2], np.float32)},
+        properties={"planted": properties_of("reference", [Fault(("exp_0",), "compile slow")])},
+        timeout=1.0,
+        compile_timeout=compile_timeout,
+    )
+    assert [culprit.manner for culprit in report.culprits] == ([manner] if manner else [])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("planted")
 def test_the_command_tells_writes_and_replays(crosschip: Crosschip, tmp_path: Path) -> None:
     model = tmp_path / "net.chipm"
     model.write_bytes(to_bytes(network(1)))

@@ -208,6 +208,7 @@ def test_what_does_not_compile_is_found() -> None:
     [
         ({"tolerance": -1.0}, "tolerance is -1.0, but must be a part of the largest element"),
         ({"timeout": 0}, "timeout is 0, but must be a number of seconds"),
+        ({"compile_timeout": -1}, "compile_timeout is -1, but must be a number of seconds"),
         ({"isolate": True}, "'planted' is in this process; isolate needs its name"),
         ({"against": "planted"}, "'planted' cannot be looked at against itself"),
         ({"inputs": {"y": [1]}}, "the model has no input 'y'"),

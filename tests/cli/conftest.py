@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from crosschip.cli import run
+from crosschip.cli import _show, run
 from crosschip.ir import Array
 
 
@@ -37,8 +38,9 @@ Crosschip = Callable[..., Outcome]
 
 @pytest.fixture
 def crosschip(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Crosschip:
-    """Runs a command line; the default cache is off limits."""
+    """Runs a command line; the default cache is off limits, and no line tells of slow work."""
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", "/dev/null/no cache in tests")
+    monkeypatch.setattr(_show, "_SECONDS_OF_SILENCE", threading.TIMEOUT_MAX)
 
     def command(*arguments: object) -> Outcome:
         capsys.readouterr()

@@ -49,7 +49,7 @@ def test_building_without_cffi(
     monkeypatch.setitem(sys.modules, "cffi", None)
     outcome = crosschip("capi", "build", "--out", tmp_path)
     assert outcome.status == 1
-    assert "need cffi, which is not installed; pip install crosschip[native]" in outcome.err
+    assert 'need cffi, which is not installed; pip install "crosschip[native]"' in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_explaining_what_no_device_runs(
     assert outcome.status == 1
     for text in ("TANH", "Inverse", "nobody", "is not a standard operator", "reference runs 2"):
         assert text in outcome.out
-    assert "error: g: none of the devices runs 1 of its operations" in outcome.err
+    assert "error: inverse: none of the devices runs 1 of its operations" in outcome.err
     assert (
         outcome.err == crosschip("run", partly_unknown, "--devices", "reference", "--no-cache").err
     )

@@ -103,8 +103,8 @@ def test_a_budget_holds_for_a_compiled_model(
         ["run", "--pin", "RELU=reference"],
         ["run", "--no-cache"],
         ["bench", "--against", "openvino"],
-        ["bench", "--threads", "2"],
-        ["profile", "--performance", "low"],
+        ["bench", "--precision", "float32"],
+        ["profile", "--max-segments", "2"],
     ],
     ids=" ".join,
 )
@@ -117,6 +117,19 @@ def test_what_means_nothing_any_more_is_wrong_usage(
     assert (outcome.status, outcome.out) == (2, "")
     assert options[0].removeprefix("--no-") in outcome.err
     assert "holds a compiled model, for which this means nothing" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["run", "bench", "profile"])
+def test_threads_and_performance_are_set_for_what_is_compiled(
+    crosschip: Crosschip, model: Path, tmp_path: Path, command: str
+) -> None:
+    sizes = ("--shape", "N=2", "--shape", "H=5")
+    path = written(crosschip, model, tmp_path, "--devices", "reference", *sizes)
+    settings = ("--threads", 1, "--performance", "low")
+    assert crosschip(command, path, *settings, "--json").status == 0
+    outcome = crosschip(command, path, "--threads", 0)
+    assert outcome.status != 0
+    assert "threads" in outcome.err
 
 
 def test_a_damaged_file_is_an_error(crosschip: Crosschip, model: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from zipfile import ZipFile
 
 from tests.cli.conftest import Crosschip
 
@@ -70,3 +71,31 @@ def test_what_is_not_there_is_an_error(crosschip: Crosschip) -> None:
         assert outcome.status == 1
         assert message in outcome.err
     assert crosschip("conformance").status == 2
+
+
+def test_random_cases_are_counted_as_the_device_takes_them(crosschip: Crosschip) -> None:
+    outcome = crosschip("conformance", "onnxruntime", "--random", "30", "--type", "int64", "--json")
+    document = outcome.document
+    assert document["pass"] + document["fail"] == 30
+    assert document["unsupported"] > 0
+
+
+def test_several_operators_are_chosen(crosschip: Crosschip) -> None:
+    named = ("--operator", "ABS", "--operator", "NEG")
+    outcome = crosschip("conformance", "reference", "--quick", *named, "--json")
+    assert set(outcome.document["operators"]) == {"ABS", "NEG"}
+
+
+def test_a_fixed_case_that_fails_says_its_use(crosschip: Crosschip) -> None:
+    outcome = crosschip("conformance", DEFECTIVE, "--case", "ROUND/4/plain")
+    assert "the use: ROUND(input=float32[6]" in outcome.out
+
+
+def test_the_models_of_a_check_are_written(crosschip: Crosschip, tmp_path: Path) -> None:
+    path = tmp_path / "chain.zip"
+    chosen = ("--case", "DEVICE/models/chain", "--save", path)
+    assert crosschip("conformance", "reference", *chosen).status == 0
+    with ZipFile(path) as archive:
+        assert {"1/model.chipm", "1/inputs/x.npy", "1/outputs/y0.npy"} <= set(archive.namelist())
+    refusal = crosschip("conformance", *chosen)
+    assert "needs the device" in refusal.err

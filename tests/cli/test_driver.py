@@ -202,7 +202,7 @@ def test_metrics_need_a_library(
     outcome = crosschip("driver", "serve", "reference", "--metrics-port", 0)
     assert (outcome.status, outcome.out) == (1, "")
     assert outcome.err == (
-        "error: metrics need Prometheus' client library; run: pip install 'crosschip[metrics]'\n"
+        'error: metrics need Prometheus\' client library; run: pip install "crosschip[metrics]"\n'
     )
     assert list(own_place.iterdir()) == []
 

@@ -13,6 +13,7 @@ from crosschip.ops import operators
 CORPUS = Path(__file__).parents[1] / "opdef" / "corpus"
 PLAIN = CORPUS / "right" / "plain.xml"
 RANK = CORPUS / "wrong" / "rank.xml"
+VENDOR = CORPUS / "vendor" / "lists_of_any_length.xml"
 TWO = CORPUS / "right" / "two_operators.xml"
 
 
@@ -36,6 +37,7 @@ def test_validate_as_a_document(crosschip: Crosschip) -> None:
                 "message": "Rank: '5D' is not SCALAR, 1D, 2D, 3D, 4D or ND",
             }
         ],
+        "warnings": [],
     }
     assert crosschip("opdef", "validate", PLAIN, "--json").status == 0
 
@@ -122,3 +124,15 @@ def test_export_says_what_it_cannot(crosschip: Crosschip, tmp_path: Path) -> Non
     outcome = crosschip("opdef", "export", "--output", tmp_path / "no" / "standard.xml")
     assert outcome.status == 1
     assert "standard.xml: cannot be written: No such file or directory" in outcome.err
+
+
+def test_validate_documents_that_vendors_write(crosschip: Crosschip) -> None:
+    outcome = crosschip("opdef", "validate", VENDOR)
+    assert outcome.status == 0
+    assert f"{VENDOR}: package Filters, 1 operators\n" in outcome.out
+    document = crosschip("opdef", "validate", VENDOR, "--json").document
+    assert not document["problems"]
+    assert [warning["line"] for warning in document["warnings"]] == [15, 32, 41]
+    strict = crosschip("opdef", "validate", "--strict", VENDOR)
+    assert strict.status == 1
+    assert f"{VENDOR}:41:13: Sharpen.stride: its default has 1 axes, but its r" in strict.out

@@ -54,7 +54,9 @@ def test_open_sizes_are_told_all_at_once(crosschip: Crosschip, table: Path) -> N
         assert outcome.status == 1
         for name in ("ids", "mask", "x"):
             assert f"input {name!r} is " in outcome.err
-        assert "as in --shape words=1 --shape k=1\n" in outcome.err
+        hint = "--shape batch=1 --shape words=128 --shape k=128"
+        assert f"as in {hint} (in Python, " in outcome.err
+        assert crosschip(command, table, *PLAIN, *hint.split()).status == 0
 
 
 def test_sizes_without_names(crosschip: Crosschip, tmp_path: Path) -> None:
@@ -64,8 +66,8 @@ def test_sizes_without_names(crosschip: Crosschip, tmp_path: Path) -> None:
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     path = tmp_path / "unnamed.onnx"
     path.write_bytes(proto.SerializeToString())
-    assert "as in --shape x=1x3x1\n" in crosschip("run", path, *PLAIN).err
-    assert crosschip("run", path, *PLAIN, "--shape", "x=1x3x1").status == 0
+    assert "as in --shape x=1x3x128 (in Python, " in crosschip("run", path, *PLAIN).err
+    assert crosschip("run", path, *PLAIN, "--shape", "x=1x3x128").status == 0
 
 
 def test_bench_takes_inputs(crosschip: Crosschip, table: Path, tmp_path: Path) -> None:

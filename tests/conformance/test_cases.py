@@ -63,7 +63,9 @@ def test_the_reference_passes(quick: bool) -> None:
     device = ReferenceDevice()
     results = [judge(case, device, Claims()) for case in all_cases(quick=quick)]
     bad = [result for result in results if result.verdict is not Verdict.PASS]
-    assert not bad
+    lacking = {"DEVICE/submit/after", "DEVICE/submit/many", "DEVICE/session/carried"}
+    assert {result.id for result in bad} == lacking
+    assert {result.verdict for result in bad} == {Verdict.UNSUPPORTED}
 
 
 FLOAT = TensorType(ElementType.FLOAT32, (3,))

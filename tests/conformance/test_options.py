@@ -32,6 +32,10 @@ class Particular(ReferenceDevice):
     def known_properties(cls) -> Mapping[str, str]:
         return {"mood": "good, or nothing works"}
 
+    def capabilities(self) -> Capabilities:
+        both = frozenset({Precision.FLOAT32, Precision.FLOAT16})
+        return replace(super().capabilities(), precisions=both)
+
     def supports(self, operation: Operation, options: Options) -> Support:
         self._check(options)
         return super().supports(operation, options)

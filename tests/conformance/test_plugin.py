@@ -92,3 +92,19 @@ def test_nothing_happens_without_the_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stdout
+
+
+def test_pytest_imports_nothing_of_the_kit_without_the_line(tmp_path: Path) -> None:
+    """The plug-in is loaded in every environment that has crosschip, whatever is tested there."""
+    (tmp_path / "test_mine.py").write_text(
+        "import sys\n\n\n"
+        "def test_mine():\n"
+        "    assert 'crosschip.conformance.plugin' in sys.modules\n"
+        "    ours = {name for name in sys.modules if name.startswith('crosschip')}\n"
+        "    assert ours == {'crosschip', 'crosschip._interpreter', 'crosschip.conformance', "
+        "'crosschip.conformance.plugin'}\n"
+        "    assert not {'numpy', 'onnx', 'ml_dtypes', 'rich'} & set(sys.modules)\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stdout

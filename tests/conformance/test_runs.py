@@ -122,10 +122,10 @@ def test_cases_are_chosen_by_pattern_type_and_chance() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"operator": "NO_SUCH"}, "no such case, 'NO_SUCH'"),
+        ({"operators": "NO_SUCH"}, "no such case, 'NO_SUCH'"),
         ({"case": "ADD/0/no"}, "no case 'ADD/0/no'"),
         ({"case": "ADD/0/no*"}, "no case 'ADD/0/no*'"),
-        ({"operator": "CONV_2D", "element_type": "int7"}, "but of bfloat16, float16, float32"),
+        ({"operators": "CONV_2D", "element_type": "int7"}, "but of bfloat16, float16, float32"),
     ],
 )
 def test_what_chooses_nothing_says_what_there_is(arguments: dict[str, str], message: str) -> None:

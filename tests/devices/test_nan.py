@@ -11,13 +11,27 @@ import numpy as np
 import pytest
 from tests.devices.checks import NUMBERS, adds, agree
 
+from crosschip.conformance.latitude import latitude
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
-from crosschip.ir import Builder
+from crosschip.ir import Array, Builder, ElementType
 from crosschip.ops import operator_named
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
+
+UINT8 = ElementType.UINT8
+ROWS = np.array(
+    [
+        [1, np.nan, 2, 0],
+        [3, 1, 2, 0],
+        [np.nan] * 4,
+        [np.inf, 1, -np.inf, 2],
+        [np.nan, 1, 2, 3],
+        [1, 200, 3, np.nan],
+    ],
+    np.float32,
+)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -52,3 +66,30 @@ def test_nan_in_order(check: Checker, shift: int) -> None:
             ),
             rows,
         )
+
+
+FAR = np.array([np.nan, np.inf, -300.5, 255.9, 256, -0.9, 1e30], np.float32)
+OPEN: dict[str, tuple[Array, dict[str, Any]]] = {
+    "SOFTMAX": (ROWS, {"axis": 1}),
+    "LOG_SOFTMAX": (ROWS, {"axis": 1}),
+    "MAX_POOL_2D": (ROWS.reshape(1, 1, 6, 4), {"kernel_shape": (2, 2)}),
+    "CAST": (
+        np.array([np.nan, np.inf, -300.5, 255.9, 256, -0.9, 1e30], np.float32),
+        {"dtype": UINT8},
+    ),
+    "QUANTIZE": (ROWS, {"scale": (0.5,), "zero_point": (3.0,), "dtype": UINT8}),
+}
+"""Inputs for which definitions leave elements open, or a choice of them."""
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_what_is_open_is_all_that_differs(check: Checker, name: str) -> None:
+    """What definitions leave open of NaN and of numbers out of range; the rest is as they say."""
+    x, parameters = OPEN[name]
+    model = check.built(adds(name, **parameters), [x])
+    if not check.device.supports(model.operations[0], Options()):
+        return
+    expected = check.outputs_of(ReferenceDevice(), model, [x])
+    made = check.outputs_of(check.device, model, [x])
+    specified = latitude(model, [x], expected).specified(0, made[0], expected[0])
+    np.testing.assert_allclose(specified, expected[0], rtol=1e-5, atol=1e-6)

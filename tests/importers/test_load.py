@@ -26,7 +26,7 @@ X = np.array([[1, -2]], np.float32)
 
 def proto() -> onnx.ModelProto:
     return parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
-        g (float[batch, 2] x) => (float[batch, 2] y) { y = Relu(x) }""")
+        model (float[batch, 2] x) => (float[batch, 2] y) { y = Relu(x) }""")
 
 
 @pytest.fixture

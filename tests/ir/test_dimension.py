@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from crosschip.ir import Dim, symbol, unknown
+from crosschip.ir import Dim, Dimension, InputError, express, symbol, unknown
 from crosschip.ir.dimension import (
     ceil_div,
     exact_quotient,
@@ -377,3 +377,58 @@ def test_what_is_too_large_to_write_is_unknown_and_may_be_negative() -> None:
         positive = positive * positive
     assert is_unknown(positive)
     assert is_natural(positive)
+
+
+class Text:
+    """Arithmetic that writes what it is asked for."""
+
+    def constant(self, value: int) -> str:
+        return str(value)
+
+    def size(self, name: str) -> str:
+        return f"dim({name})"
+
+    def add(self, a: str, b: str) -> str:
+        return f"add({a}, {b})"
+
+    def multiply(self, a: str, b: str) -> str:
+        return f"mul({a}, {b})"
+
+    def divide(self, a: str, b: str) -> str:
+        return f"div({a}, {b})"
+
+    def minimum(self, a: str, b: str) -> str:
+        return f"min({a}, {b})"
+
+
+@given(expressions, sizes)
+def test_an_expression_is_a_number_where_sizes_are(
+    expression: Expression, sizes: dict[str, int]
+) -> None:
+    if isinstance(expression.dim, Dimension):
+        assert expression.dim.evaluate(sizes) == expression.compute(sizes)
+
+
+def test_a_size_without_a_value_is_told() -> None:
+    size = (H - 1) // 2 + W
+    assert isinstance(size, Dimension)
+    with pytest.raises(InputError, match=r"\(H \+ 1\) // 2.*: 'W' has no value.*: H$"):
+        size.evaluate({"H": 3})
+    with pytest.raises(InputError, match="sizes with one: none"):
+        size.evaluate({})
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (7, "7"),
+        (0, "0"),
+        (H, "dim(H)"),
+        ((H - 1) // 2 + 1, "div(add(1, dim(H)), 2)"),
+        (3 * H * W, "mul(mul(dim(H), dim(W)), 3)"),
+        (least(64, N), "min(64, dim(N))"),
+        (H // N, "div(dim(H), dim(N))"),
+    ],
+)
+def test_an_expression_in_another_language(size: Dim, text: str) -> None:
+    assert express(size, Text()) == text

@@ -131,6 +131,24 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read(tmp_path)
 
 
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be"])
+def test_a_document_in_utf_32_is_refused(encoding: str) -> None:
+    text = (CORPUS / "right" / "plain.xml").read_text("utf-8")
+    for content in (text, text.partition("?>")[2].strip(), f"\ufeff{text}"):
+        with pytest.raises(OpDefError, match="<document>:1:1: is in UTF-32, which is not read"):
+            parse(content.encode(encoding))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "latin-1"])
+@pytest.mark.parametrize("place", [1, 2, 60])
+def test_a_character_that_xml_does_not_allow_is_refused(encoding: str, place: int) -> None:
+    """Also where expat would take the text for one of another encoding."""
+    plain = (CORPUS / "right" / "least.xml").read_text("utf-8").partition("?>")[2].strip()
+    text = plain[:place] + "\0" + plain[place:]
+    with pytest.raises(OpDefError, match=r":\d+: (has the character U|is in UTF-32)"):
+        parse(text.encode(encoding))
+
+
 def test_of_many_problems_the_first_are_named() -> None:
     text = (CORPUS / "right" / "plain.xml").read_text("utf-8")
     wrong = text.replace("</OpDefList>", "<OpDef/>" * 150 + "</OpDefList>")

@@ -54,3 +54,14 @@ def test_without_xmlschema_it_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert 'pip install "crosschip[opdef]"' in done.stdout
+
+
+def test_without_xmlschema_an_export_asks_no_device_before_it_says_so() -> None:
+    code = (
+        "import sys; sys.modules['xmlschema'] = None\n"
+        "from crosschip.cli import run\n"
+        "assert run(['opdef', 'export', '--device', 'reference']) == 1\n"
+        "assert 'crosschip.devices.reference' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert 'pip install "crosschip[opdef]"' in done.stderr

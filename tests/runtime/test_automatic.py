@@ -21,7 +21,6 @@ from crosschip.ir import (
     Array,
     DeviceError,
     ElementType,
-    InputError,
     Model,
     TensorType,
     UnsupportedError,
@@ -33,7 +32,8 @@ from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp
 from crosschip.runtime import discovery
 from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.measuring import Choice, Trial, measure, typical_inputs
+from crosschip.runtime.choice import Choice, Trial
+from crosschip.runtime.measuring import measure, typical_inputs
 
 RUNS: dict[str, int] = {}
 """The number of runs of a model on each device."""
@@ -96,6 +96,27 @@ class Interrupted(Timed):
         raise KeyboardInterrupt
 
 
+class OfFour(Timed):
+    """A device on which only inputs of four elements run."""
+
+    called = "of-four"
+
+    def compile(self, model: Model, options: Options) -> Program:
+        super().compile(model, options)
+        return OfFourProgram(self, model)
+
+
+class OfFourProgram(TimedProgram):
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        if inputs[0].size != 4:
+            raise DeviceError(f"{inputs[0].size} elements are not four")
+        return super().run(inputs)
+
+
+class OfFourToo(OfFour):
+    called = "of-four-too"
+
+
 class NoTanh(Timed):
     called, without = "no-tanh", ("TANH",)
 
@@ -130,7 +151,8 @@ def test_the_fastest_device_runs_the_model(installed: Callable[..., None], tmp_p
     assert fast.milliseconds is not None
     assert slow.milliseconds is not None
     assert fast.milliseconds < 20 <= slow.milliseconds
-    assert str(choice).endswith("reference not run (slower than any engine)")
+    assert str(choice).endswith("; not measured: reference (slower than any engine)")
+    assert str(choice).startswith("measured at x0=2: fast ")
     assert choice.shapes == {"x0": (2,)}
 
 
@@ -190,6 +212,95 @@ def test_a_device_that_fails_in_its_trial_comes_last(
         np.testing.assert_array_equal(compiled(np.ones(2, np.float32)), 1)
 
 
+OPEN = model_of(lambda b, x: (b.add(Relu, x), b.add(Tanh, x)), float32(symbol("N"), symbol("S")))
+HEIGHT = model_of(
+    lambda b, x: b.add(Add, b.add(Relu, x), b.constant(np.ones((24, 1), np.float32))),
+    float32(symbol("N"), 2, unknown(), symbol("W")),
+)
+"""Its third size must be 24."""
+
+
+def test_devices_are_measured_at_sizes_that_run(
+    installed: Callable[..., None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    installed(Slow, Fast)
+    caplog.set_level("INFO", "crosschip")
+    for cache in ("miss", "hit"):
+        with crosschip.compile(HEIGHT, cache=tmp_path) as compiled:
+            choice = compiled.report.choice
+            assert choice is not None
+            assert (choice.order[0], choice.shapes) == ("fast", {"x0": (1, 2, 24, 224)})
+            assert compiled.report.cache == cache
+        (line,) = [r.message for r in caplog.records if "operations in" in r.message]
+        assert "; measured at x0=1x2x24x224: fast " in line
+        caplog.clear()
+    explained = crosschip.explain(HEIGHT, cache=tmp_path).choice
+    assert explained == choice
+
+
+def test_other_sizes_are_tried_where_the_first_do_not_run(
+    installed: Callable[..., None], tmp_path: Path
+) -> None:
+    installed(OfFour, OfFourToo)
+    square = model_of(lambda b, x: b.add(Relu, x), float32(1, symbol("tokens")))
+    with crosschip.compile(square, cache=tmp_path, ranges={"tokens": (1, 4)}) as compiled:
+        assert compiled.placement.choice is not None
+        assert compiled.placement.choice.shapes == {"x0": (1, 4)}
+
+
+def test_where_no_size_runs_a_warning_tells_sizes_to_give(
+    installed: Callable[..., None], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In each process, although nothing is tried in the second; and no partial device is first."""
+    installed(NoTanh, OfFour, OfFourToo)
+    caplog.set_level("INFO", "crosschip")
+    for _ in range(2):
+        with crosschip.compile(OPEN, cache=tmp_path) as compiled:
+            assert compiled.placement.choice is not None
+            assert compiled.placement.choice.order[0] == "of-four"
+            assert {s.device for s in compiled.placement.segments} == {"of-four"}
+        told = [(r.levelname, r.message) for r in caplog.records]
+        assert any(text.endswith("; no device was measured") for _, text in told)
+        (warning,) = [text for level, text in told if level == "WARNING"]
+        assert (
+            "no device was measured: the model did not run on made-up inputs (x0=1x128: " in warning
+        )
+        assert "128 elements are not four" in warning
+        assert warning.endswith("as in shapes={'N': 1, 'S': 128}")
+        caplog.clear()
+    with crosschip.compile(OPEN, cache=tmp_path, shapes={"N": 1, "S": 4}) as compiled:
+        assert compiled.placement.choice is not None
+        assert compiled.placement.choice.shapes == {"x0": (1, 4)}
+
+
+def test_measuring_is_not_counted(installed: Callable[..., None]) -> None:
+    installed(Slow, Fast)
+    with crosschip.compile(chain(Relu, Tanh), cache=False) as compiled:
+        statistics = compiled.statistics()
+        assert statistics.calls == 0
+        assert statistics.latency.most == 0
+        (segment,) = statistics.segments
+        assert (segment.runs, segment.bytes_in, segment.bytes_out) == (0, 0, 0)
+        compiled(np.zeros(2, np.float32))
+        statistics = compiled.statistics()
+        assert (statistics.calls, [s.runs for s in statistics.segments]) == (1, [1])
+
+
+def test_what_runs_most_comes_first_where_nothing_is_measured(
+    installed: Callable[..., None],
+) -> None:
+    """Pins keep `"auto"` from measuring."""
+    installed(NoExp, NoTanh, Slow)
+    model = chain(Exp, Relu, Tanh)
+    pin = {model.operations[1].name: "slow"}
+    for placement in (
+        crosschip.explain(model, pin=pin, cache=False),
+        crosschip.compile(model, pin=pin, cache=False).placement,
+        crosschip.explain(model, cache=False),
+    ):
+        assert placement.devices == ("slow", "no-tanh", "no-exp", "reference")
+
+
 def test_a_choice_that_is_interrupted_closes_what_was_compiled(
     installed: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,7 +319,11 @@ def test_the_only_device_for_the_whole_model_is_not_measured(
     with crosschip.compile(chain(Relu, Tanh), cache=tmp_path) as compiled:
         assert compiled.placement.choice is not None
         slow, no_tanh, _ = compiled.placement.choice.trials
-        assert (slow.device, slow.reason) == ("slow", "no other does")
+        assert (slow.device, slow.whole, slow.reason) == ("slow", True, "")
+        said = (
+            "nothing to measure: only slow runs the whole model; not measured: no-tanh (runs 1 of"
+        )
+        assert str(compiled.placement.choice).startswith(said)
         assert no_tanh.reason == "runs 1 of 2 operations"
     assert RUNS == {}
 
@@ -249,8 +364,7 @@ def test_inputs_are_made_up_for_open_sizes() -> None:
     ranges = Sizes.of({"N": (1, 8)}, [{"length": 7, "W": 5}])
     assert shapes(ranges) == [(8, 3, 224, 5), (8, 7)]
     anything = model_of(lambda b, x: b.add(Exp, x), TensorType(ElementType.FLOAT32, None))
-    with pytest.raises(InputError, match="'x0' may have any rank"):
-        typical_inputs(anything, Sizes())
+    assert [x.ndim for x in typical_inputs(anything, Sizes()).values()] == [4]
 
 
 trials = st.builds(

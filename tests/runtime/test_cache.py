@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -28,6 +29,7 @@ from crosschip.runtime.cache.folder import (
     Cache,
     default_limit,
 )
+from crosschip.runtime.cache.secret import secret, secret_file
 from crosschip.runtime.cache.store import open_store
 
 ENTRY = Entry("0" * 64, "npu", "1.0", "model.0", 3)
@@ -669,6 +671,88 @@ def test_arguments_that_name_a_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     assert open_store(False) is None
 
 
+def test_a_folder_in_the_users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert Cache("~/x").folder == tmp_path / "x"
+    monkeypatch.setenv("CROSSCHIP_CACHE_SECRET", "~/secret")
+    assert secret_file() == str(tmp_path / "secret")
+    assert not (tmp_path / "~").exists()
+
+
+FULL = """
+import logging, resource, sys
+logging.basicConfig(format="%(message)s")
+import numpy as np
+import crosschip as cc
+from tests.modelling import chain
+from crosschip.ops.standard.activation import Relu
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+with cc.compile(chain(Relu), ["reference"], cache=eval(sys.argv[1])) as compiled:
+    print(compiled(np.array([-1, 2], np.float32)).tolist(), compiled.report.cache)
+"""
+
+
+@pytest.mark.parametrize("place", ["default", "folder"])
+@pytest.mark.parametrize("present", ["nothing", "secret"])
+def test_on_a_full_disk_nothing_is_kept_and_all_else_goes_on(
+    place: str, present: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "default"))
+    monkeypatch.setenv("CROSSCHIP_CACHE_SECRET", str(tmp_path / "data" / "secret"))
+    if present == "secret":
+        secret()
+    argument = "True" if place == "default" else repr(str(tmp_path / "folder"))
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL, argument], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == "[0.0, 2.0] miss\n"
+    assert "File too large" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size]
+    assert len(kept) == (present == "secret")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])
+def test_a_folder_that_cannot_be_made_on_a_full_disk(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "makedirs", fail)
+    cache = Cache(tmp_path / "folder")
+    with Warnings() as messages:
+        cache.write(ENTRY, PROGRAM)
+    assert os.strerror(number) in messages[0]
+    assert cache.read(ENTRY) is None
+    assert cache.listing() == []
+    with pytest.raises(CacheError, match=os.strerror(number)):
+        cache.check_writable()
+
+
+PLANTED: dict[str, Callable[[Path, Path], object]] = {
+    "a link": lambda place, other: place.symlink_to(other),
+    "a second name": lambda place, other: place.hardlink_to(other),
+    "a pipe": lambda place, _: os.mkfifo(place),
+    "a folder": lambda place, _: place.mkdir(),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_what_lies_in_the_place_of_the_ledger_is_left_alone(kind: str, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("precious")
+    cache = Cache(tmp_path / "folder")
+    PLANTED[kind](tmp_path / "folder" / ".ledger", other)
+    with Warnings() as messages:
+        cache.write(ENTRY, PROGRAM)
+    assert other.read_text() == "precious"
+    (message,) = messages
+    assert "could not be written" in message
+
+
 @pytest.mark.parametrize("limit", [-1, True, 0.5, "2G"])
 def test_a_limit_that_is_no_size_is_refused(limit: Any) -> None:
     with pytest.raises(InputError, match=r"^cache_size is .*, but must be a number of bytes"):
@@ -700,7 +784,9 @@ def test_the_limit_is_two_gibibytes(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert Cache(tmp_path).limit == 2 * 1024**3
 
 
-@pytest.mark.parametrize("text", ["lots", "-1", "1P", "1e9", "nan", "inf", "G"])
+@pytest.mark.parametrize(
+    "text", ["lots", "-1", "1P", "1e9", "nan", "inf", "G", "9" * 400, "9" * 5000, "1." + "9" * 400]
+)
 def test_a_setting_that_is_no_size_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROSSCHIP_CACHE_SIZE", text)
     with pytest.raises(CacheError, match=r"which is no size; write a number of bytes, .*500M"):
@@ -710,6 +796,9 @@ def test_a_setting_that_is_no_size_is_refused(text: str, monkeypatch: pytest.Mon
 def test_the_default_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "mine"))
     assert cache_folder() == str(tmp_path / "mine")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CROSSCHIP_CACHE_DIR", "~/home")
+    assert cache_folder() == str(tmp_path / "home")
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert os.path.basename(cache_folder()) == "crosschip"

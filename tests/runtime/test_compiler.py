@@ -154,7 +154,8 @@ def test_what_a_device_fails_to_compile_goes_elsewhere(warnings: Warnings) -> No
         assert [d.device for d in model.placement.decisions] == ["npu", "cpu", "npu"]
         tanh = model.placement.decisions[1]
         assert "the compiler of npu crashed on TANH" in tanh.reasons["npu"]
-    first, second = warnings()
+    search, first, second = warnings()
+    assert "names none; looking for those at fault" in search
     assert "crashed on TANH" in first
     assert "1 operations" in first
     assert "npu runs 2, cpu runs 1; main reason (1): " in second
@@ -188,13 +189,38 @@ def test_what_fails_only_together_goes_elsewhere_together() -> None:
     devices = [Crowded(name="npu"), DelegatingDevice(name="cpu")]
     with compile(chain(Relu, Tanh, Relu), devices) as model:
         assert {d.device for d in model.placement.decisions} == {"cpu"}
+        for decision in model.placement.decisions:
+            assert "does not compile together with 2 others" in decision.reasons["npu"]
+
+
+@pytest.mark.parametrize(
+    ("count", "guilty"),
+    [
+        (64, {10}),
+        (64, {10, 50}),
+        (64, {5, 15, 25, 35, 45, 55}),
+        (125, set(range(3, 125, 14))),
+    ],
+)
+def test_nobody_is_blamed_for_others(count: int, guilty: set[int], warnings: Warnings) -> None:
+    npu = DelegatingDevice(name="npu", fails=["TANH"])
+    model = chain(*(Tanh if index in guilty else Relu for index in range(count)))
+    with compile(model, [npu, DelegatingDevice(name="cpu")]) as compiled:
+        decisions = compiled.placement.decisions
+        assert {i for i, d in enumerate(decisions) if d.device == "cpu"} == guilty
+    (first, *_) = warnings()
+    assert "names none; looking for those at fault in at most 96 compilations of parts" in first
+    assert len(npu.compiled) <= 96 + 2 + 2 * len(guilty)
 
 
 def test_finding_out_what_is_at_fault_has_an_end() -> None:
     npu = DelegatingDevice(name="npu", fails=["RELU", "CLIP", "MIN", "MAX"])
     with compile(chain(*[Relu] * 300), [npu, DelegatingDevice(name="cpu")]) as model:
         assert {d.device for d in model.placement.decisions} == {"cpu"}
-    assert len(npu.compiled) < 100
+        reasons = [d.reasons["npu"] for d in model.placement.decisions]
+    assert len(npu.compiled) < 200
+    assert "the compiler of npu crashed" in reasons[0]
+    assert "which was not found in the 96 compilations of parts that are allowed" in reasons[-1]
 
 
 def test_strict_makes_an_error_of_a_failure_to_compile() -> None:

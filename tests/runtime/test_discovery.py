@@ -143,6 +143,7 @@ def test_every_device_is_a_line_and_none_a_traceback(installed: Mapping[str, str
         "available": True,
         "reason": "",
         "properties": {"cores": "how many cores to use"},
+        "conflict": "",
         "drivers": [],
     }
     for name, reason in REASONS.items():

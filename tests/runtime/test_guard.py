@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import (
     COMPLETED,
     YES,
+    Capabilities,
     CompileError,
     HostBuffer,
     Kind,
@@ -368,3 +372,36 @@ def test_what_is_closed_is_closed_whatever_fails_to() -> None:
         stack.enter_context(crosschip.compile(chain(Relu, Tanh), [first, second], cache=False))
     assert Kind.CPU is first.kind
     assert HostBuffer(EXPECTED).ready is COMPLETED
+
+
+class Meeting(DelegatingDevice):
+    """Notes whether two compilations were under way at once, on any instances."""
+
+    parallel = True
+    barrier: threading.Barrier
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), parallel_compile=self.parallel)
+
+    def compile(self, model: Model, options: Options) -> Program:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            self.barrier.wait(0.2 if not self.parallel else 30)
+        return super().compile(model, options)
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_device_may_decline_to_compile_in_parallel(parallel: bool) -> None:
+    class Device(Meeting):
+        pass
+
+    met: list[None] = []
+    Device.parallel, Device.barrier = parallel, threading.Barrier(2, lambda: met.append(None))
+    devices = [Device(name="one"), Device(name="two")]
+    with ThreadPoolExecutor(2) as pool:
+        compiled = list(
+            pool.map(lambda d: crosschip.compile(chain(Relu), [d], cache=False), devices)
+        )
+    assert bool(met) is parallel
+    for each in compiled:
+        np.testing.assert_array_equal(each.run(x)["y0"], EXPECTED)
+        each.close()

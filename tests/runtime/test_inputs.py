@@ -192,8 +192,14 @@ def test_an_input_of_unknown_rank_takes_the_shape_that_is_given() -> None:
 @pytest.mark.parametrize(
     ("types", "given", "message"),
     [
-        ([float32(1, S)], {}, r"'x0' is float32\[1, S\], which leaves sizes open; .* --shape S=1$"),
-        ([TensorType(ElementType.FLOAT32, None)], {}, "which leaves sizes open"),
+        (
+            [float32(1, S)],
+            {},
+            r"'x0' is float32\[1, S\], which leaves sizes open; .*--shape S=128 ",
+        ),
+        ([float32(1, S)], {}, r"\(in Python, shapes={'S': 128}\)$"),
+        ([float32(N, unknown())], {}, r"--shape x0=1x128 \(in Python, shapes={'x0': \(1, 128\)}"),
+        ([TensorType(ElementType.FLOAT32, None)], {}, "open; .* --shape x0=1x128x224x224 "),
         ([float32(N)], {"y": (1,)}, "no input 'y'; its inputs are x0"),
         ([float32(N, 3)], {"x0": (1, 4)}, r"has shape \[1, 4\], but the model takes"),
         ([float32(N), float32(N)], {"x0": (1,), "x1": (2,)}, r"'x1' has shape \[2\]"),

@@ -390,7 +390,7 @@ def test_what_is_installed_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_code_that_is_being_worked_on_counts(tmp_path: Path) -> None:
-    from crosschip.runtime.plans.code import state_of_code
+    from crosschip.ir.source_code import state_of_code
 
     (tmp_path / "part").mkdir()
     (file := tmp_path / "part" / "module.py").write_text("a = 1")

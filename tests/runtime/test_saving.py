@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import os
+import pickle
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -277,6 +278,60 @@ def test_options_survive() -> None:
     assert options.sizes.profiles == ((("N", 2),),)
 
 
+@pytest.mark.parametrize("device", ["onnxruntime", "openvino", "reference"])
+def test_threads_and_performance_are_those_of_where_it_is_loaded(device: str) -> None:
+    model = chain(Relu, Exp)
+    content = saved(model, [device], threads=2)
+    with crosschip.load_compiled(content, threads=1, performance="low", in_flight=3) as loaded:
+        options = loaded.options
+        assert (options.threads, options.performance.value, options.in_flight) == (1, "low", 3)
+        close(loaded.run(X)["y0"], outputs_of(model, X)["y0"])
+        again = loaded.to_bytes()
+    with crosschip.load_compiled(again) as loaded:
+        assert loaded.options == options
+    with crosschip.load_compiled(content) as loaded:
+        assert loaded.options.threads == 2
+
+
+@pytest.mark.parametrize("device", ["onnxruntime"])
+def test_threads_reach_the_engine(device: str) -> None:
+    """The processes' own threads tell: ONNX Runtime starts one fewer than a run may use."""
+
+    def sessions_threads(**given: Any) -> int:
+        with crosschip.load_compiled(content, **given):
+            return len(os.listdir("/proc/self/task"))
+
+    content = saved(chain(Relu), [device], threads=1)
+    least = sessions_threads()
+    assert sessions_threads(threads=6) - least == 5
+
+
+@pytest.mark.parametrize("given", [{"threads": 1}, {"performance": "low"}])
+def test_what_is_fixed_in_a_program_is_refused_by_name(given: dict[str, Any]) -> None:
+    """As of a vendor's compiler, which makes programs for so many cores."""
+    device = DelegatingDevice(name="npu")
+    content = saved(chain(Relu), [device])
+    (name, value), *_ = given.items()
+    told = f"{name} cannot be {value}: the programs of npu were compiled with {name}=.*; compile"
+    with pytest.raises(InputError, match=told):
+        crosschip.load_compiled(content, devices=[device], **given)
+    with crosschip.load_compiled(content, devices=[device], in_flight=3) as loaded:
+        assert loaded.options.in_flight == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"threads": 0}, "threads"),
+        ({"performance": "fast"}, "performance"),
+        ({"in_flight": 0}, "in"),
+    ],
+)
+def test_settings_that_are_none(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        crosschip.load_compiled(saved(chain(Relu), ["reference"]), **given)
+
+
 def test_the_choice_among_devices_survives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crosschip.runtime.discovery.automatic", lambda: ["reference"])
     with compile(chain(Relu), "auto") as compiled:
@@ -328,6 +383,8 @@ def test_what_cannot_be_saved_says_why(
     with compile(chain(Relu, Tanh), [kind(name="npu")]) as compiled:
         with pytest.raises(error, match=message):
             compiled.save(tmp_path / "net.chips")
+        with pytest.raises(error, match=message):
+            pickle.dumps(compiled)
         assert list(tmp_path.iterdir()) == []
         assert compiled.run(X)["y0"][0] == 0
 
@@ -639,7 +696,7 @@ def test_wishes_survive(tmp_path: Path, device: str) -> None:
             assert loaded.options == compiled.options
             assert loaded.placement.in_float == compiled.placement.in_float
             assert loaded.placement.settings == compiled.placement.settings
-            assert loaded._requests._workers == 3
+            assert loaded._requests.workers == 3
             loaded.close()
     for change in ({"in_flight": 2}, {"performance": "high"}, {"mixed_precision": None}):
         with crosschip.compile(path, device, **kept, **wishes | change) as other:

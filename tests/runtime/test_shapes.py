@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 from tests.modelling import DelegatingDevice, close, float32, model_of, outputs_of
 
 import crosschip
@@ -31,6 +32,7 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
     symbol,
+    unknown,
 )
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.activation import Relu, Sigmoid, Softmax, Tanh
@@ -39,7 +41,7 @@ from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
-from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.searching import NonZero, Unique
@@ -299,6 +301,39 @@ def test_a_device_that_needs_ranges_compiles_once_with_them_and_else_for_each_sh
         assert model.placement.ways == ("a program a shape, 16 at most",)
 
 
+class OpenBatch(Bounded):
+    """A device that compiles an open batch, but needs all other sizes."""
+
+    sizing = Sizing.FREE
+
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities(), open_axes=frozenset({0}))
+
+
+def test_a_device_may_take_open_sizes_on_some_axes_only() -> None:
+    open_model = model_of(lambda b, x: b.add(Relu, x), float32(symbol("N"), 3, symbol("H")))
+    runs = [np.ones((batch, 3, 5), np.float32) for batch in (1, 2, 4)]
+    device = OpenBatch(name="npu")
+    with crosschip.compile(open_model, [device], cache=False, shapes={"H": 5}) as model:
+        for array in runs:
+            np.testing.assert_array_equal(model(array), array)
+        assert device.shapes == [((symbol("N"), 3, 5),)]
+        assert model.placement.ways == ("open",)
+    device = OpenBatch(name="npu")
+    with crosschip.compile(open_model, [device], cache=False) as model:
+        for array in runs:
+            np.testing.assert_array_equal(model(array), array)
+        assert device.shapes == [(array.shape,) for array in runs]
+
+
+def test_an_open_axis_counts_where_it_is_computed_too() -> None:
+    turned = model_of(lambda b, x: b.add(Transpose, x, (1, 0)), float32(symbol("N"), 3))
+    device = OpenBatch(name="npu")
+    with crosschip.compile(turned, [device], cache=False) as model:
+        assert model(np.ones((2, 3), np.float32)).shape == (3, 2)
+        assert device.shapes == [((2, 3),)]
+
+
 def test_ranges_hold_for_programs_a_shape(static: Static) -> None:
     ranges = {"N": (1, 3, 4)}
     with crosschip.compile(OPEN, [static], cache=False, ranges=ranges) as model:
@@ -316,6 +351,72 @@ def test_ranges_are_also_shapes_of_inputs(static: Static, given: Any) -> None:
         model.run({"x0": np.ones((4, 3), np.float32)})
         with pytest.raises(InputError, match="N is 5, but the model was compiled for 1 to 4"):
             model.run({"x0": np.ones((5, 3), np.float32)})
+
+
+UNNAMED = model_of(
+    lambda b, x, y: (b.add(Relu, x), b.add(Tanh, y)),
+    float32(symbol("N"), unknown(), unknown()),
+    float32(unknown(), symbol("x0_1")),
+)
+
+
+@pytest.mark.parametrize("device", ["openvino", "onnxruntime", "xla", "reference"])
+def test_ranges_by_shapes_of_inputs_hold_for_sizes_without_a_name(device: str) -> None:
+    """They are told by input and axis; that one is called so already changes nothing."""
+    ranges: Any = {"x0": [(1, 4, 8), (2, 6, 9)], "x1": [(1, 1), (5, 7)]}
+    with crosschip.compile(UNNAMED, device, cache=False, ranges=ranges) as model:
+        inputs = {"x0": np.ones((2, 5, 9), np.float32), "x1": np.ones((4, 3), np.float32)}
+        for name, made in outputs_of(UNNAMED, inputs).items():
+            close(model.run(inputs)[name], made)
+        with pytest.raises(InputError, match="x0_2 is 10, but the model was compiled for 8"):
+            model.run({**inputs, "x0": np.ones((2, 5, 10), np.float32)})
+        with pytest.raises(InputError, match="x1_0 is 6, but the model was compiled for 1"):
+            model.run({**inputs, "x1": np.ones((6, 3), np.float32)})
+        with pytest.raises(InputError, match="x0_1 is 9, but the model was compiled for 1"):
+            model.run({**inputs, "x1": np.ones((1, 9), np.float32)})
+
+
+def test_profiles_by_shapes_of_inputs_hold_for_sizes_without_a_name(
+    static: Static, tmp_path: Path
+) -> None:
+    node = helper.make_node("Relu", ["x"], ["y"])
+    ends = [helper.make_tensor_value_info(name, 1, ["N", 3, None, None]) for name in "xy"]
+    graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    profiles: Any = [{"x": (1, 3, 48, 320)}, {"x": (2, 3, 32, 64)}]
+    with crosschip.compile(proto, [static], cache=tmp_path, profiles=profiles) as model:
+        assert static.shapes == [((1, 3, 48, 320),), ((2, 3, 32, 64),)]
+        assert model(np.ones((2, 3, 32, 64), np.float32)).shape == (2, 3, 32, 64)
+        assert len(static.shapes) == 2
+    crosschip.load(proto)  # takes further numbers for sizes without names
+    with crosschip.compile(proto, [static], cache=tmp_path, profiles=profiles):
+        assert len(static.shapes) == 2, "it is found in the cache"
+
+
+@pytest.mark.parametrize("given", [{"x0": (None, 5, None)}, {"x0": [None, 5, None], "x1": (4, 3)}])
+def test_none_in_a_shape_leaves_a_size_open(given: Any) -> None:
+    with crosschip.compile(UNNAMED, "reference", cache=False, shapes=given) as model:
+        assert str(model.inputs["x0"].type) == "float32[N, 5, ?]"
+        for rows in (1, 2):
+            shapes = {"x0": (rows, 5, 9), "x1": (4, 3)}
+            made = model.run({n: np.ones(shape, np.float32) for n, shape in shapes.items()})
+            assert made["y0"].shape == (rows, 5, 9)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"x0": (None, 5)}, "input 'x0' has shape"),
+        ({"x0": (None, -5, None)}, "is not the size 'x0'"),
+        ({"x0": (None, 5, None), "x0_1": "a"}, "is not the size 'x0_1'"),
+        ({"x1": (None, 3), "x0_1": 4}, "the size x0_1 is given as 3 and as 4"),
+        ({"x0_1": 4, "x1": (None, 3)}, "input 'x1' has shape"),
+        ({"x0": "abc"}, "with None for a size that stays open, or give single sizes by their name"),
+    ],
+)
+def test_shapes_that_are_none_tell_how_to_give_single_sizes(given: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        crosschip.compile(UNNAMED, "reference", cache=False, shapes=given)
 
 
 @pytest.mark.parametrize(

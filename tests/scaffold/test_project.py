@@ -73,6 +73,14 @@ def test_the_driver_is_that_of_the_example() -> None:
     assert template.read_text("utf-8") == (EXAMPLE / "driver.c").read_text("utf-8")
 
 
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("name", ["os", "numpy", "crosschip", "asyncio", "reference", "openvino"])
+def test_names_that_something_has_already(name: str, native: bool, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"^'{name}' is the name of a Pyth|a device '{name}' alr"):
+        new_device(name, tmp_path, native=native)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("name", ["Acme", "acme-npu", "1st", "", "a__b", "class", "../x", "x" * 51])
 def test_names_that_no_device_can_have(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be the name of a device"):

@@ -300,3 +300,11 @@ def test_a_folder_of_samples(
     )
     assert found.chosen.error is not None
     found.compiled.close()
+
+
+def test_without_an_engine_it_says_what_to_install(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crosschip.tuning.tuning.automatic", lambda: ["reference"])
+    with pytest.raises(InputError, match=r'no engine .* pip install "crosschip\[onnxruntime\]"'):
+        tune(model, accuracy=0.1)

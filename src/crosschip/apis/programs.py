@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from crosschip.ir import Array
+from crosschip.runtime.cache.whole import write_named
 
 _ALIGNMENT = 64
 
@@ -47,13 +48,21 @@ class Weights:
                 self.size = self.places[-1] + value.nbytes
 
     def write(self, path: Path) -> None:
-        """Write the file."""
-        with path.open("wb") as file:
-            for value, place in zip(self._values, self.places, strict=True):
-                if value is not None:
-                    file.seek(place)
-                    file.write(np.ascontiguousarray(value).tobytes())
-            file.truncate(self.size)
+        """Write the file.
+
+        Raises:
+            InputError: it cannot be written there.
+        """
+        write_named(path, self._parts())
+
+    def _parts(self) -> Iterator[bytes]:
+        """Yield the content of the file, in order."""
+        end = 0
+        for value, place in zip(self._values, self.places, strict=True):
+            if value is not None:
+                yield bytes(place - end)
+                yield np.ascontiguousarray(value).tobytes()
+                end = place + value.nbytes
 
 
 def write(folder: Path, name: str, template: Path, part: str, weights: Weights) -> Written:
@@ -69,7 +78,7 @@ def write(folder: Path, name: str, template: Path, part: str, weights: Weights) 
     written = Written(folder / f"{name}.c", folder / f"{name}.weights")
     weights.write(written.weights)
     text = template.read_text("utf-8").replace("@NAME@", name).replace("@MODEL@", part)
-    written.source.write_text(text, "utf-8")
+    write_named(written.source, [text.encode()])
     return written
 
 

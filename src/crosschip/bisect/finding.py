@@ -29,12 +29,13 @@ def find_culprits(
     *,
     against: str | Device = "reference",
     inputs: Mapping[str, Any] | None = None,
-    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     seed: int = 0,
     tolerance: float | None = None,
     isolate: bool | None = None,
     thorough: bool = False,
     timeout: float = 60.0,
+    compile_timeout: float = 600.0,
     seconds: float | None = None,
     runs: int | None = None,
     precision: str | None = None,
@@ -64,7 +65,8 @@ def find_culprits(
             it is an instance, it does if left out.
         thorough: whether each operation is tried by itself even where the device shows so few
             results at once that this takes more than some 4 · log2(operations) + 20 runs.
-        timeout: seconds after which a run, or a compilation, counts as hanging there.
+        timeout: seconds after which a run counts as hanging there.
+        compile_timeout: seconds after which a compilation counts as hanging there.
         seconds: how long the search may take; it ends with what it has.
         runs: how many runs on the device there may be; it ends with what it has.
         precision: as for `crosschip.compile`, of the device alone; so are the others.
@@ -81,7 +83,7 @@ def find_culprits(
         DeviceError: a device is unknown or does not open, or the trusted one fails.
         UnsupportedError: no device runs some operation.
     """
-    _check(tolerance, timeout)
+    _check(tolerance, {"timeout": timeout, "compile_timeout": compile_timeout})
     if not isinstance(model, Model):
         model = crosschip.load(model, budget=budget)
     given, notes = _inputs(model, inputs or {}, shapes or {}, seed)
@@ -92,7 +94,10 @@ def find_culprits(
     if _name(chosen) == _name(against):
         raise InputError(f"{_name(against)!r} cannot be looked at against itself; name another one")
     settings = crosschip.Configuration.of(configuration).overridden(
-        precision, threads, performance, _with_patience(properties or {}, chosen, timeout)
+        precision,
+        threads,
+        performance,
+        _with_time_limits(properties or {}, chosen, timeout, compile_timeout),
     )
     options: dict[str, Any] = {"configuration": settings, "budget": budget}
     trusted = against
@@ -125,11 +130,12 @@ def find_culprits(
     return report
 
 
-def _check(tolerance: float | None, timeout: float) -> None:
+def _check(tolerance: float | None, limits: Mapping[str, float]) -> None:
     if tolerance is not None and not 0 <= tolerance < math.inf:
         raise InputError(f"tolerance is {tolerance!r}, but must be a part of the largest element")
-    if not 0 < timeout < math.inf:
-        raise InputError(f"timeout is {timeout!r}, but must be a number of seconds")
+    for name, seconds in limits.items():
+        if not 0 < seconds < math.inf:
+            raise InputError(f"{name} is {seconds!r}, but must be a number of seconds")
 
 
 def _name(device: str | Device) -> str:
@@ -141,7 +147,10 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _inputs(
-    model: Model, given: Mapping[str, Any], shapes: Mapping[str, Sequence[int] | int], seed: int
+    model: Model,
+    given: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int | None] | int],
+    seed: int,
 ) -> tuple[dict[str, Any], list[str]]:
     """The inputs of a run, and a word about those that are made up."""
     made_up = [name for name in model.inputs if name not in given]
@@ -153,11 +162,13 @@ def _inputs(
     return {**random_inputs(model, known, seed), **given}, [note]
 
 
-def _with_patience(properties: Properties, device: str | Device, timeout: float) -> Properties:
-    """Properties, with the time after which a device in a process of its own hangs."""
+def _with_time_limits(
+    properties: Properties, device: str | Device, run: float, compile: float
+) -> Properties:
+    """Properties, with the seconds after which a device in a process of its own hangs."""
     if not isinstance(device, str) or "@" not in device:
         return properties
-    limits = {"driver_run_seconds": f"{timeout:g}", "driver_compile_seconds": f"{timeout:g}"}
+    limits = {"driver_run_seconds": f"{run:g}", "driver_compile_seconds": f"{compile:g}"}
     return {**properties, device: {**limits, **properties.get(device, {})}}
 
 

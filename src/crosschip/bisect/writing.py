@@ -12,6 +12,7 @@ from crosschip.bisect.page import to_html
 from crosschip.bisect.report import Culprit, Report
 from crosschip.ir import InputError
 from crosschip.ops.definition.serialization import to_bytes
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.discovery import own_name
 from crosschip.runtime.inputs import write_value
 
@@ -37,9 +38,9 @@ def write(report: Report, folder: Path) -> list[Path]:
         for culprit, place in zip(report.culprits, places, strict=True):
             inputs = _write_culprit(culprit, place)
             commands.append(_command(report, culprit, place, inputs))
-        page.write_text(to_html(report, commands), encoding="utf-8")
+        write_named(page, [to_html(report, commands).encode()])
         document = {**report.document(), "replays": commands}
-        (folder / "report.json").write_text(json.dumps(document, indent=2), encoding="ascii")
+        write_named(folder / "report.json", [json.dumps(document, indent=2).encode("ascii")])
     except OSError as error:
         raise InputError(f"{folder}: cannot be written to: {error.strerror}") from None
     return [page, *places]
@@ -53,8 +54,8 @@ def _name(index: int, culprit: Culprit) -> str:
 def _write_culprit(culprit: Culprit, place: Path) -> Mapping[str, Path]:
     """Write a culprit's folder; the files of what it reads."""
     place.mkdir(exist_ok=True)
-    (place / _MODEL).write_bytes(to_bytes(culprit.part.model))
-    (place / "model.txt").write_text(f"{culprit.part.model}\n", encoding="utf-8")
+    write_named(place / _MODEL, [to_bytes(culprit.part.model)])
+    write_named(place / "model.txt", [f"{culprit.part.model}\n".encode()])
     _write_values(culprit.expected, place / "expected")
     if culprit.made:
         _write_values(culprit.made, place / "made")

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command and return its exit status."""
+    """Run a command and return its exit status; with `--json`, an error is a document, too."""
     try:
         app()(arguments, prog_name="crosschip")
     except SystemExit as leaving:
@@ -50,7 +50,11 @@ def run(arguments: list[str]) -> int:
 
         if not isinstance(error, Error):
             raise
-        print(f"error: {error}", file=sys.stderr)
+        from crosschip.cli._show import document, print_error
+
+        if "--json" in arguments:
+            document({"error": str(error), "type": type(error).__name__})
+        print_error(error)
         return 1
     return 0
 

@@ -19,7 +19,20 @@ _PLAIN: Mapping[str, Any] = {"pretty_exceptions_short": False, "rich_markup_mode
 """Errors and help without frames."""
 
 
-class Commands(TyperGroup):
+class Group(TyperGroup):
+    """Commands whose help says in full what each does."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            paragraph = (command.help or "").partition("\n\n")[0] if command else ""
+            rows.append((name, " ".join(paragraph.split())))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Commands(Group):
     """Every module of the command line whose name does not start with `_`; each `_` is a hyphen."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -31,7 +44,7 @@ class Commands(TyperGroup):
             return None
         module = import_module(f"{cli.__name__}.{cmd_name.replace('-', '_')}")
         if hasattr(module, "app"):
-            group = TyperInfo(module.app, name=cmd_name)
+            group = TyperInfo(module.app, name=cmd_name, cls=Group)
             return get_group_from_info(group, suggest_commands=True, **_PLAIN)
         info = CommandInfo(name=cmd_name, callback=module.command)
         return get_command_from_info(info, **_PLAIN)

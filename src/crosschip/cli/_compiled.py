@@ -13,6 +13,9 @@ from crosschip.ir import Budget
 from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.compiled import CompiledModel
 
+_SETTINGS = ("threads", "performance")
+"""The options that any command may set for a compiled model when it is loaded."""
+
 
 def is_compiled(path: Path) -> bool:
     """Tell whether a file holds a compiled model."""
@@ -20,7 +23,12 @@ def is_compiled(path: Path) -> bool:
 
 
 def load(
-    path: Path, context: typer.Context, meaningful: Collection[str], budget: Budget
+    path: Path,
+    context: typer.Context,
+    meaningful: Collection[str],
+    budget: Budget,
+    threads: int | None = None,
+    performance: str | None = None,
 ) -> CompiledModel:
     """The compiled model in a file.
 
@@ -29,6 +37,8 @@ def load(
         context: of the command.
         meaningful: the parameters of the command that mean something for a compiled model.
         budget: what loading may cost.
+        threads: as for `crosschip.load_compiled`.
+        performance: likewise.
 
     Raises:
         typer.BadParameter: another one was given.
@@ -36,10 +46,12 @@ def load(
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         given = source is not None and source.name == "COMMANDLINE"
-        if given and parameter.name not in meaningful:
+        if given and parameter.name not in (*meaningful, *_SETTINGS):
             raise typer.BadParameter(
                 f"{path} holds a compiled model, for which this means nothing",
                 param_hint=parameter.opts[0],
             )
     with doing(f"loading {path}"):
-        return crosschip.load_compiled(path, budget=budget)
+        return crosschip.load_compiled(
+            path, threads=threads, performance=performance, budget=budget
+        )

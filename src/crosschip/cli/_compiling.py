@@ -105,7 +105,9 @@ class Compilation(Engines):
         """
         if _compiled.is_compiled(path):
             limits = _options.budget(self.budget)
-            compiled = _compiled.load(path, context, meaningful, limits)
+            compiled = _compiled.load(
+                path, context, meaningful, limits, self.threads, self.performance
+            )
             return compiled, self.inputs(compiled.placement.model)
         model = self.load(path)
         inputs = self.inputs(model)

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.table import Table
 
 from crosschip.drawing import columns as plain_columns
-from crosschip.ir import InputError
 
 _WITHOUT_END = 10_000
 _SECONDS_OF_SILENCE = 2.0
@@ -39,15 +38,20 @@ def write(path: Path, text: str) -> None:
     Raises:
         InputError: it cannot be written there.
     """
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    # Most commands write no file, and it takes long to import.
+    from crosschip.runtime.cache.whole import write_named
+
+    write_named(path, [text.encode()])
 
 
 def document(content: object) -> None:
     """Print a JSON document, in ASCII, so that no terminal's encoding stands in its way."""
     print(json.dumps(content, indent=2))
+
+
+def print_error(error: Exception) -> None:
+    """Print the line that ends a command which fails."""
+    print(f"error: {error}", file=sys.stderr)
 
 
 def table(

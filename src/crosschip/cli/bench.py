@@ -43,7 +43,9 @@ def command(
     peers: dict[str, PeerRun] = {}
     if _compiled.is_compiled(model):
         limits = _options.budget(compilation.budget)
-        compiled = _compiled.load(model, context, _MEANINGFUL, limits)
+        compiled = _compiled.load(
+            model, context, _MEANINGFUL, limits, compilation.threads, compilation.performance
+        )
         inputs = compilation.inputs(compiled.placement.model)
         threads = compiled.options.threads
     else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from threading import Event, Thread
 from time import monotonic
 from typing import Annotated
 
@@ -53,6 +54,9 @@ def command(
         ),
     ] = False,
     timeout: Annotated[float, typer.Option(help="Seconds after which a run hangs.")] = 60,
+    compile_timeout: Annotated[
+        float, typer.Option(help="Seconds after which a compilation hangs.")
+    ] = 600,
     seconds: Annotated[
         float | None, typer.Option(help="Seconds for all; what is found by then is told.")
     ] = None,
@@ -85,6 +89,7 @@ def command(
             isolate=isolate,
             thorough=thorough,
             timeout=timeout,
+            compile_timeout=compile_timeout,
             seconds=seconds,
             runs=runs,
             configuration=engines.configuration([device, against]),
@@ -105,20 +110,40 @@ def command(
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, str], None]]:
-    """Tells each run: on a terminal in one line, in a log a line now and then."""
-    if messages.is_terminal:
-        with messages.status("recording what is right") as status:
-            yield lambda number, words: status.update(f"run {number}: {legible(words)}")
-        return
-    said = monotonic()
+    """Tells each run and how long it lasts: on a terminal in one line, in a log now and then."""
+    now = "recording what is right"
+    begin = said = monotonic()
+
+    def told() -> str:
+        return f"{now} ({monotonic() - begin:.0f} s)"
 
     def tell(number: int, words: str) -> None:
+        nonlocal now, begin
+        now, begin = f"run {number}: {legible(words)}", monotonic()
+
+    def say() -> None:
         nonlocal said
         if monotonic() - said > _SECONDS_BETWEEN_LINES:
             said = monotonic()
-            messages.print(f"run {number}: {legible(words)}", highlight=False)
+            messages.print(told(), highlight=False)
 
-    yield tell
+    ended = Event()
+    with messages.status(told()) if messages.is_terminal else nullcontext() as status:
+
+        def show() -> None:
+            while not ended.wait(1):
+                if status is None:
+                    say()
+                else:
+                    status.update(told())
+
+        showing = Thread(target=show, daemon=True)
+        showing.start()
+        try:
+            yield tell
+        finally:
+            ended.set()
+            showing.join()
 
 
 def _print(report: Report) -> None:

@@ -12,6 +12,7 @@ import crosschip
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing
 from crosschip.ir import InputError
+from crosschip.ir.extras import install_command
 from crosschip.ir.text import legible
 
 app = typer.Typer(
@@ -34,14 +35,14 @@ def build(
 ) -> None:
     """Compile the C libraries for this Python, with their headers and what pkg-config reads.
 
-    It takes a C compiler, cc, and cffi (pip install crosschip[native]). The libraries use the
+    It takes a C compiler, cc, and cffi (pip install "crosschip[native]"). The libraries use the
     Python and the crosschip that have built them, where these are now.
     """
     try:
         from crosschip.apis.c.building import build as build_libraries
     except ModuleNotFoundError as error:
         raise InputError(
-            f"C libraries need {error.name}, which is not installed; pip install crosschip[native]"
+            f"C libraries need {error.name}, which is not installed; {install_command('native')}"
         ) from error
     with doing(f"building in {out}"):
         built = build_libraries(out)

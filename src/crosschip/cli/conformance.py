@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.live import Live
@@ -16,13 +16,16 @@ from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, messages, table, write
 from crosschip.conformance import Case, Report, Result, Verdict, run_cases
+from crosschip.conformance.cases import DEVICE
 from crosschip.conformance.comparison import compare
-from crosschip.conformance.export import export
+from crosschip.conformance.export import export, export_check
 from crosschip.conformance.journal import Journal
 from crosschip.conformance.junit import to_junit
 from crosschip.conformance.page import to_html
+from crosschip.conformance.pool import OnResult
 from crosschip.conformance.report import Entry, reasons
-from crosschip.conformance.selection import chosen_cases
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait
+from crosschip.conformance.selection import cases_to_take, chosen_cases
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
 
@@ -37,7 +40,9 @@ def command(
     device: Annotated[
         str | None, typer.Argument(help="The device, or its class as in my_package:MyDevice.")
     ] = None,
-    operator: Annotated[str | None, typer.Option(help="Only cases of this operator.")] = None,
+    operator: Annotated[
+        list[str] | None, typer.Option(help="Only cases of this operator; may be repeated.")
+    ] = None,
     element_type: Annotated[
         str | None, typer.Option("--type", help="Only cases of this element type.")
     ] = None,
@@ -45,7 +50,10 @@ def command(
         str | None, typer.Option(help="Only the case of this id, or those like CONV_2D/*/float16.")
     ] = None,
     random: Annotated[
-        int | None, typer.Option(min=1, help="This many random cases, shrunk where they fail.")
+        int | None,
+        typer.Option(
+            min=1, help="This many random cases that the device takes, shrunk if they fail."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only a few cases an operator.")] = False,
     only_list: Annotated[
@@ -56,7 +64,18 @@ def command(
     ] = None,
     seed: Annotated[int, typer.Option(help="What random elements are made from.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="How many processes run cases.")] = 1,
-    timeout: Annotated[float, typer.Option(help="Seconds after which a case hangs.")] = 60,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds after which a case hangs, besides compiling.")
+    ] = TIMEOUT,
+    compile_timeout: Annotated[
+        float, typer.Option(help="Seconds after which compiling hangs.")
+    ] = COMPILE_TIMEOUT,
+    together: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Operations compiled as one program, where a compiler takes seconds."
+        ),
+    ] = 1,
     budget: Annotated[
         float | None, typer.Option(help="Seconds for an operator; what is left is not run.")
     ] = None,
@@ -81,11 +100,17 @@ def command(
         return
     if device is None and not (only_list or (save and case)):
         raise typer.BadParameter("name a device", param_hint="DEVICE")
-    chosen = chosen_cases(operator, element_type, case, random, seed, quick=quick)
+    operators = operator or ()
+    chosen = chosen_cases(operators, element_type, case, random, seed, quick=quick)
     if save:
         if case is None or len(chosen) != 1:
             raise InputError(f"--save needs --case with one id; there are {len(chosen)} cases")
-        export(chosen[0], seed, save)
+        if chosen[0].operator != DEVICE:
+            export(chosen[0], seed, save)
+        elif device is None:
+            raise InputError(
+                f"--save {chosen[0].id} needs the device, whose operators it is made of"
+            )
     if only_list:
         _list(chosen, as_json)
     if device is None or only_list:
@@ -93,13 +118,16 @@ def command(
     configuration = engines.configuration([device])
     options = configuration.options(Sizes())
     properties = configuration.properties.get(device)
+    if save and chosen[0].operator == DEVICE:
+        export_check(chosen[0], device, properties or {}, options, save)
     with ExitStack() as opened:
         journal = (
             opened.enter_context(Journal(resume, device, seed, options, properties))
             if resume
             else None
         )
-        show = opened.enter_context(_live(len(chosen)))
+        counted = None if case else random
+        show, wait = opened.enter_context(_live(len(chosen)))
 
         def on_result(ran: Case, result: Result) -> None:
             if journal:
@@ -108,16 +136,20 @@ def command(
 
         report = run_cases(
             device,
-            chosen,
+            cases_to_take(counted, seed, operators, element_type) if counted else chosen,
+            taken=counted,
             jobs=jobs,
             seed=seed,
             timeout=timeout,
+            compile_timeout=compile_timeout,
+            together=together,
             budget=budget,
             claims=claims,
             options=options,
             properties=properties,
             done=journal.done if journal else None,
             on_result=on_result,
+            on_wait=wait,
         )
     for path, text in ((html, to_html), (junit, to_junit)):
         if path:
@@ -139,30 +171,40 @@ def _list(cases: Sequence[Case], as_json: bool) -> None:
 
 
 @contextmanager
-def _live(total: int) -> Iterator[Any]:
-    """Shows counts while cases run, or a line now and then; what is told each result."""
+def _live(total: int) -> Iterator[tuple[OnResult, OnWait]]:
+    """Shows counts while cases run, or a line now and then; told each result and each second."""
     counts = dict.fromkeys(_COLUMNS, 0)
-    current, said = "", monotonic()
+    current, lasts, said = "", "", monotonic()
 
     def shown() -> Table:
-        grid = Table("operator", *_COLUMNS, title=f"{sum(counts.values())} of {total} cases")
+        title = f"{sum(counts.values())} of {total} cases{lasts}"
+        grid = Table("operator", *_COLUMNS, title=title)
         grid.add_row(current, *map(str, counts.values()))
         return grid
 
-    def on_result(case: Case, result: Result) -> None:
-        nonlocal current, said
-        current = case.operator
-        counts[result.verdict.value] += 1
+    def say() -> None:
+        nonlocal said
         if not messages.is_terminal and monotonic() - said > _SECONDS_BETWEEN_LINES:
             said = monotonic()
             done = f"{sum(counts.values())} of {total} cases, {counts['fail']} failed"
-            messages.print(f"{done}: {current}", highlight=False)
+            messages.print(f"{done}: {current}{lasts}", highlight=False)
+
+    def on_result(case: Case, result: Result) -> None:
+        nonlocal current, lasts
+        current, lasts = case.operator, ""
+        counts[result.verdict.value] += 1
+        say()
+
+    def on_wait(seconds: float, compiles: bool) -> None:
+        nonlocal lasts
+        lasts = f", {'compiling' if compiles else 'running'} for {seconds:.0f} s"
+        say()
 
     if not messages.is_terminal:
-        yield on_result
+        yield on_result, on_wait
         return
     with Live(get_renderable=shown, console=messages, transient=True, refresh_per_second=8):
-        yield on_result
+        yield on_result, on_wait
 
 
 def _print(report: Report) -> None:
@@ -175,6 +217,8 @@ def _print(report: Report) -> None:
     )
     for entry in report.failed:
         console.print(f"FAIL {entry.id}: {entry.detail}", highlight=False)
+        if entry.use:
+            console.print(f"     the use: {entry.use}", highlight=False)
         if entry.smallest:
             console.print(f"     the smallest like it: {entry.smallest}", highlight=False)
     counts = ", ".join(f"{report.counts[name]} {name.replace('_', ' ')}" for name in _COLUMNS)

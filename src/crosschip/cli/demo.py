@@ -14,6 +14,7 @@ from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, doing, table
 from crosschip.ir import InputError
+from crosschip.ir.extras import install_command
 from crosschip.runtime.discovery import automatic
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def command(
         from crosschip.demo import ocr, picture
         from crosschip.demo.reader import draw
     except ImportError as error:
-        raise InputError(f"{error}; run: pip install 'crosschip[demo]'") from None
+        raise InputError(f"{error}; run: {install_command('demo')}") from None
     names = _preferred() if devices == "auto" else devices.split(",")
     settings = engines.configuration(names)
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import crosschip
 from crosschip.cli._options import Json
-from crosschip.cli._show import document, table
+from crosschip.cli._show import console, document, table
 from crosschip.ir import DeviceError
 from crosschip.runtime.discovery import DeviceReport
 
@@ -34,6 +34,8 @@ def command(as_json: Json = False) -> None:
     settings = [(f"{d.name}.{name}", what) for d in found for name, what in d.properties.items()]
     if settings:
         table("Properties, for --property", ("name", "what it does"), settings)
+    for sentence in dict.fromkeys(device.conflict for device in found if device.conflict):
+        console.print(f"warning: {sentence}", highlight=False)
 
 
 def _drivers(names: Sequence[str]) -> _Drivers:

@@ -56,10 +56,10 @@ def serve(
     from crosschip.runtime.discovery import open_device
 
     given = _options.properties(properties).get(device.partition(":")[0], {})
-    path = socket or Endpoint.of(device, "driver", given).path
     if metrics_port is not None:
         require()
     opened = open_device(device, given)
+    path = socket or Endpoint.of(device, "driver", given, opened.code).path
     limits = Limits(programs=programs) if memory is None else Limits(memory, programs)
     at_once = workers or opened.capabilities.concurrency or os.cpu_count() or 1
     service = Service(opened.device, device, path, at_once, limits, linger)

@@ -10,9 +10,9 @@ import typer
 
 from crosschip.cli import _options
 from crosschip.cli._compiling import Compilation, takes
-from crosschip.cli._show import console, document, table, write
+from crosschip.cli._show import console, document, print_error, table, write
 from crosschip.drawing import to_dot, to_svg
-from crosschip.ir import Model
+from crosschip.ir import Model, UnsupportedError
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
@@ -64,7 +64,11 @@ def command(
         print(subgraph_text(placement))
     else:
         _print(placement)
-    placement.check()
+    try:
+        placement.check()
+    except UnsupportedError as error:  # not raised: the one document is printed already
+        print_error(error)
+        raise typer.Exit(1) from None
 
 
 def _print_missing(
@@ -182,4 +186,4 @@ def _print(placement: Placement) -> None:
         told = ", ".join(placement.in_float)
         console.print(f"in float32, by the mixed precision: {told}", highlight=False)
     if placement.choice:
-        console.print(f"measured: {placement.choice}", highlight=False)
+        console.print(f"auto: {placement.choice}", highlight=False)

@@ -19,6 +19,8 @@ from crosschip.opdef.documents import read, write
 from crosschip.opdef.generation.project import Target
 from crosschip.opdef.merging import merged
 from crosschip.opdef.problems import OpDefError, Problem
+from crosschip.opdef.schema import require_xmlschema
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.discovery import open_device, origins
 
 if TYPE_CHECKING:
@@ -36,14 +38,21 @@ def validate(
         bool,
         typer.Option("--together", help="Also as packages: files of one name belong together."),
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse also what vendors' own documents do wrong."),
+    ] = False,
     as_json: _options.Json = False,
 ) -> None:
     """Check documents; the exit status is 1 if one breaks a rule."""
     good: dict[Path, OpDefCollection] = {}
     problems: list[Problem] = []
+    warnings: list[Problem] = []
     for path in files:
         try:
-            good[path] = read(path).collection
+            document_read = read(path, strict=strict)
+            good[path] = document_read.collection
+            warnings += document_read.warnings
         except OpDefError as error:
             problems += error.problems
     if together and len(good) == len(set(files)):
@@ -52,9 +61,10 @@ def validate(
         except OpDefError as error:
             problems += error.problems
     if as_json:
-        told = [asdict(problem.place) | {"message": problem.message} for problem in problems]
         files_read = [_brief(path, collection) for path, collection in good.items()]
-        document({"files": files_read, "problems": told})
+        document(
+            {"files": files_read, "problems": _places(problems), "warnings": _places(warnings)}
+        )
     else:
         for path, collection in good.items():
             count = len(collection.op_defs)
@@ -119,15 +129,13 @@ def export(
     as_json: _options.Json = False,
 ) -> None:
     """Write the standard operators as one document, with a supplement for each device."""
+    require_xmlschema()
     with ExitStack() as opened, doing("asking the devices"):
         devices = [opened.enter_context(open_device(name)) for name in dict.fromkeys(device or ())]
         collection = standard_collection(devices)
         content = write(collection)
     if output is not None:
-        try:
-            output.write_bytes(content)
-        except OSError as error:
-            raise InputError(f"{output}: cannot be written: {error.strerror}") from None
+        write_named(output, [content])
     if as_json:
         written = {"document": content.decode()} if output is None else {"file": str(output)}
         document({"operators": len(collection.op_defs), "devices": _counts(collection), **written})
@@ -168,6 +176,10 @@ def generate(
     else:
         for report in reports:
             _show_project(report)
+
+
+def _places(problems: list[Problem]) -> list[dict[str, object]]:
+    return [asdict(problem.place) | {"message": problem.message} for problem in problems]
 
 
 def _brief(path: Path, collection: OpDefCollection) -> dict[str, object]:

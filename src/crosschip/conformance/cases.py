@@ -9,16 +9,19 @@ is called `OPERATOR/random/seed-number`, and what it was shrunk to has `~` and a
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
+import crosschip.conformance.run_checks  # noqa: F401 - registers its checks
 from crosschip.conformance.checks import CHECKS
+from crosschip.conformance.extremes import extreme_run
+from crosschip.conformance.mixtures import mixtures
 from crosschip.conformance.mutations import mutations
 from crosschip.conformance.pairs import pairs
 from crosschip.conformance.sampling import other_run, random_use
 from crosschip.conformance.shrinking import followed
-from crosschip.conformance.uses import Use
+from crosschip.conformance.uses import Use, use_of
 from crosschip.conformance.variations import Variation, variations
 from crosschip.ir import ModelError
 from crosschip.ops import Operator, operator_named
@@ -33,7 +36,16 @@ RANDOM = "random"
 
 _LOADED = ("plain", "dynamic", "quantized-int8")
 _RUN_TWICE = ("plain", "dynamic")
-_QUICK = ("plain", "dynamic", "float16", "quantized-int8")
+_QUICK: Sequence[Container[str]] = (
+    ("plain", "dynamic", "float16", "quantized-int8", "quantized-int8-ties"),
+    ("plain", "dynamic", "float16", "quantized-uint8-ties"),
+)
+"""The variations of an operator's first examples in the quick kit; others have `plain` alone."""
+_WITH_OTHER_DATA = 3
+"""The number of examples of which the quick kit tries integers far off, 0 and other conditions."""
+_WITHOUT_EXTREMES = ("resized", "input-nan")
+_MIXTURES = 4
+"""How many times as many mixtures the whole kit has as the quick one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +74,29 @@ class Case:
 
 
 def all_cases(
-    operator: str | None = None, element_type: str | None = None, *, quick: bool = False
+    operators: str | Collection[str] = (), element_type: str | None = None, *, quick: bool = False
 ) -> Iterator[Case]:
-    """The cases of the kit, or those of an operator or an element type.
+    """The cases of the kit, or those of some operators or an element type.
 
     Args:
-        operator: only those of this operator, or `DEVICE`.
+        operators: only those of this operator or these, or of `DEVICE`; empty for all.
         element_type: only those whose first tensor has this type, as integers that stand for reals
             or plain; `quantized int8` leaves the plain ones out.
         quick: only a few of each operator.
     """
+    chosen = names_of(operators)
     for name, definition in every_operator().items():
-        if operator in (None, name):
+        if not chosen or name in chosen:
             for case in _cases_of(definition, quick):
                 if has_type(case, element_type):
                     yield case
-    if operator in (None, DEVICE) and element_type is None:
+    if (not chosen or DEVICE in chosen) and element_type is None:
         yield from (Case(f"{DEVICE}/{name}", DEVICE) for name in CHECKS)
+
+
+def names_of(operators: str | Collection[str]) -> set[str]:
+    """The names of one operator or of several."""
+    return {operators} if isinstance(operators, str) else set(operators)
 
 
 def has_type(case: Case, element_type: str | None) -> bool:
@@ -92,24 +110,38 @@ def case_of(id: str) -> Case:
     operator = id.partition("/")[0]
     if f"{operator}/{RANDOM}/" in id:
         return _random_case(id)
-    return _by_id(operator)[id]
+    quick = _by_id(operator, quick=True).get(id)  # the whole kit takes longer to make
+    return quick or _by_id(operator)[id]
 
 
-def random_cases(count: int, seed: int = 0, operator: str | None = None) -> Iterator[Case]:
+def random_cases(
+    count: int, seed: int = 0, operators: str | Collection[str] = (), *, rounds: int = 1
+) -> Iterator[Case]:
     """Random cases, of operators with more slots more; `case_of` says of each what it is.
 
     Args:
-        count: how many.
+        count: how many in a round.
         seed: what they are drawn from.
-        operator: only those of this operator.
+        operators: only those of this operator or these; empty for all.
+        rounds: how many times as many other cases, one round behind the other.
     """
-    known = every_operator()
-    chosen = [name for name in known if operator in (None, name)]
+    known, wanted = every_operator(), names_of(operators)
+    chosen = [name for name in known if not wanted or name in wanted]
     weights = [2 + len(known[name].slots) for name in chosen]
-    for name, weight in zip(chosen, weights, strict=True):
-        share = -(-count * weight // sum(weights))
-        for number in range(share):
-            yield Case(f"{name}/{RANDOM}/{seed}-{number}", name)
+    for number in range(rounds):
+        for name, weight in zip(chosen, weights, strict=True):
+            share = -(-count * weight // sum(weights))
+            for place in range(share * number, share * (number + 1)):
+                yield Case(f"{name}/{RANDOM}/{seed}-{place}", name)
+
+
+def use_in_words(case: Case) -> str:
+    """The use of an operator that a case tries, with what is done with its program."""
+    if case.variation is None:
+        return ""
+    use = use_of(operator_named(case.operator), case.variation.arguments)
+    runs = tuple(use_of(use.operator, run).arguments for run in case.variation.runs)
+    return str(replace(use, named=case.variation.named, loaded=case.loaded, runs=runs))
 
 
 def use_at(id: str) -> Use:
@@ -130,34 +162,49 @@ def _random_case(id: str) -> Case:
 
 
 @lru_cache(maxsize=8)
-def _by_id(operator: str) -> dict[str, Case]:
-    return {case.id: case for case in all_cases(operator)}
+def _by_id(operator: str, *, quick: bool = False) -> dict[str, Case]:
+    return {case.id: case for case in all_cases(operator, quick=quick)}
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
     own: set[str] = set()
     for index, arguments in enumerate(examples_of(operator)):
         for variation in variations(operator, arguments):
-            if quick and variation.words not in _QUICK[: 4 if index < 2 else 1]:
+            if quick and not _is_quick(index, variation.words):
                 continue
             if variation.words != "plain" and not _is_valid(operator, variation):
                 continue
             if variation.words in _RUN_TWICE:
                 later = other_run(operator, variation.arguments, named=variation.named)
                 variation = replace(variation, runs=(later,))
+            if variation.words not in _WITHOUT_EXTREMES:
+                extremes = extreme_run(variation.arguments, index)
+                variation = replace(variation, runs=(*variation.runs, extremes))
             id = f"{operator.type}/{index}/{variation.words}"
             own.add(id)
             element_type = _element_type(variation)
             yield Case(id, operator.type, element_type, variation)
-            if variation.words in _LOADED:
+            if variation.words in _LOADED and not (quick and (index or variation.named)):
                 yield Case(f"{id}/loaded", operator.type, element_type, variation, loaded=True)
         for words, slot, mutated in mutations(operator, arguments):
             if not quick or index == 0:
                 id = f"{operator.type}/{index}/invalid-{words}"
                 variation = Variation(words, mutated)
                 yield Case(id, operator.type, _element_type(variation), variation, invalid=slot)
+    count = 4 + 2 * len(operator.slots)
+    for case in _mixed(operator.type, count if quick else _MIXTURES * count):
+        if case.id not in own:
+            own.add(case.id)
+            yield case
     if not quick:
         yield from (case for case in _paired(operator.type) if case.id not in own)
+
+
+def _is_quick(index: int, words: str) -> bool:
+    """Tell whether a variation of an example is in the quick kit."""
+    if words.endswith(("-far", "-zero", "-not")):
+        return index < _WITH_OTHER_DATA
+    return words in (_QUICK[index] if index < len(_QUICK) else ("plain",))
 
 
 @cache
@@ -167,6 +214,20 @@ def _paired(operator: str) -> tuple[Case, ...]:
         variation = use.variation(words)
         id = f"{operator}/{index}/{words}"
         cases.append(Case(id, operator, _element_type(variation), variation))
+    return tuple(cases)
+
+
+@lru_cache(maxsize=8)
+def _mixed(operator: str, count: int) -> tuple[Case, ...]:
+    cases: list[Case] = []
+    definition = operator_named(operator)
+    for index, words, use in mixtures(definition, count):
+        later = other_run(definition, use.arguments, named=use.named)
+        extremes = extreme_run(use.arguments, len(cases))
+        use = replace(use, runs=(later, extremes))
+        variation = use.variation(words)
+        id = f"{operator}/{index}/{words}"
+        cases.append(Case(id, operator, _element_type(variation), variation, loaded=use.loaded))
     return tuple(cases)
 
 

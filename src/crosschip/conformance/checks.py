@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from crosschip.accuracy.epsilon import computed_in
+from crosschip.conformance.sized import support_of
 from crosschip.conformance.tolerance import difference, tolerance
-from crosschip.conformance.trial import Declined, Failed, attempt, build, runs_of, support_of
+from crosschip.conformance.trial import Declined, Failed, attempt, build, reloaded, runs_of
 from crosschip.conformance.variations import variations
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
 from crosschip.ir import Array, Builder, DeviceError, ElementType, Model, Operand, TensorType
+from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.examples import examples_of, model_of, samples
 from crosschip.ops.standard.arithmetic import Add, Mul
@@ -80,10 +82,10 @@ def product_of_vectors(device: Device, options: Options) -> None:
         answer = device.supports(operation, options)
         if not answer:
             raise Declined(answer.reason)
-    inputs = _inputs(model, 0)
+    inputs = inputs_of(model, 0)
     expected = ReferenceProgram(model).run(inputs)
     made = _run(device.compile(model, options), inputs)
-    _alike(options, model, inputs, made, expected, "a product of vectors")
+    alike(options, model, inputs, made, expected, "a product of vectors")
 
 
 @check("models/intermediate-output")
@@ -150,7 +152,7 @@ def round_trip(device: Device, options: Options) -> None:
 @check("saved/two-programs")
 def two_programs(device: Device, options: Options) -> None:
     """Saved programs of two models do not stand for each other."""
-    pairs = [_simple(device, options, skip) for skip in (0, 1)]
+    pairs = [simple(device, options, skip) for skip in (0, 1)]
     kept = [_saved(device, options, model, inputs) for model, inputs in pairs]
     for (model, inputs), (saved, expected) in zip(pairs, kept, strict=True):
         made = _run(device.load(saved, model, options), inputs)
@@ -160,8 +162,8 @@ def two_programs(device: Device, options: Options) -> None:
 @check("threads/one-program")
 def one_program(device: Device, options: Options) -> None:
     """One program, run from eight threads at once on different inputs."""
-    model, _ = _simple(device, options)
-    tries = [_inputs(model, seed) for seed in range(64)]
+    model, _ = simple(device, options)
+    tries = [inputs_of(model, seed) for seed in range(64)]
     expected = [ReferenceProgram(model).run(inputs) for inputs in tries]
     program = device.compile(model, options)
     try:
@@ -170,13 +172,15 @@ def one_program(device: Device, options: Options) -> None:
     finally:
         program.close()
     for inputs, made, wanted in zip(tries, results, expected, strict=True):
-        _alike(options, model, inputs, made, wanted, "in one of eight threads")
+        alike(options, model, inputs, made, wanted, "in one of eight threads")
 
 
 @check("threads/compiling")
 def compiling(device: Device, options: Options) -> None:
     """Eight threads that compile and run at once."""
-    model, inputs = _simple(device, options)
+    if not device.capabilities().parallel_compile:
+        raise Declined("DEVICE: compiles one model at a time (Capabilities.parallel_compile)")
+    model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
 
     def attempt(_: int) -> Sequence[Array]:
@@ -184,31 +188,31 @@ def compiling(device: Device, options: Options) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         for made in pool.map(attempt, range(16)):
-            _alike(options, model, inputs, made, expected, "compiled in one of eight threads")
+            alike(options, model, inputs, made, expected, "compiled in one of eight threads")
 
 
 @check("device/second-context")
 def second_context(device: Device, options: Options) -> None:
     """A second instance works beside the first, and closing it leaves the first as it is."""
-    model, inputs = _simple(device, options)
+    model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, options)
     with _another(device) as second:
         made = _run(second.compile(model, options), inputs)
-        _alike(options, model, inputs, made, expected, "second")
+        alike(options, model, inputs, made, expected, "second")
     made = _run(program, inputs)
-    _alike(options, model, inputs, made, expected, "after another instance was closed")
+    alike(options, model, inputs, made, expected, "after another instance was closed")
 
 
 @check("device/close-and-reopen")
 def close_and_reopen(device: Device, options: Options) -> None:
     """An instance made after another was closed works."""
-    model, inputs = _simple(device, options)
+    model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for _ in range(3):
         with _another(device) as again:
             made = _run(again.compile(model, options), inputs)
-        _alike(options, model, inputs, made, expected, "after closing and opening again")
+        alike(options, model, inputs, made, expected, "after closing and opening again")
 
 
 @check("device/threads")
@@ -216,11 +220,11 @@ def set_threads(device: Device, options: Options) -> None:
     """A device that says that it keeps `threads` compiles with it, and computes the same."""
     if not device.capabilities().threads:
         raise Declined("DEVICE: says that it cannot set threads")
-    model, inputs = _simple(device, options)
+    model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for threads in (1, 2):
         made = _run(device.compile(model, replace(options, threads=threads)), inputs)
-        _alike(options, model, inputs, made, expected, f"with {threads} threads")
+        alike(options, model, inputs, made, expected, f"with {threads} threads")
 
 
 @check("device/one-thread")
@@ -275,11 +279,11 @@ def answers(device: Device, options: Options) -> None:
 @check("memory/read-only-inputs")
 def read_only_inputs(device: Device, options: Options) -> None:
     """Inputs that may not be written to are only read."""
-    model, inputs = _simple(device, options)
+    model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for array in inputs:
         array.flags.writeable = False
-    _alike(
+    alike(
         options, model, inputs, _run(device.compile(model, options), inputs), expected, "read-only"
     )
 
@@ -287,30 +291,30 @@ def read_only_inputs(device: Device, options: Options) -> None:
 @check("memory/inputs-not-kept")
 def inputs_not_kept(device: Device, options: Options) -> None:
     """Outputs stay what they were, whatever the caller does with inputs after the run."""
-    model, inputs = _simple(device, options)
+    model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     made = _run(device.compile(model, options), inputs)
     kept = [array.copy() for array in inputs]
     for array in inputs:
         array[...] = 0
-    _alike(options, model, kept, made, expected, "after its inputs were overwritten")
+    alike(options, model, kept, made, expected, "after its inputs were overwritten")
 
 
 @check("memory/outputs-are-the-callers")
 def outputs_are_the_callers(device: Device, options: Options) -> None:
     """Outputs may be written to, and stay as they are when the program runs again."""
-    model, inputs = _simple(device, options)
+    model, inputs = simple(device, options)
     program = device.compile(model, options)
     try:
         first = program.run(inputs)
         kept = [array.copy() for array in first]
-        others = _inputs(model, 99)
+        others = inputs_of(model, 99)
         second = program.run(others)
         _expect(first, kept, "an output after the next run")
         for array in first:
             array[...] = 0
         wanted = ReferenceProgram(model).run(others)
-        _alike(options, model, others, second, wanted, "after other outputs were overwritten")
+        alike(options, model, others, second, wanted, "after other outputs were overwritten")
     except ValueError as error:
         raise Failed(f"an output cannot be written to: {error}") from None
     finally:
@@ -342,21 +346,20 @@ def _compare(device: Device, options: Options, build: Build) -> None:
     ]
     expected = ReferenceProgram(model).run(inputs)
     actual = _run(device.compile(model, options), inputs)
-    _alike(options, model, inputs, actual, expected, f"a model of {operator.type}")
+    alike(options, model, inputs, actual, expected, f"a model of {operator.type}")
 
 
 def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[str, Any]]:
     """An operator of one tensor that the device supports and that can follow itself."""
     for operator, arguments, model in _supported(device, options):
-        ((_, *more), (output, *others)) = tuple(model.inputs), tuple(model.outputs.values())
-        if not more and not others:
-            (x,) = model.inputs.values()
+        if len(model.inputs) == len(model.outputs) == 1:
+            (x,), (output,) = model.inputs.values(), model.outputs.values()
             if x.type == output.type and x.type.element_type is ElementType.FLOAT32:
                 return operator, dict(arguments)
     raise Declined("DEVICE: supports no operator of one float32 tensor that keeps its type")
 
 
-def _simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, list[Array]]:
+def simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, list[Array]]:
     """A model of one operation that the device supports, of the first operator or a later one."""
     found: set[str] = set()
     for operator, arguments, model in _supported(device, options):
@@ -365,7 +368,7 @@ def _simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, lis
         if model.inputs and only_random and floats:
             found.add(operator.type)
             if len(found) > skip:
-                return model, _inputs(model, 0)
+                return model, inputs_of(model, 0)
     raise Declined("DEVICE: supports too few operators on float32 tensors")
 
 
@@ -378,8 +381,8 @@ def _weighted(device: Device, options: Options) -> tuple[Model, list[Array]]:
         b.output("y", b.add(operator, x, weights))
         model = b.build()
         if support_of(device, model, options):
-            return model, _inputs(model, 0)
-    return _simple(device, options)
+            return model, inputs_of(model, 0)
+    return simple(device, options)
 
 
 def _supported(
@@ -392,12 +395,15 @@ def _supported(
                 yield operator, dict(arguments), model
 
 
-def _inputs(model: Model, seed: int) -> list[Array]:
+def inputs_of(model: Model, seed: int) -> list[Array]:
+    """Random inputs of a model: floats from 0.25 to 1, integers from 0 to 9."""
     generator = np.random.default_rng(seed)
-    return [
-        generator.uniform(0.25, 1, operand.type.static_shape).astype(np.float32)
-        for operand in model.inputs.values()
-    ]
+    arrays = []
+    for operand in model.inputs.values():
+        least, most = (0.25, 1) if operand.type.element_type in FLOATS else (0, 10)
+        drawn = generator.uniform(least, most, operand.type.static_shape)
+        arrays.append(drawn.astype(operand.type.element_type.dtype))
+    return arrays
 
 
 def _run(program: Program, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -421,13 +427,18 @@ def _saved(
         program.close()
 
 
+def saved_and_loaded(device: Device, options: Options, model: Model) -> Program:
+    """The program of a model, as it is loaded from its saved form."""
+    return reloaded(device.compile(model, options), device, model, options)
+
+
 def _expect(actual: Sequence[Array], expected: Sequence[Array], what: str) -> None:
     for made, wanted in zip(actual, expected, strict=True):
         if not np.array_equal(made, wanted, equal_nan=True):
             raise Failed(f"{what} does not compute the same")
 
 
-def _alike(
+def alike(
     options: Options,
     model: Model,
     inputs: Sequence[Array],
@@ -435,6 +446,7 @@ def _alike(
     expected: Sequence[Array],
     what: str,
 ) -> None:
+    """Fail if outputs are not those of the reference; `what` begins the message."""
     for operand, made, wanted in zip(model.outputs.values(), actual, expected, strict=True):
         counted = computed_in(operand.type, options.precision)
         wrong = difference(made, wanted, operand.type, 10 * tolerance(counted, inputs))

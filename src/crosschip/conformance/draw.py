@@ -29,8 +29,13 @@ class Draw(Sample):
 
     def array(self, generator: np.random.Generator) -> Array:
         drawn = Sample.array(self, generator)
-        has_specials = bool(self.specials) and self.type.element_type in FLOATS
-        if self.value is not None or not has_specials or not drawn.size:
+        if self.value is not None or self.type.element_type not in FLOATS:
+            return drawn
+        return self.with_specials(drawn, generator)
+
+    def with_specials(self, drawn: Array, generator: np.random.Generator) -> Array:
+        """The array with the special numbers in the places of some of its elements."""
+        if not self.specials or not drawn.size:
             return drawn
         with np.errstate(all="ignore"):
             specials = np.array(self.specials).astype(drawn.dtype)[: drawn.size]

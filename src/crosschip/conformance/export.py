@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from crosschip.conformance.cases import Case
+from crosschip.conformance.claims import Claims
+from crosschip.conformance.judge import judge
+from crosschip.conformance.worker import named
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.ir import Array, InputError
+from crosschip.hal import Capabilities, Device, Kind, Offer, Options, Program
+from crosschip.ir import Array, InputError, Model
 from crosschip.ir.types import NARROW_TYPES, ElementType
 from crosschip.ops import operator_named
 from crosschip.ops.definition.examples import arrays_for, model_of
@@ -31,12 +37,113 @@ def export(case: Case, seed: int, path: Path) -> None:
         raise InputError(f"{case.id}: only valid uses of an operator can be saved")
     arguments = case.variation.arguments
     model = model_of(operator_named(case.operator), arguments, named=case.variation.named)
-    inputs = arrays_for(arguments, case.seed(seed))
-    outputs = ReferenceProgram(model).run([inputs[name] for name in model.inputs])
+    named_inputs = arrays_for(arguments, case.seed(seed))
+    _write(path, _files(model, [named_inputs[name] for name in model.inputs]))
+
+
+def export_check(
+    case: Case,
+    device_name: str,
+    properties: Mapping[str, str],
+    options: Options,
+    path: Path,
+) -> None:
+    """Write the models that a check of a device as a whole has it compile, as a zip archive.
+
+    Each is in a folder of its own, `1`, `2`, …, with the files that `export` writes; the inputs are
+    those of its first run. A check that fails ends there.
+
+    Raises:
+        InputError: the check compiles no model, or the file cannot be written.
+        DeviceError: the device does not open.
+    """
+    with _Recorder(named(device_name, properties)) as recorder:
+        judge(case, recorder, Claims(), options=options)
+        runs = [each for each in recorder.runs if each.inputs is not None]
+    if not runs:
+        raise InputError(f"{case.id}: runs no model that could be saved")
+    files: dict[str, bytes] = {}
+    for number, run in enumerate(runs, 1):
+        own = _files(run.model, run.inputs or ())
+        files |= {f"{number}/{name}": content for name, content in own.items()}
+    _write(path, files)
+
+
+@dataclass
+class _Run:
+    """A model that was compiled, and the inputs of its first run."""
+
+    model: Model
+    inputs: Sequence[Array] | None = None
+
+
+class _Recorder(Device):
+    """A device that remembers the models that another one compiles, and their inputs."""
+
+    vendor, kind = "crosschip", Kind.CPU
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self.runs: list[_Run] = []
+        self._device = device
+        self.name = device.name
+
+    @property
+    def version(self) -> str:
+        return self._device.version
+
+    def another(self, properties: Mapping[str, str]) -> Device:
+        return self._device.another(properties)
+
+    def capabilities(self) -> Capabilities:
+        return self._device.capabilities()
+
+    def query(self, model: Model, options: Options) -> Offer:
+        return self._device.query(model, options)
+
+    def compile(self, model: Model, options: Options) -> Program:
+        program = self._device.compile(model, options)
+        self.runs.append(_Run(model))
+        return _RecordingProgram(program, self.runs[-1])
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        return self._device.load(saved, model, options)
+
+    def close(self) -> None:
+        self._device.close()
+
+
+class _RecordingProgram(Program):
+    """A program that remembers the inputs of its first run."""
+
+    def __init__(self, program: Program, run: _Run) -> None:
+        self._program = program
+        self._run = run
+        self.rules = program.rules
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        if self._run.inputs is None:
+            self._run.inputs = [array.copy() for array in inputs]
+        return self._program.run(inputs)
+
+    def save(self) -> bytes | None:
+        return self._program.save()
+
+    def close(self) -> None:
+        self._program.close()
+
+
+def _files(model: Model, inputs: Sequence[Array]) -> dict[str, bytes]:
+    """A model, inputs for it, and what the reference computes from these, by file name."""
+    outputs = ReferenceProgram(model).run(inputs)
     files = {"model.chipm": to_bytes(model), "model.txt": f"{model}\n".encode()}
-    files |= {f"inputs/{name}.npy": _npy(array) for name, array in inputs.items()}
+    named_inputs = zip(model.inputs, inputs, strict=True)
+    files |= {f"inputs/{name}.npy": _npy(array) for name, array in named_inputs}
     named_outputs = zip(model.outputs, outputs, strict=True)
-    files |= {f"outputs/{name}.npy": _npy(array) for name, array in named_outputs}
+    return files | {f"outputs/{name}.npy": _npy(array) for name, array in named_outputs}
+
+
+def _write(path: Path, files: Mapping[str, bytes]) -> None:
     try:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in files.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -12,6 +13,8 @@ from crosschip.conformance.judge import Result, Verdict
 from crosschip.hal import Options
 from crosschip.ir import InputError
 from crosschip.ir.closing import Closing
+from crosschip.ir.files import open_own, open_regular
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.plain import to_plain
 
 
@@ -47,14 +50,15 @@ class Journal(Closing):
             "properties": dict(properties or {}),
         }
         try:
-            whole = path.read_text("utf-8") if path.exists() else ""
+            whole = _content(path)
             # A run that was killed may have left half a line.
             lines = whole[: whole.rfind("\n") + 1].splitlines()
             if lines and json.loads(lines[0]) != header:
                 raise InputError(f"{path}: is of another run, {lines[0]}; name another file")
             self.done: Mapping[str, Result] = _results(lines[1:])
-            path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-            self._file: IO[str] = path.open("a", encoding="utf-8", buffering=1)
+            write_named(path, ["".join(f"{line}\n" for line in lines).encode()])
+            descriptor = open_own(path, os.O_WRONLY | os.O_APPEND)
+            self._file: IO[str] = os.fdopen(descriptor, "a", 1, encoding="utf-8")
             if not lines:
                 self._write(header)
         except OSError as error:
@@ -78,6 +82,19 @@ class Journal(Closing):
 
     def _write(self, document: Mapping[str, object]) -> None:
         self._file.write(json.dumps(document) + "\n")
+
+
+def _content(path: Path) -> str:
+    """The text of a journal; empty if there is none.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    try:
+        with open_regular(path) as file:
+            return file.read().decode("utf-8")
+    except FileNotFoundError:
+        return ""
 
 
 def _results(lines: list[str]) -> dict[str, Result]:

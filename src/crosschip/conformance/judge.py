@@ -8,6 +8,7 @@ from enum import Enum
 from crosschip.conformance.cases import DEVICE, Case
 from crosschip.conformance.checks import CHECKS
 from crosschip.conformance.claims import Claims
+from crosschip.conformance.sized import support_of
 from crosschip.conformance.trial import (
     Declined,
     Failed,
@@ -15,7 +16,6 @@ from crosschip.conformance.trial import (
     attempt,
     build,
     runs_of,
-    support_of,
 )
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Device, Options
@@ -48,6 +48,9 @@ class Result:
     detail: str = ""
     smallest: str = ""
 
+
+_WATCHED = ("plain", "dynamic")
+"""The variations of an operator's first example of which the memory that runs take is watched."""
 
 _MANNERS = (
     *("crashes", "hangs", "is not refused", "elements are wrong", "has shape", "has elements of"),
@@ -112,7 +115,15 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Optio
         raise Declined(answer.reason)
     runs = runs_of(model, case.variation, case.seed(seed), options)
     claimed = claims.accuracy(case.operator, case.element_type)
-    attempt(device, model, runs, options, loaded=case.loaded, claimed=claimed)
+    attempt(
+        device,
+        model,
+        runs,
+        options,
+        loaded=case.loaded,
+        claimed=claimed,
+        watched=case.variation.words in _WATCHED and "/0/" in case.id,
+    )
     return ""
 
 

@@ -136,12 +136,19 @@ def _new(a: Setting, b: Setting, left: Mapping[tuple[str, str], None]) -> bool:
 
 def _factors(operator: type[Operator]) -> dict[str, list[Setting]]:
     found: dict[str, list[Setting]] = {}
-    for setting in _settings(operator):
+    for setting in settings_of(operator):
         found.setdefault(setting.factor, []).append(setting)
     return found
 
 
-def _settings(operator: type[Operator]) -> Iterator[Setting]:
+def value_setting(slot: Parameter[Any], value: object) -> Setting:
+    """A parameter at a value."""
+    words = f"{slot.name}={word(_plain(slot, value))}"
+    return Setting(slot.name, words, _set(slot.name, value), slot.name)
+
+
+def settings_of(operator: type[Operator]) -> Iterator[Setting]:
+    """The settings of an operator that are paired."""
     tensors = [slot for slot in operator.slots if not slot.parameter]
     if tensors:
         for element_type in filter(tensors[0].types.__contains__, _TYPES):
@@ -157,8 +164,8 @@ def _settings(operator: type[Operator]) -> Iterator[Setting]:
                 for value in (*own, *interesting(slot, example)):
                     if not isinstance(value, Draw) and not hasattr(value, "low"):
                         values.setdefault(f"{slot.name}={word(_plain(slot, value))}", value)
-            for words, value in list(values.items())[:_VALUES]:
-                yield Setting(slot.name, words, _set(slot.name, value), slot.name)
+            for value in list(values.values())[:_VALUES]:
+                yield value_setting(slot, value)
             if slot.name != "fuse_code":
                 yield Setting("computed", f"{slot.name}-computed", _computed(slot), slot.name)
     for axis, size in _SIZES:

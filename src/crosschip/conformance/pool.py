@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 
 from crosschip.conformance.cases import RANDOM, Case, use_at
+from crosschip.conformance.company import Company
 from crosschip.conformance.judge import Result, Verdict, manner
 from crosschip.conformance.report import Report
-from crosschip.conformance.runner import Runner
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait, Runner, Timeouts
 from crosschip.conformance.shrinking import followed, shrink
 from crosschip.hal import Options
 
 OnResult = Callable[[Case, Result], None]
 
 _BATCH = 250
-"""The number of cases of one operator that a process takes at a time."""
+"""The number of cases that a process takes at a time."""
+
+_HOPELESS = 20
+"""After how many cases of an operator, none of which the device took, no more are tried."""
 
 _SHRUNK = 3
 """The number of an operator's failures of one manner that are shrunk."""
@@ -33,7 +37,9 @@ def run_cases(
     *,
     jobs: int = 1,
     seed: int = 0,
-    timeout: float = 60,
+    timeout: float = TIMEOUT,
+    compile_timeout: float = COMPILE_TIMEOUT,
+    together: int = 1,
     budget: float | None = None,
     tries: int = 300,
     claims: Path | None = None,
@@ -41,6 +47,8 @@ def run_cases(
     properties: Mapping[str, str] | None = None,
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
+    on_wait: OnWait | None = None,
+    taken: int | None = None,
 ) -> Report:
     """Run cases on a device, in processes of the kit's own.
 
@@ -51,34 +59,40 @@ def run_cases(
         cases: what to run.
         jobs: how many processes run cases at once.
         seed: what random elements are made from.
-        timeout: after how many seconds a case counts as hanging.
-        budget: how many seconds the cases of one operator may take; what is left is not run.
+        timeout: after how many seconds a case counts as hanging, besides compiling.
+        compile_timeout: after how many seconds compiling counts as hanging.
+        together: how many operations may be compiled as one program, for devices that take long to
+            compile; 1 compiles each case by itself.
+        budget: how many seconds the cases of one operator may take; what is left is not run. The
+            time of a program of several cases counts for the first of them.
         tries: how many smaller uses are tried for a random case that fails.
         claims: the device's own file, if it is not beside its module.
         options: how the device is to compile; `None` for the default.
         properties: the device's settings.
         done: results of an earlier run, which are taken over.
         on_result: is told each result as it comes in, one at a time.
+        on_wait: is told, about once a second, for how long a case lasts.
+        taken: how many of the cases the device is to take; those behind them are left out.
 
     Raises:
         DeviceError: the device does not open.
     """
-    chosen = list(cases)
+    chosen = cases if taken is not None else list(cases)
     results = dict(done or {})
-    left = [case for case in chosen if case.id not in results]
     runners = [
         Runner(
             device,
             seed=seed,
-            timeout=timeout,
+            timeouts=Timeouts(timeout, compile_timeout),
             claims=claims,
             options=options,
             properties=properties,
+            on_wait=on_wait,
         )
         for _ in range(jobs)
     ]
     about = runners[0].about
-    work = _Work(left, results, budget, tries, on_result)
+    work = _Work(chosen, results, budget, tries, together, on_result, taken)
     with ThreadPoolExecutor(jobs) as threads:
         running = [threads.submit(work.run, runner) for runner in runners]
         try:
@@ -93,7 +107,7 @@ def run_cases(
     return Report.of(
         about["device"],
         about["version"],
-        chosen,
+        work.begun if taken is not None else list(chosen),
         results,
         seed,
         options=options,
@@ -107,18 +121,27 @@ class _Work:
 
     Attributes:
         stopped: whether the run was ended before everything was done.
+        begun: the cases that were run or taken over, in order.
     """
 
     def __init__(
         self,
-        cases: Sequence[Case],
+        cases: Iterable[Case],
         results: dict[str, Result],
         budget: float | None,
         tries: int,
+        together: int,
         on_result: OnResult | None,
+        taken: int | None,
     ) -> None:
         self.stopped = False
-        self._batches = deque(_batches(cases))
+        self.begun: list[Case] = []
+        self._cases: dict[str, Case] = {}
+        self._left = taken
+        self._tried: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
+        self._batches = _batches(cases, by_operator=together < 2)
+        self._together = together
         self._results = results
         self._budget = budget
         self._tries = tries
@@ -129,38 +152,82 @@ class _Work:
 
     def run(self, runner: Runner) -> None:
         """Run batches until there are none."""
+        clock = _Clock()
+        company = Company(runner, self._together, lambda id: self._alone(runner, clock, id))
         with runner:
             while not self.stopped:
-                try:
-                    batch = self._batches.popleft()
-                except IndexError:
+                with self._lock:
+                    batch = next(self._batches, None) if self._left != 0 else None
+                if batch is None:
                     return
-                for case in batch:
-                    if not self.stopped:
-                        self._one(runner, case)
+                for cases in self._to_begin(batch):
+                    runner.start()
+                    clock.lap()
+                    for result in company.results(cases):
+                        if self.stopped:
+                            return
+                        self._take(result, clock.lap())
 
     def stop(self) -> None:
         """Begin nothing more."""
         self.stopped = True
 
-    def _one(self, runner: Runner, case: Case) -> None:
-        spent = self._spent.get(case.operator, 0.0)
-        if self._budget is not None and spent >= self._budget:
-            why = f"the budget of {self._budget:g} seconds for {case.operator} is spent"
-            result = Result(case.id, Verdict.NOT_RUN, why)
-        else:
-            runner.start()
-            started = time.monotonic()
-            result = runner.run(case.id)
-            if result.verdict is Verdict.FAIL and f"/{RANDOM}/" in case.id and not self.stopped:
-                result = self._shrunk(runner, case, result)
-            self._spent[case.operator] = spent + time.monotonic() - started
-        if self.stopped:
-            return
+    def _to_begin(self, batch: Sequence[Case]) -> Iterator[Sequence[str]]:
+        """The ids of the cases of a batch that are to be run now, those that may share programs.
+
+        Where cases are counted, results decide what else is run: few cases begin at a time then.
+        """
+        size = len(batch) if self._together > 1 and self._left is None else self._together
+        for start in range(0, len(batch), size):
+            if self.stopped:
+                return
+            ids = [case.id for case in batch[start : start + size] if self._begins(case)]
+            if ids:
+                yield ids
+
+    def _take(self, result: Result, seconds: float) -> None:
+        """Add a result, and the time that it took."""
+        case = self._cases[result.id]
         with self._lock:
+            self._spent[case.operator] = self._spent.get(case.operator, 0.0) + seconds
             self._results[case.id] = result
+            self._count(case, result)
             if self._on_result:
                 self._on_result(case, result)
+
+    def _begins(self, case: Case) -> bool:
+        """Tell whether a case is to be run now; one that has a result already is not."""
+        with self._lock:
+            is_hopeless = self._tried[case.operator] >= _HOPELESS and not self._taken[case.operator]
+            if self._left is not None and (self._left == 0 or is_hopeless):
+                return False
+            self.begun.append(case)
+            self._cases[case.id] = case
+            result = self._results.get(case.id)
+            if result is not None:
+                self._count(case, result)
+            return result is None
+
+    def _count(self, case: Case, result: Result) -> None:
+        """Count a result among those that the device has taken, or has not."""
+        self._tried[case.operator] += 1
+        if result.verdict in (Verdict.PASS, Verdict.FAIL):
+            self._taken[case.operator] += 1
+            if self._left:
+                self._left -= 1
+
+    def _alone(self, runner: Runner, clock: _Clock, id: str) -> Result:
+        """The result of a case by itself."""
+        operator = self._cases[id].operator
+        if self._budget is not None and self._spent.get(operator, 0.0) >= self._budget:
+            why = f"the budget of {self._budget:g} seconds for {operator} is spent"
+            return Result(id, Verdict.NOT_RUN, why)
+        runner.start()
+        clock.lap()
+        result = runner.run(id)
+        if result.verdict is Verdict.FAIL and f"/{RANDOM}/" in id and not self.stopped:
+            return self._shrunk(runner, self._cases[id], result)
+        return result
 
     def _shrunk(self, runner: Runner, case: Case, result: Result) -> Result:
         """A failure with the smallest use that fails alike, unless there are enough of them."""
@@ -185,8 +252,19 @@ def _behind(id: str, way: Sequence[int]) -> str:
     return f"{id}~{'.'.join(map(str, way))}" if way else id
 
 
-def _batches(cases: Sequence[Case]) -> Iterator[Sequence[Case]]:
-    for _, group in groupby(cases, key=lambda case: case.operator):
-        batch = list(group)
-        for start in range(0, len(batch), _BATCH):
-            yield batch[start : start + _BATCH]
+class _Clock:
+    """Tells the seconds since it was last asked."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def lap(self) -> float:
+        """The seconds since the last call."""
+        last, self._last = self._last, time.monotonic()
+        return self._last - last
+
+
+def _batches(cases: Iterable[Case], *, by_operator: bool) -> Iterator[Sequence[Case]]:
+    for _, group in groupby(cases, key=lambda case: case.operator if by_operator else ""):
+        while batch := list(islice(group, _BATCH)):
+            yield batch

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosschip.conformance.cases import Case
+from crosschip.conformance.cases import Case, use_in_words
 from crosschip.conformance.judge import Result, Verdict
 from crosschip.hal import Options
 from crosschip.runtime.plain import to_plain
@@ -20,6 +20,7 @@ class Entry:
     Attributes:
         validation: whether it tries crosschip's own validation, and so says nothing of the device.
         smallest: the smallest use that fails alike, for a random case that fails.
+        use: the use that is tried, in words, where it fails; empty for a random case.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Entry:
     detail: str
     validation: bool = False
     smallest: str = ""
+    use: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Report:
                     result.detail,
                     bool(case.invalid),
                     result.smallest,
+                    use_in_words(case) if result.verdict is Verdict.FAIL else "",
                 )
             )
         own = tuple(entry for entry in entries if not entry.validation)
@@ -139,7 +142,8 @@ class Report:
                 for name, entries in self.by_operator().items()
             },
             "failures": [
-                {"id": e.id, "detail": e.detail, "smallest": e.smallest} for e in self.failed
+                {"id": e.id, "use": e.use, "detail": e.detail, "smallest": e.smallest}
+                for e in self.failed
             ],
             "exclusions": [
                 {"id": e.id, "reason": e.detail}

@@ -4,40 +4,104 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from crosschip.hal import Device, Program, Sizing
-from crosschip.ir import Array, Model
+from crosschip.hal import CompileError, Device, Offer, Options, Program, Rule, Support
+from crosschip.hal.conditions import Border, ConditionalOffer
+from crosschip.ir import Array, DeviceError, Model
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.placement.asking import asking
 from crosschip.runtime.shapes.fixing import fixed
-from crosschip.runtime.shapes.policy import is_open
+from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.ways import Way
 
 Compile = Callable[[Model], Program]
 
 
-def program_of(device: Device, model: Model, compile: Compile) -> Program:
+class DeclinedSizes(Exception):
+    """The device declines the sizes of a run, which the runtime then computes elsewhere."""
+
+
+def support_of(device: Device, model: Model, options: Options) -> Support:
+    """The answer about a model of one operation, asked and read as the runtime does.
+
+    Raises:
+        DeviceError: the device fails to answer.
+    """
+    answer = _offer(device, model, options).answers[0]
+    if answer.rule is Rule.FAILURE:
+        raise DeviceError(answer.reason)
+    return answer
+
+
+def border_of(device: Device, model: Model, options: Options) -> Border:
+    """The conditions that the runtime checks of inputs before the device gets them."""
+    offer = _offer(device, model, options)
+    conditions = offer.conditions if isinstance(offer, ConditionalOffer) else ()
+    return Border(model, conditions)
+
+
+def _offer(device: Device, model: Model, options: Options) -> Offer:
+    return asking(GuardedDevice(device, device.name), options)(model)
+
+
+def program_of(device: Device, model: Model, options: Options, compile: Compile) -> Program:
     """The program that a device makes of a model, or that makes one of it for each run.
 
     Args:
         device: whose capabilities count.
         model: what to run.
+        options: how the device is to compile.
         compile: has the device compile a model.
     """
-    if is_open(model) and device.capabilities().sizing is Sizing.FIXED:
-        return _Sized(device.name, model, compile)
+    way = way_of(device.capabilities(), model, model, options.sizes)
+    if way is Way.A_PROGRAM_A_SHAPE:
+        return _SpecializedProgram(device, model, options, compile)
     return compile(model)
 
 
-class _Sized(Program):
-    """Compiles a model anew for each run, with the sizes of its inputs."""
+def is_specialized(program: Program) -> bool:
+    """Tell whether a program compiles for each run."""
+    return isinstance(program, _SpecializedProgram)
 
-    def __init__(self, name: str, model: Model, compile: Compile) -> None:
-        self._name = name
+
+class _SpecializedProgram(Program):
+    """Compiles a model for each run, with the sizes of its inputs, if the device takes these."""
+
+    def __init__(self, device: Device, model: Model, options: Options, compile: Compile) -> None:
+        self._device = device
         self._model = model
+        self._options = options
         self._compile = compile
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        sized = fixed(self._model, [array.shape for array in inputs], {}, self._name)
-        made: Sequence[Array] = ()
+        """Compute the outputs.
+
+        Raises:
+            DeclinedSizes: the device says that it does not run the operation on these sizes.
+        """
+        held = {
+            operand: array
+            for operand, array in zip(self._model.inputs.values(), inputs, strict=True)
+            if operand.type.shape_value is not None
+        }
+        sized = fixed(self._model, [array.shape for array in inputs], held, self._device.name)
+        outputs: Sequence[Array] = ()
         if sized.model.operations:
-            program = self._compile(sized.model)
-            made = program.run([inputs[index] for index in sized.reads])
-            program.close()
-        return [made[m] if isinstance(m, int) else m.copy() for m in sized.makes]
+            program = self._compile_if_supported(sized.model)
+            try:
+                outputs = program.run([inputs[index] for index in sized.reads])
+            finally:
+                program.close()
+        return [outputs[m] if isinstance(m, int) else m.copy() for m in sized.makes]
+
+    def _compile_if_supported(self, model: Model) -> Program:
+        refuses = self._device.capabilities().compile_names_unsupported
+        if not refuses:
+            answer = support_of(self._device, model, self._options)
+            if not answer:
+                raise DeclinedSizes(answer.reason)
+        try:
+            return self._compile(model)
+        except CompileError as error:
+            if refuses and error.operations:
+                raise DeclinedSizes(str(error)) from error
+            raise

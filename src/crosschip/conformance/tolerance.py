@@ -1,6 +1,7 @@
 """Closeness to the reference that a device owes, by element type and depth of sums.
 
-Integers, booleans and what is only moved must be exact; a quantized result may be one step off.
+Integers, booleans and what is only moved must be exact; a quantized result may be one step off,
+but where the real that is rounded is exact in any arithmetic.
 A real result may differ by `(8 + depth) * epsilon` of the largest element, where `epsilon` is the
 spacing of the element type at 1 and `depth` is how many elements are summed up at most, taken to
 be the number of elements of the largest input. Half-precision types are computed in float32 and
@@ -36,10 +37,13 @@ from crosschip.ir import (
 )
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
+from crosschip.ops.standard.quantization import Quantize
 
 _HALF = (ElementType.FLOAT16, ElementType.BFLOAT16)
 _HALF_DEPTH = 64
 _ROUNDINGS = 4
+_PARTS_OF_A_STEP = 64
+"""The part of a quantization's step of which exact reals are multiples."""
 _TRIES = 4
 
 
@@ -112,6 +116,34 @@ def _opened(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
     return opened, [constant.value for constant in held if constant.value is not None]
 
 
+def rounds_exact_reals(model: Model, inputs: Sequence[Array]) -> bool:
+    """Tell whether the reals that an operation's quantized result is rounded from are exact.
+
+    They are if the scales are powers of 2, and all of the reals have so few digits that no
+    arithmetic rounds them: those that QUANTIZE reads, and multiples of a small part of the scale.
+    """
+    (operation,) = model.operations
+    (output, *_) = operation.outputs
+    scales = [o.type.quantization for o in (*operation.inputs, output) if o is not None]
+    known = [each for each in scales if each is not None]
+    powers = all(np.frexp(scale)[0] == 0.5 for each in known for scale in each.scale)
+    if output.type.quantization is None or not powers or not isinstance(operation, Operator):
+        return False
+    if isinstance(operation, Quantize):
+        return True
+    plain = [Operand(o.name, _as_real(o.type)) for o in operation.outputs]
+    outputs = dict(zip(model.outputs, plain, strict=True))
+    real = type(operation)(operation.name, operation.inputs, tuple(plain))
+    values = ReferenceProgram(Model(model.name, model.inputs, [real], outputs)).run(inputs)[0]
+    steps = values.astype(np.float64) / min(output.type.quantization.scale) * _PARTS_OF_A_STEP
+    return bool(np.all(np.isfinite(steps) & (steps == np.rint(steps)) & (abs(steps) < 2**23)))
+
+
+def _as_real(type_: TensorType) -> TensorType:
+    """The type of the reals that a quantized tensor stands for."""
+    return type_ if type_.quantization is None else TensorType(ElementType.FLOAT32, type_.shape)
+
+
 def in_steps(model: Model, inputs: Sequence[Array]) -> Sequence[Array]:
     """The outputs of one operation that is run by its decomposition, if it has one."""
     return ReferenceProgram(_in_steps(model)).run(inputs)
@@ -155,6 +187,8 @@ def difference(
     allowed: float,
     moved: float = 0.0,
     precision: Precision = Precision.FLOAT32,
+    *,
+    exact: bool = False,
 ) -> str:
     """The fault of an output; empty if it is right.
 
@@ -165,6 +199,7 @@ def difference(
         allowed: the difference that is allowed, as a part of the largest element.
         moved: how much more is allowed; see `sensitivity`.
         precision: the arithmetic for float32.
+        exact: whether a quantized result may not be a step off.
     """
     if not isinstance(actual, np.ndarray):
         return f"is a {type(actual).__name__}, not an array"
@@ -177,7 +212,7 @@ def difference(
     if not expected.size:
         return ""
     if not output.element_type.value.startswith(("float", "bfloat")):
-        steps = 1 if output.quantization else 0
+        steps = 1 if output.quantization and not exact else 0
         return _worst(_steps_apart(actual, expected, steps), actual, expected)
     made, wanted = actual.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(wanted)

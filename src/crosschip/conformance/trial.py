@@ -12,25 +12,27 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from crosschip.accuracy.epsilon import computed_in, epsilon
+from crosschip.conformance.invocation import Invocation, Misbehaviour, invocations
 from crosschip.conformance.latitude import (
     Latitude,
     counted_in,
     latitude,
     least_size,
 )
-from crosschip.conformance.sized import program_of
+from crosschip.conformance.memory import LARGEST_GROWTH, growth
+from crosschip.conformance.sized import DeclinedSizes, border_of, is_specialized, program_of
 from crosschip.conformance.tolerance import (
     difference,
     in_steps,
     narrowed,
+    rounds_exact_reals,
     sensitivity,
     tolerance,
 )
 from crosschip.conformance.variations import Variation
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.hal import Device, Offer, Options, Program, Support
+from crosschip.hal import Device, Options, Program
 from crosschip.hal.conditions import Border, OutOfRange
-from crosschip.hal.narrowing import Narrowing, conditions_of
 from crosschip.ir import Array, DeviceError, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
@@ -60,6 +62,7 @@ class Run:
         mandatory: whether the device must refuse them too.
         random: the names of the inputs and constants whose elements are random.
         latitude: what the definition leaves to the device.
+        exact: whether quantized outputs are rounded from reals that any arithmetic has exactly.
     """
 
     inputs: list[Array]
@@ -68,6 +71,7 @@ class Run:
     mandatory: bool
     random: frozenset[str]
     latitude: Latitude = field(default_factory=Latitude)
+    exact: bool = False
 
 
 def build(operator: type[Operator], variation: Variation) -> Model:
@@ -106,8 +110,12 @@ def attempt(
     *,
     loaded: bool = False,
     claimed: float | None = None,
+    watched: bool = False,
 ) -> None:
-    """Compile a model on a device and compare what it makes of each run.
+    """Compile a model on a device and compare what it computes in each run with the reference.
+
+    The program runs on each run's data in turn, and on that of the first again by every other call
+    that the runtime makes.
 
     Args:
         device: who is tried.
@@ -116,10 +124,12 @@ def attempt(
         options: how it is to compile.
         loaded: whether the program runs from its saved form.
         claimed: the accuracy that the device claims; `None` for the kit's own.
+        watched: whether the memory that further runs take is watched.
 
     Raises:
         Failed: something is wrong.
-        Declined: the program should run from its saved form, and has none.
+        Declined: the program should run from its saved form, and has none; or the device declines
+            the sizes of every run.
     """
 
     def compile(model: Model) -> Program:
@@ -127,39 +137,133 @@ def attempt(
         return reloaded(program, device, model, options) if loaded else program
 
     try:
-        program = program_of(device, model, compile)
+        program = program_of(device, model, options, compile)
     except DeviceError:
         if all(run.expected is None for run in runs):
             return
         raise
-    border = Border(model, conditions_of(device, model, options))
-    kept: list[tuple[Sequence[Array], list[Array]]] = []
+    border = border_of(device, model, options)
+    trial = _Trial(device, model, program, options, claimed)
     try:
         for index, run in enumerate(runs):
-            if _is_refused(border, run):
-                continue
-            where = f"run {index + 1}: " if index else ""
-            outputs = _outputs(program, model, run, where)
-            if outputs is None or run.expected is None:
-                continue
-            wrong = wrong_outputs(model, run, outputs, options, claimed)
-            if wrong:
-                raise Failed(where + wrong)
-            kept.append((outputs, [array.copy() for array in outputs]))
+            if not _is_refused(border, run):
+                trial.run(run, f"run {index + 1}: " if index else "")
+        if trial.compared:
+            trial.invoke(trial.compared[0])
+        if trial.compared and watched:
+            trial.watch(trial.compared[0])
     finally:
         program.close()
-    for outputs, before in kept:
-        for name, made, copy in zip(model.outputs, outputs, before, strict=True):
-            if made.tobytes() != copy.tobytes():
-                raise Failed(f"{name}: changed when the program ran again")
+    trial.check_kept()
+    if len(trial.declined) == len(runs):
+        raise Declined(trial.declined[0])
 
 
-def support_of(device: Device, model: Model, options: Options) -> Support:
-    """The answer about a model of one operation, as the runtime takes it."""
-    (operation,) = model.operations
-    answer = device.supports(operation, options)
-    ask = Narrowing(device.name, lambda _: Offer([answer]), device.capabilities(), options)
-    return ask(model).answers[0]
+class _Trial:
+    """A program under test.
+
+    Args:
+        device: whose program it is.
+        model: what it was compiled from.
+        program: the program.
+        options: how it was compiled.
+        claimed: the accuracy that the device claims; `None` for the kit's own.
+
+    Attributes:
+        compared: the runs whose outputs have been compared, and were right.
+        declined: the reasons for which the device declined the sizes of runs.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        model: Model,
+        program: Program,
+        options: Options,
+        claimed: float | None,
+    ) -> None:
+        self.compared: list[Run] = []
+        self.declined: list[str] = []
+        self._device = device
+        self._model = model
+        self._program = program
+        self._options = options
+        self._claimed = claimed
+        self._outputs: list[tuple[Sequence[Array], list[Array]]] = []
+
+    def run(self, run: Run, where: str) -> None:
+        """Run the program and compare, or expect it to refuse the run as the reference does."""
+        try:
+            outputs = self._called(run, where, lambda inputs: [self._program.run(inputs)])
+        except DeclinedSizes as error:
+            self.declined.append(str(error))
+            return
+        if outputs and run.expected is not None:
+            self.compared.append(run)
+
+    def invoke(self, run: Run) -> None:
+        """Compute a run that was right once more, by each other call that the runtime makes."""
+        assert run.expected is not None, "it was compared"
+        for name, invocation in invocations(
+            self._device, self._program, self._model, run.inputs, run.expected
+        ):
+            try:
+                self._called(run, f"{name}: ", invocation)
+            except Misbehaviour as error:
+                raise Failed(f"{name}: {error}") from None
+
+    def watch(self, run: Run) -> None:
+        """Fail if each further run takes memory that it does not release."""
+        if is_specialized(self._program):
+            return  # what is compiled for each run is kept by the compiler, not by runs
+        grown = growth(lambda: self._program.run(run.inputs))
+        if grown > LARGEST_GROWTH:
+            raise Failed(f"memory grows by {grown} bytes with each run on the same inputs")
+
+    def check_kept(self) -> None:
+        """Fail if outputs are not what they were when they were returned."""
+        for outputs, before in self._outputs:
+            for name, output, copy in zip(self._model.outputs, outputs, before, strict=True):
+                if output.tobytes() != copy.tobytes():
+                    raise Failed(f"{name}: changed when the program ran again")
+
+    def _called(self, run: Run, where: str, invocation: Invocation) -> bool:
+        """Compare what a call makes of a run; false if it refuses what it may refuse."""
+        before = [array.copy() for array in run.inputs]
+        try:
+            returned = [self._without_rules(outputs) for outputs in invocation(run.inputs)]
+        except DeviceError as error:
+            left = run.latitude
+            if run.expected is None or left.everything or left.refusable:
+                return False
+            raise Failed(f"{where}DeviceError: {error}") from None
+        for name, array, copy in zip(self._model.inputs, run.inputs, before, strict=True):
+            if array.tobytes() != copy.tobytes():
+                raise Failed(f"{where}input {name}: was written to; inputs may only be read")
+        for outputs in returned:
+            self._compare(run, where, outputs)
+        return True
+
+    def _without_rules(self, outputs: Sequence[Array]) -> list[Array]:
+        """The model's outputs, without those behind them that tell which rules were broken."""
+        rules, count = self._program.rules, len(self._model.outputs)
+        if len(outputs) == count + len(rules):
+            for rule, holds in zip(rules, outputs[count:], strict=True):
+                if not np.all(holds):
+                    raise DeviceError(rule)
+            outputs = outputs[:count]
+        return list(outputs)
+
+    def _compare(self, run: Run, where: str, outputs: list[Array]) -> None:
+        if run.expected is None:
+            if run.mandatory and not _is_of_nothing(self._model, run, outputs):
+                shapes = ", ".join(str(list(np.shape(output))) for output in outputs)
+                raise Failed(f"{where}is not refused, but makes {shapes}: {run.refusal}")
+            return
+        wrong = wrong_outputs(self._model, run, outputs, self._options, self._claimed)
+        if wrong:
+            raise Failed(where + wrong)
+        self._outputs.append((outputs, [array.copy() for array in outputs]))
 
 
 def _is_refused(border: Border, run: Run) -> bool:
@@ -188,6 +292,7 @@ def wrong_outputs(
         return ""
     (operation,) = model.operations
     is_quantized = isinstance(operation, Operator) and bool(operation.quantized_inputs())
+    exact = run.exact
     for index, (name, operand) in enumerate(model.outputs.items()):
         made, wanted = outputs[index], run.expected[index]
         if isinstance(made, np.ndarray) and made.shape == wanted.shape:
@@ -195,11 +300,13 @@ def wrong_outputs(
         type_ = computed_in(operand.type, precision)
         stored = counted_in(operation, type_)
         allowed = tolerance(stored, read) if claimed is None else claimed
-        wrong = difference(made, wanted, operand.type, allowed, precision=precision)
+        wrong = difference(made, wanted, operand.type, allowed, precision=precision, exact=exact)
         if wrong and is_quantized and np.shape(made) == wanted.shape:
             # The reals that integers stand for may be rounded to float32 first.
             made = np.where(made == in_steps(model, run.inputs)[index], wanted, made)
-            wrong = difference(made, wanted, operand.type, allowed, precision=precision)
+            wrong = difference(
+                made, wanted, operand.type, allowed, precision=precision, exact=exact
+            )
         if wrong and operand.type.element_type in FLOATS:
             least = run.latitude.spacings * epsilon(type_.element_type)
             moved = sensitivity(
@@ -250,7 +357,9 @@ def _run(
         wrong = _unlike(operand.type, array)
         if wrong:
             raise Unsound(f"reference: {operand.name} {wrong}, but is inferred as {operand.type}")
-    return Run(inputs, expected, "", False, random, latitude(model, inputs, expected))
+    left = latitude(model, inputs, expected)
+    exact = rounds_exact_reals(model, inputs)
+    return Run(inputs, expected, "", False, random, left, exact)
 
 
 def _is_mandatory(model: Model, error: DeviceError) -> bool:
@@ -289,22 +398,3 @@ def _is_of_nothing(model: Model, run: Run, outputs: Sequence[Array]) -> bool:
     read = [given.get(operand, operand.value) for operand in tensors]
     is_empty = any(array is not None and not array.size for array in read)
     return is_empty and not any(np.size(output) for output in outputs)
-
-
-def _outputs(program: Program, model: Model, run: Run, where: str) -> Sequence[Array] | None:
-    """The program's outputs of a run; `None` if it refuses what the reference refuses."""
-    before = [array.copy() for array in run.inputs]
-    try:
-        outputs = list(program.run(run.inputs))
-    except DeviceError as error:
-        left = run.latitude
-        if run.expected is None or left.everything or left.refusable:
-            return None
-        raise Failed(f"{where}DeviceError: {error}") from None
-    for name, given, copy in zip(model.inputs, run.inputs, before, strict=True):
-        if given.tobytes() != copy.tobytes():
-            raise Failed(f"{where}input {name}: was written to")
-    if run.expected is None and run.mandatory and not _is_of_nothing(model, run, outputs):
-        shapes = ", ".join(str(list(np.shape(output))) for output in outputs)
-        raise Failed(f"{where}is not refused, but makes {shapes}: {run.refusal}")
-    return outputs

@@ -80,9 +80,20 @@ QUANTIZATIONS: dict[str, tuple[ElementType, Quantization, Quantization | None]] 
         Quantization((0.05,), (99,)),
     ),
     "quantized-int16": (ElementType.INT16, Quantization((1e-3,)), Quantization((2e-3,))),
+    "quantized-int8-ties": (ElementType.INT8, Quantization((0.5,)), Quantization((1.0,))),
+    "quantized-uint8-ties": (
+        ElementType.UINT8,
+        Quantization((0.5,), (128,)),
+        Quantization((1.0,), (100,)),
+    ),
+    "quantized-int16-ties": (ElementType.INT16, Quantization((0.5,)), Quantization((1.0,))),
     "quantized-to-real": (ElementType.INT8, Quantization((0.03,)), None),
 }
-"""Ways to quantize: the element type, how inputs stand for reals, and how the output does."""
+"""Ways to quantize: the element type, how inputs stand for reals, and how the output does.
+
+With scales that are powers of 2, sums and products are exact, and many of them lie in the middle
+between two integers (`ties`).
+"""
 
 
 def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variation]:

@@ -1,7 +1,11 @@
-"""A process that runs cases one by one, so that a device that crashes takes nothing else along.
+"""A process that runs cases, so that a device that crashes takes nothing else along.
 
-It reads case ids from standard input, a line each, and writes a JSON document a line to where
-standard output was; whatever the device prints goes to standard error.
+It reads requests from standard input, a JSON document a line: the ids of cases, and how many
+operations a program of several cases may have. Where standard output was, it writes events, a JSON
+document a line: `result` of a case; `joined`, the ids of a program's cases before it is compiled,
+with `wrong` or `broken` of what went wrong with it; `compiling`, whether a call is under way in
+which the device may compile; `done` at the end of a request. Whatever the device prints goes to
+standard error.
 """
 
 from __future__ import annotations
@@ -10,12 +14,17 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from crosschip.conformance.cases import case_of
+from crosschip.conformance.cases import Case, case_of
 from crosschip.conformance.claims import claims_of
+from crosschip.conformance.joined import Broken, Joined, Wrong, judge_joined
 from crosschip.conformance.judge import Result, Verdict, judge
 from crosschip.hal import Device, Options
 from crosschip.ir import DeviceError, Error
@@ -36,9 +45,12 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
 
-    def say(document: dict[str, object]) -> None:
-        out.write(json.dumps(document) + "\n")
-        out.flush()
+    lock = threading.Lock()
+
+    def say(document: Mapping[str, object]) -> None:
+        with lock:  # a case may compile in several threads
+            out.write(json.dumps(document) + "\n")
+            out.flush()
 
     try:
         device = named(arguments.device, arguments.properties)
@@ -47,17 +59,72 @@ def main() -> None:
     except Error as error:
         say({"error": str(error)})
         return
+    report_compilations(type(device), lambda begins: say({"compiling": begins}))
     say({"device": device.name, "version": str(device.version)})
     for line in sys.stdin:
-        id = line.rstrip("\n")
-        try:
-            case = case_of(id)
-        except KeyError:
-            result = Result(id, Verdict.NOT_RUN, "there is no such case")
+        request = json.loads(line)
+        cases: list[Case] = []
+        for id in request["cases"]:
+            try:
+                cases.append(case_of(id))
+            except KeyError:
+                say(_told(Result(id, Verdict.NOT_RUN, "there is no such case")))
+        common = (device, claims, arguments.seed, arguments.options)
+        events: Iterable[Result | Joined | Broken | Wrong]
+        if request["together"] > 1:
+            events = judge_joined(cases, *common, request["together"])
         else:
-            result = judge(case, device, claims, arguments.seed, arguments.options)
-        say({"id": result.id, "verdict": result.verdict.value, "detail": result.detail})
+            events = (judge(case, *common) for case in cases)
+        for event in events:
+            say(_told(event))
+        say({"done": True})
     device.close()
+
+
+def _told(event: Result | Joined | Broken | Wrong) -> Mapping[str, object]:
+    """An event as it is written."""
+    if isinstance(event, Result):
+        verdict = event.verdict.value
+        return {"result": {"id": event.id, "verdict": verdict, "detail": event.detail}}
+    if isinstance(event, Joined):
+        return {"joined": event.cases}
+    return {"broken" if isinstance(event, Broken) else "wrong": asdict(event)}
+
+
+def report_compilations(device: type[Device], report: Callable[[bool], None]) -> None:
+    """Have the class of a device report the calls in which it may compile.
+
+    Instances that a case opens besides the first are of the same class, so their calls count, too.
+
+    Args:
+        device: the class, which is changed.
+        report: is told `True` when a call begins while no other is under way, and `False` when the
+            last one has ended.
+    """
+    lock, under_way = threading.Lock(), 0
+
+    def count(change: int) -> None:
+        nonlocal under_way
+        with lock:
+            before, under_way = under_way, under_way + change
+            if bool(before) != bool(under_way):
+                report(bool(under_way))
+
+    def reported(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def call(*arguments: Any, **named: Any) -> Any:
+            count(1)
+            try:
+                return method(*arguments, **named)
+            finally:
+                count(-1)
+
+        return call
+
+    for name in ("compile", "query", "supports"):
+        method = getattr(device, name)
+        if method is not getattr(Device, name):  # the default of one calls the other
+            setattr(device, name, reported(method))
 
 
 def named(name: str, properties: Mapping[str, str]) -> Device:

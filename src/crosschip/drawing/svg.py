@@ -133,7 +133,8 @@ def _box(node: _Node, colour: str) -> Iterator[str]:
         f'<g><title>{_escaped(node.detail)}</title><rect x="{node.x:g}" y="{node.y:g}" '
         f'width="{_BOX[0]}" height="{_BOX[1]}" rx="6" fill="{colour}" stroke="#444"/>'
     )
-    label = node.label if len(node.label) <= 20 else node.label[:19] + "…"
+    # The end of a long name tells more: `onnx.com.microsoft.Inverse`.
+    label = node.label if len(node.label) <= 20 else "…" + node.label[-19:]
     yield (
         f'<text x="{node.x + _BOX[0] / 2:g}" y="{node.y + 21:g}" font-size="11" '
         f'text-anchor="middle">{_escaped(label)}</text></g>'

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from crosschip.hal.buffers import HostBuffer as HostBuffer
     from crosschip.hal.buffers import HostEvent as HostEvent
     from crosschip.hal.buffers import Submission as Submission
+    from crosschip.hal.capabilities import SCHEDULING as SCHEDULING
     from crosschip.hal.capabilities import Capabilities as Capabilities
+    from crosschip.hal.capabilities import Forking as Forking
     from crosschip.hal.capabilities import Instance as Instance
     from crosschip.hal.capabilities import Kind as Kind
     from crosschip.hal.capabilities import Layout as Layout
@@ -58,6 +60,7 @@ _HOMES = {
     "DeviceLost": "crosschip.hal.device",
     "Estimate": "crosschip.hal.support",
     "Event": "crosschip.hal.buffers",
+    "Forking": "crosschip.hal.capabilities",
     "Group": "crosschip.hal.support",
     "HostBuffer": "crosschip.hal.buffers",
     "HostEvent": "crosschip.hal.buffers",
@@ -74,6 +77,7 @@ _HOMES = {
     "Range": "crosschip.hal.options",
     "Refusal": "crosschip.hal.support",
     "Rule": "crosschip.hal.support",
+    "SCHEDULING": "crosschip.hal.capabilities",
     "Sizes": "crosschip.hal.options",
     "Sizing": "crosschip.hal.capabilities",
     "Step": "crosschip.hal.profiling",

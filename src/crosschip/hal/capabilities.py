@@ -67,6 +67,23 @@ def processor() -> str:
     return "\n".join([platform.system(), platform.machine(), platform.processor()])
 
 
+SCHEDULING = frozenset({"threads", "performance", "in_flight"})
+"""The fields of `Options` that say how a program runs, and not what it computes."""
+
+
+class Forking(Enum):
+    """Where the programs of a device can be used after the process has been forked."""
+
+    NEVER = "never"
+    """In the parent alone: they need threads, or another process, which a child has not."""
+
+    IDLE = "idle"
+    """In a child, too, if no run was under way in another thread at the fork."""
+
+    ALWAYS = "always"
+    """In a child, too, whatever was under way."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
     """The facts about an open device on which the runtime relies.
@@ -82,6 +99,9 @@ class Capabilities:
             altogether leaves it out of `types`: its models have the narrower type in place of it,
             and what comes in and goes out is converted.
         sizing: the open sizes that it compiles.
+        open_axes: the axes, counted from 0, on which sizes of tensors may be open, where `sizing`
+            is not `FIXED`; `None` if on all. A model with an open size on another axis, of an input
+            or of what it computes, is compiled for each set of shapes, as if `sizing` were `FIXED`.
         open_ranks: whether it compiles numbers of axes that show in a run only, where `sizing` is
             `FREE`. One that does not gets a model with known sizes where these show them.
         data_dependent_sizes: whether it runs operations the sizes of whose results depend on data,
@@ -92,9 +112,14 @@ class Capabilities:
         max_rank: the most axes of a tensor; `None` if any number.
         layouts: the layouts of images that it prefers, the best first; it takes any.
         concurrency: how many runs of a program it works on at once; `None` if it does not matter.
+        parallel_compile: whether `compile` may be called from several threads at once. If not, the
+            runtime compiles one model at a time, on all instances of the class in the process.
         alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
-        refuses: whether `compile` itself refuses all that the device does not run, naming it. Then
-            it is not asked about a segment again for each set of sizes that it compiles it for.
+        compile_names_unsupported: whether `compile` refuses whatever `query` would decline, by a
+            `CompileError` that names each such operation. Only then is the device not asked about a
+            segment again for each set of sizes that it compiles it for. To raise `CompileError`
+            now and then is not enough: a device that computes something else, or names nobody,
+            leaves this as it is.
         tied_to: what else than the device's version must be the same where a saved program is
             loaded: the processor, unless the device says otherwise.
         holds_weights: whether a saved program holds all that it needs of large constants of floats
@@ -103,6 +128,9 @@ class Capabilities:
         loads_views: whether `Device.load` takes a read-only `memoryview` in place of bytes, and its
             program may use that as long as it lives: what is kept in a folder is then neither
             copied nor read before it is needed, and processes that run it share it.
+        settable_at_load: the fields of `Options` that `Device.load` takes anew: any of `threads`,
+            `performance` and `in_flight`. The others are part of a saved program.
+        forking: where its programs can be used after a fork; elsewhere their runs are refused.
     """
 
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
@@ -110,17 +138,21 @@ class Capabilities:
     types: frozenset[ElementType] = ALL_TYPES
     narrowed: Mapping[ElementType, ElementType] = field(default_factory=dict)
     sizing: Sizing = Sizing.FREE
+    open_axes: frozenset[int] | None = None
     open_ranks: bool = True
     data_dependent_sizes: bool = False
     threads: bool = False
     max_rank: int | None = None
     layouts: tuple[Layout, ...] = (Layout.NCHW,)
     concurrency: int | None = None
+    parallel_compile: bool = True
     alignment: int = 1
-    refuses: bool = False
+    compile_names_unsupported: bool = False
     tied_to: tuple[str, ...] = field(default_factory=lambda: (processor(),))
     holds_weights: bool = False
     loads_views: bool = False
+    settable_at_load: frozenset[str] = frozenset()
+    forking: Forking = Forking.NEVER
 
     @property
     def lacking(self) -> Mapping[ElementType, ElementType]:

@@ -65,7 +65,8 @@ class Converter(Generic[Graph, Value]):
 
     Attributes:
         convert: adds an operation to the device's graph and returns its output, or all of them.
-        types: the element types that its tensors may have.
+        types: the element types that its input tensors may have.
+        output_types: the element types that its outputs may have.
         computed: the parameters whose value need not be known at compile time.
         limit: what else the device cannot do.
         nonempty: whether it needs tensors that have elements.
@@ -75,6 +76,7 @@ class Converter(Generic[Graph, Value]):
 
     convert: Callable[[Graph, Any], Value | Sequence[Value]]
     types: frozenset[ElementType]
+    output_types: frozenset[ElementType]
     computed: frozenset[str]
     limit: Limit | None
     nonempty: bool
@@ -109,18 +111,41 @@ class Converters(Generic[Graph, Value]):
         self,
         *operators: type[Op],
         types: Collection[ElementType] | None = None,
+        output_types: Collection[ElementType] | None = None,
         computed: Collection[str] = (),
         limit: Callable[[Op], Refusal | None] | None = None,
         nonempty: bool = False,
         quantized: Sequence[Form] = (),
         bits: int | None = None,
     ) -> Callable[[Callable[[Graph, Op], Any]], Callable[[Graph, Op], Any]]:
-        """Decorator: the function converts these operators."""
+        """Decorator: the function converts these operators.
+
+        An operation that does not meet what is said here is declined, with the reason.
+
+        Args:
+            operators: the operators.
+            types: the element types that input tensors may have; those of the table if left out.
+                Quantized tensors are a matter of `quantized` alone, and parameters of none.
+            output_types: the element types that outputs may have; if left out, those that input
+                tensors may have, so a comparison of reals names bool here.
+            computed: the names of parameters that may be computed when the model runs; all others
+                must be constants.
+            limit: what else cannot be done; returns the rule that an operation breaks, or `None`.
+                It is asked after all other rules, so the types are those that are said here.
+            nonempty: whether the tensors need elements; those with a size of 0 are then declined.
+            quantized: the quantized forms that there are: for each tensor slot, and for `output`,
+                the scheme of a quantized tensor. A slot that a form leaves out is not quantized.
+            bits: how many bits, besides the sign, integers may have, for the device to compute
+                them right; `None` if as many as their types. The runtime then gives it only what
+                is shown to fit.
+        """
+        input_types = self._types if types is None else frozenset(types)
 
         def register(convert: Callable[[Graph, Op], Any]) -> Callable[[Graph, Op], Any]:
             entry: Converter[Graph, Value] = Converter(
                 convert,
-                self._types if types is None else frozenset(types),
+                input_types,
+                input_types if output_types is None else frozenset(output_types),
                 frozenset(computed),
                 limit,
                 nonempty,
@@ -190,7 +215,7 @@ class Converters(Generic[Graph, Value]):
             elif operand.type.element_type not in converter.types and not quantized:
                 return _no_type(slot.name, operand)
         for output in operation.outputs:
-            if output.type.element_type not in converter.types and not quantized:
+            if output.type.element_type not in converter.output_types and not quantized:
                 return _no_type("output", output)
         if operation.fused is not Fuse.NONE and not self._fuses:
             detail = f"{operation.fused.name} is not fused on this device"

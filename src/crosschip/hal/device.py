@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,9 +19,12 @@ from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hal.capabilities import Capabilities, Instance, Kind
 from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.closing import Closing
+from crosschip.ir.source_code import place_of, state_of_files
 from crosschip.ir.suggestion import meant
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from crosschip.hal.options import Options, Performance
     from crosschip.hal.program import Program
     from crosschip.hal.support import Offer, Support
@@ -75,6 +79,8 @@ class Device(Closing, ABC):
             the instance's behind a colon if one was asked for.
         vendor: who makes the device.
         kind: the sort of hardware that it is, where `probe` says nothing else.
+        module: the Python package of the engine that the device drives, as it is imported; empty
+            if there is none. `crosschip devices` tells where two distributions contain it.
         instance: the name of the chip that it drives, as `probe` gives it; empty for the first.
         properties: the settings that this instance was made with.
     """
@@ -82,6 +88,7 @@ class Device(Closing, ABC):
     contract: ClassVar[int] = CONTRACT_VERSION
     vendor: ClassVar[str]
     kind: ClassVar[Kind]
+    module: ClassVar[str] = ""
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         self.name = type(self).__name__.removesuffix("Device").lower()
@@ -106,7 +113,8 @@ class Device(Closing, ABC):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if cls.query is Device.query and cls.supports is Device.supports:
+        is_base = any(getattr(each, "__isabstractmethod__", False) for each in vars(cls).values())
+        if not is_base and cls.query is Device.query and cls.supports is Device.supports:
             raise TypeError(f"{cls.__name__} defines neither supports nor query; define one")
 
     @classmethod
@@ -114,7 +122,8 @@ class Device(Closing, ABC):
         """The chips that there are, found without importing or starting what drives them.
 
         The first is the one that the device's name alone stands for. A chip that cannot be used is
-        there with its problem, as in `OpenVINO is not installed; pip install crosschip[openvino]`.
+        there with its problem and its remedy, as in `OpenVINO is not installed; pip install
+        "crosschip[openvino]"`.
         """
         return [Instance(kind=cls.kind)]
 
@@ -127,6 +136,25 @@ class Device(Closing, ABC):
     @abstractmethod
     def version(self) -> str:
         """The version of what does the work; a program saved by another one is not loaded."""
+
+    @property
+    def code(self) -> str:
+        """A digest of the device's own code where no installed distribution holds it; else empty.
+
+        A program saved by other code is not loaded, so that a device that is edited in place does
+        not get what it compiled before. Where a distribution holds the code, `version` must tell.
+        """
+        return code_of(type(self))
+
+    @classmethod
+    def code_files(cls) -> Sequence[Path]:
+        """Files besides its Python package that belong to its code, such as a shared library."""
+        return ()
+
+    @property
+    def compile_properties(self) -> Mapping[str, str]:
+        """The settings that its programs depend on: all of them, unless the subclass says less."""
+        return self.properties
 
     def capabilities(self) -> Capabilities:
         """The facts on which the runtime relies; asked for once."""
@@ -176,7 +204,8 @@ class Device(Closing, ABC):
             saved: what this version of the device saved, unchanged: the cache has seen to it. It is
                 a view where `Capabilities.loads_views` says so.
             model: the model that it was compiled from.
-            options: the options that it was compiled with.
+            options: the options that it was compiled with, but for those that
+                `Capabilities.settable_at_load` names, which may be others.
 
         Raises:
             DeviceError: the device failed, or does not save programs.
@@ -203,6 +232,14 @@ class Device(Closing, ABC):
 
     def close(self) -> None:
         """Release what the instance holds; its programs are closed before."""
+
+
+@lru_cache(maxsize=64)
+def code_of(device: type[Device]) -> str:
+    """The digest of the code of a class and its bases, as it was when first asked for."""
+    places = [place_of(base.__module__) for base in device.__mro__]
+    files = [str(path.absolute()) for path in device.code_files()]
+    return state_of_files([*(place for place in places if place is not None), *files])
 
 
 def alone(operation: Operation) -> Model:

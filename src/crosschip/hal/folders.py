@@ -7,10 +7,10 @@ import sys
 
 
 def cache_folder() -> str:
-    """`CROSSCHIP_CACHE_DIR`, or the platform's folder for caches."""
+    """`CROSSCHIP_CACHE_DIR` (`~` is the user's home), or the platform's folder for caches."""
     configured = os.environ.get("CROSSCHIP_CACHE_DIR")
     if configured:
-        return configured
+        return os.path.expanduser(configured)
     return _of_linux("XDG_CACHE_HOME", "~/.cache") or _platforms("user_cache_dir")
 
 

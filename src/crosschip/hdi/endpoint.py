@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosschip.ir import DeviceError, InputError
+from crosschip.ir.files import file_end, open_own
 from crosschip.ir.version import VERSION
 
 _UNIX = "unix:"
@@ -61,13 +62,14 @@ class Endpoint:
     started: bool = True
 
     @classmethod
-    def of(cls, device: str, where: str, properties: Mapping[str, str]) -> Endpoint:
+    def of(cls, device: str, where: str, properties: Mapping[str, str], code: str = "") -> Endpoint:
         """The endpoint that a device's name tells, as in `openvino@driver`.
 
         Args:
             device: what stands before the `@`.
             where: what stands behind it: `driver`, or `unix:` and the path of a socket.
             properties: the device's.
+            code: the digest of the device's code, where it may be edited in place.
 
         Raises:
             InputError: it is neither, or there are properties for a driver that runs already.
@@ -85,7 +87,7 @@ class Endpoint:
                 f"{device}@unix:PATH for a driver that runs already"
             )
         own = tuple(sorted(properties.items()))
-        return cls(device, folder() / f"{_stem(device, own)}.sock", own)
+        return cls(device, folder() / f"{_stem(device, own, code)}.sock", own)
 
     @property
     def words(self) -> Path:
@@ -99,11 +101,11 @@ class Endpoint:
     def remember(self, death: Death) -> None:
         """Note a death for whoever wants to know."""
         line = json.dumps([death.time, death.process, death.reason]) + "\n"
-        with (
-            suppress(OSError),  # the folder may have been removed under us: nothing depends on it
-            self.path.with_suffix(".deaths").open("a") as file,
-        ):
-            file.write(line)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with suppress(OSError):  # the folder may have been removed under us: nothing depends on it
+            descriptor = open_own(self.path.with_suffix(".deaths"), flags)
+            with open(descriptor, "ab", buffering=0) as file:
+                file.write(line.encode())
 
 
 def death_of(process: int, reason: str) -> Death:
@@ -152,7 +154,7 @@ def folder() -> Path:
     return found
 
 
-def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
+def _stem(device: str, properties: Sequence[tuple[str, str]], code: str) -> str:
     """The name of a driver's files: the same for all who would start the same driver."""
     about = [
         device,
@@ -162,6 +164,7 @@ def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
         sys.prefix,
         os.environ.get("CROSSCHIP_DEVICE_PATH", ""),
         os.environ.get("PYTHONPATH", ""),
+        code,
     ]
     digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:12]
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:_LONGEST_DEVICE]}-{digest}"
@@ -169,12 +172,10 @@ def _stem(device: str, properties: Sequence[tuple[str, str]]) -> str:
 
 def _deaths(path: Path) -> Iterator[Death]:
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _REMEMBERED))
-            lines = file.read().decode(errors="replace").splitlines()
+        lines = file_end(path, _REMEMBERED).decode(errors="replace").splitlines()
     except OSError:
         return
     for line in lines:
-        with suppress(ValueError, TypeError):
+        with suppress(ValueError, TypeError, OverflowError, RecursionError):
             moment, process, reason = json.loads(line)
             yield Death(float(moment), int(process), str(reason))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
+import signal
 import struct
 import time
 from contextlib import suppress
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosschip.ir import DeviceError
+from crosschip.ir.files import open_own, open_regular
 
 _LOCK = struct.Struct("hhqqi4x")
 """Linux's `struct flock`."""
@@ -21,6 +24,15 @@ _PATIENCE_SECONDS, _LOOK_SECONDS = 0.2, 0.002
 
 _STARTING_SECONDS = 60.0
 """So long a process may take until it serves: what it writes meanwhile is kept."""
+
+_FIRST_PROCESS, _LAST_PROCESS = 1, 2**22
+"""The process that all others descend from, which is never killed; the most that Linux numbers."""
+
+_HELD = re.compile(r"^lock:.*\bOFDLCK\b.*\bWRITE\b", re.MULTILINE)
+"""The line of `/proc/PID/fdinfo` about a lock that is held through a descriptor; see proc(5)."""
+
+_MOST_BYTES = 4096
+"""The most bytes of a lock file that are read."""
 
 SUFFIXES = (".sock", ".lock", ".log", ".deaths")
 """Of the files of a driver: the socket, the lock, what the process wrote, how others died."""
@@ -85,7 +97,7 @@ def forget(path: Path) -> None:
 def owned(path: Path) -> bool:
     """Tell whether a process serves at a socket, or is about to. Nobody notices the question."""
     try:
-        descriptor = os.open(_file(path), os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_own(_file(path), os.O_RDONLY)
     except OSError:
         return False
     try:
@@ -98,10 +110,45 @@ def owner(path: Path) -> Owner | None:
     """The process that serves at a socket, or did last; `None` if nothing is known of one."""
     alive = owned(path)
     try:
-        device, process = json.loads(_file(path).read_bytes())
-        return Owner(str(device), process if process is None else int(process), alive)
-    except (OSError, ValueError, TypeError):
+        with open_regular(_file(path), follow=False) as file:
+            device, process = json.loads(file.read(_MOST_BYTES))
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
+    if not isinstance(device, str) or not (process is None or _is_process(process)):
+        return None
+    return Owner(device, process, alive)
+
+
+def kill_owner(path: Path, process: int) -> bool:
+    """Kill a process that does not answer, if it is the one that serves at a socket.
+
+    A number in a file, or from the other end of a socket, may be any process by now: of another PID
+    namespace, of a file that somebody else wrote, or one that has ended since. It is killed only
+    if the kernel says that it holds the lock of this socket, and by a descriptor that can mean no
+    other process.
+
+    Args:
+        path: of the socket.
+        process: the number that the process is said to have.
+
+    Returns:
+        Whether it was killed.
+    """
+    if not _is_process(process) or process == os.getpid():
+        return False
+    try:
+        handle = os.pidfd_open(process)
+    except OSError:  # it is not there any more
+        return False
+    try:
+        if _holds_lock(process, _file(path)):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            return True
+    except OSError:  # it has ended meanwhile, or is somebody else's
+        pass
+    finally:
+        os.close(handle)
+    return False
 
 
 def tidy(path: Path, since: float) -> None:
@@ -156,10 +203,10 @@ def _held(path: Path) -> int | None:
         OSError: there can be no such file.
     """
     file = _file(path)
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = open_own(file, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _LOCK.pack(fcntl.F_WRLCK, 0, 0, 0, 0))
-        if os.path.samestat(os.fstat(descriptor), file.stat()):
+        if os.path.samestat(os.fstat(descriptor), file.lstat()):
             return descriptor
     except OSError:  # it is locked, or who held it has removed it
         pass
@@ -171,3 +218,24 @@ def _locked(descriptor: int) -> bool:
     asked = _LOCK.pack(fcntl.F_WRLCK, 0, 0, 0, 0)
     answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
     return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+
+
+def _holds_lock(process: int, file: Path) -> bool:
+    """Tell whether a process holds a lock file's lock, which the kernel lists with its descriptors.
+
+    Raises:
+        OSError: there is no such process or file, or it may not be looked at.
+    """
+    state = file.lstat()
+    for descriptor in os.listdir(f"/proc/{process}/fd"):
+        with suppress(OSError):  # closed meanwhile
+            if os.path.samestat(os.stat(f"/proc/{process}/fd/{descriptor}"), state):
+                about = Path(f"/proc/{process}/fdinfo/{descriptor}").read_text()
+                if _HELD.search(about):
+                    return True
+    return False
+
+
+def _is_process(number: object) -> bool:
+    """Tell whether a value can be the number of a process that may be killed."""
+    return type(number) is int and _FIRST_PROCESS < number <= _LAST_PROCESS

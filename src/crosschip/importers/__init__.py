@@ -69,12 +69,27 @@ def load(
                 return with_overriding(importer.load(found))
         except BudgetError as error:
             raise BudgetError(f"{where}: {error}") from None
+        except ModelFileError:
+            if not (isinstance(found, Path) and found.is_dir()):
+                _check_format(found, where)
+            raise
     if isinstance(found, Path) and found.is_file():
         _check_readable(found)
+    _check_format(found, where)
     raise ModelFileError(
         f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
         f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx file, or a folder with one of them"
     )
+
+
+def _check_format(source: Source, where: str) -> None:
+    """Raise a `ModelFileError` if the format is known to be one that no importer reads."""
+    # Importing the table takes time that a model which is read does not need.
+    from crosschip.importers.foreign import error_sentence
+
+    sentence = error_sentence(source)
+    if sentence is not None:
+        raise ModelFileError(f"{where}: {sentence}") from None
 
 
 def _source(source: Any) -> Source:
@@ -98,6 +113,11 @@ def _source(source: Any) -> Source:
                 f"the onnx.ModelProto cannot be serialized ({error}); save it with its weights "
                 f"as external data, and give the path"
             ) from None
+    from crosschip.importers.foreign import format_of_object
+
+    known = format_of_object(source)
+    if known is not None:
+        raise InputError(f"the {type(source).__name__} that was given {known.sentence()}")
     raise InputError(
         f"{source!r} is no model; give a path, bytes, a file that is open for reading bytes, "
         f"or an onnx.ModelProto"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from crosschip.ir.dimension import Dim as Dim
     from crosschip.ir.dimension import Dimension as Dimension
     from crosschip.ir.dimension import Shape as Shape
+    from crosschip.ir.dimension import SizeArithmetic as SizeArithmetic
+    from crosschip.ir.dimension import express as express
     from crosschip.ir.dimension import symbol as symbol
     from crosschip.ir.dimension import unknown as unknown
     from crosschip.ir.errors import BudgetError as BudgetError
@@ -74,6 +76,8 @@ _HOMES = {
     "UnsupportedError": "crosschip.ir.errors",
     "constant": "crosschip.ir.builder",
     "symbol": "crosschip.ir.dimension",
+    "SizeArithmetic": "crosschip.ir.dimension",
+    "express": "crosschip.ir.dimension",
     "unknown": "crosschip.ir.dimension",
 }
 

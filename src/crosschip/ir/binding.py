@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
+from typing import cast
 
-from crosschip.ir.dimension import Dim, Dimension, Shape, name_of, substitute
+from crosschip.ir.dimension import Dim, Dimension, Shape, name_of, substitute, symbol
 from crosschip.ir.errors import InputError
 from crosschip.ir.suggestion import meant
 from crosschip.ir.types import TensorType
 
 
 def shapes_and_sizes(
-    types: Mapping[str, TensorType], given: Mapping[str, Sequence[int] | int]
+    types: Mapping[str, TensorType], given: Mapping[str, Sequence[int | None] | int]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
     """The caller's words about a model's inputs, as shapes of inputs and as named sizes.
 
     Args:
         types: the inputs' types, by name.
-        given: a shape by the name of an input, or one size by the name that types have for it.
+        given: a shape by the name of an input, in which `None` leaves a size open; or one size by
+            the name that types have for it.
 
     Raises:
         InputError: there is neither an input nor an open size of a name, or what is given is not
@@ -30,10 +32,17 @@ def shapes_and_sizes(
     shapes: dict[str, tuple[int, ...]] = {}
     sizes: dict[str, int] = {}
     for name, value in given.items():
-        if name in types and not (isinstance(value, int) and name in open_sizes):
-            shapes[name] = concrete(name, value)
+        if name in types and isinstance(value, list | tuple) and None in value:
+            for own, number in _fixed_sizes(name, types[name], value).items():
+                if sizes.setdefault(own, number) != number:
+                    raise _misfit(name, types[name], value, sizes)
+        elif name in types and not (isinstance(value, int) and name in open_sizes):
+            shapes[name] = concrete(name, cast(Sequence[int], value), like=_LIKE_SHAPE)
         elif name in open_sizes:
-            (sizes[name],) = concrete(name, [value] if isinstance(value, int) else value, 1)
+            size = [value] if isinstance(value, int) else value
+            (number,) = concrete(name, cast(Sequence[int], size), 1)
+            if sizes.setdefault(name, number) != number:
+                raise InputError(f"the size {name} is given as {sizes[name]} and as {number}")
         else:
             inputs, named = ", ".join(types) or "none", ", ".join(open_sizes) or "none"
             near = meant(str(name), [*types, *open_sizes])
@@ -51,8 +60,73 @@ def open_names(types: Iterable[TensorType]) -> list[str]:
     return [name for name in names if not name.startswith("?")]
 
 
-def concrete(name: str, shape: Sequence[int] | int, rank: int | None = None) -> tuple[int, ...]:
+def _fixed_sizes(name: str, type_: TensorType, shape: Sequence[int | None]) -> dict[str, int]:
+    """The sizes that a shape gives where it does not leave them open with `None`, by name.
+
+    Raises:
+        InputError: the input cannot have the shape, or a size in it follows from others.
+    """
+    if type_.shape is None:
+        raise InputError(
+            f"input {name!r} may have any number of axes; give it a shape without None"
+        )
+    if len(type_.shape) != len(shape):
+        raise _misfit(name, type_, shape, {})
+    found: dict[str, int] = {}
+    for size, given in zip(type_.shape, shape, strict=True):
+        if given is None:
+            continue
+        (number,) = concrete(name, [given], 1)
+        own = name_of(size)
+        if isinstance(size, int):
+            fits = size == number
+        elif own is not None:
+            fits = found.setdefault(own, number) == number
+        else:
+            raise InputError(
+                f"the size {size} of input {name!r} follows from others; give those by their names"
+            )
+        if not fits:
+            raise _misfit(name, type_, shape, {})
+    return found
+
+
+_LIKE_SHAPE = (
+    "[1, 3, 224], with None for a size that stays open, or give single sizes by their names, "
+    "like {'N': 1}"
+)
+
+
+def unnamed_sizes(types: Mapping[str, TensorType]) -> dict[str, Dimension]:
+    """Names for the sizes of inputs that have none, by what stands for them: `x_2` for `x`'s third.
+
+    Args:
+        types: the inputs' types, by name.
+    """
+    taken = {*open_names(types.values()), *types}
+    found: dict[str, Dimension] = {}
+    for name, type_ in types.items():
+        for axis, size in enumerate(type_.shape or ()):
+            own = name_of(size)
+            if own is not None and own.startswith("?") and own not in found:
+                free = f"{name}_{axis}"
+                while free in taken:
+                    free += "_"
+                taken.add(free)
+                found[own] = symbol(free)
+    return found
+
+
+def concrete(
+    name: str, shape: Sequence[int] | int, rank: int | None = None, like: str = "[1, 3, 224]"
+) -> tuple[int, ...]:
     """The shape as plain integers; if `rank` is given, so many.
+
+    Args:
+        name: of the input or size that it is for.
+        shape: what was given.
+        rank: how many sizes there must be; any number if `None`.
+        like: what to give instead, for the message.
 
     Raises:
         InputError: it is not a list of sizes, or one of them is negative.
@@ -63,15 +137,16 @@ def concrete(name: str, shape: Sequence[int] | int, rank: int | None = None) -> 
         sizes = (-1,)
     if any(size < 0 for size in sizes) or rank not in (None, len(sizes)):
         wanted = "a shape for" if rank is None else "the size"
-        like = "[1, 3, 224]" if rank is None else "3"
-        raise InputError(f"{shape!r} is not {wanted} {name!r}; give one like {like}")
+        raise InputError(
+            f"{shape!r} is not {wanted} {name!r}; give one like {like if rank is None else '3'}"
+        )
     return sizes
 
 
 def bind(
     types: Mapping[str, TensorType],
     shapes: Mapping[str, Sequence[int]],
-    given: Mapping[str, int] | None = None,
+    given: Mapping[str, Dim] | None = None,
 ) -> dict[str, Dim]:
     """The named sizes that concrete shapes of inputs tell.
 
@@ -121,7 +196,7 @@ def named_sizes(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> 
 
 
 def _misfit(
-    name: str, type_: TensorType, shape: Sequence[int], sizes: Mapping[str, Dim]
+    name: str, type_: TensorType, shape: Sequence[int | None], sizes: Mapping[str, Dim]
 ) -> InputError:
     known = {size: value for size, value in sizes.items() if not size.startswith("?")}
     given = f" where {known}" if known else ""

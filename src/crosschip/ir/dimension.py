@@ -14,7 +14,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Union
+from functools import reduce
+from typing import Any, Protocol, TypeVar, Union
+
+from crosschip.ir.errors import InputError
 
 Dim = Union[int, "Dimension"]
 Shape = tuple[Dim, ...]
@@ -40,6 +43,34 @@ _MAX_STEPS = 64
 """The most expressions that are looked at to tell whether one can be negative."""
 
 
+V = TypeVar("V")
+
+
+class SizeArithmetic(Protocol[V]):
+    """What values of some kind, such as operations of a compiler's language, are made by.
+
+    `express` calls these for the parts of a size, the inner ones first.
+    """
+
+    def constant(self, value: int) -> V:
+        """The value of a number, which may be negative."""
+
+    def size(self, name: str) -> V:
+        """The value of a named size."""
+
+    def add(self, a: V, b: V) -> V:
+        """The sum."""
+
+    def multiply(self, a: V, b: V) -> V:
+        """The product."""
+
+    def divide(self, a: V, b: V) -> V:
+        """The quotient, rounded towards minus infinity; 0 where `b` is 0."""
+
+    def minimum(self, a: V, b: V) -> V:
+        """The lesser one."""
+
+
 class _Atom:
     """A factor that the polynomial does not look into; equal to another with the same key."""
 
@@ -61,6 +92,9 @@ class _Atom:
         raise NotImplementedError("each kind of atom has its own")
 
     def plain(self, encode: Callable[[Dim], object]) -> object:
+        raise NotImplementedError("each kind of atom has its own")
+
+    def express(self, arithmetic: SizeArithmetic[V]) -> V:
         raise NotImplementedError("each kind of atom has its own")
 
     @property
@@ -92,6 +126,9 @@ class _Name(_Atom):
     def plain(self, encode: Callable[[Dim], object]) -> object:
         return self.name
 
+    def express(self, arithmetic: SizeArithmetic[V]) -> V:
+        return arithmetic.size(self.name)
+
 
 class _Quotient(_Atom):
     """`numerator // denominator`, rounded towards minus infinity; by 0, it is 0."""
@@ -121,6 +158,10 @@ class _Quotient(_Atom):
     def plain(self, encode: Callable[[Dim], object]) -> object:
         return [_DIVIDE, *map(encode, self.parts)]
 
+    def express(self, arithmetic: SizeArithmetic[V]) -> V:
+        numerator = express(self.numerator, arithmetic)
+        return arithmetic.divide(numerator, express(self.denominator, arithmetic))
+
     @property
     def parts(self) -> Sequence[Dim]:
         return self.numerator, self.denominator
@@ -148,6 +189,9 @@ class _Least(_Atom):
 
     def plain(self, encode: Callable[[Dim], object]) -> object:
         return [_LEAST, *map(encode, self._parts)]
+
+    def express(self, arithmetic: SizeArithmetic[V]) -> V:
+        return reduce(arithmetic.minimum, [express(part, arithmetic) for part in self._parts])
 
     @property
     def parts(self) -> Sequence[Dim]:
@@ -232,6 +276,14 @@ class Dimension:
     def __repr__(self) -> str:
         return f"Dimension({self})"
 
+    def evaluate(self, sizes: Mapping[str, int]) -> int:
+        """The number that the expression is where named sizes have these values.
+
+        Raises:
+            InputError: a size that it depends on is not among them.
+        """
+        return express(self, _Numbers(sizes, str(self)))
+
     @property
     def names(self) -> frozenset[str]:
         """The names of all sizes that the expression depends on."""
@@ -241,6 +293,53 @@ class Dimension:
                 found.add(atom.name)
             found.update(*(p.names for p in atom.parts if isinstance(p, Dimension)))
         return frozenset(found)
+
+
+class _Numbers:
+    """Arithmetic on numbers, of an expression that errors tell."""
+
+    def __init__(self, sizes: Mapping[str, int], expression: str) -> None:
+        self._sizes = sizes
+        self._expression = expression
+
+    def constant(self, value: int) -> int:
+        return value
+
+    def size(self, name: str) -> int:
+        try:
+            return self._sizes[name]
+        except KeyError:
+            known = ", ".join(self._sizes) or "none"
+            raise InputError(
+                f"size {self._expression}: {name!r} has no value; sizes with one: {known}"
+            ) from None
+
+    def add(self, a: int, b: int) -> int:
+        return a + b
+
+    def multiply(self, a: int, b: int) -> int:
+        return a * b
+
+    def divide(self, a: int, b: int) -> int:
+        return a // b if b else 0
+
+    def minimum(self, a: int, b: int) -> int:
+        return min(a, b)
+
+
+def express(dimension: Dim, arithmetic: SizeArithmetic[V]) -> V:
+    """A size, which may be a number, in values of another kind.
+
+    So an emitter writes a size of an output in its compiler's language, from the sizes of inputs.
+    A sum has its terms in the order of the normal form, so equal sizes are expressed alike.
+    """
+    terms = []
+    for monomial, coefficient in _terms(dimension).items():
+        factors = [atom.express(arithmetic) for atom in monomial]
+        if coefficient != 1 or not factors:
+            factors.append(arithmetic.constant(coefficient))
+        terms.append(reduce(arithmetic.multiply, factors))
+    return reduce(arithmetic.add, terms) if terms else arithmetic.constant(0)
 
 
 def symbol(name: str) -> Dimension:

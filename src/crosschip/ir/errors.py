@@ -3,9 +3,23 @@
 A message says what was wrong, where (file, operator, slot) and what to do about it.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 
 class Error(Exception):
-    """Base of every exception that crosschip raises on purpose."""
+    """Base of every exception that crosschip raises on purpose; any can be pickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python's own way calls the class with the message alone, which some take more than.
+        return _error_with_arguments, (type(self), self.args), self.__dict__ or None
+
+
+def _error_with_arguments(error_type: type[Error], arguments: tuple[object, ...]) -> Error:
+    """An error that was pickled; its attributes are set afterwards."""
+    error: Error = error_type.__new__(error_type, *arguments)
+    return error
 
 
 class ModelError(Error):

@@ -1,12 +1,13 @@
 """Files that are read piece by piece, and constants whose elements are still in one.
 
-Only regular files are opened: a pipe would wait for somebody to write, and a terminal for somebody
-to type. Nothing is mapped into memory, so that a file that is cut off while it is used is an error
-like any other.
+Only regular files are opened, to be read as to be written: a pipe would wait for somebody to write,
+and a terminal for somebody to type. Nothing is mapped into memory, so that a file that is cut off
+while it is used is an error like any other.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0)
 """A pipe is opened without waiting for its other end."""
+
+_OWN_FLAGS = (
+    _FLAGS
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOCTTY", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+_NOT_REGULAR = "is not a regular file"
 
 _SMALL = 2**15
 """Up to so many bytes are read at once: to ask again would take longer than to read them."""
@@ -55,8 +66,61 @@ def open_regular(path: StrPath, *, follow: bool = True) -> FileIO:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(None, "is not a regular file")
+        raise OSError(None, _NOT_REGULAR)
     return FileIO(descriptor)
+
+
+def file_end(path: StrPath, most: int) -> bytes:
+    """The last bytes of a regular file that is not a symbolic link.
+
+    Args:
+        path: the file.
+        most: how many bytes are read at most.
+
+    Raises:
+        OSError: it cannot be read, or is no such file.
+    """
+    with open_regular(path, follow=False) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+        return file.read(most)
+
+
+def open_own(path: StrPath, flags: int, mode: int = 0o600) -> int:
+    """Open a regular file of this user to write to it or to lock it; return the descriptor.
+
+    Whoever can write to the folder can put something else there before: a symbolic or hard link to
+    a file that is not to be changed, or a pipe, which would make the process wait. Neither is
+    followed, waited for or changed.
+
+    Args:
+        path: the file.
+        flags: of `os.open`. `O_TRUNC` must not be among them, since it comes before the checks; use
+            `os.ftruncate`.
+        mode: of a file that is created.
+
+    Raises:
+        OSError: it cannot be opened, or is not a regular file, has several names, or belongs to
+            another user.
+    """
+    try:
+        descriptor = os.open(path, flags | _OWN_FLAGS, mode)
+    except OSError as error:
+        # A symbolic link, or a pipe that nobody reads from.
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise OSError(error.errno, _NOT_REGULAR) from None
+        raise
+    state = os.fstat(descriptor)
+    problem = ""
+    if not stat.S_ISREG(state.st_mode):
+        problem = _NOT_REGULAR
+    elif hasattr(os, "geteuid") and state.st_uid != os.geteuid():
+        problem = "belongs to another user"
+    elif state.st_nlink > 1:
+        problem = "has a second name (a hard link)"
+    if problem:
+        os.close(descriptor)
+        raise OSError(errno.EPERM, problem)
+    return descriptor
 
 
 class Source(ABC):

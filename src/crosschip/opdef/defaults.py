@@ -18,6 +18,10 @@ _LONGEST = 400
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|nan)")
+_REPEATED = re.compile(
+    r"(?:\{\s*([^\s,{}\[\]]+)\s*,\s*\.{2,3}\s*,\s*\1\s*\}"
+    r"|\[\s*([^\s,{}\[\]]+)\s*,\s*\.{2,3}\s*,\s*\2\s*\])"
+)
 _TOKEN = re.compile(r"\s*([\[\]{},]|[^\[\]{},\s]+)")
 _CLOSING = {"[": "]", "{": "}"}
 _FORMULA = re.compile(r"[-(\s]*[A-Za-z_]")
@@ -42,6 +46,19 @@ def parse_default(text: str) -> Value:
         return _list(stripped)
     except ValueError:
         return stripped
+
+
+def parse_repeated(text: str) -> Scalar | None:
+    """Read a list of one number that leaves its length open, as vendors' documents have it.
+
+    Returns:
+        The number; `None` if the text is another one.
+
+    >>> parse_repeated("{0,..,0}")
+    0
+    """
+    match = _REPEATED.fullmatch(text.strip())
+    return _number(match[1] or match[2]) if match else None
 
 
 def _number(text: str) -> Scalar | None:

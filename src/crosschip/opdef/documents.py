@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +11,13 @@ from crosschip.ir import InputError
 from crosschip.ir.files import open_regular
 from crosschip.opdef.definitions import OpDefCollection
 from crosschip.opdef.mapping import node_lines, read_node
-from crosschip.opdef.problems import OpDefError, Place, Problem, refuse
+from crosschip.opdef.problems import MOST, OpDefError, Place, Problem, refuse
 from crosschip.opdef.rules import rule_problems
 from crosschip.opdef.schema import schema_problems
 from crosschip.opdef.splicing import spliced
 from crosschip.opdef.tree import MAX_BYTES, Source, parse_tree
+
+logger = logging.getLogger("crosschip")
 
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
@@ -25,10 +29,13 @@ class Document:
     Attributes:
         collection: what it says.
         source: its text.
+        warnings: the rules that it breaks and that are tolerated, as vendors' own documents break
+            them; `MOST` at most, from the first line to the last.
     """
 
     collection: OpDefCollection
     source: Source
+    warnings: tuple[Problem, ...] = ()
 
     def write(self, collection: OpDefCollection) -> bytes:
         """The document with another content: whatever is the same in both stays byte for byte.
@@ -45,8 +52,12 @@ class Document:
         return _checked(made, collection)
 
 
-def read(path: Path | str) -> Document:
-    """Read a document.
+def read(path: Path | str, *, strict: bool = False) -> Document:
+    """Read a document; rules that it breaks and that are tolerated are logged as warnings.
+
+    Args:
+        path: the file.
+        strict: whether no rule may be broken.
 
     Raises:
         OpDefError: it cannot be read, is not well-formed, or breaks a rule; it names all places.
@@ -58,15 +69,19 @@ def read(path: Path | str) -> Document:
     except OSError as error:
         reason = error.strerror or str(error)
         raise OpDefError([Problem(Place(1, 1, name), f"cannot be read: {reason}")]) from None
-    return parse(content, name)
+    document = parse(content, name, strict=strict)
+    for warning in document.warnings:
+        logger.warning("%s; the document is read all the same, unless `strict` is set", warning)
+    return document
 
 
-def parse(content: bytes, name: str = "<document>") -> Document:
+def parse(content: bytes, name: str = "<document>", *, strict: bool = False) -> Document:
     """Read a document from its bytes.
 
     Args:
         content: the bytes.
         name: what to call it in messages.
+        strict: whether no rule may be broken, those included that vendors' documents break.
 
     Raises:
         OpDefError: it is not well-formed, or breaks a rule; the error names all places.
@@ -74,8 +89,20 @@ def parse(content: bytes, name: str = "<document>") -> Document:
     source = parse_tree(content, name)
     refuse(schema_problems(source.root))
     collection = read_node(OpDefCollection, source.root)
-    refuse(rule_problems(collection))
-    return Document(collection, source)
+    warnings: list[Problem] = []
+    refuse(_errors(rule_problems(collection), strict, warnings))
+    return Document(collection, source, tuple(sorted(warnings, key=lambda w: w.place)[:MOST]))
+
+
+def _errors(
+    problems: Iterable[Problem], strict: bool, warnings: list[Problem]
+) -> Iterator[Problem]:
+    """The problems for which a document is refused; the others are added to the warnings."""
+    for problem in problems:
+        if strict or not problem.is_tolerated:
+            yield problem
+        else:
+            warnings.append(problem)
 
 
 def write(collection: OpDefCollection) -> bytes:

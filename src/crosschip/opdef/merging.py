@@ -46,7 +46,12 @@ def merged(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...
         else:
             packages[collection.package_name] = _both(first, collection, problems)
     refuse(problems)
-    refuse(problem for collection in packages.values() for problem in rule_problems(collection))
+    refuse(
+        problem
+        for collection in packages.values()
+        for problem in rule_problems(collection)
+        if not problem.is_tolerated
+    )
     return tuple(packages.values())
 
 

@@ -38,10 +38,13 @@ class Problem:
     Attributes:
         place: where; the beginning of the element that is at fault.
         message: the rule, and what to do.
+        is_tolerated: whether vendors' own documents break the rule, so that one that does is read
+            all the same, with a warning.
     """
 
     place: Place
     message: str
+    is_tolerated: bool = False
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 from crosschip.ir.suggestion import meant
 from crosschip.opdef.datatypes import Datatype
-from crosschip.opdef.defaults import Value, misfit, parse_default, scalars, shape_of
+from crosschip.opdef.defaults import (
+    Value,
+    misfit,
+    parse_default,
+    parse_repeated,
+    scalars,
+    shape_of,
+)
 from crosschip.opdef.definitions import (
     Constraint,
     Enumeration,
@@ -49,8 +56,8 @@ def rule_problems(collection: OpDefCollection) -> Iterator[Problem]:
         yield from _supplements(known, supplement)
 
 
-def _at(node: Node, message: str) -> Problem:
-    return Problem(node.place or _NOWHERE, message)
+def _at(node: Node, message: str, is_tolerated: bool = False) -> Problem:
+    return Problem(node.place or _NOWHERE, message, is_tolerated)
 
 
 def _twice(nodes: Iterable[Node], message: str, field: str = "name") -> Iterator[Problem]:
@@ -133,14 +140,20 @@ def _default(
                 f"{len(names)}{near}",
             )
         return
+    rank = tensor.shape.rank
+    repeated = parse_repeated(text)
+    if repeated is not None and rank is not Rank.SCALAR:
+        message = f"{where}{brief} leaves open how many values it has; write all of them"
+        yield _at(tensor, message, is_tolerated=True)
+        value = (repeated,)
     try:
         shape = shape_of(value)
     except ValueError as error:
         yield _at(tensor, f"{where}{brief} is no tensor: {error}")
         return
-    rank = tensor.shape.rank
-    if shape and rank.axes not in (None, len(shape)):
-        yield _at(tensor, f"{where}has {len(shape)} axes, but its rank is {rank.value}")
+    if repeated is None and shape and rank.axes not in (None, len(shape)):
+        message = f"{where}has {len(shape)} axes, but its rank is {rank.value}"
+        yield _at(tensor, message, is_tolerated=len(shape) == 1 and rank is not Rank.SCALAR)
     concrete = [d for d in tensor.datatypes if d is not Datatype.BACKEND_SPECIFIC]
     reasons = [_misfit(value, datatype) for datatype in concrete]
     if reasons and all(reasons):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import InputError
+from crosschip.ir.extras import install_command
 from crosschip.ir.suggestion import meant
 from crosschip.ir.text import legible
 from crosschip.opdef.problems import Place, Problem
@@ -34,14 +35,21 @@ _REASONS = {
 }
 
 
-@cache
-def _schema() -> xmlschema.XMLSchema:
+def require_xmlschema() -> None:
+    """Raise an `InputError` if what reads and checks documents is not installed."""
     try:
-        import xmlschema
+        import xmlschema  # noqa: F401
     except ImportError:
         raise InputError(
-            'OpDef documents are read with xmlschema: pip install "crosschip[opdef]"'
+            f"OpDef documents are checked with xmlschema: {install_command('opdef')}"
         ) from None
+
+
+@cache
+def _schema() -> xmlschema.XMLSchema:
+    require_xmlschema()
+    import xmlschema
+
     return xmlschema.XMLSchema(str(SCHEMA))
 
 

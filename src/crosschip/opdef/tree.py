@@ -37,6 +37,8 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+_UTF_32 = codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, b"<\0\0\0", b"\0\0\0<"
+"""The first bytes of a document in UTF-32; a byte order mark of UTF-16 is the begin of one."""
 _DECLARED = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 
@@ -112,6 +114,9 @@ def parse_tree(content: bytes, name: str) -> Source:
     except UnicodeDecodeError as error:
         before = body[: error.start].decode(encoding, "replace")
         _refuse(_end_of(before, name), f"is not {encoding}: {error.reason}")
+    if "\0" in text:  # expat would take the text for one of another encoding
+        before, _, _ = text.partition("\0")
+        _refuse(_end_of(before, name), "has the character U+0000, which XML does not allow")
     utf8 = text.encode()
     return Source(content, utf8, encoding, mark, _Parser(utf8, name).root)
 
@@ -127,6 +132,8 @@ def _end_of(text: str, name: str) -> Place:
 
 def _encoding(content: bytes, name: str) -> tuple[bytes, str]:
     """The byte order mark and the encoding of a document."""
+    if content.startswith(_UTF_32):
+        _refuse(Place(1, 1, name), "is in UTF-32, which is not read; write UTF-8")
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             return mark, encoding

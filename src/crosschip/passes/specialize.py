@@ -20,14 +20,15 @@ class Specialize(Pass):
 
     Args:
         shapes: the shape of each input to fix, by input name.
-        sizes: sizes that inputs leave open, by the names that their types have for them.
+        sizes: sizes that inputs leave open, or other names for them, by the names that their
+            types have for them.
 
     Raises:
         InputError: there is no such input, or it cannot have that shape.
     """
 
     shapes: Mapping[str, Sequence[int]] = field(hash=False)
-    sizes: Mapping[str, int] = field(hash=False, default_factory=dict)
+    sizes: Mapping[str, Dim] = field(hash=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         shapes = {name: concrete(name, shape) for name, shape in self.shapes.items()}
@@ -58,7 +59,8 @@ class Specialize(Pass):
                 rewriter.keep(operation)
         except ModelError as error:
             shapes = {name: list(shape) for name, shape in self.shapes.items()}
-            given = ", ".join(f"{name} {size}" for name, size in {**shapes, **self.sizes}.items())
+            sizes = {name: size for name, size in self.sizes.items() if name[0] != "?"}
+            given = ", ".join(f"{name} {size}" for name, size in {**shapes, **sizes}.items())
             raise InputError(f"{model.name} does not run with {given}: {error}") from None
         finished = rewriter.finish()
         return Model(model.name, inputs, finished.operations, finished.outputs)

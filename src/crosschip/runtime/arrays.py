@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, ElementType, InputError, TensorType
+from crosschip.ir.interruption import raise_interruption
 from crosschip.ir.types import OBJECTS
 
 _TEXT_KINDS = "UT"
@@ -60,6 +61,7 @@ def _made(given: Any) -> Array:
             return np.from_dlpack(given)
         return np.asarray(given)
     except Exception as error:  # foreign code: whatever it raises is its failure
+        raise_interruption(error)
         array = _narrow(given)
         if array is not None:
             return array

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
+from itertools import islice
 
 from crosschip.hal import Options
 from crosschip.ir import BudgetError, Error, InputError, Model, UnsupportedError
@@ -13,10 +14,18 @@ from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import automatic_key
 from crosschip.runtime.cache.store import Store
+from crosschip.runtime.choice import Choice, Trial
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.measuring import Choice, Trial, measure, typical_inputs
+from crosschip.runtime.inputs import random_inputs
+from crosschip.runtime.measuring import measure
 from crosschip.runtime.placement.telling import SLOWEST
+from crosschip.runtime.shapes.deriving import Shapes, ShapeSearch
+from crosschip.runtime.shapes.policy import is_open
+from crosschip.runtime.shapes.words import as_argument, shapes_in_words, shortest
+
+_MOST_SHAPES = 4
+"""How many sets of shapes the devices are run at, until one of them runs."""
 
 Build = Callable[[str], CompiledModel]
 
@@ -113,36 +122,60 @@ class Automatic:
                     trials[name] = self._part(name, count(name))
                 except Error as error:
                     trials[name] = Trial(name, reason=str(error))
-            found, shapes = self._run(whole)
-            choice = Choice(tuple(sorted((trials | found).values(), key=self._rank)), shapes)
+            found, shapes, problem = self._run(whole)
+            ranked = sorted((trials | found).values(), key=self._rank)
+            choice = Choice(tuple(ranked), shapes, problem)
             return choice, whole.pop(choice.order[0], None)
         finally:
             for unchosen in whole.values():
                 unchosen.close()
 
-    def _run(
-        self, whole: Mapping[str, CompiledModel]
-    ) -> tuple[dict[str, Trial], Mapping[str, tuple[int, ...]]]:
-        """Trials of the devices that run the whole model, and the shapes that they were given."""
+    def _run(self, whole: Mapping[str, CompiledModel]) -> tuple[dict[str, Trial], Shapes, str]:
+        """Trials of the devices that run the whole model, at which shapes, and why at none."""
+        unmeasured = {name: Trial(name, whole=True) for name in whole}
         if len(whole) < 2:
-            return {name: Trial(name, whole=True, reason="no other does") for name in whole}, {}
-        try:
-            inputs = typical_inputs(self._model, self._options.sizes)
-        except InputError as error:
-            return {name: Trial(name, whole=True, reason=str(error)) for name in whole}, {}
+            return unmeasured, {}, ""
+        search = ShapeSearch(self._model, self._options.sizes)
         runs = {name: compiled.run for name, compiled in whole.items()}
-        return measure(runs, inputs), {name: array.shape for name, array in inputs.items()}
+        tried: dict[str, str] = {}
+        first: Shapes = {}
+        for shapes in islice(search.shapes(), _MOST_SHAPES):
+            try:
+                inputs = random_inputs(self._model, shapes)
+            except InputError as error:
+                return unmeasured, {}, f"inputs cannot be made up: {error}"
+            trials = measure(runs, inputs)
+            if any(trial.milliseconds is not None for trial in trials.values()):
+                for compiled in whole.values():
+                    compiled.forget_runs()
+                return trials, shapes, ""
+            unmeasured, first = trials, first or shapes
+            tried[shapes_in_words(shapes)] = next(iter(trials.values())).reason
+        if not tried and search.misfit is not None:
+            tried[shapes_in_words(search.usual())] = search.misfit.reason
+        return unmeasured, {}, self._problem(tried, first or search.usual())
+
+    def _problem(self, tried: Mapping[str, str], shapes: Shapes) -> str:
+        """Why no device was measured, and what to do about it."""
+        told = "; ".join(f"{at or 'its inputs'}: {why}" for at, why in tried.items())
+        problem = f"the model did not run on made-up inputs ({told})"
+        if not is_open(self._model):
+            return problem
+        types = {name: operand.type for name, operand in self._model.inputs.items()}
+        argument = as_argument(shortest(types, shapes))
+        return f"{problem}; compile it with shapes that it runs at, as in {argument}"
 
     def _part(self, name: str, operations: int) -> Trial:
         told = f"runs {operations} of {len(self._model.operations)} operations"
         return Trial(name, operations=operations, reason=told)
 
     def _rank(self, trial: Trial) -> tuple[object, ...]:
-        measured = trial.milliseconds
+        """First what runs the whole model, the fastest first; then what runs most of it."""
         return (
-            measured is None,
-            measured,
             not trial.whole,
+            trial.milliseconds is None,
+            trial.milliseconds or 0.0,
+            bool(trial.whole and trial.reason),
             trial.device == SLOWEST,
             -trial.operations,
             self._names.index(trial.device),

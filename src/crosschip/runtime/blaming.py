@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+import logging
+from collections.abc import Mapping, Sequence, Set
+from functools import partial
 
 from crosschip.hal import CompileError, Options
-from crosschip.ir import Operation
+from crosschip.hal.halving import Extent, Failure, Halving
+from crosschip.ir import Model, Operation
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.segments import Segment, part_of
 
-_ATTEMPTS = 64
-"""The compilations after which what has been found has to do."""
+logger = logging.getLogger("crosschip")
 
-
-def culprits(failed: Failed, device: GuardedDevice, options: Options) -> Set[Operation]:
-    """The operations of a segment at fault for that a device failed to compile it.
-
-    Those that the device names; else they are found by halving: parts are compiled by themselves,
-    until they are single operations, or fail only together.
-
-    Args:
-        failed: what failed.
-        device: the device.
-        options: how it was to compile.
-    """
-    operations = failed.segment.operations
-    named = {part for part in operations if part.name in failed.error.operations}
-    return named or set(_Halving(failed.segment, device, options).culprits(operations))
+ALLOWED = 96
+"""The compilations of parts in one call of `compile`: about ten culprits among 128 operations."""
 
 
 class Failed(Exception):
@@ -42,32 +31,72 @@ class Failed(Exception):
         self.error.operations = frozenset(operation.name for operation in operations)
 
 
-class _Halving:
-    """The search in one segment."""
+class FailureSearch:
+    """Finds the operations at fault in the segments of one compilation.
 
-    def __init__(self, segment: Segment, device: GuardedDevice, options: Options) -> None:
-        self._segment = segment
-        self._device = device
-        self._options = options
-        self._left = _ATTEMPTS
+    Args:
+        allowed: how many compilations of parts there may be.
+    """
 
-    def culprits(self, operations: Sequence[Operation]) -> Sequence[Operation]:
-        """Those among operations, which fail together."""
-        if len(operations) == 1:
-            return operations
-        middle = len(operations) // 2
-        halves = operations[:middle], operations[middle:]
-        failing = [half for half in halves if self._fails(half)]
-        found = [operation for half in failing for operation in self.culprits(half)]
-        return found or operations
+    def __init__(self, allowed: int = ALLOWED) -> None:
+        self._left = self._allowed = allowed
 
-    def _fails(self, operations: Sequence[Operation]) -> bool:
-        """Tell whether the device fails to compile operations; not asked too often."""
-        if not self._left:
-            return False
-        self._left -= 1
-        try:
-            self._device.compile(part_of(self._segment, operations), self._options).close()
-        except CompileError:
-            return True
-        return False
+    def reasons(
+        self, failed: Failed, device: GuardedDevice, options: Options
+    ) -> Mapping[Operation, str]:
+        """The operations of a segment at fault for that a device failed to compile it, and why.
+
+        Those that the device names; else they are found by compiling halves: each is a single
+        operation, unless operations fail only together or no more compilations are allowed.
+
+        Args:
+            failed: what failed.
+            device: the device.
+            options: how it was to compile.
+        """
+        segment = failed.segment
+        halving: Halving[Operation, CompileError] = Halving(
+            partial(_error_of, segment, device, options), _named, self._left
+        )
+        atoms = segment.operations
+        if not _named(failed.error, atoms) and len(atoms) > 1:
+            logger.warning(
+                "%s: does not compile %s (%d operations) and names none; looking for those at "
+                "fault in at most %d compilations of parts",
+                *(device.name, segment.name, len(atoms), self._left),
+            )
+        failures = halving.search(atoms, failed.error)
+        self._left -= halving.compilations
+        return {
+            operation: self._reason(failure, device.name)
+            for failure in failures
+            for operation in failure.parts
+        }
+
+    def _reason(self, failure: Failure[Operation, CompileError], device: str) -> str:
+        told = str(failure.error).removeprefix(f"{device}: ")
+        others = len(failure.parts) - 1
+        if failure.extent is Extent.TOGETHER:
+            return f"does not compile together with {others} others, but in halves: {told}"
+        if failure.extent is Extent.UNFINISHED:
+            return (
+                f"one of {others + 1} operations does not compile, and which was not found in the "
+                f"{self._allowed} compilations of parts that are allowed: {told}"
+            )
+        return told
+
+
+def _named(error: CompileError, operations: Sequence[Operation]) -> Sequence[Operation]:
+    return [operation for operation in operations if operation.name in error.operations]
+
+
+def _error_of(
+    segment: Segment, device: GuardedDevice, options: Options, operations: Sequence[Operation]
+) -> CompileError | None:
+    """The error of a device about some of a segment's operations; `None` if they compile."""
+    part: Model = part_of(segment, operations)
+    try:
+        device.compile(part, options).close()
+    except CompileError as error:
+        return error
+    return None

@@ -23,7 +23,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import require, spending
 from crosschip.ir.dataclass import dataclass
-from crosschip.runtime.blaming import Failed, culprits
+from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache.entry import Entry
@@ -67,6 +67,8 @@ class Compilation:
         taken: the device that has said yes to all that there is, with other sizes.
         conditions: whether devices may get what they compute right for some inputs only.
         fingerprints: of the model's constants, for all keys.
+        shipped: whether programs are in a file of a compiled model, which may be loaded where a
+            device's code lies elsewhere: there, its version alone tells it.
     """
 
     devices: Mapping[str, GuardedDevice]
@@ -79,6 +81,7 @@ class Compilation:
     taken: str = ""
     conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
+    shipped: bool = False
 
     def asks(self) -> dict[str, Ask]:
         """The way to ask each device."""
@@ -102,7 +105,7 @@ class Compilation:
 
     def _has_taken(self, device: GuardedDevice) -> bool:
         """Tell whether a device need not be asked."""
-        return device.name == self.taken and device.capabilities.refuses
+        return device.name == self.taken and device.capabilities.compile_names_unsupported
 
 
 CacheWord = Literal["hit", "miss", "off"]
@@ -143,6 +146,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     refusals: Refusals = {}
     devices, constraints = compilation.devices, compilation.constraints
     asks = compilation.asks()
+    search = FailureSearch()
     while True:
         try:
             with limited(model.name, compilation.budget):
@@ -159,9 +163,9 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
             if len(devices) == 1 or constraints.strict:
                 if compilation.blames:
                     device = devices[failed.segment.device]
-                    failed.name(culprits(failed, device, compilation.options))
+                    failed.name(search.reasons(failed, device, compilation.options).keys())
                 raise failed.error from failed.error.__cause__
-            count = _refuse(failed, placement, refusals, compilation)
+            count = _refuse(failed, placement, refusals, compilation, search)
             logger.warning("%s; placing %d operations elsewhere", failed, count)
 
 
@@ -176,17 +180,21 @@ def limited(name: str, budget: Budget | None) -> Iterator[None]:
 
 
 def _refuse(
-    failed: Failed, placement: Placement, refusals: Refusals, compilation: Compilation
+    failed: Failed,
+    placement: Placement,
+    refusals: Refusals,
+    compilation: Compilation,
+    search: FailureSearch,
 ) -> int:
     """Keep the operations that a device failed to compile from it; how many there are."""
     device = failed.segment.device
-    guilty = culprits(failed, compilation.devices[device], compilation.options)
+    reasons = search.reasons(failed, compilation.devices[device], compilation.options)
     answers = refusals.setdefault(device, {})
-    detail = str(failed).removeprefix(f"{device}: ")
     before = len(answers)
     for decision in placement.every_decision():
-        if decision.device == device and not guilty.isdisjoint(decision.parts):
-            no = Support(False, decision.type, "", Rule.FAILURE, detail)
+        details = [reasons[part] for part in decision.parts if part in reasons]
+        if decision.device == device and details:
+            no = Support(False, decision.type, "", Rule.FAILURE, details[0])
             answers[decision.name] = no
     return len(answers) - before
 
@@ -317,7 +325,9 @@ def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> 
     compilation = replace(compilation, buckets=buckets_from(header.buckets))
     words: set[CacheWord] = set()
     program = _specialized(segment, header.devices, compilation, words)
-    kept = replace(_on_devices(header.devices, compilation, blames=False), store=saved)
+    kept = replace(
+        _on_devices(header.devices, compilation, blames=False), store=saved, shipped=True
+    )
     with _compiling(program, lambda model: _compiled(model, kept, words)):
         for key in header.shapes:
             # A device that had failed to compile something is not asked to do so again.
@@ -407,14 +417,21 @@ def _saved(
         if saved is None:
             return None
         device = compilation.devices[segment.device]
-        found[_entry_of(segment, device, compilation)] = bytes(saved)
+        found[_entry_of(segment, device, replace(compilation, shipped=True))] = bytes(saved)
     return found
 
 
 def _entry_of(segment: Segment, device: GuardedDevice, compilation: Compilation) -> Entry:
+    key = cache_key(
+        segment.model,
+        device,
+        compilation.options,
+        compilation.fingerprints,
+        by_code=not compilation.shipped,
+    )
     return Entry(
-        cache_key(segment.model, device, compilation.options, compilation.fingerprints),
-        segment.device,
+        key,
+        segment.device.partition("@")[0],  # a driver's programs are those of its device
         device.version,
         segment.model.name,
         len(segment.model.operations),

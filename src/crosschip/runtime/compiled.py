@@ -17,10 +17,10 @@ from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.suggestion import meant
-from crosschip.ir.text import legible
 from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.runtime import lifetime
 from crosschip.runtime.cache import behind
-from crosschip.runtime.cache.whole import remove_abandoned, write_whole
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import Details
 from crosschip.runtime.execution import Plan
@@ -36,11 +36,12 @@ from crosschip.runtime.submitting import Submissions
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
+    from crosschip.runtime.choice import Choice
     from crosschip.runtime.placement.placing import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
     from crosschip.runtime.sessions.session import Session
-    from crosschip.runtime.statistics import Statistics
+    from crosschip.runtime.statistics import SegmentStatistics, Statistics
 
 _AT_ONCE = 2
 """The number of requests that run at once if nobody says."""
@@ -54,10 +55,13 @@ class CompileReport:
 
     Attributes:
         milliseconds: from the call to the compiled model.
+        choice: how the devices did that `"auto"` means, and at which shapes of the inputs; `None`
+            if the caller named devices.
     """
 
     milliseconds: float
     _cache: Callable[[], str]
+    choice: Choice | None = None
 
     def __repr__(self) -> str:
         return f"CompileReport(milliseconds={self.milliseconds!r}, cache={self.cache!r})"
@@ -125,14 +129,17 @@ class CompiledModel(Closing):
         self._execute = self._plan.execute
         self._times = Histogram()
         self._took = self._times.add
+        self._before: Sequence[SegmentStatistics] = ()
         # An entry for each run that is under way: adding and removing one takes no lock.
         self._running: list[None] = []
+        # What each run does first, once there is anything; see `stop`.
+        self._check: Callable[[], None] | None = None
         self._sessions: WeakSet[Session] = WeakSet()
-        self._closed = False
         at_once = in_flight or max(options.in_flight, _AT_ONCE)
         self._requests = Submissions(outline.model.name, at_once, queue_size)
         # The threads of the queue hold the queue alone, and end if nobody closes the model.
         finalize(self, self._requests.release)
+        lifetime.watch(self)
 
     @property
     def placement(self) -> Placement:
@@ -193,10 +200,12 @@ class CompiledModel(Closing):
         if timeout is not None:
             return self.submit(inputs, outputs, keep, deadline=timeout).result()
         begin = perf_counter()
-        self._running.append(None)
         try:
+            self._running.append(None)  # in the block: a signal may interrupt right behind it
             arrays = self._signature.arrange(inputs)
             if outputs is not None or keep or (self._plan.submits and _holds_buffers(inputs)):
+                if self._check is not None:
+                    self._check()
                 places = check_places(self.outputs, outputs, keep)
                 made = self._run_in_place(arrays, places, keep)
             else:
@@ -235,6 +244,8 @@ class CompiledModel(Closing):
                 deadline is no number.
             QueueFullError: the queue is full, and waiting was not allowed or was of no use.
         """
+        if self._check is not None:
+            self._check()
         places = check_places(self.outputs, outputs, keep)
         work = partial(self._answer, self._signature.arrange(inputs), places, keep)
         return self._requests.put(work, Priority.of(priority), deadline, wait=wait)
@@ -269,9 +280,10 @@ class CompiledModel(Closing):
         # Most models have no state: importing the runtime is to take no longer for it.
         from crosschip.runtime.sessions.session import Runner, Session
 
-        if self._closed:
-            self._execute([])
+        if self._check is not None:
+            self._check()
         runner = Runner(
+            self,
             self._outline,
             self._programs,
             self.options.sizes,
@@ -334,8 +346,20 @@ class CompiledModel(Closing):
         from crosschip.runtime.statistics import Statistics  # running needs none
 
         calls, latency = self._times.latency()
-        segments = [found for program in self._programs for found in program.statistics()]
-        return Statistics(calls, latency, segments)
+        segments = self._segment_statistics()
+        before = dict(enumerate(self._before))
+        counted = [s.since(before[i]) if i in before else s for i, s in enumerate(segments)]
+        return Statistics(calls, latency, counted)
+
+    def forget_runs(self) -> None:
+        """Have no run so far count in `statistics`; none may be under way."""
+        self._times = Histogram()
+        self._took = self._times.add
+        self._before = self._segment_statistics()
+
+    def _segment_statistics(self) -> list[SegmentStatistics]:
+        """The figures about each segment, with all runs."""
+        return [found for program in self._programs for found in program.statistics()]
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
@@ -360,16 +384,16 @@ class CompiledModel(Closing):
 
         if runs < 1 or warm_up < 0:
             raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
-        whole = None if self._closed else self._substitutes.whole()
+        whole = None if self._check is not None else self._substitutes.whole()
         if whole is not None:
             return whole.profile(inputs, runs=runs, warm_up=warm_up)
         given = (
             typical_inputs(self.placement.model, self.options.sizes) if inputs is None else inputs
         )
-        self._running.append(None)
         try:
-            if self._closed:
-                self._execute([])
+            self._running.append(None)
+            if self._check is not None:
+                self._check()
             arrange = partial(self._signature.arrange, given)
             return profiled(self.placement, self._programs, arrange, runs, warm_up)
         finally:
@@ -411,16 +435,7 @@ class CompiledModel(Closing):
             DeviceError: a device fails to save one.
             ModelFileError: a file that the weights are in has changed since they were loaded.
         """
-        folder, name = os.path.split(path)
-        folder = folder or "."
-        try:
-            if os.path.exists(path) and not os.path.isfile(path):
-                raise InputError(f"{legible(str(path))}: is there already, and is no file")
-            remove_abandoned(folder, name)
-            write_whole(path, self._saved(), folder, mode=0o666)
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"{legible(str(path))}: cannot be written: {why}") from None
+        write_named(path, self._saved())
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes, which `crosschip.load_compiled` takes too.
@@ -429,6 +444,19 @@ class CompiledModel(Closing):
             InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
         """
         return b"".join(self._saved())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the content of the file that `save` writes; devices are opened again by name.
+
+        Raises:
+            InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
+        """
+        # Seldom needed, and imports all that loads.
+        from crosschip.runtime.saving.loading import load_compiled
+
+        requests = self._requests
+        load = partial(load_compiled, in_flight=requests.workers, queue_size=requests.capacity)
+        return load, (self.to_bytes(),)
 
     @property
     def token(self) -> str:
@@ -448,8 +476,7 @@ class CompiledModel(Closing):
         The model cannot be run afterwards; a second call does nothing.
         """
         self._requests.close()
-        self._closed = True
-        self._execute = _closed
+        self.stop(_refuse_closed)
         while self._running:
             time.sleep(_CLOSING_LOOK_SECONDS)
         for session in self._sessions:
@@ -463,6 +490,60 @@ class CompiledModel(Closing):
             device.close()
         behind.wait()
 
+    def stop(self, check: Callable[[], None]) -> None:
+        """Have each run that is asked for from now on call a function first, which refuses it.
+
+        Args:
+            check: the function; where it returns, the run goes on.
+        """
+        execute = self._plan.execute
+
+        def checked(arrays: Sequence[Array]) -> Sequence[Array]:
+            check()
+            return execute(arrays)
+
+        self._check = check
+        self._execute = checked
+
+    def finish_requests(self, seconds: float) -> None:
+        """Take on no more requests, and wait for those that were taken on.
+
+        Args:
+            seconds: how long to wait at most for each thread that answers them.
+        """
+        self._requests.close(max(0.0, seconds))
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._outline.model.name
+
+    @property
+    def runs_under_way(self) -> int:
+        """The number of runs that have begun and not ended, in any thread."""
+        return len(self._running) + self._requests.running
+
+    def after_fork(self, refuse: Callable[[], None] | None) -> None:
+        """Begin anew in a forked process, which has none of the threads of its parent but one.
+
+        Args:
+            refuse: raises the error that each run is refused with; `None` if they can be run.
+        """
+        self._running = []
+        self._requests.after_fork()
+        self._substitutes.after_fork()
+        for session in self._sessions:
+            session.after_fork()
+        if refuse is not None:
+            self.stop(refuse)
+            # Their destructors would wait for threads that are not there.
+            lifetime.hold_forever((self._programs, self._owned, self._plan))
+            self._programs, self._owned = (), ()
+
+    def withdraw_run(self) -> None:
+        """Count a run no longer that waits for the end of the process."""
+        self._running.pop()
+
     def __repr__(self) -> str:
         return f"<CompiledModel {self._outline.model.name}: {self.placement.summary()}>"
 
@@ -471,10 +552,10 @@ class CompiledModel(Closing):
     ) -> dict[str, Any]:
         """Call what is a run of the model in another way."""
         begin = perf_counter()
-        self._running.append(None)
         try:
-            if self._closed:
-                self._execute([])
+            self._running.append(None)
+            if self._check is not None:
+                self._check()
             made = run(inputs)
         finally:
             self._running.pop()
@@ -486,10 +567,10 @@ class CompiledModel(Closing):
         # Seldom needed, like what saving needs besides: it takes long to import.
         from crosschip.runtime.saving.form import assembled
 
-        self._running.append(None)
         try:
-            if self._closed:
-                raise InputError("this compiled model has been closed; save it before")
+            self._running.append(None)
+            if self._check is not None:
+                self._check()
             identity = self.details.identity()
             return assembled(self.placement, self._programs, self.devices, self.options, identity)
         finally:
@@ -527,8 +608,6 @@ class CompiledModel(Closing):
         awaited: Awaited | None = None,
     ) -> dict[str, Any]:
         """`run` where buffers come in, outputs have their places, or stay on their devices."""
-        if self._closed:
-            self._execute(values)
         places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}
         targets = {index: place for index, place in places.items() if place is not None}
         made = dict(
@@ -548,5 +627,5 @@ def _holds_buffers(inputs: Mapping[str, Any]) -> bool:
     return any(isinstance(value, Buffer) for value in inputs.values())
 
 
-def _closed(arrays: Sequence[Array]) -> Sequence[Array]:
-    raise InputError("this compiled model has been closed; compile it again to run it")
+def _refuse_closed() -> None:
+    raise InputError("this compiled model has been closed; compile it again to use it")

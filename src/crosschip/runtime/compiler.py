@@ -28,7 +28,7 @@ def compile(
     model: Model | Any,
     devices: Devices = "auto",
     *,
-    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     cache: CacheArgument = True,
     cache_size: int | None = None,
     token: str | bool = False,
@@ -61,8 +61,9 @@ def compile(
             inputs and remembered in the cache; where none runs all of it, the one that runs most
             comes first. Nothing is measured if operations are sent elsewhere or segments limited,
             as below. A name is `openvino`, or `openvino:GPU` for one of several chips.
-        shapes: fixed shapes for inputs, by name, where the model leaves sizes open; or single
-            sizes, by the names that the inputs' types have for them.
+        shapes: fixed shapes for inputs, by name, where the model leaves sizes open, with `None` for
+            a size that stays open; or single sizes, by the names that the inputs' types have for
+            them.
         cache: where compiled programs are kept, each found again by the content of what it
             computes: `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for
             nowhere. With a token, also a buffer with what `CompiledModel.to_bytes` returned.
@@ -176,7 +177,7 @@ def explain(
     model: Model | Any,
     devices: Devices = "auto",
     *,
-    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     precision: str | None = None,
     threads: int | None = None,
     performance: str | None = None,

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from crosschip.hal import Kind, Options, Performance
 from crosschip.ir import Budget, InputError, Model
-from crosschip.ir.binding import shapes_and_sizes
+from crosschip.ir.binding import shapes_and_sizes, unnamed_sizes
 from crosschip.ir.bodies import every_constant
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
@@ -33,15 +33,16 @@ from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
+from crosschip.runtime.choice import Choice
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.details import Details
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.measuring import Choice
 from crosschip.runtime.opening import host_of_kernels, instances, open_devices
 from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.mixed import Mixed
 from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.runtime.precisions import EXACT, name_in, reduced, with_exact
 from crosschip.runtime.saving.identity import Identity
 from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
@@ -139,10 +140,11 @@ def explained(source: Model | Any, wishes: Wishes, store: Store | None) -> Place
         opened = _opened(model, wishes, owned)
         mixed = _mixed(wishes, model, given, opened, options)
         model = mixed.model
-        choice = None
-        if wishes.devices == "auto":
+        choice: Choice | None = None
+        ordered: Mapping[str, GuardedDevice] = opened
+        if wishes.devices == "auto" and len(opened) > 1:
             choice = Automatic(model, opened, options, store).remembered()
-        ordered = _in_order(opened, choice)
+            ordered = _in_order(opened, choice, partial(_count, model, options, wishes.budget))
         with limited(model.name, wishes.budget):
             constraints = wishes.directives.constraints(model, given, _kinds(ordered))
             every, constraints = _with_exact(ordered, options, mixed, constraints)
@@ -223,7 +225,7 @@ class _Task:
         if compiled is None:
             compiled = self._compiled(None)
             word = "miss" if kept.save(compiled) else "off"
-        compiled.report = CompileReport(0.0, lambda: word)
+        compiled.report = replace(compiled.report, _cache=lambda: word)
         return compiled
 
     def _compiled(self, store: Store | None) -> CompiledModel:
@@ -234,7 +236,8 @@ class _Task:
         devices = self.devices
         moves = self.directives.moves or bool(self.mixed.kept)
         if auto is not None and moves:
-            devices = _in_order(devices, auto.remembered())
+            count = partial(_count, self.model, self.options, self.budget)
+            devices = _in_order(devices, auto.remembered(), count)
         with limited(self.model.name, self.budget):
             constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
             devices, constraints = _with_exact(devices, self.options, self.mixed, constraints)
@@ -329,25 +332,41 @@ def _automatic(
     build: Callable[[Mapping[str, GuardedDevice]], CompiledModel],
 ) -> CompiledModel:
     """The model on the device that runs it fastest; on several if none runs all of it."""
-
-    def count(name: str) -> int:
-        with limited(model.name, budget):
-            asks = Compilation({name: devices[name]}, options).asks()
-            placed = place(model, asks, partial=True)
-        return len(placed.decisions) - len(placed.unplaced)
-
-    choice, compiled = automatic.choose(lambda name: build({name: devices[name]}), count)
+    choice, compiled = automatic.choose(
+        lambda name: build({name: devices[name]}),
+        lambda name: _count(model, options, budget, devices[name]),
+    )
     if compiled is None:
         compiled = build({name: devices[name] for name in choice.order})
     compiled.placement.choice = choice
+    compiled.report = replace(compiled.report, choice=choice)
     return compiled
 
 
+def _count(model: Model, options: Options, budget: Budget | None, device: GuardedDevice) -> int:
+    """The number of a model's operations that a device says it runs."""
+    with limited(model.name, budget):
+        asks = Compilation({device.name: device}, options).asks()
+        placed = place(model, asks, partial=True)
+    return len(placed.decisions) - len(placed.unplaced)
+
+
 def _in_order(
-    devices: Mapping[str, GuardedDevice], choice: Choice | None
+    devices: Mapping[str, GuardedDevice],
+    choice: Choice | None,
+    count: Callable[[GuardedDevice], int],
 ) -> Mapping[str, GuardedDevice]:
-    """The devices in the order that has been chosen before, if one has."""
-    return devices if choice is None else {name: devices[name] for name in choice.order}
+    """The devices in the order that has been chosen before; else those first that run most.
+
+    Args:
+        devices: all, the most promising first.
+        choice: what has been chosen; `None` if nothing has.
+        count: how many operations a device runs.
+    """
+    if choice is not None:
+        return {name: devices[name] for name in choice.order}
+    counts = {name: count(device) for name, device in devices.items()}
+    return dict(sorted(devices.items(), key=lambda one: (one[0] == SLOWEST, -counts[one[0]])))
 
 
 def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
@@ -362,9 +381,14 @@ def _prepared(source: Model | Any, wishes: Wishes) -> tuple[Model, Model]:
         # Importers are found where users find them: the runtime itself knows none.
         model = cast(Model, import_module("crosschip").load(model, budget=budget))
     with limited(model.name, budget):
+        types = {name: operand.type for name, operand in model.inputs.items()}
         if shapes is not None:
-            types = {name: operand.type for name, operand in model.inputs.items()}
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
+            types = {name: operand.type for name, operand in model.inputs.items()}
+        unnamed = unnamed_sizes(types) if wishes.ranges or wishes.profiles else {}
+        if unnamed:
+            # Only what has a name can have a range, and be found by it in another process.
+            model = Specialize({}, unnamed)(model)
         check_sizes(model)
         return model, simplify(model)
 

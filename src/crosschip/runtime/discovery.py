@@ -8,15 +8,17 @@ not a failure of ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
+from crosschip.hal.device import code_of
 from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError, logs
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.installed import entry_points
+from crosschip.ir.interruption import raise_interruption
 from crosschip.ir.suggestion import meant
 from crosschip.runtime.guard.calls import call, first_line
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -46,6 +48,8 @@ class DeviceReport:
         available: whether it can be used.
         reason: why it is not available; empty if it is.
         properties: the settings that it takes, each with a line that says what it does.
+        conflict: the sentence that several distributions contain the engine's package and have
+            overwritten each other's files; empty if only one does.
     """
 
     name: str
@@ -58,6 +62,7 @@ class DeviceReport:
     available: bool = False
     reason: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    conflict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +164,8 @@ def _here(
             raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(there)}")
     try:
         device = device_class(properties, instance) if instance else device_class(properties)
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
+        raise_interruption(error)
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     device.name = name
     return device
@@ -172,8 +176,8 @@ def _elsewhere(local: str, where: str, properties: Mapping[str, str] | None) -> 
     # Seldom needed: importing the runtime is to take no longer for it.
     from crosschip.hdi.client.device import RemoteDevice
 
-    _load(local.partition(":")[0])
-    return RemoteDevice(local, where, properties)
+    device_class = _load(local.partition(":")[0])
+    return RemoteDevice(local, where, properties, code_of(device_class))
 
 
 def instances() -> Iterator[tuple[str, Instance]]:
@@ -215,7 +219,21 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
 
 def list_devices() -> list[DeviceReport]:
     """Every installed device, with what it is, or why it is not available; each is opened once."""
-    return [report(name, instance) for name, instance in instances()]
+    return [
+        replace(report(name, instance), conflict=_conflict(name)) for name, instance in instances()
+    ]
+
+
+def _conflict(name: str) -> str:
+    """The sentence that the engine of a device is installed several times; empty if not."""
+    # Few ask for it: importing the runtime is to take no longer.
+    from crosschip.runtime.conflicts import conflict
+
+    try:
+        module = _load(name.partition(":")[0]).module
+    except DeviceError:
+        return ""
+    return conflict(module) if module else ""
 
 
 def automatic() -> list[str]:
@@ -291,9 +309,8 @@ def _load(name: str) -> type[Device]:
     (origin,) = found
     try:
         loaded = origin.load()
-    except KeyboardInterrupt:
-        raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
+        raise_interruption(error)
         raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Device)):
         raise DeviceError(

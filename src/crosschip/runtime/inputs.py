@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib.format import read_array as read_npy
 
+from crosschip.hal import Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
-from crosschip.ir.binding import bind, open_names, shapes_and_sizes
-from crosschip.ir.dimension import is_unknown, name_of
+from crosschip.ir.binding import bind, shapes_and_sizes
+from crosschip.ir.dimension import name_of
 from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
+from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.shapes.deriving import ShapeSearch
+from crosschip.runtime.shapes.words import as_argument, as_options, shortest
 
 _WORDS = ("one", "chip", "runs", "any", "model", "été", "日本")
 
@@ -48,14 +52,16 @@ def write_value(path: Path, value: Any) -> Path:
         The file's path.
 
     Raises:
-        OSError: the file cannot be written.
+        InputError: the file cannot be written.
     """
     if isinstance(value, np.ndarray):
         path = path.with_name(f"{path.name}.npy")
-        np.save(path, value.astype(str) if value.dtype == object else value, allow_pickle=False)
+        content = BytesIO()
+        np.save(content, value.astype(str) if value.dtype == object else value, allow_pickle=False)
+        write_named(path, [content.getbuffer()])
     else:
         path = path.with_name(f"{path.name}.json")
-        path.write_text(json.dumps(_plain(value), allow_nan=False), encoding="ascii")
+        write_named(path, [json.dumps(_plain(value), allow_nan=False).encode("ascii")])
     return path
 
 
@@ -73,7 +79,7 @@ def _plain(value: Any) -> Any:
 
 
 def random_inputs(
-    model: Model, shapes: Mapping[str, Sequence[int] | int], seed: int = 0
+    model: Model, shapes: Mapping[str, Sequence[int | None] | int], seed: int = 0
 ) -> dict[str, Array]:
     """Seeded random elements for every input of a model.
 
@@ -100,29 +106,38 @@ def random_inputs(
                 f"input {name!r} is a sequence, map or optional value, which cannot be made up; "
                 f"run the model from Python, with a list, dict or None for it"
             )
-    for type_ in types.values():
-        first = name_of(type_.shape[0]) if type_.shape else None
-        if first is not None:
-            sizes.setdefault(first, 1)
-    found = {name: type_.substitute(sizes).static_shape for name, type_ in types.items()} | given
+    firsts = {name_of(type_.shape[0]) for type_ in types.values() if type_.shape} - {None}
+    every = {**dict.fromkeys(filter(None, firsts), 1), **sizes}
+    found = {name: type_.substitute(every).static_shape for name, type_ in types.items()} | given
     known = {name: shape for name, shape in found.items() if shape is not None}
     if len(known) < len(types):
-        raise _open_sizes({n: t for n, t in types.items() if n not in known}, sizes)
+        raise _open_sizes(model, given, sizes, [name for name in types if name not in known])
     return {name: _random(name, types[name], known[name], generator) for name in types}
 
 
-def _open_sizes(types: Mapping[str, TensorType], sizes: Mapping[str, Dim]) -> InputError:
-    """Inputs leave sizes open: which, and how to give all of them."""
-    listed = " and ".join(f"input {name!r} is {type_}" for name, type_ in types.items())
-    left = {name: type_.substitute(sizes) for name, type_ in types.items()}
-    hints = [f"--shape {name}=1" for name in open_names(left.values())]
-    for name, type_ in left.items():
-        if type_.shape is None:
-            hints.append(f"--shape {name}=1x3x48x320")
-        elif any(map(is_unknown, type_.shape)):
-            shape = (size if isinstance(size, int) else 1 for size in type_.shape)
-            hints.append(f"--shape {name}={'x'.join(map(str, shape))}")
-    return InputError(f"{listed}, which leaves sizes open; say which, as in {' '.join(hints)}")
+def _open_sizes(
+    model: Model,
+    given: Mapping[str, tuple[int, ...]],
+    sizes: Mapping[str, Dim],
+    inputs: Sequence[str],
+) -> InputError:
+    """The error of inputs that leave sizes open, with sizes for them at which the model runs.
+
+    Args:
+        model: whose inputs they are.
+        given: the shapes of inputs that are known, by name.
+        sizes: the sizes that are known, by name.
+        inputs: the names of the inputs concerned.
+    """
+    types = {name: operand.type for name, operand in model.inputs.items()}
+    listed = " and ".join(f"input {name!r} is {types[name]}" for name in inputs)
+    known = {name: size for name, size in sizes.items() if isinstance(size, int)}
+    shapes = ShapeSearch(model, Sizes.of({}, [known]), given).first()
+    hint = shortest({name: types[name].substitute(sizes) for name in inputs}, shapes)
+    return InputError(
+        f"{listed}, which leaves sizes open; say which, as in {as_options(hint)} "
+        f"(in Python, {as_argument(hint)})"
+    )
 
 
 def _random(

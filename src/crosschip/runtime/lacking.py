@@ -18,7 +18,7 @@ from crosschip.runtime.placement.missing import Missing, missing
 def lacking(
     models: Sequence[Model],
     device: str,
-    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     configuration: Configuration | None = None,
 ) -> list[Missing]:
     """The operators that a device lacks for models, in the order in which to add them.
@@ -40,7 +40,7 @@ def lacking(
         return missing(prepared, asking(opened, settings.options(Sizes())))
 
 
-def _fixed(model: Model, shapes: Mapping[str, Sequence[int] | int]) -> Model:
+def _fixed(model: Model, shapes: Mapping[str, Sequence[int | None] | int]) -> Model:
     types = {name: operand.type for name, operand in model.inputs.items()}
     open_sizes = (size for type_ in types.values() for size in type_.shape or ())
     sizes = {name for size in open_sizes if isinstance(size, Dimension) for name in size.names}

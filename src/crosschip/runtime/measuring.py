@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from crosschip.hal import Sizes
-from crosschip.ir import Array, Error, InputError, Model
-from crosschip.ir.dataclass import dataclass
+from crosschip.ir import Array, Error, Model
+from crosschip.runtime.choice import Trial
 from crosschip.runtime.inputs import random_inputs
-from crosschip.runtime.plain import from_plain, to_plain
-from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
+from crosschip.runtime.shapes.deriving import ShapeSearch
 
 TURNS = 2
 """The number of turns that each device has."""
@@ -33,69 +31,6 @@ PATIENCE_SECONDS, LOOK_SECONDS = 0.5, 0.004
 """For how long at most to wait until no thread works any more, and how long to look."""
 
 Run = Callable[[Mapping[str, Array]], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """The outcome of trying a device.
-
-    Attributes:
-        device: its name.
-        milliseconds: of a run, the least, which other work of the machine disturbs least; `None` if
-            it was not run.
-        whole: whether it runs the whole model.
-        operations: how many operations it runs, where no device runs all.
-        reason: why it was not run; empty if it was.
-    """
-
-    device: str
-    milliseconds: float | None = None
-    whole: bool = False
-    operations: int = 0
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The trials of some devices, the chosen one first, then as they come after it.
-
-    Attributes:
-        trials: one for each device.
-        shapes: the shapes of the inputs that they ran on, by name.
-    """
-
-    trials: tuple[Trial, ...]
-    shapes: Mapping[str, tuple[int, ...]]
-
-    @property
-    def order(self) -> list[str]:
-        """The names of the devices, the best first."""
-        return [trial.device for trial in self.trials]
-
-    def __str__(self) -> str:
-        told = [
-            f"{trial.device} {trial.milliseconds:.3g} ms"
-            if trial.milliseconds is not None
-            else f"{trial.device} not run ({trial.reason})"
-            for trial in self.trials
-        ]
-        return ", ".join(told)
-
-    def to_bytes(self) -> bytes:
-        """The choice as JSON."""
-        return json.dumps(to_plain(self)).encode()
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Choice:
-        """The choice that `to_bytes` wrote.
-
-        Raises:
-            ValueError: it is not what `to_bytes` writes.
-        """
-        try:
-            return from_plain(cls, json.loads(data))
-        except ValueError as error:
-            raise ValueError(f"no choice of devices: {error}") from None
 
 
 def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, Trial]:
@@ -121,7 +56,7 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
             try:
                 times[name] += _turn(runs[name], inputs)
             except Error as error:
-                failed[name] = Trial(name, reason=str(error))
+                failed[name] = Trial(name, whole=True, reason=str(error))
     return {
         name: failed.get(name) or Trial(name, min(times[name]) * 1e3, whole=True) for name in runs
     }
@@ -161,15 +96,12 @@ def wait_for_idle() -> None:
 
 
 def typical_inputs(model: Model, sizes: Sizes) -> dict[str, Array]:
-    """Made-up inputs of a model; open sizes are as in the first profile, or the most, or a guess.
+    """Made-up inputs of a model, of shapes at which no operation breaks a rule.
+
+    Sizes that have a profile or a range are as in the first profile, or the most.
 
     Raises:
         InputError: an input cannot be made up.
     """
-    named = typical_sizes(sizes)
-    shapes: dict[str, Sequence[int]] = {}
-    for name, operand in model.inputs.items():
-        if operand.type.shape is None:
-            raise InputError(f"input {name!r} may have any rank, so its shape cannot be made up")
-        shapes[name] = typical_shape(operand.type, named)
-    return random_inputs(model, shapes)
+    search = ShapeSearch(model, sizes)
+    return random_inputs(model, search.first())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
+import gc
 import math
 import threading
 import time
@@ -13,10 +13,10 @@ from heapq import heapify, heappop, heappush
 from numbers import Real
 from queue import SimpleQueue
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import ref
 
 from crosschip.hal import urgency
-from crosschip.ir import DeadlineError, InputError, QueueFullError, logs
+from crosschip.ir import DeadlineError, DeviceError, InputError, QueueFullError, logs
 from crosschip.runtime.priority import Priority as Priority
 from crosschip.runtime.programs import Awaited
 
@@ -24,9 +24,6 @@ Work = Callable[[Awaited], dict[str, Any]]
 """Computes a result, as long as somebody waits for it."""
 
 logger = logs.logger("crosschip")
-
-_EXIT_SECONDS = 5.0
-"""The seconds that the end of the process waits for runs that are under way."""
 
 
 class Request(Future[dict[str, Any]]):
@@ -125,6 +122,9 @@ class RequestQueue:
         self._name = name
         self._workers = workers
         self._capacity = capacity
+        self._begin_empty()
+
+    def _begin_empty(self) -> None:
         # Reentrant: the end of a model that is found to be garbage comes at any moment.
         self._lock = threading.RLock()
         # Wakes a worker that has nothing to do: cheaper than a condition, in the way of each call.
@@ -145,7 +145,24 @@ class RequestQueue:
         self._closed = False
         self._threads: list[threading.Thread] = []
         self._watch: threading.Thread | None = None
-        _QUEUES.add(self)
+
+    @property
+    def running(self) -> int:
+        """The number of requests that are being run."""
+        return self._running
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked process, which has none of the threads: nobody answers there."""
+        error = DeviceError(
+            "this request was taken on in the process that this one has been forked from, and is "
+            "answered there alone; submit it again"
+        )
+        for request in [each for each in gc.get_objects() if type(each) is Request]:
+            if request._queue is self and not request.done():
+                request._condition = threading.Condition()  # another thread may have held it
+                request._done_callbacks = []  # type: ignore[attr-defined]  # they are the parent's
+                _settle(request.set_exception, error)
+        self._begin_empty()
 
     def put(self, work: Work, priority: Priority, seconds: float | None, *, wait: bool) -> Request:
         """Take on a request.
@@ -421,13 +438,3 @@ def _settle(set_: Callable[[Any], None], value: Any) -> None:
         set_(value)
     except InvalidStateError:
         return
-
-
-_QUEUES: WeakSet[RequestQueue] = WeakSet()
-
-
-@atexit.register
-def _end() -> None:
-    """Let runs end before the interpreter does: engines do not survive being cut off in it."""
-    for queue in list(_QUEUES):
-        queue.close(_EXIT_SECONDS)

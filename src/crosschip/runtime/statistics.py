@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from crosschip.ir.dataclass import dataclass
@@ -42,10 +42,21 @@ class SegmentStatistics:
     evicted: int = 0
     padded: int = 0
 
+    def since(self, before: SegmentStatistics) -> SegmentStatistics:
+        """The figures without the runs that had been before; programs count whenever they came."""
+        return replace(
+            self,
+            runs=self.runs - before.runs,
+            bytes_in=self.bytes_in - before.bytes_in,
+            bytes_out=self.bytes_out - before.bytes_out,
+            hits=self.hits - before.hits,
+            padded=self.padded - before.padded,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Figures about a compiled model since it was made.
+    """Figures about a compiled model since it was made; not about runs that `"auto"` measured.
 
     Attributes:
         calls: how many runs have ended well.

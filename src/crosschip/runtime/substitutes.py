@@ -84,6 +84,10 @@ class Substitutes:
                 self._whole = self._anew()
             return self._whole
 
+    def after_fork(self) -> None:
+        """Begin anew in a forked process, in which the thread that held the lock may not be."""
+        self._lock = threading.Lock()
+
     def close(self) -> None:
         """Release them."""
         with self._lock:

@@ -42,7 +42,7 @@ class Wishes:
     """
 
     devices: Devices
-    shapes: Mapping[str, Sequence[int] | int] | None = None
+    shapes: Mapping[str, Sequence[int | None] | int] | None = None
     settings: Configuration = field(default_factory=Configuration)
     demanded: Properties = field(default_factory=dict)
     ranges: Ranges | None = None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import keyword
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from crosschip.ir import InputError
+from crosschip.runtime.discovery import origins
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", re.ASCII)
@@ -26,12 +29,20 @@ def new_device(name: str, folder: Path, *, native: bool = False) -> list[Path]:
         The files, in order of their names.
 
     Raises:
-        InputError: it is no such name, or there is something by it already.
+        InputError: it is no such name, there is something by it already, or a Python module or a
+            device has it.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or len(name) > _LONGEST:
         raise InputError(
             f"{name!r} cannot be the name of a device: it takes small letters, digits and single "
             "underscores, as in acme_npu"
+        )
+    if name in origins():
+        raise InputError(f"there is a device {name!r} already; choose another name")
+    if name in sys.stdlib_module_names or _is_installed(name):
+        raise InputError(
+            f"{name!r} is the name of a Python module that is installed, which a project of that "
+            "name would hide or be hidden by; choose another name, such as acme_npu"
         )
     template = _TEMPLATES / ("native" if native else "python")
     project = folder / name
@@ -42,6 +53,12 @@ def new_device(name: str, folder: Path, *, native: bool = False) -> list[Path]:
         raise InputError(f"{project}: is there already; choose another name or folder") from None
     except OSError as error:
         raise InputError(f"{project}: cannot be written: {error.strerror}") from None
+
+
+def _is_installed(name: str) -> bool:
+    """Tell whether a module has a name; a folder without code of its own is none."""
+    spec = find_spec(name)
+    return spec is not None and spec.origin is not None
 
 
 def _words(name: str) -> Mapping[str, str]:

@@ -22,6 +22,7 @@ import onnx
 from crosschip.hal.onnx.standalone import Dialect, write
 from crosschip.importers import load
 from crosschip.ir import ElementType, InputError, Model
+from crosschip.ir.extras import install_command
 from crosschip.tuning.samples import Sample
 
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
@@ -56,7 +57,7 @@ class Quantizer:
             self._tools: Any = import_module("onnxruntime.quantization")
         except ImportError as error:
             raise InputError(
-                f"int8 needs ONNX Runtime's quantizer ({error}); pip install crosschip[onnxruntime]"
+                f"int8 needs ONNX Runtime's quantizer ({error}); {install_command('onnxruntime')}"
             ) from error
         self._model = model
         written = write(model, Dialect(types=frozenset(ElementType)), lambda _: None)

@@ -20,7 +20,7 @@ _MADE_UP = 4
 
 
 def samples_of(
-    model: Model, given: Samples, shapes: Mapping[str, Sequence[int] | int]
+    model: Model, given: Samples, shapes: Mapping[str, Sequence[int | None] | int]
 ) -> list[Sample]:
     """The samples that a caller gives.
 

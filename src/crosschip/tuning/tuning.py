@@ -19,6 +19,7 @@ from crosschip.hal import Precision, Sizes
 from crosschip.importers import load
 from crosschip.ir import Array, Budget, InputError, Model
 from crosschip.ir.binding import shapes_and_sizes
+from crosschip.ir.extras import install_command
 from crosschip.passes import simplify
 from crosschip.passes.specialize import Specialize
 from crosschip.runtime.cache.entry import Entry
@@ -72,7 +73,7 @@ def tune(
     *,
     accuracy: float,
     samples: Samples = None,
-    shapes: Mapping[str, Sequence[int] | int] | None = None,
+    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     precisions: Sequence[str] | None = None,
     calibrations: Sequence[str] = ("minmax", "percentile"),
     cache: CacheArgument = True,
@@ -171,7 +172,13 @@ def _wanted(precisions: Sequence[str] | None) -> frozenset[str]:
 
 def _names(devices: str | Sequence[str]) -> list[str]:
     if devices == "auto":
-        return [name for name in automatic() if name != SLOWEST]
+        engines = [name for name in automatic() if name != SLOWEST]
+        if not engines:
+            raise InputError(
+                f"there is no engine to tune for; install one, as with "
+                f"{install_command('onnxruntime')}, or name devices"
+            )
+        return engines
     names = [n.strip() for n in devices.split(",")] if isinstance(devices, str) else list(devices)
     if not all(isinstance(name, str) for name in names):
         raise InputError("tune opens devices in several precisions; give their names")
@@ -182,7 +189,7 @@ def _names(devices: str | Sequence[str]) -> list[str]:
 
 
 def _fixed(
-    model: Model, samples: Sequence[Sample], shapes: Mapping[str, Sequence[int] | int] | None
+    model: Model, samples: Sequence[Sample], shapes: Mapping[str, Sequence[int | None] | int] | None
 ) -> Model:
     """The model with the shapes of its samples, if these are alike, and simplified."""
     alike = {

@@ -98,7 +98,7 @@ def stored(nn: Any, kind: str, call: Callable[[Any], int]) -> Any:
 
 def places(*indices: int) -> Any:
     """An array of places, and what keeps it."""
-    data = ffi.new("uint32_t[]", indices)
+    data = ffi.new("uint32_t[]", indices) if indices else NULL
     return SimpleNamespace(array=ffi.new("OH_NN_UInt32Array *", [data, len(indices)]), data=data)
 
 
@@ -254,6 +254,12 @@ def test_descriptions(nn: Any) -> None:
         assert stored(nn, kind, partial(get, desc)) == value
         wrong(nn, get(desc, NULL), INVALID, "is NULL")
         wrong(nn, get(NULL, ffi.new(f"{kind} *")), INVALID)
+    for what in ("ElementCount", "ByteSize"):
+        done(nn, nn.OH_NNTensorDesc_SetShape(desc, [2, -1], 2))
+        size = ffi.new("size_t *", 9)
+        get = getattr(nn, f"OH_NNTensorDesc_Get{what}")
+        wrong(nn, get(desc, size), Code.OH_NN_DYNAMIC_SHAPE, "has an open size")
+        assert size[0] == 0
     wrong(nn, nn.OH_NNTensorDesc_SetShape(desc, [1] * 11, 11), INVALID, "11 axes")
     wrong(nn, nn.OH_NNTensorDesc_SetShape(desc, NULL, 2), INVALID, "shape is NULL")
     wrong(nn, nn.OH_NNTensorDesc_SetShape(desc, NULL, 0), INVALID)
@@ -292,6 +298,34 @@ def test_tensors(nn: Any, tmp_path: Path) -> None:
     wrong(nn, nn.OH_NNTensorDesc_GetByteSize(own, ffi.new("size_t *")), INVALID, "destroyed")
     assert nn.OH_NNTensor_GetDataBuffer(held) == NULL
     assert nn.OH_NNTensor_GetTensorDesc(held) == NULL
+
+
+def test_an_array_without_elements_is_null(nn: Any) -> None:
+    model = made(nn, nn.OH_NNModel_Construct())
+    for _ in range(2):
+        done(nn, nn.OH_NNModel_AddTensorToModel(model, described(nn, FLOAT32, 2, 3)))
+    x, y, none = places(0), places(1), places()
+    none.array.data = x.data
+    add = partial(nn.OH_NNModel_AddOperation, model, OH_NN_OperationType.OH_NN_OPS_SQUARE)
+    wrong(nn, add(none.array, x.array, y.array), INVALID, "paramIndices->size is 0")
+    none.array.data = NULL
+    done(nn, add(none.array, x.array, y.array))
+
+
+def test_ranges_go_to_pointers_that_are_null(nn: Any) -> None:
+    """The document asks for null pointers; the source stores over any."""
+    runner = executor(nn, -1, 3)
+    least, most, axes = ffi.new("size_t **"), ffi.new("size_t **"), ffi.new("size_t *")
+    get = partial(nn.OH_NNExecutor_GetInputDimRange, runner, 0)
+    done(nn, get(least, most, axes))
+    wrong(nn, get(least, most, axes), INVALID, "*minInputDims is not NULL")
+    set_conformance(Conformance.REFERENCE)
+    try:
+        done(nn, get(least, most, axes))
+        wrong(nn, get(NULL, most, axes), INVALID, "minInputDims is NULL")
+    finally:
+        set_conformance(None)
+    assert ffi.unpack(least[0], axes[0]) == [1, 3]
 
 
 def test_models(nn: Any) -> None:

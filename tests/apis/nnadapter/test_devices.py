@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,9 @@ from crosschip.apis.nnadapter import (
     NNAdapterModel,
     NNAdapterModel_getSupportedOperations,
 )
-from crosschip.apis.nnadapter.device import NAMES, number_of
+from crosschip.apis.nnadapter.device import number_of
+from crosschip.apis.nnadapter.drivers import DRIVERS, Settings
+from crosschip.apis.results import Failure
 from crosschip.runtime.discovery import list_devices
 
 
@@ -75,7 +78,8 @@ def test_nnadapters_names_stand_for_devices(name: str, vendor: str) -> None:
 def test_every_name_of_nnadapters_is_known() -> None:
     from crosschip.runtime.discovery import entries
 
-    assert {name.partition(":")[0] for name in NAMES.values()} <= set(entries())
+    chips = {driver.device.partition(":")[0] for driver in DRIVERS.values() if driver.device}
+    assert chips <= set(entries())
 
 
 @pytest.mark.parametrize("name", ["huawei_kirin_npu", "no such device", "openvino:NPU9"])
@@ -109,6 +113,86 @@ def test_settings_go_to_the_devices_that_they_name(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("BUILTIN_DEVICE_NUM_THREADS", "3")
     assert context("builtin_device").threads == 3
     assert context("builtin_device", properties="BUILTIN_DEVICE_NUM_THREADS=0").threads is None
+
+
+@pytest.mark.parametrize("name", ["intel_openvino", "openvino"])
+def test_properties_of_paddle_lites_driver_of_openvino(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = context(name, properties="INTEL_OPENVINO_INFERENCE_NUM_THREADS=2")
+    assert (made.names, made.threads, made.properties) == (("openvino",), 2, {})
+    chosen = "INTEL_OPENVINO_SELECT_DEVICE_NAMES=CPU,GPU; INTEL_OPENVINO_INFERENCE_NUM_THREADS=0"
+    made = context(name, properties=chosen)
+    assert (made.names, made.threads) == (("openvino",), None)
+    monkeypatch.setenv("INTEL_OPENVINO_INFERENCE_NUM_THREADS", "3")
+    assert context(name).threads == 3
+    device = given(NNAdapterDevice_acquire(name))
+    answer = NNAdapterContext_create([device], "INTEL_OPENVINO_SELECT_DEVICE_NAMES=NoSuchChip")
+    wrong(answer, Code.NNADAPTER_INVALID_PARAMETER, "NoSuchChip")
+
+
+def settings_by(driver: str, key: str, value: str) -> Settings:
+    """What a property of a driver comes to."""
+    settings = Settings()
+    DRIVERS[driver].properties[key](f"{driver.upper()}_{key}", value, settings)
+    return settings
+
+
+def test_properties_of_drivers_whose_chips_are_seldom_here() -> None:
+    for driver, key, value, precision in (
+        ("nvidia_tensorrt", "PRECISION", "float16", "float16"),
+        ("nvidia_tensorrt", "PRECISION", "float32", "float32"),
+        ("qualcomm_qnn", "ENABLE_FP16", "true", "float16"),
+        ("qualcomm_qnn", "ENABLE_FP16", "0", "float32"),
+    ):
+        assert settings_by(driver, key, value).precision == precision
+    for driver, key, value in (
+        ("nvidia_tensorrt", "DEVICE_TYPE", "GPU"),
+        ("nvidia_tensorrt", "DEVICE_ID", "0"),
+        ("qualcomm_qnn", "DEVICE_TYPE", "HTP"),
+    ):
+        assert settings_by(driver, key, value) == Settings()
+    for driver, key, value, text in (
+        ("nvidia_tensorrt", "PRECISION", "int8", "is quantized before it is compiled"),
+        ("nvidia_tensorrt", "DEVICE_TYPE", "DLA", "does not drive DLA cores"),
+        ("nvidia_tensorrt", "MAX_WORKSPACE_SIZE", "1048576", "leave it out"),
+        ("qualcomm_qnn", "DEVICE_TYPE", "GPU", "must be HTP"),
+        ("qualcomm_qnn", "ENABLE_FP16", "yes", "must be true, false"),
+    ):
+        with pytest.raises(Failure, match=f"^{driver.upper()}_{key} is .*{text}"):
+            settings_by(driver, key, value)
+
+
+ABSENT = [
+    (name, f"{name.upper()}_{suffix}")
+    for name, driver in DRIVERS.items()
+    if not driver.device
+    for suffix in driver.properties
+]
+
+
+@pytest.mark.parametrize(("name", "key"), ABSENT, ids=lambda text: text)
+def test_properties_of_drivers_without_a_device_are_refused_by_name(name: str, key: str) -> None:
+    device = given(NNAdapterDevice_acquire("builtin_device"))
+    answer = NNAdapterContext_create([device], f"{key}=0")
+    text = f"{key} is not taken: crosschip has no device for {DRIVERS[name].hardware}"
+    wrong(answer, Code.NNADAPTER_INVALID_PARAMETER, text)
+
+
+@pytest.mark.parametrize("name", [name for name, d in DRIVERS.items() if not d.device])
+def test_drivers_without_a_device_are_not_found_by_name(name: str) -> None:
+    answer = NNAdapterDevice_acquire(name)
+    text = f"{name} drives {DRIVERS[name].hardware}, for which crosschip has no device"
+    wrong(answer, Code.NNADAPTER_DEVICE_NOT_FOUND, text)
+
+
+def test_the_document_lists_every_property_of_every_driver() -> None:
+    document = (Path(__file__).parents[3] / "docs" / "nnadapter.md").read_text()
+    rows = {line.split("`")[1]: line for line in document.splitlines() if line.startswith("| `")}
+    for name, driver in DRIVERS.items():
+        assert f"| `{driver.device}` |" in rows[name] or not driver.device, name
+        for suffix in driver.properties:
+            assert f"`{suffix}`" in rows[name], f"{name}: {suffix}"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tests.importers.paddle.small import VALUE
 from tests.importers.paddle.writers import Paddle2Writer
 
 from crosschip.apis.nnadapter.context import NNAdapterContext
+from crosschip.apis.nnadapter.drivers import DRIVERS, Driver
 from crosschip.apis.paddle_lite import (
     CxxConfig,
     CxxPredictor,
@@ -21,7 +22,8 @@ from crosschip.apis.paddle_lite import (
     TargetType,
     create_paddle_predictor,
 )
-from crosschip.ir import Error, InputError
+from crosschip.hal.capabilities import Precision
+from crosschip.ir import Error, InputError, UnsupportedError
 from crosschip.runtime.compiled import CompiledModel
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
@@ -112,8 +114,32 @@ def test_context_properties_are_settings_of_the_device(folder: Path) -> None:
     model = compiled(config)
     assert model.options.threads == 1
     assert config.context().properties == {"onnxruntime": {"spinning": "0"}}
+    config.set_nnadapter_context_properties("HUAWEI_ASCEND_NPU_SELECTED_DEVICE_IDS=0")
+    with pytest.raises(Error, match="no device for Huawei's Ascend NPUs"):
+        create_paddle_predictor(config)
     config.set_nnadapter_context_properties("ONNXRUNTIME_NO_SUCH_SETTING=1")
     with pytest.raises(Error, match="no_such_setting"):
+        create_paddle_predictor(config)
+
+
+def test_properties_of_the_driver_of_openvino_reach_the_device(folder: Path) -> None:
+    config = configured(folder, "intel_openvino")
+    config.set_nnadapter_context_properties(
+        "INTEL_OPENVINO_INFERENCE_NUM_THREADS=1;INTEL_OPENVINO_SELECT_DEVICE_NAMES=CPU"
+    )
+    assert compiled(config).options.threads == 1
+
+
+def test_a_driver_may_say_in_what_precision_to_compute(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reference takes the place of their chips; it has no float16, and so says what it got."""
+    precision = DRIVERS["nvidia_tensorrt"].properties
+    monkeypatch.setitem(DRIVERS, "builtin_device", Driver("a chip", "reference", precision))
+    config = configured(folder, "builtin_device")
+    assert compiled(config).options.precision is Precision.FLOAT32
+    config.set_nnadapter_context_properties("BUILTIN_DEVICE_PRECISION=float16")
+    with pytest.raises(UnsupportedError, match="computes in float32, not in float16"):
         create_paddle_predictor(config)
 
 

@@ -255,7 +255,7 @@ def test_a_missing_engine_says_what_to_install() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert "pip install crosschip[xla]" in done.stdout
+    assert 'pip install "crosschip[xla]"' in done.stdout
 
 
 def test_chips() -> None:

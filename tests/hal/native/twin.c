@@ -81,6 +81,7 @@ static int get_capabilities(void *own, crosschip_capabilities *told)
     told->concurrency = 2;
     told->types = 1u << CROSSCHIP_FLOAT32;
     told->int64_bits = 32;
+    told->serial_compile = 1;
     told->precisions = 1u << CROSSCHIP_PRECISION_FLOAT32 | 1u << CROSSCHIP_PRECISION_FLOAT16;
     return CROSSCHIP_OK;
 }

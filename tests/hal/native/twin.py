@@ -56,6 +56,7 @@ class Twin(Device):
             max_rank=4,
             alignment=64,
             concurrency=2,
+            parallel_compile=False,
             types=frozenset({ElementType.FLOAT32}),
             narrowed={ElementType.INT64: ElementType.INT32},
             precisions=frozenset({Precision.FLOAT32, Precision.FLOAT16}),

@@ -38,10 +38,10 @@ def test_names_are_kept(importing: Importing) -> None:
         gate (float[N, 3] x) => (float[N, 3] y, float[N, 3] z)
         { [first] h = Relu(x)  [second] y = Sigmoid(h)  z = Mul(x, y) }
     """)
-    assert model.name == "gate"
+    assert model.name == "model", "the file's name, not the graph's"
     assert list(model.inputs) == ["x"]
     assert list(model.outputs) == ["y", "z"]
-    assert [operation.name for operation in model.operations] == ["first", "second", "Mul_2"]
+    assert [operation.name for operation in model.operations] == ["first", "second", "z"]
     assert [operation.outputs[0].name for operation in model.operations] == ["h", "y", "z"]
 
 
@@ -210,9 +210,9 @@ def test_nodes_may_be_out_of_order(importing: Importing) -> None:
 CONV = "g (float[1, 2, 4, 4] x, float[2, 2, 3, 3] w) => (float y)"
 REFUSED = {
     "g (float[3] x) => (float[3] y) { y = Add(h, x)  h = Relu(y) }":
-        "node 0 (Add ''): 'h' is read, but nothing before makes it",
+        "node 0 (Add 'y'): 'h' is read, but nothing before makes it",
     "g (float[3] x) => (float[3] y) { y = Relu(x)  y = Exp(x) }":
-        "node 1 (Exp ''): makes 'y', which is there already",
+        "node 1 (Exp 'y'): makes 'y', which is there already",
     "g (float[3] x) => (float[3] x) { [n] x = Relu(x) }":
         "node 0 (Relu 'n'): makes 'x', which is there already",
     "g (float[3] x) => (float[3] y) <float[3] y = {1, 2, 3}> { y = Relu(x) }":
@@ -222,7 +222,7 @@ REFUSED = {
     "g (float[3] x, float[2] x) => (float[3] y) { y = Relu(x) }": "two inputs called 'x'",
     "g (float[3] x) => (float[3] y, float[3] y) { y = Relu(x) }": "two outputs called 'y'",
     "g (float[3] x) => () { y = Relu(x) }": "has no outputs",
-    "g (float[3] x) => (float[3] y) { y = Relu() }": "node 0 (Relu ''): input 0 is required",
+    "g (float[3] x) => (float[3] y) { y = Relu() }": "node 0 (Relu 'y'): input 0 is required",
     "g (float[3] x) => (float[3] y) { y = Add(x, ) }": "input 1 is required",
     "g (float[3] x) => (float[3] y) { y = Concat(x) }": "attribute 'axis' is required",
     "g (float[3] x) => (float[3] y) { y = Concat<axis = 0.5>(x) }":
@@ -292,6 +292,51 @@ def test_normalization_in_training_mode_is_refused(importing: Importing) -> None
         importing(proto)
     del proto.graph.node[0].output[1:]
     assert len(importing(proto).operations) == 1
+
+
+def test_errors_name_a_node_without_a_name_by_what_it_makes(importing: Importing) -> None:
+    with pytest.raises(ModelFileError, match=r"node 1 \(Add 'sum'\): input 1 is required"):
+        importing("g (float[2] x) => (float[2] sum) { h = Relu(x) sum = Add(h) }")
+    model = importing("g (float[2] x) => (float[2] y) { h = Relu(x) sum = Add(h, x) y = Exp(sum) }")
+    assert [operation.name for operation in model.operations] == ["h", "sum", "y"]
+
+
+def test_a_model_in_memory_has_its_graphs_name() -> None:
+    proto = parser.parse_model(f"{HEADER} gate (float[3] x) => (float[3] y) {{ y = Relu(x) }}")
+    assert load(proto).name == "gate"
+    proto.graph.name = ""
+    assert load(proto).name == "model"
+
+
+def test_batch_normalization_in_training_mode_is_a_warning(
+    importing: Importing, caplog: pytest.LogCaptureFixture
+) -> None:
+    parameters = "<float[2] s = {1, 1}, float[2] m = {0, 0}>"
+    node = "BatchNormalization<training_mode = 1>"
+    importing(
+        f"g (float[4, 2] x) => (float[4, 2] e) {parameters} {{ a, a1, a2 = {node}(x, s, m, m, s) "
+        f"b, b1, b2 = {node}(a, s, m, m, s) [third] c, c1, c2 = {node}(b, s, m, m, s) "
+        f"d, d1, d2 = {node}(c, s, m, m, s) e, e1, e2 = {node}(d, s, m, m, s) }}"
+    )
+    (warning,) = caplog.messages
+    assert warning.endswith(": 'a', 'b', 'third' and 2 more; call model.eval() and export it again")
+    caplog.clear()
+    importing(
+        f"g (float[4, 2] x) => (float[4, 2] y) {parameters} "
+        "{ y = BatchNormalization(x, s, m, m, s) }"
+    )
+    assert caplog.messages == []
+
+
+def test_dropout_in_training_mode_is_a_warning(
+    importing: Importing, caplog: pytest.LogCaptureFixture
+) -> None:
+    importing(
+        "g (float[4, 2] x) => (float[4, 2] y) <float r = {0.5}, bool t = {1}> "
+        "{ y = Dropout(x, r, t) }"
+    )
+    assert "in training mode" in caplog.text
+    assert "'y'; call model.eval()" in caplog.text
 
 
 def test_inputs_that_are_declared_as_nothing_are_refused(importing: Importing) -> None:

@@ -14,6 +14,11 @@ B = RNG.standard_normal((5, 6)).astype(np.float32)
 C = RNG.standard_normal(6).astype(np.float32)
 STATISTICS = [RNG.random(3).astype(np.float32) + np.float32(0.5) for _ in range(4)]
 
+REDUCTIONS = [
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+]
+
 Agree = Callable[..., None]
 
 
@@ -64,3 +69,16 @@ def test_reduction(agree: Agree, op: str, since: int) -> None:
     agree(op, X, np.array([-1, 0]), opsets=after)
     agree(op, X, opsets=after, noop_with_empty_axes=1)
     agree(op, X, [3], opsets=after, noop_with_empty_axes=1)
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_reduction_of_no_axes(agree: Agree, op: str) -> None:
+    """Each element by itself: what else the operator computes stays."""
+    after = [13, 18, 26] if op == "ReduceSum" else [18, 21, 26]
+    none = np.zeros(0, np.int64)
+    for x in (X, np.array([-3.0, 0.0, 1e30, np.inf, -np.inf, np.nan], np.float32)):
+        for axes in ([], [none], [none.tolist()]):
+            for keepdims in (0, 1):
+                given = {"noop_with_empty_axes": 1, "keepdims": keepdims}
+                dynamic = False if axes and isinstance(axes[0], np.ndarray) else None
+                agree(op, x, *axes, opsets=after, dynamic=dynamic, **given)

@@ -148,7 +148,8 @@ WRONG_ENTRIES = [
     ({"location": "w.bin", "offset": SIZE, "length": SIZE}, "is beyond its end at 49152"),
     ({"location": "w.bin", "offset": "9" * 19}, "is beyond its end at 49152"),
     ({"location": "w.bin", "length": "8"}, "has 8 bytes, but its shape needs 49152"),
-    ({"location": "", "length": "8"}, "raw data: the tensor has 8 bytes"),
+    ({"location": ""}, "external data have no location"),
+    ({"location": "", "offset": "8", "length": SIZE}, "external data have no location"),
 ]
 
 

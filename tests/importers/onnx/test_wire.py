@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from crosschip.importers.onnx.wire import LARGE, without_weights
+from crosschip.importers.onnx.wire import LARGE, OWN_FILE, without_weights
 from crosschip.ir.files import Held
 
 SIZES = st.sampled_from([0, 1, 100, LARGE - 1, LARGE, LARGE + 1, 5 * LARGE, 70000])
@@ -46,7 +46,7 @@ def test_putting_the_weights_back_gives_the_same_model(model: ModelProto) -> Non
         assert (tensor.data_location == TensorProto.EXTERNAL) == (len(original.raw_data) >= LARGE)
         if tensor.data_location == TensorProto.EXTERNAL:
             place = {entry.key: entry.value for entry in tensor.external_data}
-            assert place["location"] == ""
+            assert place["location"] == OWN_FILE
             offset, length = int(place["offset"]), int(place["length"])
             tensor.raw_data = file[offset : offset + length]
             tensor.ClearField("external_data")

@@ -5,6 +5,7 @@ They come from fusing and quantizing passes of Paddle Lite, or from Paddle 1.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.importers.paddle.running import normal, outputs
 from tests.importers.paddle.writers import Paddle2Writer
 
 from crosschip.importers import load
-from crosschip.ir import Array, Error, UnsupportedError
+from crosschip.ir import Array, Error, ModelFileError
 
 IMAGE = normal(1, 2, 4, 5, 6)
 SECOND = normal(2, 2, 4, 5, 6)
@@ -211,12 +212,12 @@ def test_indices_out_of_range_have_no_column(
     np.testing.assert_array_equal(found, [[0, 0, 0, 1], [0] * 4, [0] * 4])
 
 
-def joined(folder: Path, axis: int, *parts: Array) -> Array:
-    """Tensors put together along an axis that is computed."""
+def joined(folder: Path, axis: int, *parts: Array, are_open: bool = False) -> Array:
+    """Tensors put together along an axis that is computed, of sizes that the model knows or not."""
     names = [f"x{number}" for number in range(len(parts))]
     writer = Paddle2Writer()
     for name, part in zip(names, parts, strict=True):
-        writer.input(name, "float32", part.shape)
+        writer.input(name, "float32", [-1] * part.ndim if are_open else part.shape)
     writer.input("axis", "int32", [1])
     writer.operator("concat", {"X": names, "AxisTensor": "axis"}, {"Out": "y"}, {"axis": 0})
     writer.output("y")
@@ -225,11 +226,47 @@ def joined(folder: Path, axis: int, *parts: Array) -> Array:
     return found
 
 
-def test_a_computed_axis_must_be_the_one_that_the_sizes_allow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("are_open", [True, False])
+@pytest.mark.parametrize("axis", range(-4, 4))
+def test_a_computed_axis(tmp_path: Path, axis: int, are_open: bool) -> None:
+    parts = IMAGE, SECOND, IMAGE + 1
+    found = joined(tmp_path, axis, *parts, are_open=are_open)
+    np.testing.assert_array_equal(found, np.concatenate(parts, axis))
+
+
+@pytest.mark.parametrize("are_open", [True, False])
+def test_indices_along_a_computed_axis(tmp_path: Path, are_open: bool) -> None:
+    for shape in ((3,), (3, 1)):
+        writer = Paddle2Writer()
+        writer.input("x", "float32", [-1] * IMAGE.ndim if are_open else IMAGE.shape)
+        writer.input("i", "int64", shape)
+        writer.input("axis", "int32", [1])
+        writer.operator("gather", {"X": "x", "Index": "i", "Axis": "axis"}, {"Out": "y"}, {})
+        writer.output("y")
+        model = load(writer.save(tmp_path))
+        indices = np.array([1, 0, 1])
+        given = {"x": IMAGE, "i": indices.reshape(shape)}
+        for axis in range(-4, 4):
+            (found,) = outputs(model, given | {"axis": np.array([axis], np.int32)})
+            np.testing.assert_array_equal(found, np.take(IMAGE, indices, axis))
+        with pytest.raises(Error, match="condition"):
+            outputs(model, given | {"axis": np.array([4], np.int32)})
+
+
+def test_a_computed_axis_of_sizes_that_differ(tmp_path: Path) -> None:
     longer = np.concatenate([IMAGE, SECOND], 2)
-    found = joined(tmp_path, 2, IMAGE, longer)
-    np.testing.assert_array_equal(found, np.concatenate([IMAGE, longer], 2))
-    with pytest.raises(Error, match="condition"):
-        joined(tmp_path, 1, IMAGE, longer)
-    with pytest.raises(UnsupportedError, match="does not follow from the sizes"):
-        joined(tmp_path, 1, IMAGE, SECOND)
+    for axis, are_open in itertools.product((2, -2), (True, False)):
+        found = joined(tmp_path, axis, IMAGE, longer, are_open=are_open)
+        np.testing.assert_array_equal(found, np.concatenate([IMAGE, longer], 2))
+
+
+def test_a_computed_axis_that_the_sizes_do_not_allow(tmp_path: Path) -> None:
+    longer = np.concatenate([IMAGE, SECOND], 2)
+    for axis, are_open in itertools.product((1, 4, -5), (True, False)):
+        with pytest.raises(Error, match="condition"):
+            joined(tmp_path, axis, IMAGE, longer, are_open=are_open)
+    for axis in (4, -5):
+        with pytest.raises(Error, match="condition"):
+            joined(tmp_path, axis, IMAGE, SECOND)
+    with pytest.raises(ModelFileError, match="cannot be put together along any axis"):
+        joined(tmp_path, 1, IMAGE, longer[:, :1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.importers.paddle.running import normal, outputs
-from tests.importers.paddle.small import refused, small
-from tests.importers.paddle.writers import Paddle2Writer
+from tests.importers.paddle.small import VALUE, refused, small
+from tests.importers.paddle.writers import Paddle2Writer, record
 
 from crosschip.importers import load
 from crosschip.ir import Array
@@ -58,6 +59,51 @@ def test_a_stored_shape_of_another_size_is_of_no_account(
     writer.block.vars[-1].type.lod_tensor.tensor.dims[:] = [0, *IMAGE.shape]
     (made,) = outputs(load(writer.save(tmp_path)), {"x": IMAGE})
     np.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize(("type", "attributes", "expected"), RESHAPED)
+def test_a_stored_shape_that_no_operator_makes_is_of_no_account(
+    tmp_path: Path, type: str, attributes: Mapping[str, Any], expected: Array
+) -> None:
+    """Paddle takes what only training needs from an operator, and leaves its variable."""
+    writer = Paddle2Writer()
+    writer.input("x", "float32", IMAGE.shape)
+    writer.parameter("s", np.ones(7, np.float32))
+    writer.block.vars[-1].type.lod_tensor.tensor.dims[:] = [0, *IMAGE.shape]
+    writer.operator(type, {"X": "x"}, {"Out": "y"}, attributes)
+    writer.output("y")
+    model = load(writer.save(tmp_path))
+    assert "s" not in {constant.name for constant in model.constants}
+    np.testing.assert_array_equal(outputs(model, {"x": IMAGE})[0], expected)
+    writer.output("s")
+    _, stored = outputs(load(writer.save(tmp_path)), {"x": IMAGE})
+    np.testing.assert_array_equal(stored, np.ones(7, np.float32))  # as Paddle hands it out
+
+
+def test_a_parameter_that_nothing_reads_may_be_anything(tmp_path: Path) -> None:
+    """Its record is skipped, with its levels of detail."""
+    writer = small()
+    unread = np.arange(5, dtype=np.float64)
+    writer.parameter("a", unread)
+    path = writer.save(tmp_path)
+    file = path.with_suffix(".pdiparams")
+    head, levels = struct.Struct("<IQ"), struct.pack("<Q2Q", 16, 0, 5)
+    content = file.read_bytes()
+    file.write_bytes(head.pack(0, 1) + levels + content[head.size :])
+    x = normal(6, 2, 3)
+    np.testing.assert_array_equal(outputs(load(path), {"x": x})[0], x)
+    file.write_bytes(head.pack(0, 9) + content[head.size :])
+    assert "parameter 'a': has 9 levels of detail (LoD)" in refused(path)
+
+
+def test_the_file_of_a_parameter_that_nothing_reads_may_be_missing(tmp_path: Path) -> None:
+    writer = small()
+    writer.parameter("a", VALUE)
+    (tmp_path / "__model__").write_bytes(writer.program.SerializeToString())
+    assert "w: there is no such file" in refused(tmp_path / "__model__")
+    (tmp_path / "w").write_bytes(record(VALUE))
+    x = normal(6, 2, 3)
+    np.testing.assert_array_equal(outputs(load(tmp_path), {"x": x})[0], x)
 
 
 def test_a_parameter_that_is_read_before_it_is_made_must_fit(tmp_path: Path) -> None:

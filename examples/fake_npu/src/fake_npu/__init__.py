@@ -76,7 +76,7 @@ class FakeNpuDevice(Device):
             max_rank=4,
             layouts=(Layout.NHWC,),
             concurrency=1,
-            refuses=True,
+            compile_names_unsupported=True,
             tied_to=(f"{self._memory} bytes",),
             holds_weights=True,
         )

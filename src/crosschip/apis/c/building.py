@@ -62,7 +62,7 @@ def _built(compiler: str, library: Library, folder: Path) -> Built:
     wanted = (*library.included, library.exported, "crosschip.h")
     headers = [_copied(name, folder / "include") for name in wanted]
     description = folder / "lib" / "pkgconfig" / f"{library.name}.pc"
-    description.write_text(_description(library), "utf-8")
+    description.write_text(_description(library, folder.resolve()), "utf-8")
     return Built(made, headers, description)
 
 
@@ -120,11 +120,17 @@ def _run(command: Sequence[str]) -> None:
         raise Error(f"{command[0]} fails: {done.stderr.strip()}")
 
 
-def _description(library: Library) -> str:
-    """What `pkg-config` reads; it finds the other files from where it is."""
+def _description(library: Library, prefix: Path) -> str:
+    """The text that `pkg-config` reads.
+
+    Args:
+        library: what it describes.
+        prefix: the folder of `lib` and `include`. It is absolute: programs keep the folder of the
+            library, and are started from anywhere.
+    """
     return "\n".join(
         [
-            "prefix=${pcfiledir}/../..",
+            f"prefix={prefix}",
             "libdir=${prefix}/lib",
             "includedir=${prefix}/include",
             "",

@@ -138,6 +138,7 @@ def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
             cache=folder,
             token=own.token if folder else False,
             threads=context.threads,
+            precision=context.precision,
             properties=context.properties,
             ranges=model.ranges,
             profiles=model.profiles,

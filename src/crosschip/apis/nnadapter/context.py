@@ -7,9 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from crosschip.apis.nnadapter.device import NNAdapterDevice
+from crosschip.apis.nnadapter.drivers import (
+    DRIVERS,
+    Settings,
+    Translation,
+    drivers_of,
+    prefix_of,
+    set_threads,
+)
 from crosschip.apis.nnadapter.results import Handle, invalid, live, returns_nothing, returns_value
 from crosschip.ir import DeviceError
-from crosschip.runtime.discovery import open_device
+from crosschip.runtime.discovery import instances, open_device
 
 Callback = Callable[[int, object], int]
 
@@ -23,6 +31,7 @@ class NNAdapterContext(Handle):
         names: what crosschip calls the devices.
         properties: their settings, by device.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
+        precision: the arithmetic for float32 operations; `None` for float32.
         callback: what a device may ask the program with: an event's number and where to put the
             answer. No device of crosschip's own asks.
     """
@@ -32,12 +41,14 @@ class NNAdapterContext(Handle):
         names: Sequence[str],
         properties: Mapping[str, Mapping[str, str]],
         threads: int | None,
+        precision: str | None,
         callback: Callback | None,
     ) -> None:
         super().__init__()
         self.names = tuple(names)
         self.properties = properties
         self.threads = threads
+        self.precision = precision
         self.callback = callback
 
 
@@ -52,30 +63,38 @@ def NNAdapterContext_create(
     Args:
         devices: the devices; an operation goes to the first that runs it.
         properties: settings as `KEY=VALUE;KEY=VALUE`. A device takes those whose keys begin with
-            its name, NNAdapter's or crosschip's, as in `INTEL_OPENVINO_NUM_THREADS=4`; others are
-            for other devices. What follows the name is a setting of the device (see `crosschip
-            devices`), or `NUM_THREADS`, which is also taken from the environment.
+            its name, NNAdapter's or crosschip's, as in `INTEL_OPENVINO_INFERENCE_NUM_THREADS=4`;
+            others are for other devices. What follows the name is a property of Paddle Lite's
+            driver (see `DRIVERS`) or `NUM_THREADS`, which are also taken from the environment, or a
+            setting of the device (see `crosschip devices`).
         callback: what a device may ask the program with, as `callback(event_id, user_data)`.
     """
     if not devices:
         raise invalid("there are no devices")
     acquired = [live(device, NNAdapterDevice) for device in devices]
-    names = [device.device for device in acquired]
-    if len(set(names)) < len(names):
-        raise invalid(f"a device is given twice: {', '.join(names)}")
     if callback is not None and not callable(callback):
         raise invalid(f"the callback is {callback!r}")
     pairs = _pairs(properties or "")
-    settings: dict[str, dict[str, str]] = {}
+    _check_absent(acquired, pairs)
+    names: list[str] = []
+    settings: dict[str, Mapping[str, str]] = {}
     threads: list[int] = []
+    precisions: list[str] = []
     for device in acquired:
-        own = _own(device, pairs)
-        if _THREADS in own:
-            threads.append(_count(device, own.pop(_THREADS)))
-        if own:
-            settings[device.device] = {key.lower(): value for key, value in own.items()}
-        _check_settings(device.device, tuple(settings.get(device.device, {}).items()))
-    return NNAdapterContext(names, settings, max(threads, default=0) or None, callback)
+        own = _settings(device, pairs)
+        name = _instance(device.device, own.instance)
+        _check_settings(name, tuple(own.properties.items()))
+        names.append(name)
+        if own.properties:
+            settings[name] = own.properties
+        threads.append(own.threads or 0)
+        precisions += filter(None, [own.precision])
+    if len(set(names)) < len(names):
+        raise invalid(f"a device is given twice: {', '.join(names)}")
+    if len(set(precisions)) > 1:
+        raise invalid(f"devices of one context are to compute in {' and '.join(precisions)}")
+    precision = next(iter(precisions), None)
+    return NNAdapterContext(names, settings, max(threads) or None, precision, callback)
 
 
 @returns_nothing
@@ -98,17 +117,44 @@ def _pairs(properties: str) -> Mapping[str, str]:
     return pairs
 
 
-def _own(device: NNAdapterDevice, pairs: Mapping[str, str]) -> dict[str, str]:
-    """The settings of one device, by what follows its name."""
-    own: dict[str, str] = {}
-    for name in (device.name, device.device):
-        prefix = name.partition(":")[0].upper() + "_"
-        from_environment = os.environ.get(prefix + _THREADS)
-        if from_environment:
-            own.setdefault(_THREADS, from_environment)
-        for key, value in pairs.items():
-            if key.startswith(prefix):
-                own[key.removeprefix(prefix)] = value
+def _instance(device: str, instance: str) -> str:
+    """The name of an instance of a device's chip; the device itself if none is named."""
+    if not instance:
+        return device
+    chip = device.partition(":")[0]
+    for name, known in instances():
+        if known.name == instance and name.partition(":")[0] == chip:
+            return name
+    return f"{chip}:{instance}"
+
+
+def _check_absent(devices: Sequence[NNAdapterDevice], pairs: Mapping[str, str]) -> None:
+    """Refuse the properties of drivers that crosschip has no device for, unless one is here."""
+    for name, driver in DRIVERS.items():
+        if driver.device or any(name in (device.name, device.device) for device in devices):
+            continue
+        for suffix, refuse in driver.properties.items():
+            key = prefix_of(name) + suffix
+            if key in pairs:
+                refuse(key, pairs[key], Settings())
+
+
+def _settings(device: NNAdapterDevice, pairs: Mapping[str, str]) -> Settings:
+    """The settings of one device, from the properties and from the environment."""
+    own = Settings()
+    for name in dict.fromkeys((*drivers_of(device.device), device.name, device.device)):
+        prefix, driver = prefix_of(name), DRIVERS.get(name)
+        known: Mapping[str, Translation] = {_THREADS: set_threads}
+        if driver is not None and driver.device:
+            known = {**known, **driver.properties}
+        outside = {prefix + suffix: os.environ.get(prefix + suffix, "") for suffix in known}
+        given = {key: value for key, value in pairs.items() if key.startswith(prefix)}
+        for key, value in {**outside, **given}.items():
+            suffix = key.removeprefix(prefix)
+            if value and suffix in known:
+                known[suffix](key, value, own)
+            elif value:
+                own.properties[suffix.lower()] = value
     return own
 
 
@@ -119,10 +165,3 @@ def _check_settings(device: str, settings: tuple[tuple[str, str], ...]) -> None:
         open_device(device, dict(settings)).close()
     except DeviceError as error:
         raise invalid(str(error)) from error
-
-
-def _count(device: NNAdapterDevice, text: str) -> int:
-    """A number of threads; 0 leaves it to the device."""
-    if not text.isascii() or not text.isdecimal():
-        raise invalid(f"{device.name.upper()}_{_THREADS} is {text!r}, but must be a number")
-    return int(text)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from crosschip.apis.nnadapter.drivers import DRIVERS
 from crosschip.apis.nnadapter.enumerations import NNADAPTER_VERSION, NNAdapterDeviceCode
 from crosschip.apis.nnadapter.enumerations import NNAdapterResultCode as Code
 from crosschip.apis.nnadapter.results import (
@@ -20,17 +21,6 @@ from crosschip.apis.nnadapter.results import (
 from crosschip.hal import Kind
 from crosschip.ir import DeviceError
 from crosschip.runtime.discovery import instances, open_device
-
-NAMES: Mapping[str, str] = {
-    "builtin_device": "reference",
-    "fake_device": "reference",
-    "google_xnnpack": "onnxruntime",
-    "intel_openvino": "openvino",
-    "nvidia_tensorrt": "onnxruntime:TensorRT",
-    "qualcomm_qnn": "qualcomm",
-    "rockchip_npu": "rockchip",
-}
-"""The devices that stand for NNAdapter's; any other name is a device's own."""
 
 _KINDS: Mapping[Kind, NNAdapterDeviceCode] = {
     Kind.CPU: NNAdapterDeviceCode.NNADAPTER_CPU,
@@ -89,11 +79,15 @@ def NNAdapterDevice_acquire(name: str) -> NNAdapterDevice:
     """
     if not isinstance(name, str) or not name:
         raise invalid(f"the name of a device is {name!r}")
-    device = NAMES.get(name, name)
+    driver = DRIVERS.get(name)
+    device = driver.device if driver is not None and driver.device else name
     try:
         return NNAdapterDevice(name, device, _facts(device))
     except DeviceError as error:
-        raise Failure(Code.NNADAPTER_DEVICE_NOT_FOUND, str(error)) from error
+        text = str(error)
+        if driver is not None and not driver.device:
+            text = f"{name} drives {driver.hardware}, for which crosschip has no device: {text}"
+        raise Failure(Code.NNADAPTER_DEVICE_NOT_FOUND, text) from error
 
 
 @returns_nothing

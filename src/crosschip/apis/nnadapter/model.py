@@ -168,6 +168,7 @@ def NNAdapterModel_getSupportedOperations(
         devices.names,
         properties=devices.properties,
         threads=devices.threads,
+        precision=devices.precision,
         ranges=own.finished.ranges,
         cache=False,
     )

@@ -162,11 +162,15 @@ def OH_NNCompilation_SetDevice(compilation: OH_NNCompilation, deviceID: int) -> 
 
 @returns_code
 def OH_NNCompilation_SetCache(compilation: OH_NNCompilation, cachePath: str, version: int) -> None:
-    """Keep what is compiled in a folder, under a version that programs count up."""
+    """Keep what is compiled in a folder, under a version that programs count up.
+
+    A relative path is relative to the current directory of this call.
+    """
     own = _setting(compilation)
-    if not isinstance(cachePath, str) or not isinstance(version, int) or version < 0:
+    named = isinstance(cachePath, str) and cachePath
+    if not named or not isinstance(version, int) or version < 0:
         raise invalid(f"the folder is {cachePath!r} and the version {version!r}")
-    own.cache = (cachePath, version)
+    own.cache = (os.path.abspath(cachePath), version)
 
 
 @returns_code
@@ -246,9 +250,7 @@ def _content(buffer: Any) -> bytes:
 
 def _compiled(own: OH_NNCompilation, device: str, mode: OH_NN_PerformanceMode) -> CompiledModel:
     assert own.model is not None, "else it was compiled earlier"
-    model = own.model.finished
-    if model is None:
-        raise invalid("the model has not been finished")
+    model = own.model.whole()
     folder, token = _place(own) if own.cache is not None else (None, "")
     try:
         made = compile(
@@ -281,7 +283,9 @@ def _loaded(own: OH_NNCompilation) -> CompiledModel:
         folder, token = _place(own)
         return load_compiled(folder, token=token)
     except (Error, OSError) as error:
-        raise Failure(Code.OH_NN_INVALID_FILE, str(error)) from error
+        offline = own.kept is not None and as_reference()
+        code = Code.OH_NN_FAILED if offline else Code.OH_NN_INVALID_FILE
+        raise Failure(code, str(error)) from error
 
 
 def _place(own: OH_NNCompilation) -> tuple[str, str]:
@@ -292,8 +296,6 @@ def _place(own: OH_NNCompilation) -> tuple[str, str]:
     """
     assert own.cache is not None, "there is a cache"
     folder, version = own.cache
-    if not os.path.isabs(folder):
-        raise invalid(f"the folder {folder!r} is no absolute path")
     if not os.path.isdir(folder):
         code = Code.OH_NN_INVALID_PARAMETER if as_reference() else Code.OH_NN_INVALID_PATH
         raise Failure(code, f"there is no folder {folder!r}")

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from crosschip.apis.buffers import octets
+from crosschip.apis.nnrt.conformance import as_reference
 from crosschip.apis.nnrt.descriptions import data_type, element_type
+from crosschip.apis.nnrt.enumerations import OH_NN_TensorType
 from crosschip.apis.nnrt.executor import OH_NNExecutor, at
 from crosschip.apis.nnrt.results import (
     invalid,
@@ -17,6 +19,7 @@ from crosschip.apis.nnrt.results import (
     returns_handle,
     returns_nothing,
 )
+from crosschip.apis.nnrt.tensor import MOST_BYTES
 from crosschip.apis.nnrt.types import OH_NN_Memory, OH_NN_Tensor
 from crosschip.ir import Array, Operand
 
@@ -131,6 +134,8 @@ def _array(operand: Operand, tensor: OH_NN_Tensor, buffer: Any) -> Array:
     )
     if not fits or tensor.dataType != data_type(operand.type.element_type):
         raise invalid(f"{list(shape)} of {tensor.dataType!r} is not {operand.type}")
+    if tensor.type != OH_NN_TensorType.OH_NN_TENSOR:
+        raise invalid(f"the input has the type {tensor.type!r}, but inputs are OH_NN_TENSOR")
     dtype, held = element_type(tensor.dataType).dtype, octets(buffer)
     size = math.prod(shape) * dtype.itemsize
     if held.size < size:
@@ -150,6 +155,8 @@ def _place(operand: Operand, buffer: Any) -> Array:
 def _allocated(own: OH_NNExecutor, key: tuple[str, int], length: int) -> OH_NN_Memory:
     if not isinstance(length, int) or length <= 0:
         raise invalid(f"the length is {length!r}")
+    if as_reference() and length > MOST_BYTES:
+        raise invalid(f"the length is {length}, but the source allocates {MOST_BYTES} at most")
     memory = OH_NN_Memory(memoryview(bytearray(length)))
     own.memories.setdefault(key, []).append(memory)
     return memory

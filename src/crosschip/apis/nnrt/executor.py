@@ -110,11 +110,11 @@ def OH_NNExecutor_CreateOutputTensorDesc(executor: OH_NNExecutor, index: int) ->
 
 @returns_value
 def OH_NNExecutor_GetOutputShape(executor: OH_NNExecutor, outputIndex: int) -> tuple[int, ...]:
-    """The shape that an output had in the last run."""
+    """The shape that an output had in the last run; before it the declared one, -1 where open."""
     own = live(executor, OH_NNExecutor)
-    at(own.built.model.outputs, outputIndex)
+    name, operand = at(own.built.model.outputs, outputIndex)
     if own.shapes is None:
-        raise forbidden("there has been no run")
+        return _description(name, operand).shape or ()
     return own.shapes[outputIndex]
 
 
@@ -177,6 +177,8 @@ def OH_NNExecutor_RunAsync(
         timeout: milliseconds from now after which the run has failed, with `OH_NN_TIMEOUT`.
         userData: what tells this run from others where functions are called.
     """
+    if not inputTensor or not outputTensor:
+        raise invalid(f"the inputs are {inputTensor!r} and the outputs {outputTensor!r}")
     own = _asynchronous(executor, userData)
     inputs = _arranged(own, inputTensor, outputTensor)
     if not isinstance(timeout, int) or timeout <= 0:

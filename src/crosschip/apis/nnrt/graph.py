@@ -6,6 +6,7 @@ import graphlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from crosschip.apis.nnrt.conformance import as_reference
 from crosschip.apis.nnrt.descriptions import element_type
 from crosschip.apis.nnrt.enumerations import (
     OH_NN_DataType,
@@ -13,7 +14,7 @@ from crosschip.apis.nnrt.enumerations import (
     OH_NN_ReturnCode,
     OH_NN_TensorType,
 )
-from crosschip.apis.nnrt.results import Failure, Handle
+from crosschip.apis.nnrt.results import Failure, Handle, invalid
 from crosschip.apis.nnrt.rows import rows
 from crosschip.ir import (
     Array,
@@ -27,6 +28,7 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ir.model import Origin
+from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.translation import inward
 
 
@@ -39,7 +41,7 @@ class Tensor:
         data_type: the type of its elements.
         shape: a size for each axis; -1 where it is known only when the model runs.
         type: what it is for.
-        quantization: how its integers stand for reals; `None` if they do not.
+        quantization: the quantization parameters that the program has set; `None` if none.
         value: the elements of a constant.
     """
 
@@ -62,7 +64,19 @@ class Tensor:
             symbol(f"{self.name}_{axis}") if size < 0 else size
             for axis, size in enumerate(self.shape)
         )
-        return TensorType(element_type(self.data_type), shape, self.quantization)
+        return TensorType(element_type(self.data_type), shape, self.effective_quantization)
+
+    @property
+    def effective_quantization(self) -> Quantization | None:
+        """How its integers stand for reals; `None` if they do not.
+
+        The source takes quantization parameters of any tensor; of reals and of an operator's
+        parameters they mean nothing there.
+        """
+        real = element_type(self.data_type) in FLOATS
+        if as_reference() and (real or self.type is not OH_NN_TensorType.OH_NN_TENSOR):
+            return None
+        return self.quantization
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +105,8 @@ class OH_NNModel(Handle):
         inputs: the places of the tensors that are its inputs; `None` before they are specified.
         outputs: those of its outputs.
         closed: whether building it has ended.
-        finished: what it has become; `None` before it is finished, or if it failed.
+        finished: what it has become; `None` before it is finished, or if that failed.
+        refusal: why compiling it fails, where `Finish` does not say so; else empty.
     """
 
     def __init__(self) -> None:
@@ -102,6 +117,19 @@ class OH_NNModel(Handle):
         self.outputs: tuple[int, ...] = ()
         self.closed = False
         self.finished: Model | None = None
+        self.refusal = ""
+
+    def whole(self) -> Model:
+        """What it has become.
+
+        Raises:
+            Failure: it has not been finished, or breaks a rule of an operator.
+        """
+        if self.refusal:
+            raise Failure(OH_NN_ReturnCode.OH_NN_FAILED, self.refusal)
+        if self.finished is None:
+            raise invalid("the model has not been finished")
+        return self.finished
 
 
 def build(model: OH_NNModel) -> Model:
@@ -159,7 +187,7 @@ def _add(
         for index in operation.parameters
     }
     declared = [model.tensors[index].declared for index in operation.outputs]
-    for row, count, types in rows()[operation.code]:
+    for row, count, types, _ in rows()[operation.code]:
         missing = [None] * max(count - len(inputs), 0)
         operands = [*inputs, *missing, *(parameters.get(type_) for type_ in types)]
         if row.fits(operands, declared):
@@ -173,7 +201,7 @@ def _add(
 
 def _value(tensor: Tensor, values: dict[int, Operand]) -> Operand:
     if tensor.value is not None and tensor.index not in values:
-        values[tensor.index] = constant(tensor.value, tensor.name, tensor.quantization)
+        values[tensor.index] = constant(tensor.value, tensor.name, tensor.effective_quantization)
     if tensor.index not in values:
         raise ModelError(f"tensor {tensor.index} is no constant, and nothing makes it")
     return values[tensor.index]

@@ -33,7 +33,7 @@ from crosschip.apis.nnrt.results import (
 )
 from crosschip.apis.nnrt.rows import parameter_types, rows
 from crosschip.apis.nnrt.types import OH_NN_Tensor
-from crosschip.ir import Quantization
+from crosschip.ir import Error, Quantization
 from crosschip.ops.definition.translation import Several
 from crosschip.ops.faces.common import quantized_axis
 from crosschip.runtime.compiler import explain
@@ -145,7 +145,7 @@ def OH_NNModel_AddOperation(
             raise invalid("an input or output is a parameter, by its type")
     if set(inputIndices) & set(outputIndices):
         raise invalid("a tensor is both an input and an output")
-    _check_inputs(code, len(inputIndices))
+    _check_counts(code, len(inputIndices), len(outputIndices))
     _check_parameters(code, [_tensor(own, index) for index in paramIndices])
     operation = Operation(code, tuple(paramIndices), tuple(inputIndices), tuple(outputIndices))
     own.operations.append(operation)
@@ -171,25 +171,35 @@ def OH_NNModel_SpecifyInputsAndOutputs(
 
 @returns_code
 def OH_NNModel_Finish(model: OH_NNModel) -> None:
-    """Check the whole model and end building it; can be done once."""
+    """Check the whole model and end building it; can be done once.
+
+    The source leaves it to the device to refuse what breaks the rules of an operator; as the source
+    has it, that fails when the model is compiled.
+    """
     own = _building(model)
     if not own.tensors or not own.operations or own.inputs is None:
         raise forbidden("the model has no tensors, no operations, or no inputs and outputs")
     own.closed = True
-    own.finished = build(own)
+    try:
+        own.finished = build(own)
+    except (Error, Failure) as error:
+        if not as_reference():
+            raise
+        own.refusal = str(error)
 
 
 @returns_value
 def OH_NNModel_GetAvailableOperations(model: OH_NNModel, deviceID: int) -> list[bool]:
     """Tell of each operation, in the order added, whether a device runs it."""
     own = live(model, OH_NNModel)
-    if own.finished is None:
+    if own.finished is None and not own.refusal:
         raise forbidden("the model has not been finished")
+    finished = own.whole()
     try:
         device = name_of(deviceID)
     except Failure as error:
         raise Failure(Code.OH_NN_FAILED, str(error)) from None
-    placement = explain(own.finished, [device], cache=False)
+    placement = explain(finished, [device], cache=False)
     missing = {origin for decision in placement.unplaced for origin in decision.operation.origins}
     made = {output for origin in missing for output in origin.outputs}
     return [
@@ -241,13 +251,16 @@ def _quantization(
         raise invalid(str(error)) from None
 
 
-def _check_inputs(code: OH_NN_OperationType, count: int) -> None:
+def _check_counts(code: OH_NN_OperationType, input_count: int, output_count: int) -> None:
     entries = rows()[code]
     several = any(isinstance(rule, Several) for entry in entries for rule in entry.row.operands)
     most = max(entry.inputs for entry in entries)
     least = most - (code is OH_NN_OperationType.OH_NN_OPS_FULL_CONNECTION)
-    if count < least or (count > most and not several):
-        raise invalid(f"{code.name}: reads {most} tensors, not {count}")
+    if input_count < least or (input_count > most and not several):
+        raise invalid(f"{code.name}: reads {most} tensors, not {input_count}")
+    outputs = entries[0].outputs
+    if outputs is not None and output_count != outputs:
+        raise invalid(f"{code.name}: has {outputs} outputs, not {output_count}")
 
 
 def _check_parameters(code: OH_NN_OperationType, parameters: Sequence[Tensor]) -> None:

@@ -91,7 +91,7 @@ static void quantize(OH_NNModel *model, uint32_t index, const Tensor *tensor)
 
 static OH_NN_UInt32Array list(uint32_t first, uint32_t count)
 {
-    OH_NN_UInt32Array found = {PLACES + first, count};
+    OH_NN_UInt32Array found = {count ? PLACES + first : NULL, count};
     return found;
 }
 

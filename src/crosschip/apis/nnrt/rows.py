@@ -51,11 +51,13 @@ class Entry(NamedTuple):
         row: its row, with the inputs first and then the parameters.
         inputs: how many inputs there are.
         parameters: the parameters.
+        outputs: how many outputs there are; `None` if one or more.
     """
 
     row: Row
     inputs: int
     parameters: tuple[OH_NN_TensorType, ...]
+    outputs: int | None
 
 
 @cache
@@ -76,7 +78,7 @@ def uses() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]
         for face in faces_of(operator).nnrt:
             row = row_of(operator, face.operands, face.given, NNRT_CODES)
             types = [OH_NN_TensorType[f"OH_NN_{face.name}_{name}"] for name in face.parameters]
-            entry = Entry(row, len(face.inputs), tuple(types))
+            entry = Entry(row, len(face.inputs), tuple(types), face.outputs)
             found.setdefault(operator, []).append((OH_NN_OperationType(face.code), entry))
     return found
 

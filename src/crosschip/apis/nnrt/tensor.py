@@ -23,7 +23,8 @@ from crosschip.apis.nnrt.results import (
 )
 from crosschip.ir import Array
 
-_MOST = 1 << 30
+MOST_BYTES = 1 << 30
+"""How many bytes of memory a tensor has at most; what the source allocates at once."""
 
 _EXHAUSTED = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """What the system says when there is no more memory, or there are no more files or mappings."""
@@ -86,8 +87,8 @@ def OH_NNTensor_Create(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_Tensor:
 def OH_NNTensor_CreateWithSize(deviceID: int, tensorDesc: NN_TensorDesc, size: int) -> NN_Tensor:
     """Make a tensor with memory of some size, which is enough for its elements."""
     desc = _checked(deviceID, tensorDesc)
-    if not desc.size <= size <= _MOST:
-        raise invalid(f"the size is {size}, but must be from {desc.size} to {_MOST}")
+    if not desc.size <= size <= MOST_BYTES:
+        raise invalid(f"the size is {size}, but must be from {desc.size} to {MOST_BYTES}")
     return NN_Tensor(desc, _file(size), size)
 
 
@@ -105,7 +106,7 @@ def OH_NNTensor_CreateWithFd(
         offset: where in it the elements begin.
     """
     desc = _checked(deviceID, tensorDesc)
-    if fd < 0 or not 0 <= offset <= size <= _MOST or size - offset < desc.size:
+    if fd < 0 or not 0 <= offset <= size <= MOST_BYTES or size - offset < desc.size:
         raise invalid(f"the file is {fd}, its size {size}, the offset {offset}")
     return NN_Tensor(desc, os.dup(fd), size, offset)
 
@@ -149,7 +150,7 @@ def OH_NNTensor_GetOffset(tensor: NN_Tensor) -> int:
 def _checked(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_TensorDesc:
     name_of(deviceID)
     desc = live(tensorDesc, NN_TensorDesc).copy()
-    if not 0 < desc.size <= _MOST:
+    if not 0 < desc.size <= MOST_BYTES:
         raise invalid(f"{desc.shape} of {desc.data_type.name} takes {desc.size} bytes")
     return desc
 

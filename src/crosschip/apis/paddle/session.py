@@ -17,6 +17,7 @@ from crosschip.importers.packaged import with_overriding
 from crosschip.importers.paddle import files
 from crosschip.ir import Array, Dim, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
 
@@ -64,10 +65,10 @@ class Files:
         content, values = self._contents()
         try:
             program.parent.mkdir(parents=True, exist_ok=True)
-            program.write_bytes(content)
-            parameters.write_bytes(values)
         except OSError as error:
             raise InputError(f"{program.parent}: cannot be written: {error.strerror}") from None
+        write_named(program, [content])
+        write_named(parameters, [values])
 
     def _contents(self) -> tuple[bytes, bytes]:
         if isinstance(self.program, Path) and self.program.is_dir():

@@ -134,7 +134,10 @@ class ConfigBase(NNAdapterSettings):
             behind = [name for name in _processors() if name not in context.names]
             chosen: dict[str, Any] = {"devices": [*context.names, *behind]}
             chosen["properties"] = context.properties
-            return chosen | ({"threads": context.threads} if context.threads else {})
+            for name in ("threads", "precision"):
+                if getattr(context, name) is not None:
+                    chosen[name] = getattr(context, name)
+            return chosen
         if self._names:
             NOTES.say("set_nnadapter_device_names", "no valid place is NNAdapter")
         for target in targets:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from crosschip.devices.onnxruntime import modes
 from crosschip.devices.onnxruntime.quiet import import_engine
 from crosschip.hal import (
+    SCHEDULING,
     Capabilities,
     Device,
+    Forking,
     Instance,
     Kind,
     Options,
@@ -26,11 +28,12 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ir.extras import install_command
 
 if TYPE_CHECKING:
     from crosschip.devices.onnxruntime.providers import Provider
 
-_MISSING = "ONNX Runtime is not installed; pip install crosschip[onnxruntime]"
+_MISSING = f"ONNX Runtime is not installed; {install_command('onnxruntime')}"
 
 
 class OnnxRuntimeDevice(Device):
@@ -41,6 +44,7 @@ class OnnxRuntimeDevice(Device):
     """
 
     vendor = "Microsoft"
+    module = "onnxruntime"
     kind = Kind.CPU
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
@@ -50,7 +54,7 @@ class OnnxRuntimeDevice(Device):
             from crosschip.devices.onnxruntime import program
         except ImportError as error:
             raise DeviceError(
-                f"ONNX Runtime cannot be used ({error}); pip install -U crosschip[onnxruntime]"
+                f"ONNX Runtime cannot be used ({error}); {install_command('onnxruntime')}"
             ) from error
         self._engine = program
         self._provider: Provider | None = None
@@ -68,7 +72,7 @@ class OnnxRuntimeDevice(Device):
 
         from crosschip.devices.onnxruntime import providers
 
-        problem = "" if find_spec("onnxruntime") is not None else _MISSING
+        problem = "" if find_spec(cls.module) is not None else _MISSING
         own = Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)
         return [own, *providers.instances()]
 
@@ -85,7 +89,13 @@ class OnnxRuntimeDevice(Device):
 
     def capabilities(self) -> Capabilities:
         if self._provider is None:
-            return Capabilities(threads=True, holds_weights=True, loads_views=True)
+            return Capabilities(
+                threads=True,
+                holds_weights=True,
+                loads_views=True,
+                settable_at_load=SCHEDULING,
+                forking=Forking.IDLE,
+            )
         tied_to = (processor(), self._provider.name)
         return Capabilities(tied_to=tied_to, holds_weights=True, loads_views=True)
 

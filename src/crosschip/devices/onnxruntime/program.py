@@ -79,6 +79,8 @@ class OnnxRuntimeProgram(Program):
         inputs, made = session.get_inputs(), session.get_outputs()
         self._inputs = [value.name for value in inputs]
         self._outputs = [value.name for value in made]
+        # What ONNX infers may differ from what its kernels make, which then refuse the memory.
+        self._inferred = [tuple(value.shape) for value in made]
         self._is_plain = all_known([*inputs, *made])
         self._tensors_in = [is_tensor(value) for value in inputs]
         self._tensors_out = [is_tensor(value) for value in made]
@@ -180,6 +182,10 @@ class OnnxRuntimeProgram(Program):
         binding = session.io_binding()
         for name, array in zip(self._inputs, inputs, strict=True):
             binding.bind_ortvalue_input(name, ortvalue(array))
+        places = [
+            None if place is None or place.shape != inferred else place
+            for place, inferred in zip(places, self._inferred, strict=False)
+        ]
         for name, place in zip_longest(self._outputs, places):
             if place is None:
                 binding.bind_output(name)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import (
+    SCHEDULING,
     Capabilities,
     Device,
     Instance,
@@ -28,8 +29,9 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, ElementType, Model, Operation
+from crosschip.ir.extras import install_command
 
-_MISSING = "OpenVINO is not installed; pip install crosschip[openvino]"
+_MISSING = f"OpenVINO is not installed; {install_command('openvino')}"
 _CHIPS = (
     ("GPU", Kind.GPU, "drm/renderD*/device/vendor"),
     ("NPU", Kind.ACCELERATOR, "accel/accel*/device/vendor"),
@@ -60,6 +62,7 @@ class OpenVinoDevice(Device):
     """
 
     vendor = "Intel"
+    module = "openvino"
     kind = Kind.CPU
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
@@ -69,13 +72,13 @@ class OpenVinoDevice(Device):
             from crosschip.devices.openvino import program
         except ImportError as error:
             raise DeviceError(
-                f"OpenVINO cannot be imported ({error}); pip install crosschip[openvino]"
+                f"OpenVINO cannot be imported ({error}); {install_command('openvino')}"
             ) from error
         self._engine = program.Engine(instance or "CPU")
 
     @classmethod
     def probe(cls) -> Sequence[Instance]:
-        problem = "" if find_spec("openvino") is not None else _MISSING
+        problem = "" if find_spec(cls.module) is not None else _MISSING
         found = [Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)]
         for name, kind, nodes in _CHIPS:
             if any(map(_is_intels, Path("/sys/class").glob(nodes))):
@@ -96,6 +99,7 @@ class OpenVinoDevice(Device):
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),
             tied_to=(processor(), self._engine.chip),
+            settable_at_load=SCHEDULING,
         )
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:

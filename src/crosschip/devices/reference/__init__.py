@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from crosschip.hal import (
+    SCHEDULING,
     YES,
     Capabilities,
     Device,
+    Forking,
     Kind,
     Options,
     Profiler,
@@ -45,7 +47,13 @@ class ReferenceDevice(Device):
         return VERSION
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(threads=True, tied_to=(), holds_weights=True)
+        return Capabilities(
+            threads=True,
+            tied_to=(),
+            holds_weights=True,
+            settable_at_load=SCHEDULING,
+            forking=Forking.IDLE,
+        )
 
     def supports(self, operation: Operation, options: Options) -> Support:
         if isinstance(operation, PackagedOperator) and not operation.computes():

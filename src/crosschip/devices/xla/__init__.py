@@ -26,6 +26,7 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, ElementType, Model
+from crosschip.ir.extras import install_command
 
 
 class XlaDevice(Device):
@@ -36,6 +37,7 @@ class XlaDevice(Device):
     """
 
     vendor = "OpenXLA"
+    module = "jax"
     kind = Kind.CPU
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
@@ -44,7 +46,7 @@ class XlaDevice(Device):
             from crosschip.devices.xla import engine, support
         except ImportError as error:
             raise DeviceError(
-                f"JAX cannot be imported ({error}); pip install crosschip[xla]"
+                f"JAX cannot be imported ({error}); {install_command('xla')}"
             ) from error
         self._support = support
         self._engine = engine.Engine(instance or chips()[0].name)

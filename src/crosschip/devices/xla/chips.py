@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crosschip.hal import Instance, Kind
+from crosschip.ir.extras import install_command
 
-_MISSING = "JAX is not installed; pip install crosschip[xla]"
+_MISSING = f"JAX is not installed; {install_command('xla')}"
 _CUDA = ("jax_cuda13_plugin", "jax_cuda12_plugin")
 """The packages that teach JAX to use GPUs of NVIDIA."""
 _TPU = "libtpu"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from crosschip.hal.device import Device
 from crosschip.ir import InputError
+from crosschip.ir.extras import install_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +61,6 @@ def device_of(path: Path) -> type[Device]:
         from crosschip.hal.native.device import NativeDevice
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"drivers in C need {error.name}, which is not installed; pip install crosschip[native]"
+            f"drivers in C need {error.name}, which is not installed; {install_command('native')}"
         ) from error
     return type(path.stem, (NativeDevice,), {"library": path})

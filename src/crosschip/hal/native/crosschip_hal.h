@@ -158,6 +158,8 @@ typedef struct crosschip_capabilities {
     uint32_t int64_bits;        /* 32 if it computes int64 in int32: it gets values that are shown
                                    to fit; and if types lacks int64, tensors of int32 in place of
                                    such; default: 64 */
+    int32_t serial_compile;     /* not 0 if create_program may not be called by several threads at
+                                   once; default: 0 */
 } crosschip_capabilities;
 
 /* Yes, or no and why, about one operation. All is 0 before: no. */
@@ -212,7 +214,8 @@ typedef struct crosschip_device {
     /*
      * Required. The model's operations are ones that were answered with yes. The description is
      * there until this returns, the data of constants until the program is destroyed. Where it
-     * fails, at_fault[i] = 1 names the operations that are to go elsewhere.
+     * fails, at_fault[i] = 1 names the operations that are to go elsewhere. It may be called by
+     * several threads at once, unless crosschip_capabilities says serial_compile.
      */
     int (*create_program)(void *context, const crosschip_model *model,
                           const crosschip_options *options, uint8_t *at_fault, void **program);

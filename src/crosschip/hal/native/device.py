@@ -75,6 +75,10 @@ class NativeDevice(Device):
         kind: Kind = self._library.kind
         return kind
 
+    @classmethod
+    def code_files(cls) -> Sequence[Path]:
+        return [cls.library]
+
     @property
     def version(self) -> str:
         return self._library.version
@@ -104,6 +108,7 @@ class NativeDevice(Device):
             threads=bool(told.threads),
             max_rank=told.max_rank or None,
             concurrency=told.concurrency or None,
+            parallel_compile=not told.serial_compile,
             alignment=told.alignment,
             tied_to=default.tied_to,
         )

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from crosschip.hal.folders import cache_folder
+from crosschip.ir.files import open_own, open_regular
 
 _MOST_BYTES = 16 * 2**20
 _LONGEST = 500
@@ -33,9 +34,12 @@ class Answers:
         self._path = Path(cache_folder()) / "answers" / f"{safe}.jsonl"
         self._known: dict[str, str] = {}
         with suppress(OSError):
-            if _is_ours(self._path.parent) and self._path.stat().st_size <= _MOST_BYTES:
-                for line in self._path.read_text(errors="replace").splitlines():
-                    with suppress(ValueError, TypeError):
+            if _is_ours(self._path.parent):
+                with open_regular(self._path, follow=False) as file:
+                    content = file.read(_MOST_BYTES + 1)
+                lines = content.splitlines() if len(content) <= _MOST_BYTES else []
+                for line in lines:
+                    with suppress(ValueError, TypeError, RecursionError):
                         key, why = json.loads(line)
                         if isinstance(key, str) and isinstance(why, str):
                             self._known[key] = why
@@ -54,8 +58,9 @@ class Answers:
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if _is_ours(self._path.parent):
-                with self._path.open("a") as file:
-                    file.write(f"{json.dumps([fingerprint, why])}\n")
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+                with open(open_own(self._path, flags), "ab", buffering=0) as file:
+                    file.write(f"{json.dumps([fingerprint, why])}\n".encode())
         return why
 
 

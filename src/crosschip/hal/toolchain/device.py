@@ -3,41 +3,37 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from crosschip.hal.capabilities import Capabilities, Instance, Precision, Sizing
+from crosschip.hal.capabilities import Capabilities, Precision, Sizing
 from crosschip.hal.converters import refused as refusal_of
-from crosschip.hal.device import CompileError, Device
+from crosschip.hal.device import CompileError
+from crosschip.hal.halving import Extent, Halving
 from crosschip.hal.onnx.converters import converters
 from crosschip.hal.onnx.standalone import Dialect, Written, on_reals, write
 from crosschip.hal.onnx.units import computes_float32, joined, units
 from crosschip.hal.options import Options
 from crosschip.hal.program import Program
 from crosschip.hal.support import YES, Group, Offer, Refusal, Rule, Support
-from crosschip.hal.toolchain import halving
 from crosschip.hal.toolchain.answers import Answers
 from crosschip.hal.toolchain.asking import Asking, part_of
+from crosschip.hal.toolchain.files import FileToolchain
 from crosschip.hal.toolchain.outputs import Outputs
-from crosschip.hal.toolchain.program import ToolchainProgram, unpack
-from crosschip.hal.worker import Died, Refused, Worker
+from crosschip.hal.worker import Died, Refused
 from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.types import ALL_TYPES
 from crosschip.onnx_messages import ModelProto
 from crosschip.ops.standard.control import Assert
 
 _TRIES = 24
-_SECONDS = "600"
 
 
-class Toolchain(Device):
+class Toolchain(FileToolchain):
     """A device that hands whole segments to a vendor's compiler, as ONNX files.
 
     Segments have known sizes: the runtime fixes them. float32 operations are taken only where the
@@ -45,9 +41,6 @@ class Toolchain(Device):
     around them: see `crosschip.hal.onnx.units`.
 
     Attributes:
-        package: what must be installed for the tool, as pip calls it.
-        module: the module of that package whose presence shows that it is.
-        script: the file of functions that drive the tool.
         dialect: the ONNX that it reads.
         checks: whether the script has `check`; if not, what the tool takes is learned by compiling.
 
@@ -55,80 +48,24 @@ class Toolchain(Device):
         DeviceError: the tool is not there, or a property is unknown.
     """
 
-    package: ClassVar[str]
-    module: ClassVar[str]
-    script: ClassVar[Path]
     dialect: ClassVar[Dialect]
     checks: ClassVar[bool] = False
 
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         super().__init__(properties, instance)
-        self._python = self.properties.get("python") or self.interpreter()
-        try:
-            self._seconds = float(self.properties.get("seconds", _SECONDS))
-        except ValueError:
-            wrong = self.properties["seconds"]
-            raise DeviceError(f"property seconds is {wrong!r}, but must be a number") from None
         if self.properties.get("precision", "float16") != "float16":
+            self.close()
             wrong = self.properties["precision"]
             raise DeviceError(f"property precision is {wrong!r}, but can only be float16")
         self._half = "precision" in self.properties
-        self._worker: Worker | None = None
-        try:
-            self._about: Mapping[str, Any] = self._asked("about")
-        except Refused as error:
-            self.close()
-            raise DeviceError(
-                f"{error}; {self.package} must be installed for {self._python}, or another Python "
-                f"be named by property python or {self.variable()}"
-            ) from None
-
-    @classmethod
-    def variable(cls) -> str:
-        """The environment variable that names the interpreter."""
-        return f"CROSSCHIP_{cls._stem().upper()}_PYTHON"
-
-    @classmethod
-    def _stem(cls) -> str:
-        return cls.__name__.removesuffix("Device").lower()
-
-    @classmethod
-    def interpreter(cls) -> str:
-        """The Python that runs the tool where no property says so."""
-        return os.environ.get(cls.variable()) or sys.executable
 
     @classmethod
     def known_properties(cls) -> Mapping[str, str]:
         return {
-            "python": f"the Python in whose environment {cls.package} is installed (by default "
-            f"what {cls.variable()} names, or this one)",
+            **super().known_properties(),
             "precision": "float16: compute float32 operations in float16 on this device, whatever "
             "the precision that other devices are asked for",
-            "seconds": f"how long the tool may take to compile, and to run ({_SECONDS})",
         }
-
-    @classmethod
-    def probe(cls) -> Sequence[Instance]:
-        return [Instance(kind=cls.kind, simulated=True, problem=cls.missing())]
-
-    @classmethod
-    def missing(cls) -> str:
-        """The sentence that the tool is not installed, found without starting it, or nothing."""
-        python = Path(cls.interpreter())
-        if python == Path(sys.executable):
-            there = find_spec(cls.module) is not None
-        else:
-            there = any(python.parent.parent.glob(f"lib/python*/site-packages/{cls.module}"))
-        return (
-            ""
-            if there
-            else f"{cls.package} is not installed; pip install it, into an environment of its own "
-            f"if you like, whose Python {cls.variable()} names"
-        )
-
-    @property
-    def version(self) -> str:
-        return str(self._about["version"])
 
     def capabilities(self) -> Capabilities:
         return Capabilities(
@@ -138,9 +75,13 @@ class Toolchain(Device):
             sizing=Sizing.FIXED,
             max_rank=self.dialect.max_rank,
             concurrency=1,
-            refuses=True,
+            compile_names_unsupported=True,
             holds_weights=True,
         )
+
+    @property
+    def real_boundary(self) -> bool:
+        return self.dialect.real_boundary
 
     def operators(self) -> Collection[str]:
         return converters.operators
@@ -160,14 +101,6 @@ class Toolchain(Device):
 
     def amend(self, model: ModelProto) -> None:
         """Change a model to one that means the same, where the tool compiles what it is wrongly."""
-
-    def complaint(self, told: str) -> str:
-        """The part of what the tool said that speaks of refusals, the reason first.
-
-        Args:
-            told: the error that it raised, and below that all that it printed.
-        """
-        return told
 
     def query(self, model: Model, options: Options) -> Offer:
         options = self._own(options)
@@ -214,34 +147,29 @@ class Toolchain(Device):
         try:
             return self._compiled(model, options)
         except Refused as error:
-            named = self._written(model).named_in(self.complaint(error.told))
+            named = self.named_in(model, self.complaint(error.told))
             if named:
                 raise CompileError(self._reason(error), named) from error
-            culprits = halving.refused(
-                _atoms(model), lambda some: self._compiles(model, some, options), _TRIES
+            halving: Halving[tuple[Operation, ...], Refused] = Halving(
+                lambda some: self._refusal_of(model, some, options), lambda *_: (), _TRIES
             )
-            found = [operation for atom in culprits for operation in atom]
-            raise CompileError(self._reason(error), found) from error
+            alone = [
+                operation
+                for failure in halving.search(_atoms(model), error)
+                if failure.extent is Extent.ALONE
+                for atom in failure.parts
+                for operation in atom
+            ]
+            raise CompileError(self._reason(error), alone) from error
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        folder = tempfile.TemporaryDirectory(prefix="crosschip-")
-        try:
-            files = unpack(saved, folder.name)
-            settings = self._settings(model, self._own(options))
-            return self._program(model, folder, files, settings, None)
-        except BaseException:
-            folder.cleanup()
-            raise
-
-    def close(self) -> None:
-        if self._worker is not None:
-            self._worker.close()
+        return super().load(saved, model, self._own(options))
 
     @cached_property
     def _answers(self) -> Answers:
         about = sorted(self._about.items())
-        known = {k: v for k, v in self.properties.items() if k not in ("python", "seconds")}
-        words = [self._stem(), *(str(value) for _, value in about), *sorted(known.values())]
+        known = sorted(self.compile_properties.values())
+        words = [self._stem(), *(str(value) for _, value in about), *known]
         # Another script may put another question by the same words.
         words.append(hashlib.sha256(self.script.read_bytes()).hexdigest()[:8])
         return Answers("-".join(words))
@@ -301,8 +229,7 @@ class Toolchain(Device):
         It is kept, so of a process that died it says only what is the same every time.
         """
         with tempfile.TemporaryDirectory(prefix="crosschip-") as folder:
-            written = self._written(model)
-            written.model.store(Path(folder, "model.onnx"))
+            self.write(Outputs(model).asked, Path(folder))
             settings = self._settings(model, options)
             function = "check" if self.checks else "compile"
             try:
@@ -314,77 +241,28 @@ class Toolchain(Device):
         reasons = list(found.values()) if isinstance(found, dict) else []
         return str(reasons[0]) if reasons else ""
 
-    def _reason(self, error: Refused) -> str:
-        """The first line of what a tool said, or how its process ended, with its last words."""
-        lines = self.complaint(error.told).strip().splitlines()
-        return str(error) if isinstance(error, Died) or not lines else lines[0]
-
-    def _compiles(
+    def _refusal_of(
         self, model: Model, atoms: Sequence[Sequence[Operation]], options: Options
-    ) -> bool:
+    ) -> Refused | None:
+        """The tool's error about some operations of a model; `None` if it compiles them."""
         part = part_of(model, [operation for atom in atoms for operation in atom])
         try:
             self._compiled(part, options).close()
-        except Refused:
-            return False
-        return True
+        except Refused as error:
+            return error
+        return None
 
-    def _compiled(self, model: Model, options: Options) -> Program:
-        """Compile in a process of its own.
+    def write(self, model: Model, folder: Path) -> None:
+        write(model, self.dialect, self.amend).model.store(Path(folder, "model.onnx"))
 
-        Raises:
-            Refused: the tool did not.
-        """
-        settings = self._settings(model, options)
-        folder = tempfile.TemporaryDirectory(prefix="crosschip-")
-        worker = None
-        try:
-            self._written(model).model.store(Path(folder.name, "model.onnx"))
-            worker = self._start(folder.name)
-            reply = worker.call("compile", folder.name, settings, seconds=self._seconds)
-            worker.call("load", folder.name, settings, seconds=self._seconds)
-            return self._program(model, folder, reply.result, settings, worker)
-        except BaseException:
-            if worker is not None:
-                worker.close()
-            folder.cleanup()
-            raise
-
-    def _program(
-        self,
-        model: Model,
-        folder: tempfile.TemporaryDirectory[str],
-        files: Sequence[str],
-        settings: Mapping[str, Any],
-        worker: Worker | None,
-    ) -> Program:
-        return ToolchainProgram(
-            model,
-            folder,
-            files,
-            settings,
-            self._start,
-            self._seconds,
-            worker,
-            real=self.dialect.real_boundary,
-        )
+    def named_in(self, model: Model, told: str) -> Collection[Operation]:
+        return self._written(model).named_in(told)
 
     def _settings(self, model: Model, options: Options) -> Mapping[str, Any]:
         return self.settings(options, quantized=bool(units(model)))
 
     def _written(self, model: Model) -> Written:
         return write(Outputs(model).asked, self.dialect, self.amend)
-
-    def _start(self, folder: str | None = None) -> Worker:
-        return Worker(self.name, self.script, self._python, folder)
-
-    def _asked(self, function: str, *arguments: Any) -> Any:
-        """The result of a function of the tool, in a process for such questions."""
-        if self._worker is None or not self._worker.alive:
-            if self._worker is not None:
-                self._worker.close()
-            self._worker = self._start()
-        return self._worker.call(function, *arguments, seconds=self._seconds).result
 
 
 def _atoms(model: Model) -> list[tuple[Operation, ...]]:

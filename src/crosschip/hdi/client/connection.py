@@ -23,6 +23,7 @@ from crosschip.hdi.wire.board import Board
 from crosschip.hdi.wire.channel import Broken, Channel, close_all, peer
 from crosschip.hdi.wire.messages import Answer, Failure, Request
 from crosschip.ir import DeviceError
+from crosschip.ir.interruption import raise_interruption
 
 T = TypeVar("T", bound=Answer)
 
@@ -213,7 +214,8 @@ class Connection:
                 self._channel.send(encoded, descriptors)
         except BlockingIOError:
             raise self._gone("takes no requests any more", kill=True) from None
-        except OSError:
+        except OSError as error:
+            raise_interruption(error)
             raise self._gone("is not there any more") from None
 
     def _await(self, waiter: _Waiter) -> None:
@@ -256,7 +258,8 @@ class Connection:
             if wait:
                 self._check_life()
             return
-        except (EOFError, OSError):
+        except (EOFError, OSError) as error:
+            raise_interruption(error)  # a signal handler's TimeoutError is an OSError, too
             raise self._gone("is not there any more") from None
         except Broken as error:
             raise self._gone(str(error)) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from crosschip.hal import Capabilities, Device, Offer, Options, Performance, Program
+from crosschip.hal import Capabilities, Device, Forking, Offer, Options, Performance, Program
 from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hdi.client.driver import Driver, driver_at
 from crosschip.hdi.client.patience import SETTINGS, Patience
@@ -24,6 +24,7 @@ class RemoteDevice(Device):
         device: what stands before the `@`.
         where: what stands behind it.
         properties: the device's, where crosschip starts the driver, and those of `patience`.
+        code: the digest of the device's code (`Device.code`): other code has another driver.
 
     Attributes:
         driver: what it asks.
@@ -33,15 +34,19 @@ class RemoteDevice(Device):
     """
 
     def __init__(
-        self, device: str, where: str, properties: Mapping[str, str] | None = None
+        self,
+        device: str,
+        where: str,
+        properties: Mapping[str, str] | None = None,
+        code: str = "",
     ) -> None:
         super().__init__()
         self.properties = dict(properties or {})
         self.name = f"{device}@{where}"
-        self._place = device, where
+        self._place, self._own_code = (device, where), code
         own = {name: text for name, text in self.properties.items() if name not in SETTINGS}
         patience = Patience.of(self.properties)
-        endpoint = Endpoint.of(device, where, own)
+        endpoint = Endpoint.of(device, where, own, code)
         self.driver: Driver = driver_at(endpoint, self.name, Policy(), patience)
         try:
             self._about = self.driver.link().connection.description
@@ -52,16 +57,31 @@ class RemoteDevice(Device):
         self.kind = self._about.kind  # type: ignore[misc]  # the driver says it, not the class
 
     def another(self, properties: Mapping[str, str]) -> Device:
-        return RemoteDevice(*self._place, properties)
+        return RemoteDevice(*self._place, properties, self._own_code)
 
     @property
     def version(self) -> str:
         return self._about.version
 
+    @property
+    def code(self) -> str:
+        return self._about.code
+
+    @property
+    def compile_properties(self) -> Mapping[str, str]:
+        return self._about.properties
+
     def capabilities(self) -> Capabilities:
         # All that goes there is copied to the beginning of pages, and with a saved program goes its
-        # model, whole.
-        return replace(self._about.capabilities, alignment=1, loads_views=True, holds_weights=False)
+        # model, whole. The driver itself compiles one model at a time.
+        return replace(
+            self._about.capabilities,
+            alignment=1,
+            loads_views=True,
+            holds_weights=False,
+            parallel_compile=True,
+            forking=Forking.ALWAYS,
+        )
 
     def operators(self) -> Collection[str]:
         return self._about.operators

@@ -17,8 +17,9 @@ from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.client.policy import Policy, Record
 from crosschip.hdi.client.program import RemoteProgram
 from crosschip.hdi.client.quarantine import Quarantine
-from crosschip.hdi.client.starting import Process, connected, end_process, last_words
+from crosschip.hdi.client.starting import Process, connected, last_words
 from crosschip.hdi.endpoint import Endpoint, death_of
+from crosschip.hdi.ownership import kill_owner
 from crosschip.ir import Array, DeviceError
 
 T = TypeVar("T")
@@ -206,7 +207,7 @@ class Driver:
         self._link = None
         connection = link.connection
         if connection.hangs and self.endpoint.started:
-            end_process(connection.process)
+            kill_owner(self.endpoint.path, connection.process)
         reason = self._reason(link)
         self.record.died(reason)
         self.restarts += 1

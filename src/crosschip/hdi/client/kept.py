@@ -15,6 +15,7 @@ import numpy as np
 from crosschip.hal import Options
 from crosschip.hdi.wire import values
 from crosschip.ir import Error, InputError, Model
+from crosschip.ir.files import open_regular
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
 _ABOUT, _MODEL = "about.json", "model.chipm"
@@ -50,13 +51,13 @@ class Kept:
     inputs: Sequence[Any]
 
     def write(self, path: Path) -> None:
-        """Write it to a file.
+        """Write it to a new file.
 
         Raises:
-            OSError: that cannot be written.
+            OSError: that cannot be written, or is there already.
         """
         about = _About(self.device, dict(self.properties), self.reason, self.options)
-        with zipfile.ZipFile(path, "w") as file:
+        with zipfile.ZipFile(path, "x") as file:
             file.writestr(_ABOUT, msgspec.json.encode(about))
             file.writestr(_MODEL, to_bytes(self.model))
             for index, value in enumerate(self.inputs):
@@ -75,7 +76,7 @@ class Kept:
             InputError: it holds none, or is damaged.
         """
         try:
-            with zipfile.ZipFile(path) as file:
+            with io.BufferedReader(open_regular(path)) as content, zipfile.ZipFile(content) as file:
                 if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()):
                     raise ValueError("it is compressed")
                 about = msgspec.json.decode(file.read(_ABOUT), type=_About)

@@ -8,13 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from pathlib import Path
 
 from crosschip.hdi.client.connection import Connection, Died
 from crosschip.hdi.client.patience import Patience
 from crosschip.hdi.endpoint import Endpoint
-from crosschip.hdi.ownership import owned
+from crosschip.hdi.ownership import kill_owner, owned
 from crosschip.ir import DeviceError
+from crosschip.ir.files import file_end, open_own
 
 _LOOK_SECONDS = 0.004
 _START_SECONDS = 120.0
@@ -39,18 +40,22 @@ class Process:
 
     def __init__(self, arguments: Sequence[str], endpoint: Endpoint) -> None:
         command = [sys.executable, "-m", "crosschip", *arguments]
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-        self.number = os.posix_spawn(
-            sys.executable,
-            command,
-            os.environ,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(endpoint.words), flags, 0o600),
-                (os.POSIX_SPAWN_DUP2, 1, 2),
-            ],
-            setsid=True,
-        )
+        words = open_own(endpoint.words, os.O_WRONLY | os.O_CREAT)
+        try:
+            os.ftruncate(words, 0)
+            self.number = os.posix_spawn(
+                sys.executable,
+                command,
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, words, 1),
+                    (os.POSIX_SPAWN_DUP2, words, 2),
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                ],
+                setsid=True,
+            )
+        finally:
+            os.close(words)
         self._fate = ""
         self._ended = threading.Event()
         # Whoever starts a process must see to its end, or it stays in the system's table.
@@ -102,8 +107,9 @@ def connected(
         except Died as death:
             if not endpoint.started:
                 raise
-            if death.hangs:
-                end_process(death.process)
+            killed = death.hangs and kill_owner(endpoint.path, death.process)
+            if death.hangs and not killed and owned(endpoint.path):
+                raise unknown_process(endpoint.path) from None
         except OSError as error:
             raise DeviceError(f"{endpoint.path}: {error.strerror}") from None
         if not endpoint.started:
@@ -125,7 +131,7 @@ def connected(
 def last_words(endpoint: Endpoint) -> str:
     """The end of what a driver wrote, as the end of a sentence; empty if it wrote nothing."""
     try:
-        written = endpoint.words.read_bytes()[-_LOOKED_THROUGH:].decode(errors="replace")
+        written = file_end(endpoint.words, _LOOKED_THROUGH).decode(errors="replace")
     except OSError:
         return ""
     # Python tells first what it was at when it had to end.
@@ -135,10 +141,12 @@ def last_words(endpoint: Endpoint) -> str:
     return f"; its last words: {words}" if words else ""
 
 
-def end_process(number: int) -> None:
-    """End a process that does not answer."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(number, signal.SIGKILL)
+def unknown_process(path: Path) -> DeviceError:
+    """The error that a driver gives no answer, and that nobody knows which process it is."""
+    return DeviceError(
+        f"{path}: the driver there gives no answer, and it cannot be told which process it is (it "
+        "may be in another container or PID namespace), so none was killed; end it where it runs"
+    )
 
 
 def _started(endpoint: Endpoint) -> Process:
@@ -152,4 +160,7 @@ def _started(endpoint: Endpoint) -> Process:
     try:
         return Process([*arguments, *linger, *settings], endpoint)
     except OSError as error:
-        raise DeviceError(f"{sys.executable} does not start: {error.strerror}") from None
+        raise DeviceError(
+            f"{sys.executable} does not start, or {endpoint.words} cannot be written: "
+            f"{error.strerror}"
+        ) from None

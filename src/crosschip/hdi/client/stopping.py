@@ -7,8 +7,8 @@ from pathlib import Path
 
 from crosschip.hdi.client.connection import Connection, Died
 from crosschip.hdi.client.patience import Patience
-from crosschip.hdi.client.starting import end_process
-from crosschip.hdi.ownership import Owner, forget, owner
+from crosschip.hdi.client.starting import unknown_process
+from crosschip.hdi.ownership import Owner, forget, kill_owner, owned, owner
 from crosschip.hdi.wire import messages
 from crosschip.ir import DeviceError
 
@@ -27,7 +27,8 @@ def stop(path: Path, patience: float) -> bool:
         Whether it has ended by itself; one that gives no answer is killed.
 
     Raises:
-        DeviceError: none serves there.
+        DeviceError: none serves there, or one that gives no answer cannot be told from other
+            processes, so that nothing is killed.
     """
     before = owner(path)
     try:
@@ -36,12 +37,13 @@ def stop(path: Path, patience: float) -> bool:
         process, patience = death.process, patience if not death.hangs else 0.0
     except OSError as error:
         crowded = isinstance(error, BlockingIOError)  # it lets nobody in, and many wait for that
-        if not crowded or before is None or before.process is None:
+        if not crowded or before is None or not before.alive or before.process is None:
             raise DeviceError(f"{path}: no driver serves there: {error.strerror}") from None
         process, patience = before.process, 0.0
     if _gone(path, before, patience):
         return True
-    end_process(process)
+    if not kill_owner(path, process) and not _gone(path, before, 0.0):
+        raise unknown_process(path)
     if _gone(path, before, _KILLED_SECONDS):
         forget(path)
     return False
@@ -66,7 +68,7 @@ def _ask(path: Path) -> int:
 def _gone(path: Path, before: Owner | None, patience: float) -> bool:
     """Wait until who served before does not any more; another may. Whether it has come to that."""
     end = time.monotonic() + patience
-    while before is not None and owner(path) == before:
+    while owned(path) and owner(path) == before:
         if time.monotonic() > end:
             return False
         time.sleep(_LOOK_SECONDS)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosschip.hdi.endpoint import deaths_at
 from crosschip.hdi.service.measures import BOUNDS
 from crosschip.ir import DeviceError, InputError
+from crosschip.ir.extras import install_command
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -63,7 +64,7 @@ def require() -> None:
         import prometheus_client  # noqa: F401
     except ImportError:
         raise InputError(
-            "metrics need Prometheus' client library; run: pip install 'crosschip[metrics]'"
+            f"metrics need Prometheus' client library; run: {install_command('metrics')}"
         ) from None
 
 

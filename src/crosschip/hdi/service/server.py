@@ -194,6 +194,8 @@ class Service(Closing):
             device.vendor,
             device.kind,
             device.version,
+            device.code,
+            dict(device.compile_properties),
             device.capabilities(),
             tuple(type(device).probe()),
             tuple(device.operators()),

@@ -14,7 +14,7 @@ import msgspec
 from crosschip.hal import Capabilities, Instance, Kind, Offer, Options, Performance
 from crosschip.ir.types import MAX_RANK
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of the messages."""
 
 Unsigned = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -188,6 +188,8 @@ class Description(Answer, frozen=True):
     vendor: str
     kind: Kind
     version: str
+    code: str
+    properties: Mapping[str, str]
     capabilities: Capabilities
     instances: tuple[Instance, ...]
     operators: tuple[str, ...]

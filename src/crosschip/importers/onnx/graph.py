@@ -22,9 +22,15 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
     constant,
+    logs,
 )
 from crosschip.ir.files import DataFile, Held
 from crosschip.onnx_messages import ModelProto, NodeProto, TypeProto, ValueInfoProto
+
+logger = logs.logger("crosschip")
+
+_NAMED_IN_TRAINING = 3
+"""The most nodes that the warning of training mode names."""
 
 OPSETS = range(7, 29)
 """The versions of the standard operator set that the functions are written after."""
@@ -48,18 +54,19 @@ def load_model(source: Path | bytes) -> Model:
         raise ModelFileError(
             f"{where}: is damaged or not an ONNX model; export or download it again"
         ) from None
-    return _ModelImport(where, proto, TensorReader(model, path)).model()
+    name = path.stem if path is not None else text(proto.graph.name) or "model"
+    return _ModelImport(where, name, proto, TensorReader(model, path)).model()
 
 
 class _ModelImport:
     """The import of one model."""
 
-    def __init__(self, path: str, proto: ModelProto, reader: TensorReader) -> None:
+    def __init__(self, path: str, name: str, proto: ModelProto, reader: TensorReader) -> None:
         self._path = path
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
         taken: set[str] = set()
-        self._builder = Builder(text(self._graph.name) or Path(path).stem, taken=taken)
+        self._builder = Builder(name, taken=taken)
         with located(path):
             self._shared = Shared(proto.ir_version, reader, proto.functions, taken)
         self._scope = Scope(self._shared, self._opsets, self._builder)
@@ -91,7 +98,20 @@ class _ModelImport:
                 operand = self._scope.output(name)
                 _check_declared(value.type, operand.type)
                 self._builder.output(name, operand)
+        self._warn_of_training()
         return self._builder.build()
+
+    def _warn_of_training(self) -> None:
+        names = list(self._shared.in_training)
+        if names:
+            listed = ", ".join(map(repr, names[:_NAMED_IN_TRAINING]))
+            unnamed = len(names) - _NAMED_IN_TRAINING
+            more = f" and {unnamed} more" if unnamed > 0 else ""
+            logger.warning(
+                f"{self._path}: was exported in training mode (Dropout draws random numbers, "
+                f"BatchNormalization normalizes by each batch's own statistics): {listed}{more}; "
+                f"call model.eval() and export it again"
+            )
 
     def _check(self) -> None:
         """Refuse what is plain before any node is looked at."""

@@ -89,6 +89,9 @@ class Surroundings(Protocol):
     def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
         """Try to unroll a loop."""
 
+    def note_training(self) -> None:
+        """Remember that the node being imported computes as in training."""
+
 
 class Node:
     """One node of an ONNX graph.
@@ -380,6 +383,10 @@ class Node:
     def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
         """The results of a way to unroll a loop; `None`, with nothing added, if it has no end."""
         return self._surroundings.attempt(way)
+
+    def note_training(self) -> None:
+        """Have a warning about the model say that the node computes as in training."""
+        self._surroundings.note_training()
 
     def control(self, make: Callable[[str], ControlFlow]) -> tuple[Operand, ...]:
         """Append an operation of control flow, given how to make it by its name."""

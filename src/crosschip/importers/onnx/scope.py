@@ -38,6 +38,7 @@ from crosschip.importers.onnx.shared import (
     Shared,
     at,
     located,
+    name_of,
     opsets_of,
     origin_of,
     place,
@@ -172,7 +173,7 @@ class Scope(Names):
         """Keep nodes that must stay together as one extension operation."""
         makes = [text(name) for node in nodes for name in node.output if name]
         outputs = [name for name in makes if name in read]
-        names = self._shared.names(f"{self._prefix}{text(nodes[0].op_type)}_{number}", number)
+        names = self._shared.names(f"{self._prefix}{name_of(nodes[0])}", number)
         subgraph = self._opaque_subgraph(nodes, outputs)
         extension = subgraph.extension(next(names), reason)
         around = self._builder.origins
@@ -202,6 +203,10 @@ class Scope(Names):
         bodies = {key: function.node for key, function in functions.items()}
         counts = expanded_counts(bodies, callee, _MAX_DEPTH)
         require(operations=sum(counts[key] for key in map(callee, nodes) if key is not None))
+
+    def note_training(self) -> None:
+        """Remember that the node being imported computes as in training."""
+        self._shared.in_training[self._current] = None
 
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
         """Add the operations of a graph that a node holds; returns its outputs."""
@@ -324,8 +329,7 @@ class Scope(Names):
         before = len(self._builder.operations)
         read = texts(proto.input)
         inputs = [self.optional(name) if name else None for name in read]
-        stem = text(proto.name) or f"{text(proto.op_type)}_{number}"
-        self._current = own = f"{self._prefix}{stem}"
+        self._current = own = f"{self._prefix}{name_of(proto)}"
         names = self._shared.names(own, number)
         node = Node(proto, self._opsets, inputs, made, self._builder, names, self)
         function = None if is_packaged(proto) else self._shared.function(proto)

@@ -40,6 +40,7 @@ class Shared:
         unrolling: keeps account of loops that are unrolled.
         open_axes: the axes of the states of loops whose sizes change from time to time.
         taken: the names of operations, which are different in all graphs.
+        in_training: the names of the nodes that compute as in training, in order.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Shared:
         self.unrolling = Unrolling()
         self.open_axes: OpenAxes = {}
         self.taken = taken
+        self.in_training: dict[str, None] = {}
         self._counts: dict[str, int] = {}
 
     def function(self, node: NodeProto) -> FunctionProto | None:
@@ -118,9 +120,14 @@ class Shared:
         return renamed
 
 
+def name_of(node: NodeProto) -> str:
+    """The name of a node in its file: that of its first output where it has none of its own."""
+    return text(node.name) or next(filter(None, map(text, node.output)), "")
+
+
 def place(number: int, node: NodeProto) -> str:
     """The place of a node in a graph, as messages say it."""
-    return f"node {number} ({text(node.op_type)} {text(node.name)!r})"
+    return f"node {number} ({text(node.op_type)} {name_of(node)!r})"
 
 
 REFUSALS = (UnsupportedError, ComputedParameter, ModelError, ModelFileError)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crosschip.importers.onnx.wire import OWN_FILE
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ir.files import DataFile, Held, Source, Stored
@@ -60,7 +61,7 @@ class TensorReader:
         self._allowed: Sequence[Path] = ()
         if path is not None:
             self._allowed = Path(resolved(path.parent)), Path(resolved(path)).parent
-        self._sources: dict[str, Source] = {"": model}
+        self._sources: dict[str, Source] = {OWN_FILE: model}
 
     def array(self, tensor: TensorProto) -> Array:
         """The elements of a tensor, as `content` finds them."""
@@ -142,10 +143,10 @@ class TensorReader:
 
     def _external(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
         entries = {text(entry.key): text(entry.value) for entry in tensor.external_data}
-        if "location" not in entries:
+        location = entries.get("location")
+        if not location:
             raise ModelFileError("external data have no location")
-        location = entries["location"]
-        where = f"external data {location!r}" if location else "raw data"
+        where = "raw data" if location == OWN_FILE else f"external data {location!r}"
         try:
             source = self._source(location)
             offset = _number(entries.get("offset", "0"))

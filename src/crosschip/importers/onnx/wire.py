@@ -8,6 +8,7 @@ Source: https://protobuf.dev/programming-guides/encoding and onnx.proto.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from crosschip.onnx_messages import (
 
 LARGE = 4096
 """From this many bytes on, `raw_data` stays in the file."""
+
+OWN_FILE = f"\0{os.urandom(16).hex()}"
+"""The `location` of elements that are in the model's own file; random, so that no file has it."""
 
 _LONGEST_VARINT = 10
 _HEADS = 2 * _LONGEST_VARINT
@@ -56,7 +60,7 @@ class _Field(NamedTuple):
 def without_weights(file: Source) -> bytes:
     """The model in a file, with its large `raw_data` declared external data of the file itself.
 
-    Such a tensor has an empty `location`, and `offset` and `length` say where in the file its
+    Such a tensor has the `location` `OWN_FILE`, and `offset` and `length` say where in the file its
     elements are. A file that breaks the rules of the wire format is passed on as it is from there,
     for the parser to refuse.
 
@@ -134,7 +138,7 @@ def _varint(value: int) -> bytes:
 
 def _reference(offset: int, length: int) -> bytes:
     """The fields of a tensor whose elements are in the model's own file."""
-    place = {"location": "", "offset": str(offset), "length": str(length)}
+    place = {"location": OWN_FILE, "offset": str(offset), "length": str(length)}
     return TensorProto(
         data_location=TensorProto.EXTERNAL,
         external_data=[StringStringEntryProto(key=k, value=v) for k, v in place.items()],

@@ -124,7 +124,7 @@ def _load(
             f"{where}: has {len(program.parameters)} parameters, which are in another file; "
             f"give the path of the program"
         )
-    values = {} if parameters is None else read(parameters, program.parameters)
+    values = {} if parameters is None else read(parameters, program)
     with _in_file(where):
         return graph.build(name, program, values)
 

@@ -18,6 +18,7 @@ from crosschip.importers.paddle.messages import (
 )
 from crosschip.importers.paddle.program import (
     MAX_DEPTH,
+    MAX_LEVELS,
     Attributes,
     Block,
     Numbering,
@@ -31,7 +32,6 @@ from crosschip.importers.paddle.program import (
 from crosschip.ir import ModelError, UnsupportedError
 
 _LOD_TENSOR, _FEED_LIST, _FETCH_LIST, _RAW = 7, 9, 10, 17
-_MAX_LEVELS = 8
 _NOT_SAVED = (_FEED_LIST, _FETCH_LIST, _RAW)
 
 _BLOCK, _VAR, _VARS = 8, 13, 14
@@ -85,11 +85,10 @@ def of(program: ProgramDesc) -> Program:
                 operators.append(blocks.operator(number, op))
     if not fetches:
         raise ModelError("is no inference model: no operator 'fetch' hands out a result")
-    made = _made(operators)
     return Program(
         inputs=[_input(name, variables) for name in _each_once("inputs", feeds)],
         parameters={
-            name: _tensor(name, variable)._replace(is_made=name in made)
+            name: _tensor(name, variable)
             for name, variable in variables.items()
             if variable.persistable and variable.type.type not in _NOT_SAVED
         },
@@ -156,18 +155,6 @@ class _Blocks:
         return block
 
 
-def _made(operators: Iterable[Operator]) -> set[str]:
-    """The variables that an operator makes before any reads them, such as shapes for training."""
-    given: set[str] = set()
-    made: set[str] = set()
-    for operator in operators:
-        for names in operator.inputs.values():
-            given.update([name for name in names if name not in made])
-        for names in operator.outputs.values():
-            made.update([name for name in names if name not in given])
-    return made
-
-
 def _slots(slots: Iterable[OpVar]) -> dict[str, Sequence[str]]:
     return {_keyword(slot.parameter): tuple(map(_text, slot.arguments)) for slot in slots}
 
@@ -219,7 +206,7 @@ def _tensor(name: str, variable: VarDesc) -> Variable:
 
 
 def _levels(count: int) -> int:
-    if not 0 <= count <= _MAX_LEVELS:
+    if not 0 <= count <= MAX_LEVELS:
         raise ModelError(f"has {count} levels of sequences (LoD)")
     return count
 

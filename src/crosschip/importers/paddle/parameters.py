@@ -11,12 +11,19 @@ Source: SerializeToStream in paddle/fluid/framework/lod_tensor.cc of Paddle 2.6.
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path, PurePath
 
 from crosschip.importers.paddle import messages, tensor_types
-from crosschip.importers.paddle.program import Variable, within
+from crosschip.importers.paddle.program import (
+    MAX_LEVELS,
+    ParameterUse,
+    Program,
+    Variable,
+    within,
+)
 from crosschip.ir import (
     Array,
     ElementType,
@@ -28,21 +35,24 @@ from crosschip.ir import (
 from crosschip.ir.files import DataFile, Held, Source, Stored, Window
 from crosschip.ir.reading import kind
 
-_HEAD, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Ii")
-"""The parts of a record before its levels of detail, and before its message."""
+_HEAD, _LEVEL, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Q"), struct.Struct("<Ii")
+"""The parts of a record before its levels of detail, before each of these, before its message."""
 
 _QUANTIZED = (ElementType.INT8, ElementType.INT16)
 
 _IN_MEMORY = "the parameters in memory"
 
 
-def read(path: Path | bytes, parameters: Mapping[str, Variable]) -> dict[str, Array | Stored]:
-    """Find parameters.
+def read(path: Path | bytes, program: Program) -> dict[str, Array | Stored]:
+    """Find the parameters whose values a program needs.
+
+    One that no operator reads need not be as the program declares it: it is skipped, or handed out
+    as the file has it, as Paddle does.
 
     Args:
-        path: the file that holds all of them or the folder with a file for each; or the content
-            of the one file.
-        parameters: those that the program declares.
+        path: the file that holds all parameters of the program or the folder with a file for each;
+            or the content of the one file.
+        program: what declares them.
 
     Returns:
         Read-only arrays by name, or where in the file they are.
@@ -52,28 +62,38 @@ def read(path: Path | bytes, parameters: Mapping[str, Variable]) -> dict[str, Ar
             message names the parameter.
         UnsupportedError: a parameter is not a dense tensor.
     """
+    declared, uses = program.parameters, program.parameter_uses()
     if isinstance(path, bytes):
-        return _read_records(_Records(_IN_MEMORY, Held(path)), parameters)
+        return _read_records(_Records(_IN_MEMORY, Held(path)), declared, uses)
     there = kind(path)
     if there != "folder":
-        return _read_file(path, parameters) if parameters or there else {}
+        return _read_file(path, declared, uses) if declared or there else {}
     values: dict[str, Array | Stored] = {}
-    for name, variable in parameters.items():
+    for name, variable in declared.items():
+        if name not in uses:
+            continue
         # There may be more of these files than a process may have open: nothing stays in them.
-        (content,) = _read_file(_file_of(path, name), {name: variable}).values()
+        (content,) = _read_file(_file_of(path, name), {name: variable}, uses).values()
         values[name] = content.read() if isinstance(content, Stored) else content
     return values
 
 
-def _read_file(file: Path, parameters: Mapping[str, Variable]) -> dict[str, Array | Stored]:
-    return _read_records(_Records(str(file), _opened(file)), parameters)
+def _read_file(
+    file: Path, declared: Mapping[str, Variable], uses: Mapping[str, ParameterUse]
+) -> dict[str, Array | Stored]:
+    return _read_records(_Records(str(file), _opened(file)), declared, uses)
 
 
 def _read_records(
-    records: _Records, parameters: Mapping[str, Variable]
+    records: _Records, declared: Mapping[str, Variable], uses: Mapping[str, ParameterUse]
 ) -> dict[str, Array | Stored]:
-    names = sorted(parameters)
-    values = {name: records.next(parameters[name]) for name in names}
+    names = sorted(declared)
+    values: dict[str, Array | Stored] = {}
+    for name in names:
+        if name in uses:
+            values[name] = records.next(declared[name], uses[name])
+        else:
+            records.skip(name)
     if records.left:
         last = f"after the last parameter {names[-1]!r}" if names else "of a model without any"
         raise ModelFileError(
@@ -108,40 +128,62 @@ class _Records:
     def left(self) -> int:
         return self._source.size - self._at
 
-    def next(self, parameter: Variable) -> Array | Stored:
-        """The next array, which must be the parameter."""
+    def next(self, parameter: Variable, use: ParameterUse) -> Array | Stored:
+        """Read the next array, which is as declared if an operator reads it."""
+        with self._named(parameter.name):
+            return self._array(parameter, use)
+
+    def skip(self, name: str) -> None:
+        """Step over the record of a parameter, whatever tensor it holds."""
+        with self._named(name):
+            levels = self._levels()
+            if levels > MAX_LEVELS:
+                raise ModelError(f"has {levels} levels of detail (LoD)")
+            for _ in range(levels):
+                (size,) = _LEVEL.unpack(self._take(_LEVEL.size))
+                self._skip(size)
+            self._skip(_size(*self._type()))
+
+    @contextmanager
+    def _named(self, name: str) -> Iterator[None]:
+        """Name the file and the parameter in errors."""
         try:
-            return self._array(parameter)
+            yield
         except OSError as error:
             raise ModelFileError(f"{self.where}: {error.strerror or error}") from None
         except ModelError as error:
-            raise ModelFileError(f"{self.where}: parameter {parameter.name!r}: {error}") from None
+            raise ModelFileError(f"{self.where}: parameter {name!r}: {error}") from None
         except UnsupportedError as error:
-            raise within(f"{self.where}: parameter {parameter.name!r}", error) from None
+            raise within(f"{self.where}: parameter {name!r}", error) from None
 
-    def _array(self, parameter: Variable) -> Array | Stored:
-        version, levels = _HEAD.unpack(self._take(_HEAD.size))
-        _expect_known(version)
-        if levels:
+    def _array(self, parameter: Variable, use: ParameterUse) -> Array | Stored:
+        if levels := self._levels():
             raise UnsupportedError(f"has {levels} levels of detail (LoD); it is not a dense tensor")
-        version, size = _TENSOR_HEAD.unpack(self._take(_TENSOR_HEAD.size))
-        _expect_known(version)
-        desc = messages.parse(messages.TensorDesc, self._take(size))
-        element_type, shape = tensor_types.from_desc(desc)
+        element_type, shape = self._type()
         if _squeezed(shape) == _squeezed(parameter.shape):
             shape = parameter.shape  # Paddle's quantization saves scales with other axes of size 1
         as_declared = shape == parameter.shape and _may_hold(parameter.element_type, element_type)
-        if not (as_declared or parameter.is_made):
+        if use is ParameterUse.OPERAND and not as_declared:
             raise ModelError(
                 f"is {TensorType(element_type, shape)}, but the program has it as "
                 f"{TensorType(parameter.element_type, parameter.shape)}; "
                 f"the file does not belong to the program"
             )
-        if -1 in shape:
-            raise ModelError(f"has no definite shape: {list(shape)}")
-        start, count, dtype = self._at, prod(shape), element_type.dtype
-        self._skip(count * dtype.itemsize)
-        return self._window.elements(dtype, count, start).reshape(shape)
+        start, size = self._at, _size(element_type, shape)
+        self._skip(size)
+        return self._window.elements(element_type.dtype, prod(shape), start).reshape(shape)
+
+    def _levels(self) -> int:
+        """Read the begin of a record: how many levels of detail follow."""
+        version, levels = _HEAD.unpack(self._take(_HEAD.size))
+        _expect_known(version)
+        return int(levels)
+
+    def _type(self) -> tuple[ElementType, tuple[int, ...]]:
+        """Read what stands between the levels of detail and the elements."""
+        version, size = _TENSOR_HEAD.unpack(self._take(_TENSOR_HEAD.size))
+        _expect_known(version)
+        return tensor_types.from_desc(messages.parse(messages.TensorDesc, self._take(size)))
 
     def _take(self, size: int) -> bytes:
         start = self._at
@@ -153,6 +195,13 @@ class _Records:
         if not 0 <= size <= self.left:
             raise ModelError(f"needs {size} bytes more, but the file has {self.left} left")
         self._at += size
+
+
+def _size(element_type: ElementType, shape: tuple[int, ...]) -> int:
+    """The number of bytes of a tensor's elements."""
+    if -1 in shape:
+        raise ModelError(f"has no definite shape: {list(shape)}")
+    return prod(shape) * element_type.dtype.itemsize
 
 
 def _squeezed(shape: tuple[int, ...]) -> list[int]:

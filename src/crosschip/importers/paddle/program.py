@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from typing import Any, NamedTuple
 
 from crosschip.ir import ElementType, Error, Origin
@@ -16,6 +17,8 @@ from crosschip.ir.dataclass import dataclass
 
 MAX_DEPTH = 32
 """So deep may control flow be nested."""
+MAX_LEVELS = 8
+"""The most levels of sequences (LoD) of a tensor."""
 
 Scalar = bool | int | float | str | ElementType
 Value = Scalar | tuple[Scalar, ...] | None
@@ -65,16 +68,20 @@ class Variable(NamedTuple):
         name: its name.
         element_type: the type of its elements.
         shape: its sizes; -1 stands for one that is not known.
-        is_made: whether an operator makes its value before any reads one, so that a value in the
-            parameter file is of no use.
         levels: how many levels of sequences (LoD) it has.
     """
 
     name: str
     element_type: ElementType
     shape: tuple[int, ...]
-    is_made: bool = False
     levels: int = 0
+
+
+class ParameterUse(Enum):
+    """What the value of a parameter is needed for."""
+
+    OPERAND = "an operator reads it"
+    OUTPUT = "the program hands it out, and no operator reads it"
 
 
 class Operator(NamedTuple):
@@ -133,6 +140,21 @@ def every_operator(operators: Iterable[Operator]) -> Iterator[Operator]:
             yield from every_operator(block.operators)
 
 
+def _read_by(operator: Operator) -> Iterator[str]:
+    """The variables that an operator, or one in its blocks, may read.
+
+    What control flow writes counts as read: a block that does not run leaves the value as it was.
+    """
+    for inner in every_operator((operator,)):
+        for names in inner.inputs.values():
+            yield from names
+        if operator.blocks:
+            for names in inner.outputs.values():
+                yield from names
+        for block in inner.blocks:
+            yield from block.outputs
+
+
 @dataclass(frozen=True)
 class Program:
     """A model as its file describes it, without the parameters' values.
@@ -158,6 +180,24 @@ class Program:
             for variable in self.inputs
         ]
         return replace(self, inputs=inputs)
+
+    def parameter_uses(self) -> dict[str, ParameterUse]:
+        """Compute what the values of parameters in the file are needed for.
+
+        Those that are left out are of no use: nothing reads them, or an operator writes them first,
+        such as shapes that only training has a use for.
+        """
+        uses: dict[str, ParameterUse] = {}
+        written: set[str] = set()
+        for operator in self.operators:
+            for name in _read_by(operator):
+                if name in self.parameters and name not in written:
+                    uses[name] = ParameterUse.OPERAND
+            written.update(*operator.outputs.values())
+        for name in self.outputs.values():
+            if name in self.parameters and name not in written:
+                uses.setdefault(name, ParameterUse.OUTPUT)
+        return uses
 
     def take_operators(self) -> Iterator[Operator]:
         """The operators, none of which is kept: what is built from them takes their place."""

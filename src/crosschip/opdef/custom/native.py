@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crosschip.ir import Array, ElementType, InputError, Operand, Quantization, TensorType
+from crosschip.ir.extras import install_command
 from crosschip.opdef.custom.operator import CustomOperator
 from crosschip.ops.definition.kernel import Kernel
 from crosschip.ops.definition.slots import Parameter, Slot, Tensors
@@ -189,7 +190,7 @@ def foreign() -> FFI:
     try:
         from cffi import FFI
     except ImportError:
-        raise InputError("kernels in C need cffi; pip install 'crosschip[native]'") from None
+        raise InputError(f"kernels in C need cffi; {install_command('native')}") from None
     ffi = FFI()
     ffi.cdef(_FOR_COMPILERS.sub("", HEADER.read_text(encoding="utf-8")))
     ffi.cdef("extern int32_t crosschip_kernel_version;")

@@ -63,14 +63,18 @@ class Package:
         self.operators: Mapping[str, type[PackagedOperator]] = MappingProxyType(self._operators)
 
     @classmethod
-    def read(cls, *paths: Path | str) -> Package:
+    def read(cls, *paths: Path | str, strict: bool = False) -> Package:
         """The package that a document defines, or several that belong together.
+
+        Args:
+            paths: the documents.
+            strict: whether they may break no rule, those included that vendors' documents break.
 
         Raises:
             OpDefError: one cannot be read or breaks a rule, or they contradict each other.
-            ImportError: xmlschema is not installed: `pip install crosschip[opdef]`.
+            ImportError: xmlschema is not installed: `pip install "crosschip[opdef]"`.
         """
-        documents = [read(path) for path in paths]
+        documents = [read(path, strict=strict) for path in paths]
         if len(documents) == 1:
             return cls(documents[0].collection)
         (collection,) = merged([document.collection for document in documents])

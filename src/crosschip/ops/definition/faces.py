@@ -49,6 +49,7 @@ class NNRt:
         parameters: the same for each parameter tensor, by what follows `OH_NN_<name>_`; where one
             reads what another has filled, it comes after that.
         given: the rules for what neither tells.
+        outputs: how many output tensors it has; `None` if one or more.
     """
 
     code: int
@@ -56,6 +57,7 @@ class NNRt:
     inputs: tuple[str | Rule, ...] = ("input",)
     parameters: Mapping[str, str | Rule] = field(default_factory=dict)
     given: tuple[Rule, ...] = ()
+    outputs: int | None = 1
 
     @property
     def operands(self) -> tuple[str | Rule, ...]:

@@ -34,6 +34,7 @@ faces(
                 "USE_REGULAR_NMS": "use_regular_nms",
                 "OUT_QUANTIZED": "out_quantized",
             },
+            outputs=4,
         ),
     ),
 )

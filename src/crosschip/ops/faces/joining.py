@@ -74,6 +74,7 @@ faces(
                 "SIZE_SPLITS": "split",
                 "OUTPUT_NUM": EqualPieces(),
             },
+            outputs=None,
         ),
     ),
     hdi=(
@@ -88,7 +89,14 @@ faces(
 faces(
     Unstack,
     nnadapter=NNAdapter(91),
-    nnrt=(NNRt(57, "UNSTACK", parameters={"AXIS": "axis"}, given=(AsManyOutputs(),)),),
+    nnrt=(
+        NNRt(
+            *(57, "UNSTACK"),
+            parameters={"AXIS": "axis"},
+            given=(AsManyOutputs(),),
+            outputs=None,
+        ),
+    ),
 )
 
 faces(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ops.definition.faces import NNAdapter, NNRt, faces
-from crosschip.ops.faces.rules import Promoted
+from crosschip.ops.faces.rules import Promoted, Truth
 from crosschip.ops.standard.logical import (
     And,
     BitShift,
@@ -17,26 +17,27 @@ from crosschip.ops.standard.logical import (
     Xor,
 )
 
-_CHOSEN = ("condition", "input0", Promoted("input1", "input0"))
+_TRUTHS = (Truth("input0"), Truth("input1"))
+_CHOSEN = ("input0", Promoted("input1", "input0"))
 
 faces(
     Not,
     nnadapter=NNAdapter(53),
-    nnrt=(NNRt(82, "LOGICAL_NOT"),),
+    nnrt=(NNRt(82, "LOGICAL_NOT", (Truth("input"),)),),
     onnx=("Not",),
 )
 
 faces(
     And,
     nnadapter=NNAdapter(4),
-    nnrt=(NNRt(81, "LOGICAL_AND", ("input0", "input1")),),
+    nnrt=(NNRt(81, "LOGICAL_AND", _TRUTHS),),
     onnx=("And",),
 )
 
 faces(
     Or,
     nnadapter=NNAdapter(55),
-    nnrt=(NNRt(89, "LOGICAL_OR", ("input0", "input1")),),
+    nnrt=(NNRt(89, "LOGICAL_OR", _TRUTHS),),
     onnx=("Or",),
 )
 
@@ -50,8 +51,8 @@ faces(
     Where,
     nnadapter=NNAdapter(92),
     nnrt=(
-        NNRt(62, "SELECT", _CHOSEN),
-        NNRt(87, "WHERE", _CHOSEN),
+        NNRt(62, "SELECT", (Truth("condition"), *_CHOSEN)),
+        NNRt(87, "WHERE", ("condition", *_CHOSEN)),
     ),
     onnx=("Where",),
 )

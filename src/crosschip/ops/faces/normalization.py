@@ -239,9 +239,9 @@ faces(
     nnadapter=NNAdapter(38),
     nnrt=[
         NNRt(
-            *(67, "INSTANCE_NORM", (_IMAGE, ChannelNumbers("scale", 1), ChannelNumbers("bias", 0))),
+            *(67, "INSTANCE_NORM"),
+            ("input", ChannelNumbers("scale", 1), ChannelNumbers("bias", 0)),
             {"EPSILON": Passed("epsilon", default=0.0)},
-            (_OUTPUT,),
         )
     ],
     onnx=["InstanceNormalization"],

@@ -172,6 +172,7 @@ faces(
                 "ZONEOUT_HIDDEN": MustBe("ZONEOUT_HIDDEN", 0),
                 "PROJ_SIZE": MustBe("PROJ_SIZE", 0),
             },
+            outputs=3,
         )
     ],
     onnx=["LSTM"],

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from crosschip.ir import ElementType, ModelError, Operand, constant
+from crosschip.ir import ModelError, Operand, constant
 from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt, faces
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal
 from crosschip.ops.faces.rules import (
     Case,
     NumberedFlag,
     OneAxis,
+    Truth,
     filled,
     number,
     numbers,
@@ -20,7 +21,6 @@ from crosschip.ops.faces.rules import (
     value_in,
 )
 from crosschip.ops.standard.arithmetic import Mul
-from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.reduction import (
     CumProd,
     CumSum,
@@ -106,21 +106,6 @@ class EndCoefficient(Coefficient):
     def inward(self, operand: Operand | None, use: Inward) -> None:
         if isinstance(use.slots["axes"], tuple):  # and not an operand: it is reduced to the end
             super().inward(operand, use)
-
-
-class Truth(Rule):
-    """The input, of which what is not 0 is true."""
-
-    slot = "input"
-    text = "what is not 0 is true"
-
-    def inward(self, operand: Operand | None, use: Inward) -> None:
-        if operand is not None and operand.type.element_type is not ElementType.BOOL:
-            operand = use.builder.add(Cast, operand, ElementType.BOOL)
-        use.slots[self.slot] = operand
-
-    def outward(self, use: Outward) -> Operand | None:
-        return use.operation.operand(self.slot)
 
 
 _KEEP = Passed("keepdim", default=False)
@@ -213,11 +198,11 @@ faces(
     nnrt=[
         reduce_face(51, "ALL"),
         NNRt(
-            *(77, "ALL", (Truth(), ReducedAxes())),
+            *(77, "ALL", (Truth("input"), ReducedAxes())),
             {"KEEP_DIMS": NumberedFlag("keepdim")},
         ),
     ],
-    hdi=[reduce_node(7, "ALL", Truth())],
+    hdi=[reduce_node(7, "ALL", Truth("input"))],
 )
 
 faces(

@@ -20,7 +20,7 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.types import FLOATS
+from crosschip.ir.types import FLOATS, INDICES, INTEGERS
 from crosschip.ops.definition.slots import Fuse, Parameter
 from crosschip.ops.definition.translation import Inward, Outward, Passed, Rule, refusal, value_of
 from crosschip.ops.definition.windows import AutoPad
@@ -301,6 +301,50 @@ class Promoted(Rule):
         for slot, part in ((self.slot, operand), (self.other, first)):
             if part.type.element_type is not type_:
                 use.slots[slot] = use.builder.add(Cast, part, type_)
+
+    def outward(self, use: Outward) -> Operand | None:
+        return Passed(self.slot).outward(use)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Rule):
+    """An operand of any type, converted to bool: what is not 0 is true.
+
+    Args:
+        slot: the slot.
+    """
+
+    slot: str
+    text: str = "what is not 0 is true"
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if operand is not None and operand.type.element_type is not ElementType.BOOL:
+            operand = use.builder.add(Cast, operand, ElementType.BOOL)
+        use.slots[self.slot] = operand
+
+    def outward(self, use: Outward) -> Operand | None:
+        return use.operation.operand(self.slot)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyInteger(Rule):
+    """An integer parameter whose operand has any integer type.
+
+    Args:
+        slot: the slot.
+    """
+
+    slot: str
+    text: str = ""
+
+    def inward(self, operand: Operand | None, use: Inward) -> None:
+        if (
+            operand is not None
+            and operand.value is None
+            and operand.type.element_type in INTEGERS - INDICES
+        ):
+            operand = use.builder.add(Cast, operand, ElementType.INT64)
+        Passed(self.slot).inward(operand, use)
 
     def outward(self, use: Outward) -> Operand | None:
         return Passed(self.slot).outward(use)

@@ -16,7 +16,7 @@ from crosschip.ops.definition.translation import (
     TypeOfOutput,
     refusal,
 )
-from crosschip.ops.faces.rules import Case, Told, number
+from crosschip.ops.faces.rules import AnyInteger, Case, Told, number
 from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 from crosschip.ops.standard.slicing import Slice
 
@@ -156,15 +156,16 @@ faces(
     nnadapter=NNAdapter(88),
     nnrt=[
         NNRt(
-            *(53, "TOP_K", ("input", "k")),
+            *(53, "TOP_K", ("input", AnyInteger("k"))),
             {"AXIS": Passed("axis", default=-1), "SORTED": Descending()},
             (TypeOfOutput("return_indices_dtype", 1),),
+            outputs=2,
         ),
         *(_several(values) for values in (False, True)),
     ],
     hdi=[
         HDI(
-            *(161, "TOPK_FUSION", ("input", "k")),
+            *(161, "TOPK_FUSION", ("input", AnyInteger("k"))),
             {"axis": "axis", "sorted": Descending()},
             (TypeOfOutput("return_indices_dtype", 1),),
         ),

@@ -296,7 +296,8 @@ class Softmax(AlongAxis):
     """`output = e ** input / sum(e ** input)` along `axis`; the greatest input is taken off first.
 
     Where that is infinite, or there is a NaN, all is NaN, or some of it 0: which, is the device's
-    choice.
+    choice. By the formula and IEEE 754 all is NaN, since the sum is; ONNX's Softmax, which is a
+    function of its own operators, and ONNX Runtime have it so, OpenVINO gives 0 beside NaN.
     """
 
     __slots__ = ()
@@ -316,7 +317,7 @@ class LogSoftmax(AlongAxis):
     """`output = input - log(sum(e ** input))` along `axis`; the greatest is taken off first.
 
     Where that is infinite, or there is a NaN, all is NaN, or some of it -infinity: which, is the
-    device's choice.
+    device's choice, as with SOFTMAX, whose logarithm it is.
     """
 
     __slots__ = ()
@@ -471,7 +472,8 @@ def exp_minus_1(b: Builder, x: Operand) -> Operand:
 class Hardmax(AlongAxis):
     """1 at the greatest number along `axis`, the first of several, and 0 elsewhere.
 
-    NaN counts as greatest. Along an axis of size 0, the output is empty like the input.
+    NaN counts as greatest, as in NumPy and ONNX's evaluator. Along an axis of size 0, the output is
+    empty like the input.
     """
 
     __slots__ = ()

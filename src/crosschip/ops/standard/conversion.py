@@ -47,8 +47,10 @@ class Cast(Elementwise):
 
     To bool: what is not 0 becomes true, NaN too. From bool: 0 and 1. From an integer to a narrower
     one: the low bits, in two's complement. From a float to an integer: without the fraction; a
-    value out of the integer type's range, an infinite one and NaN give an unspecified one. To a
-    float of fewer digits: the nearest, ties to even; beyond the type's range an infinity.
+    value out of the integer type's range, an infinite one and NaN give an unspecified one (ONNX:
+    "undefined if OOR"; ONNX Runtime and OpenVINO keep low bits of what the processor makes of it,
+    XLA gives the nearest end). To a float of
+    fewer digits: the nearest, ties to even; beyond the type's range an infinity.
 
     To a float of 8 bits or fewer: the nearest, ties to even, and beyond the range, infinities too,
     the greatest there is of the sign; if not `saturate`, an infinity, or NaN in a type without

@@ -160,8 +160,9 @@ class MaxPool2D(Pool2D):
     Padding never is the maximum; a window without a pixel of the image gives the least value of
     the element type. A window with a NaN gives NaN, one of its pixels, or the least value, and
     minus infinity may be the least finite number: which of them, is the device's choice, and so is
-    the index then. Of images without channels or pixels, nothing is specified, and an error will
-    do.
+    the index then. (ONNX, NNAdapter and NNRt say nothing of NaN: PyTorch gives NaN, OpenVINO and
+    ONNX's evaluator the greatest number, ONNX Runtime either, by the NaN's place.) Of images
+    without channels or pixels, nothing is specified, and an error will do.
 
     With `return_indices` there is a second output, of type `return_indices_dtype` (int32 or
     int64): where the maximum is, as an offset into the [H, W] image without padding, the first in

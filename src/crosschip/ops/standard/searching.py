@@ -69,7 +69,7 @@ class ArgMax(ArgExtreme):
     """The index of the greatest element along `axis`.
 
     Of equal elements it is the first one, or the last one with `select_last`. A NaN counts as
-    greater than any number.
+    greater than any number, as in NumPy and ONNX's evaluator.
     """
 
     __slots__ = ()

@@ -20,7 +20,7 @@ from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.store import check_token
-from crosschip.runtime.cache.whole import remove_abandoned, write_whole
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.plain import from_plain, to_plain
 
 KIND = "cache"
@@ -52,13 +52,7 @@ def export_entries(cache: Cache, path: Path) -> int:
     entries = sorted(found, key=lambda entry: (entry.whole, entry.key))
     parts: list[Callable[[], bytes]] = [partial(_read, cache, entry) for entry in entries]
     header = Header(VERSION, tuple(entries))
-    try:
-        if path.exists() and not path.is_file():
-            raise InputError(f"{path}: is there already, and is no file")
-        remove_abandoned(path.parent, path.name)
-        write_whole(path, assemble(KIND, to_plain(header), parts), path.parent, mode=0o666)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    write_named(path, assemble(KIND, to_plain(header), parts))
     return len(entries)
 
 

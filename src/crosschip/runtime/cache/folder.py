@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING
 
 from crosschip.ir import CacheError, logs
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.files import open_own
 from crosschip.ir.reading import StrPath
 from crosschip.ir.text import legible
 from crosschip.runtime.cache import behind
 from crosschip.runtime.cache import entry as entry_file
 from crosschip.runtime.cache.entry import Damaged, Entry, Unchecked
-from crosschip.runtime.cache.secret import secret
+from crosschip.runtime.cache.secret import SIZE as SECRET_SIZE
+from crosschip.runtime.cache.secret import NoRoomError, is_full, secret
 from crosschip.runtime.cache.whole import remove_abandoned, unfinished, write_whole
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ _ENTRY = rf"[0-9a-f]{{64}}\{SUFFIX}|[^.].*\{MODEL_SUFFIX}"
 _UNFINISHED = ".unfinished"
 _LEDGER = ".ledger"
 _LEDGER_UNIT = 2**16
-_SIZE = r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?"
+_SIZE = r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([KMGT]?)(?:i?B)?"
 _ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
 logger = logs.logger("crosschip.cache")
@@ -69,8 +71,9 @@ class Cache:
     """A folder of entries. Any number of threads and processes may use it at once.
 
     A folder that cannot be written to, that belongs to another user or that others can write to is
-    only read. What a process left that was killed while it wrote is removed by the next that opens
-    the folder. What this process has yet to write is there once it has been opened.
+    only read. Where the folder or the secret is not there and the disk is full or only to be read,
+    nothing is kept. What a process left that was killed while it wrote is removed by the next that
+    opens the folder. What this process has yet to write is there once it has been opened.
 
     Attributes:
         limit: how many bytes they take together at most.
@@ -88,7 +91,7 @@ class Cache:
                 `CROSSCHIP_CACHE_SIZE` is no size.
         """
         behind.wait()
-        self._folder = os.fspath(folder)
+        self._folder = os.path.expanduser(os.fspath(folder))
         self.limit = default_limit() if limit is None else limit
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -97,10 +100,16 @@ class Cache:
                 remove_abandoned(self._unfinished)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise CacheError(
-                f"cache folder {legible(self._folder)}: cannot be written to ({why}); {_ADVICE}"
-            ) from None
-        self._secret = secret()
+            self._only_read = f"cannot be made ({why})"
+            if not isinstance(error, OSError) or not is_full(error):
+                raise CacheError(
+                    f"cache folder {legible(self._folder)}: cannot be written to ({why}); {_ADVICE}"
+                ) from None
+        try:
+            self._secret = secret()
+        except NoRoomError as error:
+            self._only_read = str(error)
+            self._secret = os.urandom(SECRET_SIZE)  # with which nothing is written or found
 
     @property
     def folder(self) -> Path:
@@ -284,7 +293,8 @@ class Cache:
                 break
             if _remove(path):
                 total -= about.st_size
-        with open(ledger, "ab") as file:
+        descriptor = open_own(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with os.fdopen(descriptor, "ab") as file:
             file.write(bytes(_units(total + size)))
 
 
@@ -357,7 +367,7 @@ def _add_to_ledger(ledger: str, size: int) -> float:
     has been written since by any process.
     """
     try:
-        descriptor = os.open(ledger, os.O_WRONLY | os.O_APPEND)
+        descriptor = open_own(ledger, os.O_WRONLY | os.O_APPEND)
     except FileNotFoundError:
         return math.inf
     with os.fdopen(descriptor, "ab", buffering=0) as file:

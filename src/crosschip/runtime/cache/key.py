@@ -21,14 +21,17 @@ def cache_key(
     device: GuardedDevice,
     options: Options,
     fingerprints: Fingerprints | None = None,
+    *,
+    by_code: bool = True,
 ) -> str:
     """SHA-256, in hexadecimal, over the model with its weights and all that compiles it.
 
-    Names of operands and operations do not count; order, types and values do.
+    Names of operands and operations do not count; order, types and values do. Nor does the device's
+    own code where `by_code` is false.
     """
     content = _Content(fingerprints)
     content.add("crosschip", VERSION, FORMAT_VERSION)
-    content.add_device(device)
+    content.add_device(device, by_code=by_code)
     content.add(canonical(options))
     content.add_model(model)
     return content.digest.hexdigest()
@@ -92,10 +95,15 @@ class _Content:
             text = str(part).encode(errors="surrogatepass")
             self.digest.update(len(text).to_bytes(8, "little") + text)
 
-    def add_device(self, device: GuardedDevice) -> None:
-        """Add what says which device it is, on which machine, and how it is set."""
-        self.add(device.name, device.version, *device.capabilities.tied_to)
-        self.add(sorted(device.properties.items()))
+    def add_device(self, device: GuardedDevice, *, by_code: bool = True) -> None:
+        """Add what says which device it is, by which code, on which machine, and how it is set.
+
+        A device compiles the same in this process and in a driver, so where it is does not count.
+        """
+        name = device.name.partition("@")[0]
+        code = device.code if by_code else ""
+        self.add(name, device.version, code, *device.capabilities.tied_to)
+        self.add(sorted(device.compile_properties.items()))
 
     def add_type(self, operand: Operand) -> None:
         """Add an operand's type; the text form of its quantization rounds scales."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -20,14 +21,24 @@ def secret_file() -> str:
     """`CROSSCHIP_CACHE_SECRET`, or a file in the platform's folder for the user's data."""
     configured = os.environ.get("CROSSCHIP_CACHE_SECRET")
     if configured:
-        return configured
+        return os.path.expanduser(configured)
     return os.path.join(data_folder(), "cache.secret")
+
+
+class NoRoomError(CacheError):
+    """There is no secret, and nowhere to write one to: the disk is full, or only to be read."""
+
+
+def is_full(error: OSError) -> bool:
+    """Tell whether nothing can be written, now or ever, wherever on this disk it is to be."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 def secret() -> bytes:
     """The secret in `secret_file()`, which is made if it is not there.
 
     Raises:
+        NoRoomError: it is not there, and the disk is full or only to be read.
         CacheError: the file cannot be made or read, is not the user's alone, or holds something
             else.
     """
@@ -40,9 +51,8 @@ def secret() -> bytes:
             return _read(path)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise CacheError(
-            f"cache secret {path}: cannot be made or read ({why}); {_ADVICE}"
-        ) from None
+        kind = NoRoomError if isinstance(error, OSError) and is_full(error) else CacheError
+        raise kind(f"cache secret {path}: cannot be made or read ({why}); {_ADVICE}") from None
 
 
 def _make(path: str) -> None:

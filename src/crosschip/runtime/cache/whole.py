@@ -13,9 +13,15 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
+from crosschip.ir import InputError
+from crosschip.ir.files import open_own
 from crosschip.ir.reading import StrPath
+from crosschip.ir.text import legible
 
 _SUFFIX = ".part"
+_DESCRIPTORS = ("/dev", "/dev/fd", "/proc/self/fd")
+"""The folders of devices, and of links to the process's own open files, which no file replaces."""
+
 _ABANDONED_SECONDS = 600
 """The age of what a killed writer left, where files cannot be locked."""
 
@@ -39,6 +45,32 @@ else:
         return True
 
     _RENAMED_OPEN = True
+
+
+def write_named(path: StrPath, parts: Iterable[bytes | memoryview]) -> None:
+    """Write a file that the user has named, whole or not at all.
+
+    It takes the place of a regular file, or of a symbolic link to one, which is not followed.
+    Whatever else is there stays, and nobody waits for it.
+
+    Args:
+        path: the file.
+        parts: its content.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    folder, name = os.path.split(path)
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise OSError(None, "something is there already, and is no file")
+        if os.path.abspath(folder) in _DESCRIPTORS:
+            raise OSError(None, f"{folder} is for devices; name another file")
+        remove_abandoned(folder or ".", name)
+        write_whole(path, parts, folder or ".", mode=0o666)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{legible(str(path))}: cannot be written: {why}") from None
 
 
 def write_whole(
@@ -105,7 +137,7 @@ def remove_abandoned(folder: StrPath, name: str = "") -> None:
     """
     for path, about in unfinished(folder, name):
         with suppress(OSError):
-            descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+            descriptor = open_own(path, os.O_RDWR)
             try:
                 alone = _lock(descriptor)
                 if alone is None:

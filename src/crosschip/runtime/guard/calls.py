@@ -15,6 +15,7 @@ from crosschip.ir import (
     Error,
     ModelFileError,
 )
+from crosschip.ir.interruption import raise_interruption
 from crosschip.runtime.programs import Abandoned
 
 T = TypeVar("T")
@@ -65,9 +66,10 @@ def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> 
     """
     try:
         return function(*arguments)
-    except (KeyboardInterrupt, ModelFileError, Abandoned):
+    except (ModelFileError, Abandoned):
         raise
     except BaseException as error:  # foreign code: whatever it raises is its failure
+        raise_interruption(error)
         raise failure(name, doing, error) from error
 
 

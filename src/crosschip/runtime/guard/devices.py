@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from crosschip.hal import (
@@ -27,6 +31,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.closing import Closing
 from crosschip.runtime.guard.calls import call, kind_of
+from crosschip.runtime.lifetime import check_device
 
 if TYPE_CHECKING:
     from crosschip.hal.lacking import Retyping
@@ -35,6 +40,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 logger = logs.logger("crosschip")
+
+_compilers: defaultdict[type[Device], threading.RLock] = defaultdict(threading.RLock)
+"""The lock of each class of devices that compiles one model at a time."""
 
 
 class GuardedDevice(Closing):
@@ -71,6 +79,17 @@ class GuardedDevice(Closing):
             self._checked("telling its properties", dict, lambda: device.properties)
         )
 
+    @cached_property
+    def code(self) -> str:
+        """The digest of the device's code, where no installed distribution holds it."""
+        return self._text("code")
+
+    @cached_property
+    def compile_properties(self) -> Mapping[str, str]:
+        """The settings that its programs depend on."""
+        doing = "telling the properties that it compiles with"
+        return self._checked(doing, dict, lambda: dict(self.device.compile_properties))
+
     def wishes(self, options: Options) -> Options:
         """The options of a compilation as they are for this device."""
         if self.precision is None:
@@ -94,8 +113,10 @@ class GuardedDevice(Closing):
             CompileError: the device failed.
         """
         try:
+            check_device(self.name)
             wishes = self.wishes(options)
-            program = call(self.name, "compiling", self._asked.compile, model, wishes)
+            with self._compiler():
+                program = call(self.name, "compiling", self._asked.compile, model, wishes)
             return self._program("compiling", program, model)
         except CompileError:
             raise
@@ -108,6 +129,7 @@ class GuardedDevice(Closing):
         Raises:
             DeviceError: the device failed.
         """
+        check_device(self.name)
         doing, wishes = "loading a saved program", self.wishes(options)
         if not self.capabilities.loads_views:
             saved = bytes(saved)
@@ -136,6 +158,12 @@ class GuardedDevice(Closing):
             call(self.name, "closing", self.device.close)
         except DeviceError as error:
             logger.warning("%s", error)
+
+    def _compiler(self) -> AbstractContextManager[object]:
+        """What a compilation holds: a lock if the device compiles one model at a time."""
+        if self.capabilities.parallel_compile:
+            return nullcontext()
+        return _compilers[type(self.device)]
 
     def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
         try:

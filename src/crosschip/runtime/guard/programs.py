@@ -27,6 +27,7 @@ from crosschip.ir import (
     TensorType,
     logs,
 )
+from crosschip.ir.interruption import raise_interruption
 from crosschip.ir.sizing import ShapeCheck, SizeReader
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
@@ -106,9 +107,8 @@ class GuardedProgram(SegmentProgram):
             inputs = self._arranged(inputs)
         try:
             made = self._run(inputs)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:  # foreign code: whatever it raises is its failure
+            raise_interruption(error)
             raise failure(self.name, "running", error) from error
         return self._checked(inputs, made)
 

@@ -191,7 +191,8 @@ def _asking(device: GuardedDevice, options: Options) -> Ask:
     """The way to ask a device about a model, whichever sizes it leaves open."""
     capabilities = device.capabilities
     ask = _screened(device, options)
-    if capabilities.sizing is Sizing.FREE and capabilities.open_ranks:
+    takes_any = capabilities.open_ranks and capabilities.open_axes is None
+    if capabilities.sizing is Sizing.FREE and takes_any:
         return ask
     sampling = Sampling(
         _screened(device, replace(options, sizes=Sizes())),

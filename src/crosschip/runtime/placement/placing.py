@@ -18,8 +18,8 @@ from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.ir.dataclass import dataclass
 from crosschip.passes import verifying
+from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME
-from crosschip.runtime.measuring import Choice
 from crosschip.runtime.placement.asking import Answers, Inquiry, Verdict, broken_group
 from crosschip.runtime.placement.choosing import Assignment, Refusals, choose, overruled_by
 from crosschip.runtime.placement.constraints import Constraints

@@ -129,19 +129,24 @@ def _order(operands: Iterable[Operand]) -> Callable[[Operand], int]:
 
 
 def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:
-    """Some of a segment's operations, in their order, as a model that makes all that they make."""
+    """Some of a segment's operations, in their order, as a model.
+
+    Its outputs are what others of the segment read, what the segment makes, and what nobody reads.
+    """
     made = dict.fromkeys(output for operation in operations for output in operation.outputs)
-    read = dict.fromkeys(
-        operand
-        for operation in operations
-        for operand in operation.inputs
-        if operand is not None and operand.content is None and operand not in made
-    )
+    inside: dict[Operand, int] = {}
+    for operation in operations:
+        for operand in operation.inputs:
+            if operand is not None and operand.content is None:
+                inside[operand] = inside.get(operand, 0) + 1
+    uses = segment.model.uses
+    read = [operand for operand in inside if operand not in made]
+    shown = [o for o in made if o not in inside or uses.get(o, 0) > inside[o]]
     return Model(
         f"{segment.name}.part",
         {f"input{index}": operand for index, operand in enumerate(read)},
         operations,
-        {f"output{index}": operand for index, operand in enumerate(made)},
+        {f"output{index}": operand for index, operand in enumerate(shown)},
     )
 
 

@@ -24,7 +24,11 @@ def messages(placement: Placement) -> list[Told]:
     fallbacks = placement.fallbacks
     level = logs.WARNING if fallbacks else logs.INFO
     name = placement.model.name
-    told = [(level, f"{name}: {placement.summary()}")]
+    choice = placement.choice
+    summary = placement.summary() if choice is None else f"{placement.summary()}; {choice.summary}"
+    told = [(level, f"{name}: {summary}")]
+    if choice is not None and choice.problem:
+        told.append((logs.WARNING, f"{name}: no device was measured: {choice.problem}"))
     slow = [decision for decision in fallbacks if decision.device == SLOWEST]
     if slow:
         reasons = "; ".join(support.reason for support in slow[0].refusals)

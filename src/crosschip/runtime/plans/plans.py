@@ -154,7 +154,7 @@ class Plans:
             programs,
             devices,
             record.options,
-            CompileReport(0.0, lambda: "hit"),
+            CompileReport(0.0, lambda: "hit", record.choice),
             details,
             self._wishes.settings.in_flight,
             queue_size,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from crosschip.hal import Options
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.choice import Choice
 from crosschip.runtime.plans.sources import Origin
 from crosschip.runtime.saving.identity import Identity, Needs
 
 KIND = "plan"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Record:
         options: how they were compiled.
         identity: by what the compiled model is known.
         told: what the caller was told of the placement: levels and texts.
+        choice: how the devices did that `"auto"` means; `None` if the caller named them.
     """
 
     origin: Origin
@@ -48,3 +50,4 @@ class Record:
     options: Options
     identity: Identity
     told: tuple[tuple[int, str], ...]
+    choice: Choice | None

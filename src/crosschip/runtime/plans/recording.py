@@ -60,6 +60,7 @@ def record_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Made | 
             options=options,
             identity=identify(),
             told=tuple(messages(placement)),
+            choice=placement.choice,
         )
         models = [placement.given]
         described = json.dumps(describe(placement, models), separators=(",", ":")).encode()

@@ -11,7 +11,7 @@ import xxhash
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
 from crosschip.ir.reading import Reading, State, asked_again, state_of
-from crosschip.runtime.plans.code import state_of_code, worked_on
+from crosschip.ir.source_code import editable_code, state_of_code
 
 _PIECE = 2**24
 """The most bytes that are hashed at once: the fewer pieces, the less it waits for other threads."""
@@ -27,7 +27,7 @@ class Origin:
             a file is read at the speed of memory, and whoever may write to a model chooses what it
             answers anyway).
         answers: the other questions that the file system was asked, of which path, and the answers.
-        code: the folders of packages that are being worked on, and the states of their code.
+        code: the places of code outside installed distributions, and the states of that code.
     """
 
     seed: int
@@ -51,7 +51,7 @@ class Origin:
                 return None
             files.append((path, found[0]))
         answers = [(question, path, answer) for (question, path), answer in reading.answers.items()]
-        return cls(seed, tuple(files), tuple(answers), tuple(worked_on(modules)))
+        return cls(seed, tuple(files), tuple(answers), tuple(editable_code(modules)))
 
     @property
     def is_same(self) -> bool:
@@ -62,7 +62,7 @@ class Origin:
                     asked_again(question, path) == answer for question, path, answer in self.answers
                 )
                 and all(_has(path, digest, self.seed) for path, digest in self.files)
-                and all(state_of_code(folder) == state for folder, state in self.code)
+                and all(state_of_code(place) == state for place, state in self.code)
             )
         except OSError:
             return False

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from crosschip.drawing import columns
-from crosschip.ir import InputError, Operation, Origin
+from crosschip.ir import Operation, Origin
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
+from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.profiling.spans import Span, SpanKind
@@ -276,10 +277,7 @@ class Profile:
         Raises:
             InputError: the file cannot be written.
         """
-        try:
-            Path(path).write_text(json.dumps(self.trace()), encoding="ascii")
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+        write_named(path, [json.dumps(self.trace()).encode("ascii")])
 
     def __str__(self) -> str:
         name = legible(self.placement.model.name)

@@ -6,10 +6,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from crosschip.hal import Device, Options
+from crosschip.hal import Device, Options, Sizes, Sizing
 from crosschip.ir import Budget, CacheError, DeviceError, InputError, ModelError, ModelFileError
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
@@ -28,6 +29,7 @@ from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -52,6 +54,8 @@ def load_compiled(
     token: str | None = None,
     digest: str | None = None,
     devices: Sequence[Device] = (),
+    threads: int | None = None,
+    performance: str | None = None,
     in_flight: int | None = None,
     queue_size: int = 64,
     budget: Budget | None = None,
@@ -75,42 +79,95 @@ def load_compiled(
         devices: instances to use in place of those that would be opened by the same names, and of
             others that may run the model on inputs beyond the range of those; they stay the
             caller's to close.
+        threads: how many processor threads a run may use, in the place of what it was compiled
+            with; an error that names the device if its programs have that fixed.
+        performance: the balance between speed and power, likewise.
         in_flight: how many requests of `CompiledModel.submit` run at once; if `None`, as many as
-            the model was compiled for, and at least two.
+            the model was compiled for, and at least two. Devices that can divide the processor's
+            cores among them.
         queue_size: as for `compile`.
         budget: what it may cost to make models of what the file says: seconds, and the bytes of a
             tensor; `None` for the default.
 
     Raises:
         BudgetError: it costs more than the budget allows.
-        InputError: an argument does not fit.
+        InputError: an argument does not fit, or is fixed in the file.
         ModelFileError: it is no such file, is damaged, or has another digest.
         CacheError: the folder holds none under the token, or its token is another.
         DeviceError: a device is not there, is another than the one that compiled a program, or does
             not load it.
     """
     start = time.perf_counter()
+    given = {"threads": threads, "performance": performance, "in_flight": in_flight}
+    checked = Configuration().overridden(None, threads, performance, None, in_flight)
+    options = checked.options(Sizes())
+    wanted = {name: getattr(options, name) for name, value in given.items() if value is not None}
     if token is not None:
         check_token(token)
         if isinstance(source, str | os.PathLike) and Path(source).is_dir():
             source = _kept(Path(source), token)
         if isinstance(source, bytes) and is_content(source):
             source = _unsealed(source)
-    given = {device.name: GuardedDevice(device, device.name) for device in devices}
+    callers = {device.name: GuardedDevice(device, device.name) for device in devices}
     with Container(source, digest) as file, ExitStack() as owned:
         header = read_header(file)
         if token is not None and header.identity.token != token:
             raise CacheError(f"{file.where}: has the token {header.identity.token}, not {token}")
-        opened = dict(given)
+        opened = dict(callers)
         for needs in header.devices:
-            if needs.name not in given:
-                opened[needs.name] = owned.enter_context(_opened(file, needs, given))
+            if needs.name not in callers:
+                opened[needs.name] = owned.enter_context(_opened(file, needs, callers))
+        header = replace(header, options=_options(file, header, opened, wanted))
         compiled = load_file(file, header, opened, in_flight, queue_size, budget)
         owned.pop_all()
-    compiled.own(device for name, device in opened.items() if name not in given)
+    compiled.own(device for name, device in opened.items() if name not in callers)
     taken = (time.perf_counter() - start) * 1e3
-    compiled.report = CompileReport(taken, lambda: "file")
+    compiled.report = replace(compiled.report, milliseconds=taken)
     return compiled
+
+
+def _options(
+    file: Container, header: Header, devices: Mapping[str, GuardedDevice], wanted: Mapping[str, Any]
+) -> Options:
+    """The options of a file, with what is wanted instead and its programs do not have fixed.
+
+    Where a device has the number of runs at once fixed, that is for the queue of requests alone.
+
+    Raises:
+        InputError: something is fixed.
+    """
+    changes: dict[str, Any] = {}
+    for name, value in wanted.items():
+        compiled_with = getattr(header.options, name)
+        if value == compiled_with:
+            continue
+        fixed = _fixed_by(header, devices, name)
+        if fixed is None:
+            changes[name] = value
+        elif name != "in_flight":
+            can_be_set = name != "threads" or fixed.capabilities.threads
+            remedy = f"compile the model again with {name}={value}"
+            raise InputError(
+                f"{file.where}: {name} cannot be {value}: the programs of {fixed.name} were "
+                f"compiled with {name}={compiled_with}, which is part of them; "
+                f"{remedy if can_be_set else 'the device has no such setting'}"
+            )
+    return replace(header.options, **changes)
+
+
+def _fixed_by(
+    header: Header, devices: Mapping[str, GuardedDevice], name: str
+) -> GuardedDevice | None:
+    """The first device that has an option fixed in its programs; `None` if none has.
+
+    Programs for sets of shapes are found by the options that they were compiled with.
+    """
+    for needs in header.devices:
+        device = devices[needs.name]
+        settable = device.capabilities.settable_at_load
+        if name not in settable or device.capabilities.sizing is not Sizing.FREE:
+            return device
+    return None
 
 
 def load_file(
@@ -142,7 +199,7 @@ def load_file(
         programs,
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
-        CompileReport(0.0, lambda: "file"),
+        CompileReport(0.0, lambda: "file", placement.choice),
         Details(
             lambda: placement,
             lambda: header.identity,

@@ -11,10 +11,10 @@ from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.bodies import every_constant
 from crosschip.ir.dimension import name_of
 from crosschip.ir.encoding import Fresh, decode_size, encode_shape
+from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.guard.programs import GuardedProgram
-from crosschip.runtime.measuring import Choice
 from crosschip.runtime.placement.asking import Answers
 from crosschip.runtime.placement.choosing import Assignment
 from crosschip.runtime.placement.placing import EngineSettings, Inside, Placement

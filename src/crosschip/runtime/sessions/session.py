@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Buffer, DeviceLost, Sizes
 from crosschip.hal.conditions import Border
@@ -24,6 +24,9 @@ from crosschip.runtime.shapes.ranges import check_ranges
 from crosschip.runtime.signature import Signature
 from crosschip.runtime.substitutes import Substitutes
 
+if TYPE_CHECKING:
+    from crosschip.runtime.compiled import CompiledModel
+
 _Inputs = Mapping[str, Any]
 
 
@@ -32,6 +35,7 @@ class Runner:
     """A compiled model as its sessions know it.
 
     Attributes:
+        compiled: the model itself.
         placement: the outline of what its programs were compiled from.
         programs: one for each segment, in order.
         sizes: the ranges that open sizes must keep to.
@@ -41,6 +45,7 @@ class Runner:
             closing the model waits for; an `InputError` if it is closed.
     """
 
+    compiled: CompiledModel
     placement: Outline
     programs: Sequence[SegmentProgram]
     sizes: Sizes
@@ -117,6 +122,10 @@ class Session(Closing):
         with self._lock:
             return self._runner.counted(self._run, inputs)
 
+    def after_fork(self) -> None:
+        """Begin anew in a forked process, in which the thread that held the lock may not be."""
+        self._lock = threading.Lock()
+
     def state(self) -> dict[str, Array]:
         """What the next run reads for the inputs that are kept, by their names; a copy.
 
@@ -162,6 +171,28 @@ class Session(Closing):
             if not self._closed:
                 self._closed = True
                 self._series.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the compiled model and the state, from which the session goes on.
+
+        Raises:
+            InputError: the session is closed.
+            InputError, UnsupportedError, DeviceError, ModelFileError: the model cannot be pickled,
+                or the state not be read.
+        """
+        with self._lock:
+            self._check_open()
+            pairs = {output: input for input, output in self.kept.items()}
+            state = None
+            if self._begun:
+                state = {name: self._series.read(index) for index, name in self._states}
+            return _opened, (self._runner.compiled, pairs, self._start), state
+
+    def __setstate__(self, state: Mapping[str, Array]) -> None:
+        """Go on from a state that was pickled."""
+        for index, name in self._states:
+            self._series.write(index, state[name])
+        self._begun = True
 
     def __repr__(self) -> str:
         return f"<Session of {self._runner.placement.model.name}: keeps {', '.join(self.kept)}>"
@@ -236,6 +267,13 @@ class Session(Closing):
     def _check_open(self) -> None:
         if self._closed:
             raise InputError("this session has been closed; open another with compiled.session()")
+
+
+def _opened(
+    compiled: CompiledModel, state: Mapping[str, str], start: Mapping[str, Array]
+) -> Session:
+    """A session that was pickled, before its first run."""
+    return compiled.session(state, start)
 
 
 def _check_border(border: Border, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:

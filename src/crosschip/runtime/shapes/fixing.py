@@ -156,7 +156,7 @@ class Fixing:
         values: Sequence[Array | None] = [None] * len(types)
         if not is_open and _describes_sizes(now, self._known) and _are_few(types):
             assert isinstance(now, Operator), "others describe no sizes"
-            values = now.kernel()([_elements(operand) for operand in now.inputs])
+            values = now.kernel()([elements_or_zeros(operand) for operand in now.inputs])
         outputs = tuple(
             Operand(output.name, type_, value)
             for output, type_, value in zip(operation.outputs, types, values, strict=True)
@@ -218,7 +218,7 @@ def _are_few(types: Sequence[TensorType]) -> bool:
     return all(math.prod(type_.static_shape or ()) <= _MOST_SIZES for type_ in types)
 
 
-def _elements(operand: Operand | None) -> Array | None:
+def elements_or_zeros(operand: Operand | None) -> Array | None:
     """The elements that an operand holds; any of its shape if only that counts."""
     if operand is None:
         return None

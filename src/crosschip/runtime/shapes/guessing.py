@@ -2,12 +2,80 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from enum import Enum
+
 from crosschip.hal import Sizes
-from crosschip.ir import TensorType
+from crosschip.ir import Shape, TensorType
 from crosschip.ir.dimension import name_of
 
-_BATCH, _SIDE, _LENGTH = 1, 224, 128
-"""For open sizes: the first of any tensor, the others of images, those of the rest."""
+
+class Role(Enum):
+    """The meaning that an open size seems to have."""
+
+    BATCH = "batch"
+    SIDE = "side of an image"
+    LENGTH = "length"
+
+
+USUAL: Mapping[Role, tuple[int, ...]] = {
+    Role.BATCH: (1, 2, 4, 8, 16, 32),
+    Role.SIDE: (224, 320, 640, 256, 48, 32, 64, 96, 128, 160, 192, 288, 384, 416, 448, 512, 1024),
+    Role.LENGTH: (
+        128,
+        64,
+        32,
+        256,
+        512,
+        576,
+        1024,
+        1,
+        16,
+        8,
+        100,
+        160,
+        400,
+        480,
+        2048,
+        4096,
+        16000,
+    ),
+}
+"""The sizes that are tried for each meaning, the most usual first."""
+
+_LENGTHS = re.compile(r"seq|len|time|frame|step|token|sample|past|total|num_", re.IGNORECASE)
+"""The names of sizes that are lengths wherever they stand."""
+
+_MOST_CHANNELS = 4
+"""An image whose last axis is no longer has its channels there."""
+
+
+def role_of(type_: TensorType, axis: int) -> Role:
+    """The meaning that an open size of an input seems to have, by its place and its name.
+
+    Args:
+        type_: the input's, whose number of axes is known.
+        axis: where the size is.
+    """
+    shape = type_.shape or ()
+    if _LENGTHS.search(name_of(shape[axis]) or ""):
+        return Role.LENGTH
+    if axis == 0 or (axis == 1 and _is_state(shape)):
+        return Role.BATCH
+    if len(shape) != 4:
+        return Role.LENGTH
+    last = shape[-1]
+    channels_last = isinstance(last, int) and last <= _MOST_CHANNELS
+    return Role.SIDE if axis > 1 or channels_last else Role.LENGTH
+
+
+def _is_state(shape: Shape) -> bool:
+    """Tell whether a shape looks like a recurrent network's state: [layers, batch, units]."""
+    if len(shape) != 3:
+        return False
+    first, _, last = shape
+    return isinstance(first, int) and first > 1 and isinstance(last, int)
 
 
 def typical_sizes(sizes: Sizes) -> dict[str, int]:
@@ -31,7 +99,7 @@ def typical_shape(type_: TensorType, named: dict[str, int]) -> tuple[int, ...]:
         if isinstance(size, int):
             found.append(size)
             continue
-        guess = _BATCH if axis == 0 else _SIDE if len(shape) == 4 and axis > 1 else _LENGTH
+        guess = USUAL[role_of(type_, axis)][0]
         name = name_of(size)
         found.append(guess if name is None else named.setdefault(name, guess))
     return tuple(found)

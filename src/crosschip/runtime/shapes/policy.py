@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from crosschip.hal import Capabilities, Sizes, Sizing
 from crosschip.ir import Dimension, ElementType, Model, TensorType
@@ -36,7 +36,7 @@ def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool
         model: what it is asked about.
         sizes: what the caller knows of open sizes.
     """
-    if capabilities.sizing is Sizing.FIXED:
+    if capabilities.sizing is Sizing.FIXED or _has_open_axis(model, capabilities.open_axes):
         return is_open(model)
     if capabilities.sizing is Sizing.FREE:
         return not capabilities.open_ranks and _ranks_follow_from_sizes(model)
@@ -44,6 +44,16 @@ def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool
         isinstance(size, Dimension) and not size.names <= sizes.bounded
         for type_ in _types(model)
         for size in type_.shape or ()
+    )
+
+
+def _has_open_axis(model: Model, allowed: Collection[int] | None) -> bool:
+    """Tell whether a size is open on another axis than those that are allowed."""
+    return allowed is not None and any(
+        isinstance(size, Dimension)
+        for type_ in _types(model)
+        for axis, size in enumerate(type_.shape or ())
+        if axis not in allowed
     )
 
 

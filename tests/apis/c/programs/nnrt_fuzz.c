@@ -1,6 +1,6 @@
 /*
- * Calls NNRt's functions in any order with any arguments, some thousand times and for as many seconds
- * as its first argument says; its second is the seed. Handles are live ones of the right kind, of another kind, destroyed
+ * Calls NNRt's functions in any order with any arguments, as often as its first argument says;
+ * its second is the seed. Handles are live ones of the right kind, of another kind, destroyed
  * ones, null and numbers that never were any; pointers lead to memory, or are null; what is in
  * structures and arrays is random, within their bounds. Prints how often each code came.
  */
@@ -10,10 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 enum { MODEL, COMPILATION, EXECUTOR, DESC, TENSOR, QUANTIZATION, MEMORY, KINDS };
-enum { KEPT = 16, MOST = 4, SCRATCH = 1 << 16, CODES = 15, LEAST = 3000 };
+enum { KEPT = 16, MOST = 4, SCRATCH = 1 << 16, CODES = 15 };
 
 static union {
     int32_t numbers[SCRATCH / 4];
@@ -418,12 +417,12 @@ static void destroy_all(void)
 int main(int count, char **arguments)
 {
     struct rlimit most = {8ul << 30, 8ul << 30};
-    time_t end = time(NULL) + (count > 1 ? atol(arguments[1]) : 1);
+    unsigned long calls = count > 1 ? strtoul(arguments[1], NULL, 10) : 1;
     size_t device = reference();
 
     setrlimit(RLIMIT_AS, &most);
     state = count > 2 ? strtoull(arguments[2], NULL, 10) : 0;
-    for (unsigned long turn = 0; turn < LEAST || time(NULL) < end; turn++) {
+    for (unsigned long turn = 0; turn < calls; turn++) {
         if (turn % 2000 == 0) {
             destroy_all();
             for (size_t index = 0; index < SCRATCH / 4; index++)

@@ -73,12 +73,15 @@ class NNRtSide(Side[OH_NN_ReturnCode]):
         """The elements of an `OH_NN_UInt32Array`; `None` if there is none.
 
         Raises:
-            Failure: there are too many, or none where there should be.
+            Failure: there are too many, none where there should be, or some where there should
+                be none.
         """
         if not array:
             return None
         if array.size > MOST:
             raise invalid(f"{name} has {array.size} elements, but {MOST} at most")
+        if array.data and not array.size:
+            raise invalid(f"{name}->data is not NULL, but {name}->size is 0")
         return self.numbers(f"{name}->data", array.data, array.size)
 
     def tensor(self, pointer: Any) -> OH_NN_Tensor | None:

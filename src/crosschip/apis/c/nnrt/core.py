@@ -9,6 +9,7 @@ from crosschip.apis import nnrt as face
 from crosschip.apis.c.handles import HANDLES
 from crosschip.apis.c.nnrt.arguments import MOST, NNRtSide
 from crosschip.apis.nnrt import OH_NN_ReturnCode as Code
+from crosschip.apis.nnrt.conformance import as_reference
 from crosschip.apis.nnrt.results import invalid
 
 __all__ = ["CoreSide"]
@@ -181,10 +182,12 @@ class CoreSide(NNRtSide):
 
     def OH_NNTensorDesc_GetElementCount(self, desc: int, count: Any) -> Code:
         self.needed(elementCount=count)
+        count[0] = 0
         return self.store(count, face.OH_NNTensorDesc_GetElementCount(HANDLES.get(desc)))
 
     def OH_NNTensorDesc_GetByteSize(self, desc: int, size: Any) -> Code:
         self.needed(byteSize=size)
+        size[0] = 0
         return self.store(size, face.OH_NNTensorDesc_GetByteSize(HANDLES.get(desc)))
 
     # Tensors.
@@ -271,7 +274,8 @@ class CoreSide(NNRtSide):
     def OH_NNExecutor_GetInputDimRange(
         self, executor: int, index: int, least: Any, most: Any, length: Any
     ) -> Code:
-        self.empty(minInputDims=least, maxInputDims=most)
+        check = self.needed if as_reference() else self.empty
+        check(minInputDims=least, maxInputDims=most)
         self.needed(shapeLength=length)
         code, found = face.OH_NNExecutor_GetInputDimRange(HANDLES.get(executor), index)
         if found is not None:

@@ -70,7 +70,10 @@ def dropout(node: Node) -> list[Operand]:
     ratio = node.real("ratio") if node.opset < 12 else _ratio(node)
     training = node.optional(2)
     if training is not None and (training.value is None or training.value.any()) and ratio != 0:
-        raise UnsupportedError("training_mode must be a constant that is false")
+        node.note_training()
+        raise UnsupportedError(
+            "is in training mode and drops elements at random; call model.eval() before exporting"
+        )
     results = [node[0]]
     if len(node.outputs) > 1 and node.outputs[1]:
         results.append(node.add(Fill, node.add(ShapeOf, node[0]), np.ones(1, np.bool_)))

@@ -46,6 +46,7 @@ def batch_normalization(node: Node) -> list[Operand]:
     if node.opset < 14:
         only("number of outputs", sum(map(bool, node.outputs)), 1)
     elif node.flag("training_mode"):
+        node.note_training()
         own_mean, own_variance = _statistics(node, operand, _all_but_channels(operand))
         normal = node.add(BatchNormalization, operand, scale, bias, own_mean, own_variance, epsilon)
         pairs = ((mean, own_mean), (variance, own_variance))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import Operand, UnsupportedError
 from crosschip.ops.definition.operator import Operator
+from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.reduction import (
     CumProd,
     CumSum,
@@ -34,11 +35,19 @@ _REDUCTIONS: dict[str, tuple[type[Operator], int]] = {
 }
 """The operator, and the opset in which its axes became an input."""
 
+_OF_ONE_ITSELF = ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum
+"""The reductions of which one element gives that element; the others also compute a function."""
+
 _ACCUMULATIONS: dict[str, type[Operator]] = {"CumSum": CumSum, "CumProd": CumProd}
 
 
 @imports(*_REDUCTIONS)
 def reduction(node: Node) -> Operand:
+    """A reduction; of no axes with `noop_with_empty_axes`, of each element by itself.
+
+    Then what else the operator computes stays: ReduceLogSum gives logarithms. Source: ONNX's
+    description of the attribute, since opset 18.
+    """
     operator, since = _REDUCTIONS[node.type]
     keepdim = node.flag("keepdims")
     if node.opset < since:
@@ -49,7 +58,9 @@ def reduction(node: Node) -> Operand:
         if length is None:
             raise UnsupportedError("noop_with_empty_axes needs axes of known number")
         if length == (0,):
-            return node[0]
+            if operator in _OF_ONE_ITSELF:
+                return node[0]
+            return node.add(operator, node.add(Unsqueeze, node[0], (0,)), (0,), False)
     return node.add(operator, node[0], axes, keepdim)
 
 

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.importers.paddle import ragged
+from crosschip.importers.paddle.computed_axis import ComputedAxis
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.operators.creation import written
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Max, Min, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less, LessEqual, NotEqual
+from crosschip.ops.standard.control import Assert
 from crosschip.ops.standard.conversion import BitCast
 from crosschip.ops.standard.creation import Fill, ShapeOf
 from crosschip.ops.standard.indexing import (
@@ -23,7 +25,7 @@ from crosschip.ops.standard.indexing import (
     ScatterElements,
     ScatterND,
 )
-from crosschip.ops.standard.joining import Stack
+from crosschip.ops.standard.joining import Concat, Stack
 from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.logical import And, BitShift, BitwiseAnd, Direction, Where
 from crosschip.ops.standard.reduction import ReduceSum
@@ -34,10 +36,28 @@ from crosschip.ops.standard.slicing import Slice
 @imports("gather")
 def gather(op: Context) -> None:
     """Indices [N, 1] are a list as well."""
-    indices = op.input("Index")
+    indices, axis = op.input("Index"), op.integer_or_tensor("axis", 0, "Axis")
     if indices.type.shape is not None and len(indices.type.shape) == 2:
         indices = op.add(Squeeze, indices, (1,))
-    op.make(Gather, op.input(), indices, op.integer("axis", 0, "Axis"))
+    if isinstance(axis, Operand):
+        _gather_along_computed(op, indices, axis)
+    else:
+        op.make(Gather, op.input(), indices, axis)
+
+
+def _gather_along_computed(op: Context, indices: Operand, axis: Operand) -> None:
+    """Pick along an axis that only a run knows, by a list of indices.
+
+    A run ends with an error if the tensor is empty or has no such axis.
+    """
+    if op.rank(indices) != 1:
+        raise UnsupportedError(f"Index: {indices.type} along a computed axis; it must be a list")
+    computed = ComputedAxis(op, axis, op.rank(op.input()))
+    x = op.add(Assert, computed.exists, [op.input()])
+    sizes = op.add(ShapeOf, x)
+    box = [computed.before(sizes), computed.size(sizes), computed.behind(sizes)]
+    rows = op.add(Gather, op.add(Reshape, x, op.add(Concat, parts=box, axis=0)), indices, 1)
+    op.make(Reshape, rows, op.add(Where, computed.is_it, op.add(ShapeOf, indices), sizes))
 
 
 @imports("index_select")

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.importers.paddle import ragged
+from crosschip.importers.paddle.computed_axis import ComputedAxis
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.table import imports
-from crosschip.ir import Array, ModelError, Operand, UnsupportedError
-from crosschip.ops.standard.arithmetic import FloorDiv, Mul
+from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ops.standard.arithmetic import Add, FloorDiv, Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.control import Assert
+from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
 from crosschip.ops.standard.layout import Reshape
-from crosschip.ops.standard.logical import Or
+from crosschip.ops.standard.logical import And, Or, Where
 from crosschip.ops.standard.slicing import Slice
 
 _TO_END = 2**31 - 1
@@ -24,33 +26,53 @@ _TO_END = 2**31 - 1
 @imports("concat")
 def concat(op: Context) -> None:
     parts, axis = op.inputs("X"), op.integer_or_tensor("axis", 0, "AxisTensor")
-    if isinstance(axis, Operand):
-        place, rank = _differing(parts), op.rank(parts[0])
-        is_it = (op.add(Equal, axis, _like(axis, number)) for number in (place, place - rank))
-        parts, axis = op.add_all(Assert, op.add(Or, *is_it), parts), place
-    op.make(Concat, parts=parts, axis=axis)
+    if not isinstance(axis, Operand):
+        op.make(Concat, parts=parts, axis=axis)
+        return
+    possible = _possible_axes(parts)
+    if possible is not None and not possible:
+        types = ", ".join(str(part.type) for part in parts)
+        raise ModelError(f"X: {types} cannot be put together along any axis")
+    if possible is not None and len(possible) == 1:
+        (only,) = possible
+        axis = op.as_type(axis, ElementType.INT64)
+        fits = [op.add(Equal, axis, np.int64(n)) for n in (only, only - op.rank(parts[0]))]
+        op.make(Concat, parts=op.add_all(Assert, op.add(Or, *fits), parts), axis=only)
+    else:
+        _concat_along_computed(op, parts, axis)
 
 
-def _differing(parts: Sequence[Operand]) -> int:
-    """The axis along which tensors can be put together, where only one is possible.
+def _possible_axes(parts: Sequence[Operand]) -> Sequence[int] | None:
+    """The axes along which tensors can be put together; `None` if a size is not known."""
+    shapes = [part.type.static_shape for part in parts]
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) != len(shapes):
+        return None
+    if len({len(shape) for shape in known}) != 1:
+        return ()
+    differing = [axis for axis, sizes in enumerate(zip(*known, strict=True)) if len({*sizes}) > 1]
+    return range(len(known[0])) if not differing else differing if len(differing) == 1 else ()
 
-    Raises:
-        UnsupportedError: there are several, or sizes are not known.
+
+def _concat_along_computed(op: Context, parts: Sequence[Operand], axis: Operand) -> None:
+    """Put tensors together along an axis that only a run knows.
+
+    Each part becomes a matrix with a row for each index before the axis; the matrices are put
+    together along their columns. A run ends with an error if another size differs, a part is empty,
+    or the tensors have no such axis.
     """
-    sizes = [part.type.static_shape for part in parts]
-    ranks = {None if size is None else len(size) for size in sizes}
-    if len(ranks) == 1 and None not in ranks:
-        axes = list(zip(*(size for size in sizes if size is not None), strict=True))
-        differing = [axis for axis, of_parts in enumerate(axes) if len(set(of_parts)) > 1]
-        if len(axes) == 1 or len(differing) == 1:
-            return differing[0] if differing else 0
-    raise UnsupportedError(
-        "axis is computed when the model runs, and does not follow from the sizes; it must be known"
-    )
-
-
-def _like(operand: Operand, number: int) -> Array:
-    return np.array(number, operand.type.element_type.dtype)
+    computed = ComputedAxis(op, axis, op.rank(parts[0]))
+    sizes = [op.add(ShapeOf, part) for part in parts]
+    fits, total = computed.exists, sizes[0]
+    for other in sizes[1:]:
+        fits = op.add(And, fits, op.add(Or, computed.is_it, op.add(Equal, other, sizes[0])))
+        total = op.add(Add, total, other)
+    matrices = []
+    for part, size in zip(op.add_all(Assert, fits, parts), sizes, strict=True):
+        shape = op.add(Concat, parts=[computed.before(size), computed.from_it_on(size)], axis=0)
+        matrices.append(op.add(Reshape, part, shape))
+    joined = op.add(Concat, parts=matrices, axis=1)
+    op.make(Reshape, joined, op.add(Where, computed.is_it, total, sizes[0]))
 
 
 @imports("stack")

@@ -57,7 +57,10 @@ OH_NN_ReturnCode OH_NNCompilation_AddExtensionConfig(OH_NNCompilation *compilati
 /* Choose the device, 0 for the first; whether there is one is found when it is built. */
 OH_NN_ReturnCode OH_NNCompilation_SetDevice(OH_NNCompilation *compilation, size_t deviceID);
 
-/* Keep what is compiled in a folder, an absolute path, under a version that programs count up. */
+/*
+ * Keep what is compiled in a folder, under a version that programs count up. A relative path is
+ * relative to the current directory of this call.
+ */
 OH_NN_ReturnCode OH_NNCompilation_SetCache(OH_NNCompilation *compilation, const char *cachePath,
                                            uint32_t version);
 
@@ -114,11 +117,11 @@ OH_NN_ReturnCode OH_NNTensorDesc_SetFormat(NN_TensorDesc *tensorDesc, OH_NN_Form
 /* The order in which the axes of an image are stored. */
 OH_NN_ReturnCode OH_NNTensorDesc_GetFormat(const NN_TensorDesc *tensorDesc, OH_NN_Format *format);
 
-/* How many elements there are; OH_NN_DYNAMIC_SHAPE if that is open. */
+/* How many elements there are; OH_NN_DYNAMIC_SHAPE, and 0 is stored, if that is open. */
 OH_NN_ReturnCode OH_NNTensorDesc_GetElementCount(const NN_TensorDesc *tensorDesc,
                                                  size_t *elementCount);
 
-/* How many bytes the elements take; OH_NN_DYNAMIC_SHAPE if that is open. */
+/* How many bytes the elements take; OH_NN_DYNAMIC_SHAPE, and 0 is stored, if that is open. */
 OH_NN_ReturnCode OH_NNTensorDesc_GetByteSize(const NN_TensorDesc *tensorDesc, size_t *byteSize);
 
 /* Make a tensor with memory for its elements; the description is copied. */
@@ -158,8 +161,8 @@ OH_NN_ReturnCode OH_NNTensor_GetOffset(const NN_Tensor *tensor, size_t *offset);
 OH_NNExecutor *OH_NNExecutor_Construct(OH_NNCompilation *compilation);
 
 /*
- * The shape that an output had in the last run; it is there until this is called again for the
- * output, or the executor is destroyed.
+ * The shape that an output had in the last run, and before it the declared one, with -1 for open
+ * sizes; it is there until this is called again for the output, or the executor is destroyed.
  */
 OH_NN_ReturnCode OH_NNExecutor_GetOutputShape(OH_NNExecutor *executor, uint32_t outputIndex,
                                               int32_t **shape, uint32_t *shapeLength);

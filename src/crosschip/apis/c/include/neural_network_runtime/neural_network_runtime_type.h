@@ -398,7 +398,7 @@ typedef enum {
 
 /* Places of tensors in a model. */
 typedef struct OH_NN_UInt32Array {
-    uint32_t *data;
+    uint32_t *data; /* NULL if, and only if, there are no elements */
     uint32_t size; /* the number of elements, not of bytes */
 } OH_NN_UInt32Array;
 

@@ -1,0 +1,110 @@
+"""The kit's cases as tests of pytest: a collector of all, and an item for each operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import pytest
+
+from crosschip.conformance.cases import Case, all_cases
+from crosschip.conformance.company import Company
+from crosschip.conformance.judge import Verdict
+from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, Runner, Timeouts
+from crosschip.hal import Sizes
+from crosschip.ir import InputError
+from crosschip.runtime.configuration import Configuration
+
+
+class Kit(pytest.Collector):
+    """All operators' tests, which share a process that runs cases.
+
+    Args:
+        device: the name of the device that is tested.
+        timeout: after how many seconds a case hangs, besides compiling; empty for the default.
+        compile_timeout: after how many seconds compiling hangs; empty for the default.
+        together: how many operations of an operator's cases may be compiled as one program.
+        configuration: the path of a TOML file, relative to pytest's configuration, that says how
+            the device compiles; empty for none.
+        quick: whether only a few cases of each operator are run.
+
+    Raises:
+        pytest.UsageError: the file is no configuration.
+    """
+
+    def __init__(
+        self,
+        *,
+        device: str,
+        timeout: str,
+        compile_timeout: str,
+        together: int,
+        configuration: str,
+        quick: bool,
+        **named: Any,
+    ) -> None:
+        super().__init__(**named)
+        self._device = device
+        self._timeouts = Timeouts(
+            float(timeout or TIMEOUT), float(compile_timeout or COMPILE_TIMEOUT)
+        )
+        self._together = together
+        self._configuration = _read_configuration(self.config, configuration)
+        self._quick = quick
+
+    @cached_property
+    def runner(self) -> Runner:
+        """The processes that run the cases."""
+        return Runner(
+            self._device,
+            timeouts=self._timeouts,
+            options=self._configuration.options(Sizes()),
+            properties=self._configuration.properties.get(self._device),
+        )
+
+    @cached_property
+    def company(self) -> Company:
+        """Runs cases in programs of as many operations as the configuration says."""
+        return Company(self.runner, self._together, self.runner.run)
+
+    def collect(self) -> Iterator[OperatorTest]:
+        grouped: dict[str, list[Case]] = {}
+        for case in all_cases(quick=self._quick):
+            grouped.setdefault(case.operator, []).append(case)
+        for operator, cases in grouped.items():
+            yield OperatorTest.from_parent(self, name=operator, cases=cases)
+
+    def teardown(self) -> None:
+        self.runner.close()
+
+
+class OperatorTest(pytest.Item):
+    """The cases of one operator."""
+
+    parent: Kit
+
+    def __init__(self, *, cases: list[Case], **named: Any) -> None:
+        super().__init__(**named)
+        self.cases = cases
+
+    def runtest(self) -> None:
+        by_id = {r.id: r for r in self.parent.company.results([case.id for case in self.cases])}
+        results = [by_id[case.id] for case in self.cases]
+        bad = [r for r in results if r.verdict in (Verdict.FAIL, Verdict.NOT_RUN)]
+        if bad:
+            pytest.fail("\n".join(f"{r.id}: {r.detail}" for r in bad), pytrace=False)
+        valid = [r for case, r in zip(self.cases, results, strict=True) if not case.invalid]
+        if all(result.verdict is not Verdict.PASS for result in valid):
+            pytest.skip(valid[0].detail)
+
+    def reportinfo(self) -> tuple[str, None, str]:
+        return self.parent.name, None, self.name
+
+
+def _read_configuration(config: pytest.Config, path: str) -> Configuration:
+    folder = config.inipath.parent if config.inipath else config.rootpath
+    try:
+        return Configuration.of(folder / path if path else None)
+    except InputError as error:
+        raise pytest.UsageError(f"crosschip_conformance_config: {error}") from None

@@ -1,0 +1,88 @@
+"""Runs on extreme elements: integers of all magnitudes of their type, NaN, infinities and zeros.
+
+Integers are drawn so that each number of bits is as likely: most products of int64 have more than
+the 53 bits that float64 holds, and some more than the 63 that int64 does. Of integers that stand
+for reals the ends of the range are drawn. Floats are multiples of an eighth, so that some are equal
+and some lie in the middle between integers, and special numbers are among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+
+from crosschip.conformance.draw import Draw
+from crosschip.ir import Array
+from crosschip.ir.types import FLOATS, INTEGERS
+from crosschip.ops.definition.examples import Example, Sample, samples
+from crosschip.ops.definition.quantized import limits
+
+_SPECIALS = ((nan,), (inf, -0.0), (-inf, 0.0, 1e-40), (nan, inf, -0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Extreme(Draw):
+    """A draw of integers of all magnitudes, or of floats that are multiples of an eighth."""
+
+    def array(self, generator: np.random.Generator) -> Array:
+        if self.type.element_type in FLOATS:
+            eighths = np.rint(generator.uniform(self.low, self.high, self.type.static_shape) * 8)
+            clipped = np.clip(eighths / 8, self.low, self.high)
+            return self.with_specials(clipped.astype(self.type.element_type.dtype), generator)
+        least, greatest = limits(self.type.element_type)
+        shape = self.type.static_shape or ()
+        dtype = self.type.element_type.dtype
+        if self.type.quantization is not None:
+            drawn = generator.integers(least, greatest, shape, endpoint=True)
+            ends = generator.choice((least, greatest), shape)
+            return np.where(generator.random(shape) < 0.5, ends, drawn).astype(dtype)
+        bits = generator.uniform(0, greatest.bit_length(), shape)
+        low_bits = generator.integers(0, 1 << 16, shape).astype(np.uint64)
+        magnitude = np.floor(np.exp2(bits)).astype(np.uint64)
+        magnitude |= low_bits & (magnitude >> np.uint64(1))
+        drawn = np.minimum(magnitude, np.uint64(greatest)).astype(dtype)
+        if least == 0:
+            return np.asarray(drawn)
+        return np.where(generator.random(shape) < 0.5, drawn, -drawn).astype(dtype)
+
+
+def extreme_run(arguments: Example, number: int = 0) -> dict[str, Any]:
+    """Samples of an example for a run on extreme elements, by slot; empty if there can be none.
+
+    Args:
+        arguments: the example.
+        number: which special numbers are among random floats.
+    """
+    drawn = ((name, _extreme(sample, number)) for name, sample in samples(arguments))
+    changed = {name: sample for name, sample in drawn if sample is not None}
+    return _with(arguments, changed) if changed else {}
+
+
+def _extreme(sample: Sample, number: int) -> Sample | None:
+    element_type = sample.type.element_type
+    if sample.value is not None or getattr(sample, "constant", False):
+        return None
+    if element_type in INTEGERS:
+        return Extreme(sample.type, sample.low, sample.high)
+    if element_type in FLOATS:
+        specials = _SPECIALS[number % len(_SPECIALS)]
+        return Extreme(sample.type, sample.low, sample.high, specials=specials)
+    return None
+
+
+def _with(arguments: Example, changed: Mapping[str, Sample]) -> dict[str, Any]:
+    """The slots that hold changed samples, with these in their places."""
+    slots: dict[str, Any] = {}
+    for name, sample in changed.items():
+        slot, _, index = name.partition(".")
+        if not index:
+            slots[slot] = sample
+            continue
+        given: Any = arguments[slot]
+        parts = slots.setdefault(slot, list(given))
+        parts[int(index)] = sample
+    return slots

@@ -1,0 +1,164 @@
+"""The calls by which the runtime has a program compute one run, besides `Program.run`.
+
+The runtime gives inputs that may only be read and begin at any element, has outputs written to
+arrays of the caller's, submits runs to programs that take on work, and keeps tensors in memory
+that the device allocates. Whatever the call, the outputs are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from crosschip.hal import Buffer, Device, HostBuffer, Program
+from crosschip.ir import Array, ElementType, Model
+
+Invocation = Callable[[Sequence[Array]], Sequence[Sequence[Array]]]
+"""Has a program compute from inputs, once or several times; returns the outputs of each time."""
+
+_GARBAGE = 0xA5
+
+
+class Misbehaviour(Exception):
+    """A call that breaks the driver contract in another way than by wrong outputs."""
+
+
+def submits(program: Program) -> bool:
+    """Tell whether the runtime submits runs to a program, in place of calling `run`."""
+    return type(program).submit is not Program.submit
+
+
+def invocations(
+    device: Device,
+    program: Program,
+    model: Model,
+    inputs: Sequence[Array],
+    expected: Sequence[Array],
+) -> Iterator[tuple[str, Invocation]]:
+    """The calls that the runtime may make, each with what it is called in messages.
+
+    Args:
+        device: whose program it is.
+        program: what computes.
+        model: what it was compiled from.
+        inputs: the inputs; there are no such calls where one holds Python's objects.
+        expected: the right outputs, which show the types and shapes of arrays to write to.
+    """
+    if any(array.dtype.hasobject for array in (*inputs, *expected)):
+        return
+    alignment = device.capabilities().alignment
+
+    def run_into(inputs: Sequence[Array]) -> Sequence[Sequence[Array]]:
+        places = [
+            # Elsewhere the program does not know the shape before it has run.
+            _garbage(array, alignment) if operand.type.static_shape == array.shape else None
+            for operand, array in zip(model.outputs.values(), expected, strict=True)
+        ]
+        return [program.run_into(inputs, places)]
+
+    def run_unaligned(inputs: Sequence[Array]) -> Sequence[Sequence[Array]]:
+        return [program.run([_read_only(array, alignment) for array in inputs])]
+
+    yield "run_into", run_into
+    yield "run on read-only inputs that begin at an odd element", run_unaligned
+    if submits(program):
+        yield "submit", lambda inputs: _submit(program, inputs)
+    if submits(program) or type(device).allocate is not Device.allocate:
+        yield "buffers of the device", lambda inputs: _on_device(device, program, inputs, expected)
+
+
+def _submit(program: Program, inputs: Sequence[Array]) -> Sequence[Sequence[Array]]:
+    """The outputs of two submissions that are under way at once."""
+    first, second = (program.submit([HostBuffer(a) for a in inputs], (), ()) for _ in range(2))
+    for submission in (second, first):
+        submission.event.wait()
+    outputs = [buffer.array() for buffer in first.outputs]
+    others = [buffer.array() for buffer in second.outputs]
+    for index, (array, other) in enumerate(zip(outputs, others, strict=True)):
+        if array.size and np.shares_memory(array, other):
+            raise Misbehaviour(f"output{index} of two submissions is in the same memory")
+    return [outputs, others]
+
+
+def _on_device(
+    device: Device, program: Program, inputs: Sequence[Array], expected: Sequence[Array]
+) -> Sequence[Sequence[Array]]:
+    """The outputs in buffers of the device, from buffers that have been written twice."""
+    buffers = [_buffer(device, array) for array in inputs]
+    for index, (buffer, array) in enumerate(zip(buffers, inputs, strict=True)):
+        _check(f"input buffer {index}, written for the first time,", buffer, _flipped(array))
+        buffer.write(_strided(array))
+        _check(f"input buffer {index}, written again with an array with strides,", buffer, array)
+    if not submits(program):
+        return [program.run([buffer.array() for buffer in buffers])]
+    places = [_buffer(device, array) for array in expected]
+    submission = program.submit(buffers, places, [b.ready for b in buffers if not b.ready.done])
+    submission.event.wait()
+    outputs = [buffer.array() for buffer in submission.outputs]
+    for index, (place, array) in enumerate(zip(places, outputs, strict=False)):
+        if place is not submission.outputs[index]:
+            raise Misbehaviour(f"output{index} is not in the buffer that there is for it")
+        _check(f"output buffer {index}, read again,", place, array)
+    for index, (buffer, array) in enumerate(zip(buffers, inputs, strict=True)):
+        _check(f"input buffer {index}, after the run,", buffer, array)
+    return [outputs]
+
+
+def _buffer(device: Device, array: Array) -> Buffer:
+    """A buffer of the device, filled with the elements of an array in reverse."""
+    buffer = device.allocate(ElementType.of(array.dtype), array.shape)
+    if buffer.element_type.dtype != array.dtype or tuple(buffer.shape) != array.shape:
+        raise Misbehaviour(
+            f"allocate makes {buffer.element_type}{list(buffer.shape)}, "
+            f"not {ElementType.of(array.dtype)}{list(array.shape)}"
+        )
+    buffer.write(_flipped(array))
+    return buffer
+
+
+def _check(what: str, buffer: Buffer, array: Array) -> None:
+    held = buffer.array()
+    if held.shape != array.shape or held.dtype != array.dtype:
+        raise Misbehaviour(f"{what} holds {held.dtype}{list(held.shape)}")
+    if held.tobytes() != array.tobytes():
+        raise Misbehaviour(f"{what} does not hold what was written")
+
+
+def _flipped(array: Array) -> Array:
+    return array.reshape(-1)[::-1].reshape(array.shape).copy()
+
+
+def _strided(array: Array) -> Array:
+    """The same elements in an array that is not C-contiguous, where it has several elements."""
+    if array.ndim > 1:
+        return np.asfortranarray(array)
+    wide = np.zeros((array.size, 2), array.dtype)
+    wide[:, 0] = array.reshape(-1)
+    return wide[:, 0].reshape(array.shape)
+
+
+def _garbage(array: Array, alignment: int) -> Array:
+    """An array of the same type and shape that holds other bytes."""
+    place = _placed(array, alignment)
+    place.reshape(-1).view(np.uint8)[...] = _GARBAGE
+    return place
+
+
+def _read_only(array: Array, alignment: int) -> Array:
+    """A copy that may not be written to, and is aligned no better than it must be."""
+    copy = _placed(array, alignment)
+    copy[...] = array
+    copy.flags.writeable = False
+    return copy
+
+
+def _placed(array: Array, alignment: int) -> Array:
+    """An array of the same type and shape whose address is an odd multiple of the alignment."""
+    step = max(alignment, array.dtype.itemsize)
+    room = np.empty(array.nbytes + 3 * step, np.uint8)
+    start = -room.ctypes.data % step
+    if (room.ctypes.data + start) // step % 2 == 0:
+        start += step
+    placed: Array = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    return placed

@@ -1,0 +1,290 @@
+"""Formats that no importer reads, each with the way to a file that one does.
+
+A format is recognized by its content, or by the name of an object's class: no framework is
+imported. The error that names it and the page of the documentation are made from this table.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from crosschip.ir.dataclass import dataclass
+from crosschip.ir.files import open_regular
+
+_HEAD_BYTES = 512
+_TAIL_BYTES = 2**20
+"""The end of a ZIP file that is searched for the names of the files in it."""
+
+_ZIP = b"PK\x03\x04"
+_PYTORCH_EXPORT = 'torch.onnx.export(model.eval(), (example,), "model.onnx", dynamo=True)'
+_TF2ONNX = "pip install tf2onnx && python -m tf2onnx.convert"
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """Parts of a file by which its format is recognized.
+
+    Attributes:
+        suffix: the end of its name, in lower case, with the dot; empty for content in memory.
+        head: its first bytes.
+        tail: its last bytes, where a ZIP file lists the files in it; empty if it is none.
+    """
+
+    suffix: str
+    head: bytes
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format that no importer reads.
+
+    Attributes:
+        name: what it is called.
+        files: how such files are named, for the documentation; empty if there are none.
+        reason: why it is not read, where that is not just that no importer knows it.
+        conversion: the command or the Python code that makes a file that is read; `MODEL` in it
+            stands for the file or folder. Empty if there is no conversion.
+        advice: what to do where there is no conversion, or what the conversion needs.
+        classes: the objects that hold such a model, as the first part of the module's name and the
+            name of the class.
+        matches: tells whether a file is of this format.
+        members: the names of files of which each, with wildcards, shows that a folder is of it.
+    """
+
+    name: str
+    files: str = ""
+    reason: str = ""
+    conversion: str = ""
+    advice: str = ""
+    classes: frozenset[tuple[str, str]] = frozenset()
+    matches: Callable[[_Content], bool] = lambda _: False
+    members: tuple[str, ...] = ()
+
+    def sentence(self, model: str = "MODEL") -> str:
+        """The end of an error: what was given, and what to do.
+
+        Args:
+            model: the path that stands in the conversion.
+        """
+        parts = [f"is {self.name}, which crosschip does not read"]
+        if self.reason:
+            parts.append(self.reason)
+        if self.advice:
+            parts.append(self.advice)
+        if self.conversion:
+            parts.append(f"convert it: {self.conversion.replace('MODEL', model)}")
+        return "; ".join(parts)
+
+
+def _archive(member: bytes) -> Callable[[_Content], bool]:
+    """Recognizes a ZIP file by the end of the name of a file in it."""
+    return lambda content: member in content.tail
+
+
+def _starting(magic: bytes, offset: int = 0) -> Callable[[_Content], bool]:
+    """Recognizes a file by bytes near its beginning."""
+    return lambda content: content.head[offset : offset + len(magic)] == magic
+
+
+def _is_safetensors(content: _Content) -> bool:
+    return len(content.head) > 9 and content.head[6:9] == b"\0\0{" and content.head[9:10] == b'"'
+
+
+FORMATS = (
+    Format(
+        "a TensorFlow Lite model",
+        "`.tflite`",
+        conversion=f"{_TF2ONNX} --tflite MODEL --output model.onnx",
+        matches=_starting(b"TFL3", 4),
+    ),
+    Format(
+        "a TensorFlow SavedModel",
+        "a folder with `saved_model.pb`",
+        conversion=f"{_TF2ONNX} --saved-model MODEL --output model.onnx",
+        members=("saved_model.pb",),
+    ),
+    Format(
+        "a Keras model",
+        "`.keras`, `.h5`",
+        conversion='keras.models.load_model("MODEL").export("model.onnx", format="onnx")',
+        matches=lambda content: (
+            b"model.weights.h5" in content.tail or content.head.startswith(b"\x89HDF\r\n\x1a\n")
+        ),
+    ),
+    Format(
+        "a Keras model in memory",
+        conversion='model.export("model.onnx", format="onnx")',
+        classes=frozenset({("keras", "Model"), ("tf_keras", "Model"), ("tensorflow", "Model")}),
+    ),
+    Format(
+        "a TorchScript module",
+        "`.pt`, `.jit`",
+        conversion='torch.onnx.export(torch.jit.load("MODEL").eval(), (example,), "model.onnx", '
+        "dynamo=False)",
+        advice="`example` is a tensor like its input",
+        matches=_archive(b"/constants.pkl"),
+    ),
+    Format(
+        "a TorchScript module in memory",
+        conversion='torch.onnx.export(model.eval(), (example,), "model.onnx", dynamo=False)',
+        advice="`example` is a tensor like its input",
+        classes=frozenset({("torch", "ScriptModule"), ("torch", "ScriptFunction")}),
+    ),
+    Format(
+        "an exported program of PyTorch",
+        "`.pt2`",
+        conversion='torch.onnx.export(torch.export.load("MODEL"), f="model.onnx", dynamo=True)',
+        matches=lambda content: (
+            b"archive_format" in content.tail or b"serialized_exported_program" in content.tail
+        ),
+    ),
+    Format(
+        "an exported program of PyTorch in memory",
+        conversion='torch.onnx.export(program, f="model.onnx", dynamo=True)',
+        classes=frozenset({("torch", "ExportedProgram")}),
+    ),
+    Format(
+        "a checkpoint of PyTorch",
+        "`.pt`, `.pth`, `.bin`",
+        reason="it holds weights and no network",
+        advice="build the network in PyTorch and load them into it",
+        conversion=_PYTORCH_EXPORT,
+        matches=lambda content: (
+            b"/data.pkl" in content.tail
+            or (content.suffix in (".pt", ".pth", ".bin") and content.head[:1] == b"\x80")
+        ),
+    ),
+    Format(
+        "a module of PyTorch",
+        conversion=_PYTORCH_EXPORT,
+        advice="`example` is a tensor like its input",
+        classes=frozenset({("torch", "Module")}),
+    ),
+    Format(
+        "a file of weights in the safetensors format",
+        "`.safetensors`, and a folder of Hugging Face's",
+        reason="it holds weights and no network",
+        advice="export the folder that it is in, with its config.json",
+        conversion="pip install optimum-onnx && optimum-cli export onnx --model FOLDER exported",
+        matches=_is_safetensors,
+        members=("*.safetensors", "pytorch_model*.bin"),
+    ),
+    Format(
+        "a GGUF model",
+        "`.gguf`",
+        advice="export the model that it was made from, by its name or folder",
+        conversion="pip install optimum-onnx && optimum-cli export onnx --model FOLDER exported",
+        matches=_starting(b"GGUF"),
+    ),
+    Format(
+        "a model in ONNX Runtime's own format",
+        "`.ort`",
+        advice="give the .onnx file that it was made from, or have ONNX Runtime write one",
+        conversion='python -c "import onnxruntime as r; o = r.SessionOptions(); '
+        "o.optimized_model_filepath = 'model.onnx'; "
+        "o.graph_optimization_level = r.GraphOptimizationLevel.ORT_DISABLE_ALL; "
+        "o.add_session_config_entry('session.save_model_format', 'ONNX'); "
+        "r.InferenceSession('MODEL', o)\"",
+        matches=_starting(b"ORTM", 4),
+    ),
+    Format(
+        "a session of ONNX Runtime",
+        advice="give the .onnx file or the bytes that it was made from",
+        classes=frozenset({("onnxruntime", "InferenceSession")}),
+    ),
+    Format(
+        "a model in OpenVINO's own format (IR)",
+        "`.xml` with `.bin`",
+        advice="give the ONNX or Paddle file that it was made from",
+        matches=lambda content: content.head.startswith(b"<?xml") and b"<net " in content.head,
+    ),
+    Format(
+        "a model of OpenVINO in memory",
+        advice="give the ONNX or Paddle file that it was made from",
+        classes=frozenset({("openvino", "Model"), ("openvino", "CompiledModel")}),
+    ),
+    Format(
+        "a Core ML model",
+        "`.mlmodel`, a folder `.mlpackage`",
+        advice="export the model that it was made from, in PyTorch like this",
+        conversion=_PYTORCH_EXPORT,
+        matches=lambda content: content.suffix == ".mlmodel",
+        members=("Data/com.apple.CoreML",),
+    ),
+    Format(
+        "a file of Paddle parameters",
+        "`.pdiparams`, `.pdparams`",
+        reason="it holds weights and no network",
+        advice="give the .pdmodel or the .json beside it; from weights alone, save the network "
+        "in Paddle",
+        conversion='paddle.jit.save(layer, "inference", input_spec=[...])',
+        matches=lambda content: content.suffix in (".pdiparams", ".pdparams"),
+    ),
+    Format(
+        "a layer of Paddle",
+        conversion='paddle.jit.save(layer, "inference", input_spec=[...])',
+        classes=frozenset({("paddle", "Layer")}),
+    ),
+    Format(
+        "an estimator of scikit-learn",
+        conversion='crosschip.load(skl2onnx.to_onnx(estimator, X[:1].astype("float32")))',
+        classes=frozenset({("sklearn", "BaseEstimator")}),
+    ),
+)
+"""Every format that is recognized; of those that match, the first holds."""
+
+
+def format_of_file(source: Path | bytes) -> Format | None:
+    """The format of a file or folder, or of a file's content; `None` if it is not in the table."""
+    if isinstance(source, Path) and source.is_dir():
+        return next((each for each in FORMATS if _has_member(source, each.members)), None)
+    content = _content(source)
+    return next((each for each in FORMATS if each.matches(content)), None)
+
+
+def format_of_object(source: object) -> Format | None:
+    """The format of an object, by the names of its classes; `None` if it is not in the table."""
+    for each_class in type(source).__mro__:
+        key = each_class.__module__.partition(".")[0], each_class.__qualname__
+        if key in _BY_CLASS:
+            return _BY_CLASS[key]
+    return None
+
+
+def error_sentence(source: Path | bytes) -> str | None:
+    """The sentence about a file that no importer reads; `None` if its format is not known."""
+    found = format_of_file(source)
+    if found is None:
+        return None
+    return found.sentence(shlex.quote(str(source)) if isinstance(source, Path) else "MODEL")
+
+
+_BY_CLASS: Mapping[tuple[str, str], Format] = {
+    key: each for each in FORMATS for key in each.classes
+}
+
+
+def _content(source: Path | bytes) -> _Content:
+    if isinstance(source, bytes):
+        head, tail, suffix = source[:_HEAD_BYTES], source[-_TAIL_BYTES:], ""
+    else:
+        suffix = source.suffix.lower()
+        try:
+            with open_regular(source) as file:
+                head = file.read(_HEAD_BYTES)
+                file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+                tail = file.read(_TAIL_BYTES)
+        except OSError:
+            head = tail = b""
+    return _Content(suffix, head, tail if head.startswith(_ZIP) else b"")
+
+
+def _has_member(folder: Path, members: tuple[str, ...]) -> bool:
+    try:
+        return any(next(folder.glob(member), None) is not None for member in members)
+    except OSError:
+        return False

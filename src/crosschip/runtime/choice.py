@@ -1,0 +1,85 @@
+"""The choice among devices that `"auto"` comes to: how each did, and at which shapes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from crosschip.ir.dataclass import dataclass
+from crosschip.runtime.plain import from_plain, to_plain
+from crosschip.runtime.shapes.words import shapes_in_words
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The outcome of trying a device.
+
+    Attributes:
+        device: its name.
+        milliseconds: of a run, the least, which other work of the machine disturbs least; `None` if
+            it was not run, or failed.
+        whole: whether it compiles the whole model.
+        operations: how many operations it runs, where it does not run all.
+        reason: why there is no time; empty if there is, or if there was no need to measure.
+    """
+
+    device: str
+    milliseconds: float | None = None
+    whole: bool = False
+    operations: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The trials of some devices, the chosen one first, then as they come after it.
+
+    Attributes:
+        trials: one for each device.
+        shapes: the shapes of the inputs that they were measured at, by name; none if no device was.
+        problem: why no device was measured although several run the whole model, and what to do;
+            empty if there is no such problem.
+    """
+
+    trials: tuple[Trial, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    problem: str = ""
+
+    @property
+    def order(self) -> list[str]:
+        """The names of the devices, the best first."""
+        return [trial.device for trial in self.trials]
+
+    @property
+    def summary(self) -> str:
+        """What the order of the devices comes from, in a few words."""
+        if self.problem:
+            return "no device was measured"
+        times = [f"{t.device} {t.milliseconds:.3g} ms" for t in self.trials if t.milliseconds]
+        if times:
+            at = f" at {shapes_in_words(self.shapes)}" if self.shapes else ""
+            return f"measured{at}: {', '.join(times)}"
+        if self.trials and self.trials[0].whole:
+            return f"nothing to measure: only {self.trials[0].device} runs the whole model"
+        return "nothing to measure: no device runs the whole model"
+
+    def __str__(self) -> str:
+        others = [f"{trial.device} ({trial.reason})" for trial in self.trials if trial.reason]
+        told = f"{self.summary}; not measured: {', '.join(others)}" if others else self.summary
+        return f"{told}; {self.problem}" if self.problem else told
+
+    def to_bytes(self) -> bytes:
+        """The choice as JSON."""
+        return json.dumps(to_plain(self)).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Choice:
+        """The choice that `to_bytes` wrote.
+
+        Raises:
+            ValueError: it is not what `to_bytes` writes.
+        """
+        try:
+            return from_plain(cls, json.loads(data))
+        except ValueError as error:
+            raise ValueError(f"no choice of devices: {error}") from None

@@ -1,0 +1,32 @@
+"""Distributions that overwrite each other: several that contain the same Python package."""
+
+from __future__ import annotations
+
+from importlib.metadata import distributions
+
+
+def conflict(module: str) -> str:
+    """The sentence that several installed distributions contain a package; empty if not.
+
+    pip installs such distributions one over the other: `import` then finds a mixture of files, and
+    uninstalling one removes files of the other.
+
+    Args:
+        module: the name of the package, as it is imported.
+    """
+    file = f"{module}/__init__.py,"
+    owners = {
+        distribution.name: distribution.version
+        for distribution in distributions()
+        if any(
+            line.startswith(file) for line in (distribution.read_text("RECORD") or "").splitlines()
+        )
+    }
+    if len(owners) < 2:
+        return ""
+    listed = " and ".join(f"{name} {version}" for name, version in sorted(owners.items()))
+    names = " ".join(sorted(owners))
+    return (
+        f"{listed} contain the same package {module!r}, and have overwritten each other's files; "
+        f"keep one: pip uninstall -y {names}, then pip install the one that you need"
+    )
