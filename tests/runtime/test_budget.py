@@ -148,6 +148,14 @@ def test_a_limit_is_a_number_above_zero(name: str, limit: Any) -> None:
         Budget(**{name: limit})
 
 
+def test_limits_may_be_larger_than_any_float(tmp_path: Path) -> None:
+    names = ("bytes", "tensor_bytes", "operations", "programs", "seconds")
+    for limit in (10**400, float("inf")):
+        boundless = Budget(**dict.fromkeys(names, limit))  # type: ignore[arg-type]
+        model = crosschip.load(doubling_functions(tmp_path, 3), budget=boundless)
+        assert crosschip.explain(model, "reference", budget=boundless).segments
+
+
 def test_a_budget_is_a_budget(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"budget is 5, but must be a crosschip\.Budget"):
         crosschip.load(doubling_functions(tmp_path, 1), budget=5)  # type: ignore[arg-type]
@@ -204,8 +212,8 @@ def branches(depth: int) -> bytes:
     def graph(depth: int) -> GraphProto:
         node = helper.make_node("Neg", ["x"], ["y"])
         if depth:
-            inner = {"then_branch": graph(depth - 1), "else_branch": graph(depth - 1)}
-            node = helper.make_node("If", ["c"], ["y"], **inner)
+            one, other = graph(depth - 1), graph(depth - 1)
+            node = helper.make_node("If", ["c"], ["y"], then_branch=one, else_branch=other)
         return helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", 1, [2])])
 
     outer = graph(depth)

@@ -7,6 +7,7 @@ from one budget, and so is the time that this takes.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,7 +62,8 @@ class _Account:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.bytes = self.granted = self.operations = 0
-        self.ends = time.monotonic() + budget.seconds
+        # An integer may be too large to be added to a float.
+        self.ends = time.monotonic() + min(budget.seconds, sys.float_info.max)
 
 
 _account: ContextVar[_Account | None] = ContextVar("crosschip_budget", default=None)
