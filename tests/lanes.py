@@ -13,12 +13,12 @@ from crosschip.conformance.cases import Case
 NIGHTLY = "nightly"
 """The option of the command line, and the mark of tests that run only with it."""
 
-_PART = 6
+_PART = 12
 """One of how many cases of the conformance kit runs in the whole suite."""
 
 
 def share(cases: Iterable[Case], config: pytest.Config) -> list[Case]:
-    """A sixth of some cases, the same in every run; all of them in the nightly lane."""
+    """A twelfth of some cases, the same in every run; all of them in the nightly lane."""
     nightly = config.getoption(NIGHTLY)
     return [case for case in cases if nightly or zlib.crc32(case.id.encode()) % _PART == 0]
 

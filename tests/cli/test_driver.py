@@ -23,6 +23,7 @@ from tests.hdi.drivers import Served, X, install_deadly, left_alone, runtime_fol
 from tests.hdi.serving import LONG, until
 from tests.modelling import chain, float32
 
+from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options, Precision, Sizes
 from crosschip.hdi.client.device import RemoteDevice
 from crosschip.hdi.client.kept import Kept
@@ -187,7 +188,7 @@ def test_a_driver_serves_where_its_name_leads(own_place: Path, crosschip: Crossc
     with subprocess.Popen([*COMMAND, "serve", "reference"]) as process:
         try:
             until(lambda: any(own_place.glob("reference-*.sock")), "the driver's socket")
-            with RemoteDevice("reference", "driver") as client:
+            with RemoteDevice("reference", "driver", code=ReferenceDevice().code) as client:
                 assert client.driver.link().connection.process == process.pid
             assert crosschip("driver", "stop", "reference@driver").status == 0
             assert process.wait(LONG) == 0

@@ -13,9 +13,7 @@ MOST_EXCLUSIONS = 20
 
 
 def cases(device: str, config: pytest.Config) -> list[Case]:
-    """All cases for the reference; for an engine the quick ones, and a sixth of the others."""
-    if device == "reference":
-        return list(all_cases())
+    """The quick cases and a twelfth of the others; all of them in the nightly lane."""
     quick = list(all_cases(quick=True))
     seen = {case.id for case in quick}
     return quick + share((case for case in all_cases() if case.id not in seen), config)

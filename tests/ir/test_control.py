@@ -224,3 +224,28 @@ def test_state_types_settle_in_loops_in_loops() -> None:
     assert seen.type.shape == (3, 2)
     assert last.type.shape is not None
     assert is_unknown(last.type.shape[0])
+
+
+def within(model: Model, other: Model, level: int) -> Model:
+    """A model of a single `If` that has two models of the same inputs as branches."""
+    b = Builder(f"level{level}")
+    condition, x = b.input("c", TensorType(BOOL, ())), b.input("x", float32(2))
+    branches = If(f"if_{level}", (condition, condition, x), bodies=[model, other])
+    b.output("y", b.insert(branches, ["y"])[0])
+    return b.build()
+
+
+def test_control_flow_is_nested_to_a_depth() -> None:
+    """64 deep is walked without running out of stack; deeper is refused."""
+    b = Builder("leaf")
+    b.input("c", TensorType(BOOL, ()))
+    b.output("y", b.add(Neg, b.input("x", float32(2))))
+    model = leaf = b.build()
+    for level in range(64):
+        model = within(model, leaf, level)
+    assert model.depth == 64
+    model.verify()
+    assert from_bytes(to_bytes(model)).depth == 64
+    assert len([*every_operation(model)]) == 2 * 64 + 1
+    with pytest.raises(ModelError, match=r"IF 'if_64': control flow is nested over 64 deep"):
+        within(model, leaf, 64)

@@ -321,6 +321,64 @@ def test_equality_is_with_sizes_only(a: Expression, b: Expression) -> None:
     assert a.dim is not None
 
 
+def is_bounded(value: Dim) -> bool:
+    """Tell whether a size is written with few terms, or is one about which nothing is known."""
+    return isinstance(value, int) or len(value.key) <= 4096
+
+
+def test_a_product_of_sums_does_not_grow_without_end() -> None:
+    size: Dim = symbol("A") + symbol("B") + symbol("C")
+    for step in range(40):
+        size = size * size + symbol(f"D{step % 3}")
+        assert is_bounded(size)
+    assert is_unknown(size)
+
+
+def test_a_power_and_a_coefficient_do_not_grow_without_end() -> None:
+    power, multiple = N * 1, 3 * N
+    for _ in range(70):
+        power, multiple = power * power, multiple * 2**60 + 1
+        assert is_bounded(power)
+        assert is_bounded(multiple)
+    assert is_unknown(power)
+    assert is_unknown(multiple)
+
+
+def test_quotients_and_minima_do_not_contain_each_other_without_end() -> None:
+    nested: Dim = N
+    for step in range(5000):
+        nested = least((nested + step) // symbol(f"D{step}"), symbol(f"E{step}") + 1)
+        assert is_bounded(nested)
+        assert str(nested)
+        assert not is_natural(-1 - nested)
+        assert is_bounded(substitute(nested, {"D0": 3}))
+
+
+def test_a_least_of_very_many_is_unknown() -> None:
+    assert is_unknown(least(*(symbol(f"N{i}") for i in range(5000))))
+
+
+def test_whether_a_difference_is_natural_is_not_searched_without_end() -> None:
+    """Each minimum that is taken away has two bounds, so that there are 2**60 to look at."""
+    value: Dim = N
+    for i in range(60):
+        value = value - least(symbol(f"A{i}"), symbol(f"B{i}"))
+    assert not is_natural(value)
+
+
+def test_what_is_too_large_to_write_is_unknown_and_may_be_negative() -> None:
+    negative = symbol("A") - symbol("B")
+    for _ in range(6):
+        negative = negative * (symbol("C") - symbol("D") + negative)
+    assert is_unknown(negative)
+    assert not is_natural(negative)
+    positive = N + M + H + W + 1
+    for _ in range(6):
+        positive = positive * positive
+    assert is_unknown(positive)
+    assert is_natural(positive)
+
+
 class Text:
     """Arithmetic that writes what it is asked for."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper, numpy_helper, parser
+from onnx import GraphProto, helper, numpy_helper, parser
 from tests.modelling import float32, model_of
 
 import crosschip
@@ -142,10 +142,18 @@ def test_a_sparse_tensor_with_its_zeros_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), "1", True, None])
-@pytest.mark.parametrize("name", ["bytes", "tensor_bytes", "operations", "seconds"])
+@pytest.mark.parametrize("name", ["bytes", "tensor_bytes", "operations", "programs", "seconds"])
 def test_a_limit_is_a_number_above_zero(name: str, limit: Any) -> None:
     with pytest.raises(InputError, match=f"budget: {name} is .*above 0"):
         Budget(**{name: limit})
+
+
+def test_limits_may_be_larger_than_any_float(tmp_path: Path) -> None:
+    names = ("bytes", "tensor_bytes", "operations", "programs", "seconds")
+    for limit in (10**400, float("inf")):
+        boundless = Budget(**dict.fromkeys(names, limit))  # type: ignore[arg-type]
+        model = crosschip.load(doubling_functions(tmp_path, 3), budget=boundless)
+        assert crosschip.explain(model, "reference", budget=boundless).segments
 
 
 def test_a_budget_is_a_budget(tmp_path: Path) -> None:
@@ -186,3 +194,30 @@ def test_a_compiled_model_is_loaded_within_a_budget(
             crosschip.load_compiled(source, token=token, budget=budget)
     with pytest.raises(BudgetError, match=rf"^{path}: "):
         crosschip.load_compiled(path, budget=budget)
+
+
+@pytest.mark.parametrize("device", ["reference", "openvino"])
+def test_what_falls_into_too_many_programs_is_not_compiled(device: str) -> None:
+    """Branches in branches have a program for each branch without branches of its own."""
+    model = crosschip.load(branches(4))
+    with crosschip.compile(model, device, cache=False, budget=Budget(programs=16)) as compiled:
+        assert compiled.placement.segments
+    with pytest.raises(BudgetError, match=r"^g: falls into 16 segments, .*programs=15: if"):
+        crosschip.compile(model, device, cache=False, budget=Budget(programs=15))
+
+
+def branches(depth: int) -> bytes:
+    """A file of an `If` whose branches are `If`s, and so on to a depth."""
+
+    def graph(depth: int) -> GraphProto:
+        node = helper.make_node("Neg", ["x"], ["y"])
+        if depth:
+            one, other = graph(depth - 1), graph(depth - 1)
+            node = helper.make_node("If", ["c"], ["y"], then_branch=one, else_branch=other)
+        return helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", 1, [2])])
+
+    outer = graph(depth)
+    for name, element_type, shape in (("x", 1, [2]), ("c", 9, [])):
+        outer.input.append(helper.make_tensor_value_info(name, element_type, shape))
+    opsets = [helper.make_opsetid("", 17)]
+    return helper.make_model(outer, opset_imports=opsets, ir_version=8).SerializeToString()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ import crosschip
 from crosschip.hal import Kind
 from crosschip.ir import Builder, InputError, Model, Operand, UnsupportedError
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.runtime.placement.partition import parse
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.subgraphs import subgraph_operators, subgraph_text
@@ -372,3 +374,55 @@ def test_limits_that_are_none_are_refused(limits: dict[str, int]) -> None:
     (name,) = limits
     with pytest.raises(InputError, match=f"{name} is .*, but must be an integer of at least 1"):
         placed(chain(Relu), None, **limits)
+
+
+def sum_of(*names: str) -> Model:
+    b = Builder("sum")
+    total, *others = (b.input(name, float32(2)) for name in names)
+    for number, other in enumerate(others):
+        total = b.add(Add, total, other, outputs=[f"y{number}"])
+    b.output("out", total)
+    return b.build()
+
+
+@pytest.mark.parametrize("count", [30, 400, 50_000])
+def test_a_list_of_names_with_commas_is_matched_in_linear_time(count: int) -> None:
+    """30 times `a` is a list of `a` and `a,a` in 1,346,269 ways."""
+    model = sum_of("a", "a,a")
+    names = ",".join("a" * count)
+    assert on("cpu", placed(model, f"ADD:{names}:y0")) == {"add_0"}
+    assert on("cpu", placed(model, f"ADD:{names}:y1")) == set()
+    assert on("cpu", placed(model, f"ADD:{names},z:y0")) == set()
+    assert on("cpu", placed(model, f"ADD:a:{':' * count}")) == set()
+
+
+def test_a_configuration_is_a_regular_file_of_a_bounded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero"), tmp_path):
+        with pytest.raises(InputError, match=f"{path}: cannot be read: .*(regular|directory)"):
+            parse(path)
+    monkeypatch.setattr("crosschip.runtime.placement.partition._MAX_BYTES", 8)
+    large = tmp_path / "large.txt"
+    large.write_text("relu\ntanh\n")
+    for source in (large, "relu\ntanh\n", b"relu\ntanh\n"):
+        with pytest.raises(InputError, match="is larger than 8 bytes"):
+            parse(source)
+
+
+def test_long_lines_are_quoted_by_their_beginning(warnings: Warnings) -> None:
+    long = "x" * 100_000
+    for line in (f"{long}\nRELU", f"RELU:{long}:y\n", f"RELU:{long}:y:z\n"):
+        placed(chain(Relu, Tanh), line)
+    for line in (f":{long}\n", f"a b{long}\n", "RELU:" + 3 * long):
+        with pytest.raises(InputError) as refusal:
+            parse(f"{line}\n")
+        assert len(str(refusal.value)) < 500
+    with pytest.raises(InputError) as refusal:
+        crosschip.explain(chain(Relu, Tanh), "reference", pin={f"RELU:{long}": "reference"})
+    assert len(str(refusal.value)) < 500
+    told = warnings()
+    assert len(told) == 3
+    assert all(len(text) < 500 for text in told)

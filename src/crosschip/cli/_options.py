@@ -58,7 +58,7 @@ Limits = Annotated[
     typer.Option(
         "--budget",
         help="A limit of what a model may cost to load and compile, as in seconds=900; others are "
-        "bytes, tensor_bytes and operations.",
+        "bytes, tensor_bytes, operations and programs.",
     ),
 ]
 Threads = Annotated[

@@ -427,9 +427,18 @@ def _saved(
         program.close()
 
 
-def saved_and_loaded(device: Device, options: Options, model: Model) -> Program:
-    """The program of a model, as it is loaded from its saved form."""
-    return reloaded(device.compile(model, options), device, model, options)
+def saved_and_loaded(
+    device: Device, options: Options, model: Model, source: Model | None = None
+) -> Program:
+    """The program of a model, as it is loaded from its saved form.
+
+    Args:
+        device: the device.
+        options: how it compiles and loads.
+        model: what is compiled.
+        source: what `load` gets, if that is not the same model.
+    """
+    return reloaded(device.compile(model, options), device, source or model, options)
 
 
 def _expect(actual: Sequence[Array], expected: Sequence[Array], what: str) -> None:

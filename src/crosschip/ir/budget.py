@@ -7,6 +7,7 @@ from one budget, and so is the time that this takes.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ class Budget:
             twice what these hold may be made besides.
         tensor_bytes: how many bytes a tensor of a known shape may have.
         operations: how many operations functions and loops may become.
+        programs: how many programs devices may compile, one for each segment of the model and of
+            the bodies of control flow that the runtime runs.
         seconds: how long importing may take, and then simplifying, and then asking the devices;
             what a device takes to compile does not count.
 
@@ -41,6 +44,7 @@ class Budget:
     bytes: int = 2**29
     tensor_bytes: int = 2**32
     operations: int = 100_000
+    programs: int = 1000
     seconds: float = 300
 
     def __post_init__(self) -> None:
@@ -58,7 +62,8 @@ class _Account:
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.bytes = self.granted = self.operations = 0
-        self.ends = time.monotonic() + budget.seconds
+        # An integer may be too large to be added to a float.
+        self.ends = time.monotonic() + min(budget.seconds, sys.float_info.max)
 
 
 _account: ContextVar[_Account | None] = ContextVar("crosschip_budget", default=None)
@@ -100,10 +105,7 @@ def spend(*, operations: int = 0, bytes: int = 0) -> None:
     account.operations += operations
     account.bytes += bytes
     if account.operations > budget.operations:
-        raise BudgetError(
-            f"its functions and loops become over {budget.operations} operations"
-            f"{_advice('operations', budget.operations)}"
-        )
+        raise _too_many_operations(budget.operations)
     if account.bytes > budget.bytes + account.granted:
         raise BudgetError(
             f"its constants grow by over {budget.bytes + account.granted} bytes before it runs"
@@ -112,6 +114,29 @@ def spend(*, operations: int = 0, bytes: int = 0) -> None:
     if time.monotonic() > account.ends:
         raise BudgetError(
             f"has taken over {budget.seconds:g} seconds{_advice('seconds', budget.seconds)}"
+        )
+
+
+def require(*, operations: int = 0, programs: int = 0) -> None:
+    """Check that the budget, if there is one, suffices for what is to come; nothing is spent.
+
+    Args:
+        operations: how many functions become.
+        programs: how many devices are to compile.
+
+    Raises:
+        BudgetError: that is more than there is.
+    """
+    account = _account.get()
+    if account is None:
+        return
+    budget = account.budget
+    if account.operations + operations > budget.operations:
+        raise _too_many_operations(budget.operations)
+    if programs > budget.programs:
+        raise BudgetError(
+            f"falls into {programs} segments, each with a program of its own"
+            f"{_advice('programs', budget.programs)}"
         )
 
 
@@ -137,6 +162,12 @@ def check_sizes(model: Model) -> None:
                 f"{operand.name!r} is {operand.type}, which takes {size} bytes"
                 f"{_advice('tensor_bytes', limit)}"
             )
+
+
+def _too_many_operations(limit: float) -> BudgetError:
+    return BudgetError(
+        f"its functions and loops become over {limit} operations{_advice('operations', limit)}"
+    )
 
 
 def _advice(name: str, limit: float) -> str:

@@ -15,6 +15,9 @@ from crosschip.ir.frozen import settle
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import ElementType, TensorType
 
+MAX_DEPTH = 64
+"""The most operations of control flow that contain each other: models are walked recursively."""
+
 
 class ControlFlow(Operation):
     """An operation that runs models; made by `of`, which infers the bodies for what they get.
@@ -41,6 +44,8 @@ class ControlFlow(Operation):
         settle(self, "_bodies", tuple(bodies))
         if len(self._bodies) != len(self.roles):
             raise ModelError(f"{self.type}: holds {' and '.join(self.roles)}")
+        if any(body.depth >= MAX_DEPTH for body in self._bodies):
+            raise ModelError(f"{self.type} {name!r}: control flow is nested over {MAX_DEPTH} deep")
 
     @property
     def bodies(self) -> tuple[Model, ...]:

@@ -4,13 +4,16 @@ A `Dimension` is a polynomial with integer coefficients over named sizes, and ov
 and minima of such polynomials, kept in a normal form, so that two ways of computing one size
 compare equal. That is all that shape inference needs: `(H + 1) // 2`, `N * H * W`, `min(64, S)`.
 A size that normalises to a constant is a plain `int`.
+
+A file can describe sizes whose expressions grow without end, as by multiplying a sum by itself
+again and again. An expression beyond the limits below becomes a size about which nothing is known.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, Protocol, TypeVar, Union
 
@@ -19,7 +22,25 @@ from crosschip.ir.errors import InputError
 Dim = Union[int, "Dimension"]
 Shape = tuple[Dim, ...]
 
+MAX_SIZE = 2**63 - 1
+"""The most elements along an axis, as engines count them; no coefficient is larger either."""
+
 _unknown_counter = itertools.count()
+
+_MAX_PRODUCTS = 1024
+"""The most products of two terms that are computed to multiply two expressions."""
+
+_MAX_KEY_LENGTH = 4096
+"""The most characters in the key of a computed expression: they bound its terms and its degree."""
+
+_MAX_DEPTH = 16
+"""The most quotients and minima that contain each other."""
+
+_MAX_PARTS = 16
+"""The most expressions of which the least is an expression."""
+
+_MAX_STEPS = 64
+"""The most expressions that are looked at to tell whether one can be negative."""
 
 
 V = TypeVar("V")
@@ -81,9 +102,8 @@ class _Atom:
         """The expressions that it is made of."""
         return ()
 
-    @property
-    def bounds(self) -> Sequence[Dim]:
-        """Expressions that it is not above."""
+    def bounds(self, steps: Iterator[int]) -> Sequence[Dim]:
+        """Expressions that it is not above, as far as `steps` suffice to show this."""
         return ()
 
 
@@ -127,9 +147,10 @@ class _Quotient(_Atom):
         denominator = substitute(self.denominator, sizes)
         return 0 if denominator == 0 else substitute(self.numerator, sizes) // denominator
 
-    @property
-    def bounds(self) -> Sequence[Dim]:
-        if isinstance(self.denominator, int) or not all(map(is_natural, self.parts)):
+    def bounds(self, steps: Iterator[int]) -> Sequence[Dim]:
+        if isinstance(self.denominator, int):
+            return ()
+        if not all(_is_natural(part, steps) for part in self.parts):
             return ()
         exact = exact_quotient(self.numerator, self.denominator)
         return [self.numerator if exact == Dimension({(self,): 1}) else exact]
@@ -163,8 +184,7 @@ class _Least(_Atom):
     def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
         return least(*(substitute(part, sizes) for part in self._parts))
 
-    @property
-    def bounds(self) -> Sequence[Dim]:
+    def bounds(self, steps: Iterator[int]) -> Sequence[Dim]:
         return self._parts
 
     def plain(self, encode: Callable[[Dim], object]) -> object:
@@ -209,9 +229,12 @@ class Dimension:
         return _normal(terms)
 
     def __mul__(self, other: Dim) -> Dim:
+        factors = _terms(other)
+        if len(self._terms) * len(factors) > _MAX_PRODUCTS:
+            return _unknown_of_sign(is_natural(self) and is_natural(other))
         terms: dict[_Monomial, int] = {}
         for a, coefficient_a in self._terms.items():
-            for b, coefficient_b in _terms(other).items():
+            for b, coefficient_b in factors.items():
                 product = tuple(sorted(a + b))
                 _accumulate(terms, product, coefficient_a * coefficient_b)
         return _normal(terms)
@@ -348,25 +371,22 @@ def least(*parts: Dim) -> Dim:
     """The least of some expressions."""
     kept: list[Dim] = []
     for part in itertools.chain.from_iterable(map(_parts_of_least, parts)):
+        if len(kept) > _MAX_PARTS:
+            break
         if not any(is_natural(part - other) for other in kept):
             kept = [other for other in kept if not is_natural(other - part)]
             kept.append(part)
     if len(kept) == 1:
         return kept[0]
+    if len(kept) > _MAX_PARTS:
+        return _unknown_of_sign(all(map(is_natural, kept)))
     shared = min(_terms(part).get((), 0) for part in kept)
-    return Dimension({(_Least([part - shared for part in kept]),): 1}) + shared
+    return _of_atom(_Least([part - shared for part in kept])) + shared
 
 
 def is_natural(value: Dim) -> bool:
     """Tell whether an expression over sizes is seen to be 0 or more, whatever they are."""
-    for monomial, coefficient in _terms(value).items():
-        if coefficient < 0 and len(monomial) == 1:
-            # What is taken away is at most any of the parts that it is the least of.
-            rest = value - Dimension({monomial: coefficient})
-            return any(is_natural(rest + part * coefficient) for part in monomial[0].bounds)
-        if coefficient < 0 or not all(map(_is_natural, monomial)):
-            return False
-    return True
+    return _is_natural(value, iter(range(_MAX_STEPS)))
 
 
 def is_least_of(value: Dim, other: Dim) -> bool:
@@ -465,7 +485,7 @@ def _divide(numerator: Dim, denominator: Dim) -> Dim:
     if not isinstance(denominator, int) or denominator <= 0:
         if numerator == denominator:
             return 1
-        return Dimension({(_Quotient(numerator, denominator),): 1})
+        return _of_atom(_Quotient(numerator, denominator))
     whole: dict[_Monomial, int] = {}
     rest: dict[_Monomial, int] = {}
     for monomial, coefficient in _terms(numerator).items():
@@ -488,7 +508,25 @@ def _quotient(numerator: Dim, denominator: int) -> Dim:
             case (_Quotient(denominator=int(inner)) as atom,), 1:
                 rest = numerator - Dimension({monomial: 1})
                 return (rest * inner + atom.numerator) // (inner * denominator)
-    return Dimension({(_Quotient(numerator, denominator),): 1})
+    return _of_atom(_Quotient(numerator, denominator))
+
+
+def _of_atom(atom: _Atom) -> Dim:
+    """The expression that is a quotient or minimum."""
+    if _depth(atom) > _MAX_DEPTH:
+        return _unknown_of_sign(_is_natural_atom(atom, iter(range(_MAX_STEPS))))
+    return _normal({(atom,): 1})
+
+
+def _depth(atom: _Atom) -> int:
+    """The number of quotients and minima that contain each other in an atom."""
+    inner = (own for part in atom.parts for monomial in _terms(part) for own in monomial)
+    return 1 + max(map(_depth, inner), default=0) if atom.parts else 0
+
+
+def _unknown_of_sign(natural: bool) -> Dim:
+    """A size about which nothing is known, or a number that may also be negative."""
+    return unknown() if natural else unknown() - unknown()
 
 
 def _without(monomial: _Monomial, divisor: _Monomial) -> _Monomial | None:
@@ -508,10 +546,25 @@ def _parts_of_least(value: Dim) -> Sequence[Dim]:
     return (value,)
 
 
-def _is_natural(atom: _Atom) -> bool:
+def _is_natural(value: Dim, steps: Iterator[int]) -> bool:
+    """Tell whether an expression is seen to be 0 or more before the steps are used up."""
+    if next(steps, None) is None:
+        return False
+    for monomial, coefficient in _terms(value).items():
+        if coefficient < 0 and len(monomial) == 1:
+            # What is taken away is at most any of the parts that it is the least of.
+            rest = value - Dimension({monomial: coefficient})
+            bounds = monomial[0].bounds(steps)
+            return any(_is_natural(rest + part * coefficient, steps) for part in bounds)
+        if coefficient < 0 or not all(_is_natural_atom(atom, steps) for atom in monomial):
+            return False
+    return True
+
+
+def _is_natural_atom(atom: _Atom, steps: Iterator[int]) -> bool:
     if isinstance(atom, _Quotient) and isinstance(atom.denominator, int):
-        return atom.denominator > 0 and is_natural(atom.numerator)
-    return all(map(is_natural, atom.parts))
+        return atom.denominator > 0 and _is_natural(atom.numerator, steps)
+    return all(_is_natural(part, steps) for part in atom.parts)
 
 
 def _accumulate(terms: dict[_Monomial, int], monomial: _Monomial, coefficient: int) -> None:
@@ -533,7 +586,18 @@ def _normal(terms: Mapping[_Monomial, int]) -> Dim:
         return 0
     if set(terms) == {()}:
         return terms[()]
-    return Dimension(terms)
+    # Python refuses to write numbers of thousands of digits, which the key would need.
+    if all(-MAX_SIZE <= coefficient <= MAX_SIZE for coefficient in terms.values()):
+        value = Dimension(terms)
+        if len(value.key) <= _MAX_KEY_LENGTH:
+            return value
+    steps = iter(range(_MAX_STEPS))
+    return _unknown_of_sign(
+        all(
+            coefficient > 0 and all(_is_natural_atom(atom, steps) for atom in monomial)
+            for monomial, coefficient in terms.items()
+        )
+    )
 
 
 def _key(value: Dim) -> str:

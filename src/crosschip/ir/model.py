@@ -243,6 +243,12 @@ class Model(Frozen):
         """Every constant that the model uses, once, in order of first use."""
         return tuple(operand for operand in self.uses if operand.is_constant)
 
+    @cached_property
+    def depth(self) -> int:
+        """How many operations of control flow contain each other in the model."""
+        bodies = (body for operation in self.operations for body in operation.bodies)
+        return max((1 + body.depth for body in bodies), default=0)
+
     def verify(self) -> None:
         """Check every rule that a model keeps.
 

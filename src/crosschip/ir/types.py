@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.dimension import Dim, Shape, substitute
+from crosschip.ir.dimension import MAX_SIZE, Dim, Shape, substitute
 from crosschip.ir.errors import ModelError
 
 if TYPE_CHECKING:
@@ -267,6 +267,14 @@ class TensorType:
     def __post_init__(self) -> None:
         if self.shape is not None and len(self.shape) > MAX_RANK:
             raise ModelError(f"a tensor of {len(self.shape)} axes: there are at most {MAX_RANK}")
+        for size in self.shape or ():
+            if isinstance(size, int) and size > MAX_SIZE:
+                raise ModelError(f"a tensor with an axis of over {MAX_SIZE} elements")
+        for value in self.shape_value or ():
+            if isinstance(value, int) and not -MAX_SIZE - 1 <= value <= MAX_SIZE:
+                # The tensor holds what 64 bits leave of it.
+                object.__setattr__(self, "shape_value", None)
+                break
 
     @property
     def static_shape(self) -> tuple[int, ...] | None:

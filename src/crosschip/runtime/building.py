@@ -21,7 +21,7 @@ from crosschip.ir import (
     Model,
     UnsupportedError,
 )
-from crosschip.ir.budget import spending
+from crosschip.ir.budget import require, spending
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
@@ -151,6 +151,8 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
         try:
             with limited(model.name, compilation.budget):
                 placement = place(model, asks, refusals, constraints=constraints)
+                segments = placement.every_segment()
+                require(programs=sum(segment.device != RUNTIME for segment in segments))
         except UnsupportedError as error:
             if not refusals:
                 raise

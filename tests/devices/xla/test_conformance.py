@@ -1,4 +1,4 @@
-"""The device passes a sixth of the kit's quick cases, and in the nightly lane all of them."""
+"""The device passes a twelfth of the kit's quick cases, and in the nightly lane all of them."""
 
 from __future__ import annotations
 

@@ -42,8 +42,9 @@ def one_node(
 
     Args:
         op_type: the ONNX operator.
-        inputs: arrays become model inputs, lists and NumPy's scalars initializers (lists of int64
-            or float32, an empty one of int64), and `None` is an input left out.
+        inputs: arrays become model inputs, lists, tuples and NumPy's scalars initializers (of
+            int64 or float32; an empty list of float32, an empty tuple of int64), and `None` is an
+            input left out.
         opset: the version of the operator set.
         attributes: the node's attributes.
         outputs: how many outputs it has.
@@ -74,7 +75,7 @@ def as_constant(value: object) -> Array:
     if isinstance(value, np.generic):
         return np.array(value)
     array = np.array(value)
-    is_real = array.dtype.kind == "f" and array.size > 0
+    is_real = array.dtype.kind == "f" and value != ()
     return array.astype(np.float32 if is_real else np.int64)
 
 

@@ -62,7 +62,7 @@ def _built(compiler: str, library: Library, folder: Path) -> Built:
     wanted = (*library.included, library.exported, "crosschip.h")
     headers = [_copied(name, folder / "include") for name in wanted]
     description = folder / "lib" / "pkgconfig" / f"{library.name}.pc"
-    description.write_text(_description(library, folder.resolve()), "utf-8")
+    description.write_text(_description(library), "utf-8")
     return Built(made, headers, description)
 
 
@@ -120,17 +120,14 @@ def _run(command: Sequence[str]) -> None:
         raise Error(f"{command[0]} fails: {done.stderr.strip()}")
 
 
-def _description(library: Library, prefix: Path) -> str:
-    """The text that `pkg-config` reads.
+def _description(library: Library) -> str:
+    """The text that `pkg-config` reads; it finds the other files from where it is.
 
-    Args:
-        library: what it describes.
-        prefix: the folder of `lib` and `include`. It is absolute: programs keep the folder of the
-            library, and are started from anywhere.
+    So libraries may be moved. The folder is as absolute as the path by which `pkg-config` finds it.
     """
     return "\n".join(
         [
-            f"prefix={prefix}",
+            "prefix=${pcfiledir}/../..",
             "libdir=${prefix}/lib",
             "includedir=${prefix}/include",
             "",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crosschip.importers.onnx.schemas import schema_of
@@ -11,6 +12,15 @@ from crosschip.onnx_messages import AttributeProto, FunctionProto, NodeProto, Ty
 
 if TYPE_CHECKING:
     from onnx import defs
+
+
+Key = tuple[str, str, str]
+"""The domain, name and overload of a function."""
+
+
+def key_of(node: NodeProto) -> Key:
+    """The key of the function that a node calls, if there is one."""
+    return text(node.domain), text(node.op_type), text(node.overload)
 
 
 def is_same(node: NodeProto, opset: int, other: int) -> bool:
@@ -62,6 +72,31 @@ def standard_body(node: NodeProto, opset: int, types: Iterable[TypeProto]) -> Fu
         # The function depends on attributes or types that the node does not have.
         return None
     return _bound(data, node, schema)
+
+
+def expanded_counts(
+    bodies: Mapping[Key, Sequence[NodeProto]], callee: Callable[[NodeProto], Key | None], depth: int
+) -> dict[Key, int]:
+    """The number of nodes that each function of a model becomes, with the functions that it calls.
+
+    What graphs in nodes call is not counted, since a branch may not be taken.
+
+    Args:
+        bodies: the nodes of each function.
+        callee: the function that a node calls, if it does.
+        depth: how many functions deep calls are followed; beyond it there may be a cycle.
+    """
+    calls = {key: Counter(filter(None, map(callee, nodes))) for key, nodes in bodies.items()}
+    counts = {key: len(nodes) for key, nodes in bodies.items()}
+    for _ in range(depth):
+        deeper = {
+            key: len(nodes) + sum(times * counts[called] for called, times in calls[key].items())
+            for key, nodes in bodies.items()
+        }
+        if deeper == counts:
+            break
+        counts = deeper
+    return counts
 
 
 def model_body(function: FunctionProto, node: NodeProto) -> FunctionProto:

@@ -90,6 +90,7 @@ class _ModelImport:
                 with located(f"{self._path}: input {name!r}"):
                     self._scope.define(name, self._input(name, value))
         outputs = [text(value.name) for value in self._graph.output]
+        self._scope.require_functions(self._graph.node)
         self._scope.run(self._graph.node, outputs, f"{self._path}: ")
         for value in self._graph.output:
             name = text(value.name)

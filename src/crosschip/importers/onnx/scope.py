@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
 from crosschip.importers.body import Body, Captures, with_settled_state
-from crosschip.importers.onnx.functions import allows, model_body, standard_body
+from crosschip.importers.onnx.functions import (
+    Key,
+    allows,
+    expanded_counts,
+    key_of,
+    model_body,
+    standard_body,
+)
 from crosschip.importers.onnx.grouping import has_foreign, makes_no_tensor, units
 from crosschip.importers.onnx.names import Names
 from crosschip.importers.onnx.node import Node
@@ -47,7 +54,7 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
 )
-from crosschip.ir.budget import spend
+from crosschip.ir.budget import require, spend
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.onnx_messages import (
     FunctionProto,
@@ -95,6 +102,8 @@ class Scope(Names):
         self._prefix = prefix
         self._depth = depth
         self._current = ""
+        # Nodes of a graph are looked at with all graphs in them: once is enough for those.
+        self._may_make_others: bool = outer is None or outer._may_make_others
 
     def output(self, name: str) -> Operand:
         """The operand of a name, as an output of the model, which something must make."""
@@ -117,7 +126,8 @@ class Scope(Names):
             where: the file that messages name.
         """
         shared, nodes = self._shared, in_order(nodes)
-        others = shared.containers or shared.functions_make_others or makes_no_tensor(nodes)
+        self._may_make_others = self._may_make_others and makes_no_tensor(nodes)
+        others = shared.containers or shared.functions_make_others or self._may_make_others
         if others or has_foreign(nodes, lambda node: shared.function(node) or is_packaged(node)):
             self._run_units(nodes, set(wanted), where)
             return
@@ -174,6 +184,26 @@ class Scope(Names):
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
 
+    def require_functions(self, nodes: Sequence[NodeProto]) -> None:
+        """Check that the budget has room for what functions become that the model's nodes call.
+
+        It is spent as they are expanded, which would take long for what is refused in the end.
+
+        Raises:
+            BudgetError: it has not.
+        """
+        functions = self._shared.functions
+        if not functions:
+            return
+
+        def callee(node: NodeProto) -> Key | None:
+            key = key_of(node)
+            return key if key in functions and not is_packaged(node) else None
+
+        bodies = {key: function.node for key, function in functions.items()}
+        counts = expanded_counts(bodies, callee, _MAX_DEPTH)
+        require(operations=sum(counts[key] for key in map(callee, nodes) if key is not None))
+
     def note_training(self) -> None:
         """Remember that the node being imported computes as in training."""
         self._shared.in_training[self._current] = None
@@ -195,7 +225,8 @@ class Scope(Names):
             UnsupportedError: something else than tensors passes through it.
         """
         takes_none = any(type_ == CONTAINER for type_ in types)
-        if takes_none or self._shared.functions_make_others or makes_no_tensor(graph.node):
+        others = self._may_make_others and makes_no_tensor(graph.node)
+        if takes_none or self._shared.functions_make_others or others:
             raise UnsupportedError("hands on what is no tensor")
         captures = Captures()
         builder = Builder(text(graph.name), taken=self._shared.taken)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from crosschip.importers.body import OpenAxes
+from crosschip.importers.onnx.functions import key_of
 from crosschip.importers.onnx.grouping import makes_no_tensor
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, domain_of
 from crosschip.importers.onnx.sizes import Sizes
@@ -72,7 +73,7 @@ class Shared:
         """The function of the model that a node calls, if it does."""
         if not self.functions:
             return None
-        return self.functions.get((text(node.domain), text(node.op_type), text(node.overload)))
+        return self.functions.get(key_of(node))
 
     def names(self, stem: str, number: int) -> Iterator[str]:
         """Names for the operations of a node: the node's own for the first."""

@@ -69,7 +69,7 @@ def _partitioned(
     unmatched_entries = [entry for entry in entries if not found[entry]]
     warn_of_unmatched("partition", unmatched_entries, sources, given)
     for entry in entries:
-        home = Home(hosts, f"kept off by line {entry.line} of the partition, {entry.text!r}")
+        home = Home(hosts, f"kept off by line {entry.line} of the partition, {entry.brief!r}")
         for source in found[entry]:
             for operation in source.operations:
                 yield operation, home
@@ -92,7 +92,7 @@ def warn_of_unmatched(
     gone = matches(entries, before)
     for entry in entries[:_TOLD]:
         told = (
-            f"{entry.text!r} names what needs not run: its result is known, or its input"
+            f"{entry.brief!r} names what needs not run: its result is known, or its input"
             if gone[entry]
             else unmatched(entry, sources or before)
         )
@@ -117,7 +117,7 @@ def _pinned(
                 f"{', '.join(devices)}"
             )
         entry = entry_of(pattern, "pin")
-        home = Home((device,), f"pinned to {device} by {pattern!r}")
+        home = Home((device,), f"pinned to {device} by {entry.brief!r}")
         fitting = [
             operation for source in sources for operation in _fitting(entry, pattern, source)
         ]

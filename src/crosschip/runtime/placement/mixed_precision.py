@@ -56,7 +56,7 @@ def mixed(
     kept: dict[Operation, str] = {}
     if reduced:
         for entry, matched in matches(entries, sources_of(model)).items():
-            line = f"line {entry.line} of {_ARGUMENT}, {entry.text!r}"
+            line = f"line {entry.line} of {_ARGUMENT}, {entry.brief!r}"
             own = [operation for operation in _all_of(matched) if _is_reduced(operation)]
             kept.update(dict.fromkeys(own, line))
             if not own and found[entry] and not quantized[entry]:
@@ -100,7 +100,7 @@ def _is_reduced(operation: Operation) -> bool:
 
 
 def _warn(entry: Entry, why: str) -> None:
-    logger.warning("%s, line %d: %r %s", _ARGUMENT, entry.line, entry.text, why)
+    logger.warning("%s, line %d: %r %s", _ARGUMENT, entry.line, entry.brief, why)
 
 
 def _no_effect(sources: Sequence[Source], model: Model) -> str:

@@ -21,16 +21,28 @@ from pathlib import Path
 
 from crosschip.ir import InputError, Origin
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.files import open_regular
 from crosschip.runtime.placement.sources import Source, line_of
 
 _HEADING = "subgraph operators:"
 _COMMENT = r"(^|\s)#.*"
 _LINE_END = r"\r\n|\r|\n"
+_SPACES = re.compile(r"\s*")
+_SEPARATORS = re.compile(r"[\s,]*")
 _ENDS_OF_MODEL = ("feed", "fetch")
 """Operators of Paddle's files that hand inputs in and outputs out; lists have them."""
 
 _LOOKED_AT = 1000
 """The most lines of a list that are compared with one that matches nothing."""
+
+_MAX_BYTES = 2**26
+"""The most bytes of a configuration: some hundred for each of 100,000 operators."""
+
+_MAX_LINE_LENGTH = 2**18
+"""The most characters of a line: the names of some thousand operands."""
+
+_MAX_QUOTED = 200
+"""The most characters of a line that a message quotes or compares with others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +68,11 @@ class Entry:
         """The line, without a comment."""
         return f"{self.type}:{self.lists}" if self.lists else self.type
 
+    @property
+    def brief(self) -> str:
+        """The line as messages quote it: its beginning, if it is long."""
+        return _shortened(self.text)
+
     def fits(self, origin: Origin) -> bool:
         """Tell whether it names an operator, apart from the type."""
         if not self._has_odd_names(origin):
@@ -63,12 +80,11 @@ class Entry:
             return usual and (
                 set(self.inputs) <= set(origin.inputs) and set(self.outputs) <= set(origin.outputs)
             )
-        cuts = [place for place, sign in enumerate(self.lists) if sign == ":"]
-        return any(
-            _lists(self.lists[:cut], origin.inputs)
-            and _lists(self.lists[cut + 1 :], origin.outputs)
-            for cut in [*cuts, len(self.lists)]
-        )
+        ends = _list_ends(self.lists, [0], origin.inputs)
+        if len(self.lists) in ends:
+            return True
+        starts = [end + 1 for end in ends if self.lists[end] == ":"]
+        return len(self.lists) in _list_ends(self.lists, starts, origin.outputs)
 
     @staticmethod
     def _has_odd_names(origin: Origin) -> bool:
@@ -146,19 +162,20 @@ def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
 
     if entry.type not in types:
         plain = {type_.lower().replace("_", ""): type_ for type_ in types}
-        near = get_close_matches(entry.type.lower().replace("_", ""), plain, 1, 0.5)
+        written = _shortened(entry.type)
+        near = get_close_matches(written.lower().replace("_", ""), plain, 1, 0.5)
         hint = f"; the nearest is {plain[near[0]]!r}" if near else f"; there are {', '.join(types)}"
-        return f"the model has no operator of type {entry.type!r}{hint}"
+        return f"the model has no operator of type {written!r}{hint}"
     if entry.lists.count(":") > 1:
-        return f"{entry.text!r} has more than two lists of names; write type:inputs:outputs"
+        return f"{entry.brief!r} has more than two lists of names; write type:inputs:outputs"
     wanted = {*entry.inputs, *entry.outputs}
     alike = sorted(
         (form for form in forms if form.type == entry.type),
         key=lambda form: -len(wanted.intersection((*form.inputs, *form.outputs))),
     )
-    lines = [line_of(form) for form in alike[:_LOOKED_AT]]
-    near = get_close_matches(entry.text, lines, 1, 0) if len(wanted) else lines
-    return f"no operator is {entry.text!r}; the nearest is {near[0]!r}"
+    lines = [_shortened(line_of(form)) for form in alike[:_LOOKED_AT]]
+    near = get_close_matches(entry.brief, lines, 1, 0) if len(wanted) else lines
+    return f"no operator is {entry.brief!r}; the nearest is {near[0]!r}"
 
 
 def _candidates(
@@ -179,21 +196,32 @@ def _content(source: str | bytes | Path, where: str) -> tuple[str, str]:
     if isinstance(source, str):
         path = _path(source, where)
         if path is None:
+            if len(source) > _MAX_BYTES:
+                raise InputError(_too_large(where))
             return where, source.removeprefix("\ufeff")
         source = path
     if isinstance(source, Path):
         where = str(source)
         try:
-            source = source.read_bytes()
-        except OSError as error:
-            raise InputError(f"{where}: cannot be read: {error.strerror or error}") from None
+            with open_regular(source) as file:
+                # One byte more than allowed shows that there is more, whatever size is claimed.
+                source = file.read(_MAX_BYTES + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"{where}: cannot be read: {reason}") from None
     if not isinstance(source, bytes | bytearray | memoryview):
         raise InputError(f"{where} is {source!r}, but must be a path, a text or bytes")
+    if len(source) > _MAX_BYTES:
+        raise InputError(_too_large(where))
     try:
         return where, bytes(source).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = bytes(source)[: error.start].count(b"\n") + 1
         raise InputError(f"{where}, line {line}: is not text in UTF-8") from None
+
+
+def _too_large(where: str) -> str:
+    return f"{where}: is larger than {_MAX_BYTES} bytes, which no list of operators needs"
 
 
 def _path(text: str, where: str) -> Path | None:
@@ -207,17 +235,29 @@ def _path(text: str, where: str) -> Path | None:
     except OSError:  # too long for a path, say
         return None
     if ":" not in text and ("/" in text or "\\" in text or path.suffix):
-        raise InputError(f"{where}: there is no file {text!r}")
+        raise InputError(f"{where}: there is no file {_shortened(text)!r}")
     return None
 
 
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…"
+
+
 def _entry(line: str, number: int, where: str) -> Entry:
+    if len(line) > _MAX_LINE_LENGTH:
+        raise InputError(
+            f"{where}, line {number}: {_shortened(line)!r} has {len(line)} characters, but a line "
+            f"has at most {_MAX_LINE_LENGTH}"
+        )
     type_, _, lists = (part.strip() for part in line.partition(":"))
     if not type_:
-        raise InputError(f"{where}, line {number}: {line!r} has no operator type before the colon")
+        raise InputError(
+            f"{where}, line {number}: {_shortened(line)!r} has no operator type before the colon"
+        )
     if re.search(r"[\s,]", type_):
         raise InputError(
-            f"{where}, line {number}: {type_!r} is no operator type; write type:inputs:outputs"
+            f"{where}, line {number}: {_shortened(type_)!r} is no operator type; "
+            f"write type:inputs:outputs"
         )
     fields = lists.split(":", 1)
     return Entry(number, type_, lists, *(_names(field) for field in (*fields, "")[:2]))
@@ -227,13 +267,40 @@ def _names(written: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in written.split(","))))
 
 
-def _lists(written: str, names: Sequence[str]) -> bool:
-    """Tell whether a text is a list of some of the names, which may have commas in them."""
-    written = written.strip().strip(",")
-    if not written or written in names:
-        return True
-    return any(
-        written.startswith(f"{name},") and _lists(written[len(name) + 1 :], names)
-        for name in names
-        if name
-    )
+def _list_ends(text: str, starts: Iterable[int], names: Sequence[str]) -> set[int]:
+    """The indices of a text where a list of some names can end.
+
+    A name may have commas and colons in it, so that a text can be a list in very many ways; what
+    follows an index is the same in all of them, and each index is looked at once.
+
+    Args:
+        text: what has the list in it.
+        starts: the indices where the list may begin.
+        names: those that the list may have, in any order, any number of times.
+    """
+    by_length: dict[int, set[str]] = {}
+    for name in filter(None, names):
+        by_length.setdefault(len(name), set()).add(name)
+    ends: set[int] = set()
+    seen: set[int] = set()
+    pending = list(starts)
+    while pending:
+        start = _past(_SEPARATORS, text, pending.pop())
+        if start in seen:
+            continue
+        seen.add(start)
+        ends.add(start)
+        for length, known in by_length.items():
+            if text[start : start + length] in known:
+                end = _past(_SPACES, text, start + length)
+                ends.add(end)
+                if text.startswith(",", end):
+                    pending.append(end + 1)
+    return ends
+
+
+def _past(signs: re.Pattern[str], text: str, index: int) -> int:
+    """The index behind the signs at an index."""
+    match = signs.match(text, index)
+    assert match is not None, "no sign at all matches"
+    return match.end()

@@ -23,7 +23,7 @@ from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.saving.conditions import condition_from, describe_condition
 
-_LARGE = 2**12
+LARGE = 2**12
 """The bytes from which on a constant is worth leaving out."""
 
 
@@ -141,7 +141,7 @@ def left_out(
         id(operand.content)
         for operand in every
         if operand.content is not None
-        and operand.content.nbytes >= _LARGE
+        and operand.content.nbytes >= LARGE
         and ("float" in operand.type.element_type.value or operand.type.quantization is not None)
     } - wanted
 

@@ -36,9 +36,10 @@ class FixedPoint:
         return cls(factors.astype(np.int64), shift)
 
     def rounded(self, products: Array) -> Array:
-        """Products with the factors, over the power of two: the nearest integers, ties up."""
-        products += np.int64(1) << np.int64(self.shift - 1)
-        products >>= np.int64(self.shift)
+        """Products with the factors, over the power of two: the nearest integers, ties to even."""
+        shift = np.int64(self.shift)
+        products += (np.int64(1) << (shift - 1)) - 1 + ((products >> shift) & 1)
+        products >>= shift
         return products
 
     def scaled(self, integers: Array) -> Array:

@@ -53,10 +53,22 @@ def pow_(g: Graph, op: arithmetic.Pow) -> Value:
     base, exponent = jnp.broadcast_arrays(g[op.input0], g[op.input1])
     if not _is_integer(base):
         return lax.pow(base, exponent)
-    power = jnp.power(base, jnp.maximum(exponent, 0))
+    power = _integer_power(base, jnp.maximum(exponent, 0))
     odd = exponent % 2 != 0
     inverse = jnp.where(jnp.abs(base) == 1, jnp.where(odd, base, jnp.ones_like(base)), 0)
     return jnp.where(exponent < 0, inverse, power)
+
+
+def _integer_power(base: Value, exponent: Value) -> Value:
+    """The power of integers, which wraps around; JAX's own reads six bits of an exponent."""
+
+    def step(_: Value, state: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
+        product, square, left = state
+        return jnp.where(left % 2 == 1, product * square, product), square * square, left // 2
+
+    bits = jnp.iinfo(exponent.dtype).bits
+    product, _, _ = lax.fori_loop(0, bits, step, (jnp.ones_like(base), base, exponent))
+    return product
 
 
 @converts(arithmetic.SquaredDifference, pointwise=True)
