@@ -38,7 +38,7 @@ class NarrowDevice(ReferenceDevice):
 
     def capabilities(self) -> Capabilities:
         both = frozenset({Precision.FLOAT32, Precision.FLOAT16})
-        return replace(super().capabilities(), precisions=both)
+        return replace(super().capabilities(), precisions=both, holds_weights=False)
 
 
 class HalfDevice(NarrowDevice):

@@ -44,7 +44,7 @@ class Budget:
     bytes: int = 2**29
     tensor_bytes: int = 2**32
     operations: int = 100_000
-    programs: int = 1000
+    programs: int = 4096
     seconds: float = 300
 
     def __post_init__(self) -> None:
