@@ -226,7 +226,7 @@ def _with_constants(device: Device, options: Options, factor: int) -> Model:
         for count in (1, 3, 40):
             x_type = TensorType(element_type, (count, count))
             values = [(np.arange(count) + n) % 11 * factor for n in (1, 1, 3)]
-            held = [value.astype(element_type.dtype) for value in values]
+            held: list[Array] = [value.astype(element_type.dtype) for value in values]
             # Of the same elements, and another shape.
             held[1] = held[1].reshape(count, 1)
             held[2] = np.tile(held[2], (count, 1))
