@@ -45,7 +45,7 @@ MODELS = (
     "khmer-segmentation",
 )
 
-_RUNS, _SECONDS = 60, 6.0
+_RUNS, _SECONDS = 200, 6.0
 
 
 @dataclass(frozen=True)

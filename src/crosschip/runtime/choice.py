@@ -16,8 +16,8 @@ class Trial:
 
     Attributes:
         device: its name.
-        milliseconds: of a run, the least, which other work of the machine disturbs least; `None` if
-            it was not run, or failed.
+        milliseconds: of a run, the lower quartile, which other work of the machine disturbs little;
+            `None` if it was not run, or failed.
         whole: whether it compiles the whole model.
         operations: how many operations it runs, where it does not run all.
         reason: why there is no time; empty if there is, or if there was no need to measure.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from crosschip.hal import Sizes
 from crosschip.ir import Array, Error, Model
 from crosschip.runtime.choice import Trial
@@ -14,8 +16,9 @@ from crosschip.runtime.shapes.deriving import ShapeSearch
 TURNS = 2
 """The number of turns that each device has."""
 
-RUNS = 4
-"""The number of runs in a turn; the first, in which the device wakes up, does not count."""
+RUNS, RUN_SECONDS = 3, 0.03
+"""The number of runs in a turn at least, and for how long a turn goes on beyond them. One more, in
+which the device wakes up, does not count."""
 
 SECONDS = 0.5
 """The time after which a turn ends early, once one of its runs counts."""
@@ -41,7 +44,7 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
         inputs: arrays for the model's inputs.
 
     Returns:
-        A trial for each device: its least time, or the error with which it failed.
+        A trial for each device: the lower quartile of its times, or the error with which it failed.
     """
     times: dict[str, list[float]] = {name: [] for name in runs}
     failed: dict[str, Trial] = {}
@@ -58,14 +61,21 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
             except Error as error:
                 failed[name] = Trial(name, whole=True, reason=str(error))
     return {
-        name: failed.get(name) or Trial(name, min(times[name]) * 1e3, whole=True) for name in runs
+        name: failed.get(name) or Trial(name, typical_seconds(times[name]) * 1e3, whole=True)
+        for name in runs
     }
 
 
 def _contenders(times: Mapping[str, Sequence[float]], most: float) -> list[str]:
     """The devices that take at most so many times as long as the fastest, as far as is known."""
-    best = min((min(taken) for taken in times.values() if taken), default=0.0)
-    return [name for name, taken in times.items() if not taken or min(taken) <= most * best]
+    typical = {name: typical_seconds(taken) for name, taken in times.items() if taken}
+    best = min(typical.values(), default=0.0)
+    return [name for name in times if name not in typical or typical[name] <= most * best]
+
+
+def typical_seconds(taken: Sequence[float]) -> float:
+    """The lower quartile: what a run takes as a rule, though other work disturbs most of them."""
+    return float(np.quantile(taken, 0.25, method="lower"))
 
 
 def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
@@ -73,11 +83,11 @@ def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
     wait_for_idle()
     run(inputs)
     taken: list[float] = []
-    end = time.perf_counter() + SECONDS
-    while len(taken) < RUNS - 1 and (not taken or time.perf_counter() < end):
-        begin = time.perf_counter()
+    start = now = time.perf_counter()
+    while not taken or now - start < (SECONDS if len(taken) < RUNS else RUN_SECONDS):
         run(inputs)
-        taken.append(time.perf_counter() - begin)
+        begin, now = now, time.perf_counter()
+        taken.append(now - begin)
     return taken
 
 
