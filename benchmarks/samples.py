@@ -19,7 +19,7 @@ from crosschip.demo.detection import quads
 from crosschip.demo.picture import DEMO_PICTURE, planes
 from crosschip.demo.picture import load as load_picture
 from crosschip.demo.recognition import ctc_decode, load_characters
-from crosschip.hal.onnx.standalone import Dialect, write
+from crosschip.devices.kits.onnx.standalone import Dialect, write
 from crosschip.ir import Array, Operand
 from crosschip.ir.types import ALL_TYPES
 from crosschip.ops import Operator

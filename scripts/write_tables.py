@@ -23,11 +23,11 @@ from typer.core import TyperGroup
 
 import crosschip
 from crosschip import cli
+from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0
 from crosschip.cli._compiling import Compilation
 from crosschip.demo.example import write_example
+from crosschip.devices.kits.onnx.converters import converters
 from crosschip.hal import Performance
-from crosschip.hal.onnx.converters import converters
-from crosschip.hdi.v1_0.rows import V1_0
 from crosschip.importers.foreign import FORMATS
 from crosschip.opdef.datatypes import Datatype
 from crosschip.ops import operators
@@ -42,8 +42,9 @@ OPDEF = ROOT / "docs" / "opdef.md"
 OTHER_FORMATS = ROOT / "docs" / "how-to" / "other-formats.md"
 SOURCE = ROOT / "src" / "crosschip"
 
-_ONNX = SOURCE / "hal" / "onnx"
-_TOOLCHAIN = (_ONNX, SOURCE / "hal" / "toolchain", SOURCE / "hal" / "worker")
+_KITS = SOURCE / "devices" / "kits"
+_ONNX = _KITS / "onnx"
+_TOOLCHAIN = (_ONNX, _KITS / "toolchain", _KITS / "worker")
 _DRIVERS: Mapping[str, tuple[Sequence[Path], str, str, str]] = {
     "xla": ((), "`nvidia_tensorrt`", "7500", "44"),
     "openvino": ((), "`intel_openvino`", "4300", "62"),
@@ -64,7 +65,7 @@ def main() -> int:
     devices = [open_device(report.name) for report in crosschip.list_devices() if report.available]
     described = [describe(operator, devices) for operator in operators().values()]
     readme, chips = ROOT / "README.md", ROOT / "docs" / "chips.md"
-    hdi = ROOT / "docs" / "hdi.md"
+    hdi = ROOT / "docs" / "nnrt-hdi.md"
     pages = {
         readme: _filled(readme.read_text("utf-8"), "devices", _device_table(devices, described)),
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
@@ -228,18 +229,18 @@ def _slot(slot: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 def _elsewhere(op: Description) -> str:
     rows = []
-    if nnadapter := op["faces"]["nnadapter"]:
+    if nnadapter := op["opsets"]["nnadapter"]:
         order = ", ".join(nnadapter["operands"])
         rows.append(("NNAdapter", op["name"], nnadapter["code"], order, nnadapter["translation"]))
-    for face in op["faces"]["nnrt"]:
-        parameters = [f"{name} → {slot or '*'}" for name, slot in face["parameters"].items()]
-        operands = ", ".join([*face["inputs"], *parameters])
-        rows.append(("NNRt", face["name"], face["code"], operands, face["translation"]))
-    for face in op["faces"]["hdi"]:
-        attributes = [f"{name} → {slot or '*'}" for name, slot in face["attributes"].items()]
-        operands = ", ".join([*(slot or "*" for slot in face["inputs"]), *attributes])
-        system = f"HDI {face['since']}"
-        rows.append((system, face["name"], face["code"], operands, face["translation"]))
+    for foreign in op["opsets"]["nnrt"]:
+        parameters = [f"{name} → {slot or '*'}" for name, slot in foreign["parameters"].items()]
+        operands = ", ".join([*foreign["inputs"], *parameters])
+        rows.append(("NNRt", foreign["name"], foreign["code"], operands, foreign["translation"]))
+    for foreign in op["opsets"]["hdi"]:
+        attributes = [f"{name} → {slot or '*'}" for name, slot in foreign["attributes"].items()]
+        operands = ", ".join([*(slot or "*" for slot in foreign["inputs"]), *attributes])
+        system = f"HDI {foreign['since']}"
+        rows.append((system, foreign["name"], foreign["code"], operands, foreign["translation"]))
     rows += [("ONNX", name, "", "", "") for name in op["onnx"]]
     if not rows:
         return "Nowhere under a name of its own.\n"

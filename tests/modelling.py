@@ -24,7 +24,6 @@ from crosschip.hal import (
     Rule,
     Support,
 )
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import (
     Array,
     Builder,
@@ -35,6 +34,7 @@ from crosschip.ir import (
     Operation,
     TensorType,
 )
+from crosschip.lowering.decomposition import Ask
 from crosschip.ops import Operator
 
 ROOT = Path(__file__).parents[1]

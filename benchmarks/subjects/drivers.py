@@ -37,8 +37,8 @@ from benchmarks.models import ROOT, model_file
 from benchmarks.subject import Column, Row
 from benchmarks.subjects.throughput import opened_directly
 from crosschip.bench.timing import Run
+from crosschip.drivers.client.device import RemoteDevice
 from crosschip.hal import urgency
-from crosschip.hdi.client.device import RemoteDevice
 from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ops.standard.activation import Relu
 from crosschip.runtime.requests import Priority

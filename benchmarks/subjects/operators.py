@@ -24,7 +24,7 @@ DOCUMENT = "coverage"
 FEWEST, MOST_LINES = 140, 6
 BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines a converter"
 
-_SHARED = {"onnxruntime": "crosschip.hal.onnx.converters"}
+_SHARED = {"onnxruntime": "crosschip.devices.kits.onnx.converters"}
 """Where the converters of a device are that others have, too."""
 
 

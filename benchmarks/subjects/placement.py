@@ -20,8 +20,8 @@ from benchmarks.subject import Column, Row
 from benchmarks.synthetic import GRAPHS, write_onnx
 from crosschip.bench.timing import Timing, interleave
 from crosschip.hal import YES, Kind, Offer, Support
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model
+from crosschip.lowering.decomposition import Ask
 from crosschip.passes import simplify
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.placing import Placement, place

@@ -25,8 +25,8 @@ from benchmarks.subject import Column, Row
 from benchmarks.synthetic import GRAPHS, WRITERS, Graph
 from crosschip.bench.timing import Run, Timing, interleave
 from crosschip.hal import YES, Offer, Support
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import Operation
+from crosschip.lowering.decomposition import Ask
 from crosschip.passes import simplify
 from crosschip.runtime.placement.placing import place
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from crosschip.devices.kits.toolchain import Dialect, Toolchain
 from crosschip.hal import Kind
-from crosschip.hal.toolchain import Dialect, Toolchain
 from crosschip.ir import ElementType
 
 

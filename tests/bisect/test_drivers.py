@@ -11,7 +11,7 @@ from tests.bisect.networks import inputs, network
 from tests.bisect.planted import Fault, install, properties_of
 from tests.cli.conftest import Crosschip
 from tests.cli.conftest import crosschip as crosschip  # the fixture
-from tests.hdi.serving import short_folder
+from tests.drivers.serving import short_folder
 from tests.modelling import chain
 
 from crosschip.bisect import find_culprits

@@ -13,10 +13,10 @@ from benchmarks.chips import interpreter
 from onnx import TensorProto, helper
 
 import crosschip
+from crosschip.devices.kits.worker import Worker
 from crosschip.devices.qualcomm import QualcommDevice
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import CompileError, Options, Rule
-from crosschip.hal.worker import Worker
 from crosschip.ir import (
     Array,
     Builder,

@@ -19,14 +19,22 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.cli.conftest import Crosschip
-from tests.hdi.drivers import Served, X, install_deadly, left_alone, runtime_folder, served, used
-from tests.hdi.serving import LONG, until
+from tests.drivers.drivers import (
+    Served,
+    X,
+    install_deadly,
+    left_alone,
+    runtime_folder,
+    served,
+    used,
+)
+from tests.drivers.serving import LONG, until
 from tests.modelling import chain, float32
 
 from crosschip.devices.reference import ReferenceDevice
+from crosschip.drivers.client.device import RemoteDevice
+from crosschip.drivers.client.kept import Kept
 from crosschip.hal import Options, Precision, Sizes
-from crosschip.hdi.client.device import RemoteDevice
-from crosschip.hdi.client.kept import Kept
 from crosschip.ir import Builder, DeviceError, ElementType, InputError, TensorType
 from crosschip.ops.standard.activation import Relu
 from crosschip.runtime.discovery import DeviceReport

@@ -22,8 +22,8 @@ def test_one_operator_as_a_document(crosschip: Crosschip) -> None:
     (op,) = crosschip("ops", "leaky_relu", "--json").document
     assert (op["name"], op["nnadapter"], op["nnrt"]) == ("LEAKY_RELU", "LEAKY_RELU", ["LEAKY_RELU"])
     assert (op["hdi"], op["onnx"]) == (["ACTIVATION"], ["LeakyRelu"])
-    assert op["faces"]["nnadapter"]["code"] == 40
-    assert op["faces"]["nnrt"][0]["code"] == 74
+    assert op["opsets"]["nnadapter"]["code"] == 40
+    assert op["opsets"]["nnrt"][0]["code"] == 74
     assert [slot["name"] for slot in op["slots"]] == ["input", "alpha"]
     assert op["slots"][1]["default"] == 0.01
 

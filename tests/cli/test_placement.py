@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import parser
 from tests.cli.conftest import Crosschip
-from tests.passes.test_in_float import pairs
+from tests.lowering.test_mixed_precision import pairs
 
 BOTH = ("--devices", "onnxruntime,reference")
 APART = ("--pin", "Relu=reference", "--pin", "Conv=onnxruntime", "--pin", "Softmax=onnxruntime")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from openvino import opset15 as ov
 
+from crosschip.devices.kits.size_checks import Sizes
 from crosschip.devices.openvino import OpenVinoDevice, program
 from crosschip.devices.openvino.converters import (
     activation,
@@ -23,7 +24,6 @@ from crosschip.devices.openvino.converters import (
 from crosschip.devices.openvino.converters.table import converters
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.devices.openvino.request import Request
-from crosschip.hal.sizes import Sizes
 from crosschip.ops.standard.creation import Range
 from crosschip.ops.standard.layout import Expand, Reshape
 from crosschip.ops.standard.reduction import ReduceMax

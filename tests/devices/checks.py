@@ -12,9 +12,9 @@ from tests.devices.conftest import Build, Checker, Typing, static, symbolic
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Device, Options
 from crosschip.hal.conditions import InputRange
-from crosschip.hal.narrowing import conditions_of, narrowing
 from crosschip.ir import Array, DeviceError, ElementType, Model, ModelError, Operand
 from crosschip.ir.types import ALL_TYPES, FLOATS, NARROW_TYPES
+from crosschip.lowering.narrowing import conditions_of, narrowing
 from crosschip.ops import operator_named
 from crosschip.ops.definition.windows import AutoPad
 

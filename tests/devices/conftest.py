@@ -12,8 +12,8 @@ import crosschip
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Device, Options, Sizing
 from crosschip.hal.conditions import Border
-from crosschip.hal.narrowing import conditions_of, narrowing
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType, symbol
+from crosschip.lowering.narrowing import conditions_of, narrowing
 
 Build = Callable[..., Operand | tuple[Operand, ...]]
 Typing = Callable[[int, Array], TensorType]

@@ -16,8 +16,8 @@ import crosschip
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Options
 from crosschip.hal.conditions import InputRange, OutOfRange
-from crosschip.hal.narrowing import conditions_of
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType, UnsupportedError
+from crosschip.lowering.narrowing import conditions_of
 from crosschip.ops.standard import arithmetic, comparison, reduction
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Range

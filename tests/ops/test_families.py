@@ -11,10 +11,11 @@ from types import ModuleType
 import pytest
 
 import crosschip
-from crosschip.ops import examples, examples_of, faces, faces_of, operators, standard
+from crosschip.mapping import standard as mappings
+from crosschip.mapping.opsets import OpsetMapping, opset_mapping
+from crosschip.ops import examples, examples_of, operators, standard
 from crosschip.ops.definition.examples import example, random
 from crosschip.ops.definition.examples import examples as give_examples
-from crosschip.ops.definition.faces import Faces
 from crosschip.ops.definition.kinds import Elementwise
 
 FAMILIES = {module.name for module in iter_modules(standard.__path__)}
@@ -39,23 +40,23 @@ COMPOSED = {
 """The families of operators that a framework has and that are composed of standard ones."""
 
 
-def test_importing_operators_imports_no_examples_and_no_faces() -> None:
+def test_importing_operators_imports_no_examples_and_no_mappings() -> None:
     code = (
         "import sys, crosschip.ops as ops\n"
-        "rooms = ('crosschip.ops.examples', 'crosschip.ops.faces')\n"
+        "rooms = ('crosschip.ops.examples', 'crosschip.mapping.standard')\n"
         "assert not [name for name in sys.modules if name.startswith(rooms)]\n"
         "assert ops.examples_of(ops.operator_named('RELU'))\n"
         "assert 'crosschip.ops.examples.activation' in sys.modules\n"
-        "assert 'crosschip.ops.faces.activation' not in sys.modules\n"
+        "assert 'crosschip.mapping.standard.activation' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("room", [examples, faces], ids=["examples", "faces"])
+@pytest.mark.parametrize("room", [examples, mappings], ids=["examples", "mappings"])
 def test_every_family_has_a_file_in_every_room(room: ModuleType) -> None:
     found = {module.name for module in iter_modules(room.__path__)}
-    machinery = {"channels_last", "common", "nodes", "rules"} if room is faces else {"common"}
+    machinery = {"common"} if room is examples else set()
     assert found == FAMILIES | machinery
 
 
@@ -92,7 +93,7 @@ def test_an_operator_of_others_has_what_is_registered_for_it() -> None:
         __slots__ = ()
 
     assert examples_of(Doubled) == ()
-    assert faces_of(Doubled) == Faces()
+    assert opset_mapping(Doubled) == OpsetMapping()
     use = example(input=random(3))
     give_examples(Doubled, use)
     assert examples_of(Doubled) == (use,)

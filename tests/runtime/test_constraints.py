@@ -12,8 +12,8 @@ from tests.modelling import asks, chain
 from tests.runtime.test_segments import assert_convex, assert_sound, graph, graphs
 
 from crosschip.hal import YES, Group, Offer, Rule, Support
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, Operation, UnsupportedError
+from crosschip.lowering.decomposition import Ask
 from crosschip.ops.standard.activation import Relu, Sigmoid, Swish, Tanh
 from crosschip.runtime.placement.constraints import Constraints, Home
 from crosschip.runtime.placement.placing import Placement, place

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from tests.passes.test_in_float import image, oracle, pairs
+from tests.lowering.test_mixed_precision import image, oracle, pairs
 from tests.precisions import is_offered, is_refused
 
 import crosschip

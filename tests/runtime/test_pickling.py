@@ -16,10 +16,10 @@ from onnx.reference import ReferenceEvaluator
 from tests.modelling import chain
 
 import crosschip
+from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError, ReturnCode
+from crosschip.drivers.client.connection import Died
 from crosschip.hal import CompileError, DeviceLost
 from crosschip.hal.device import OutOfRange
-from crosschip.hdi.client.connection import Died
-from crosschip.hdi.v1_0.interface import HdiError, ReturnCode
 from crosschip.ir import DeadlineError, Error, InputError
 from crosschip.opdef.problems import OpDefError, Place, Problem
 from crosschip.ops.standard.activation import Relu

@@ -12,7 +12,6 @@ from tests.modelling import asks, chain, close, float32, model_of, outputs_of
 from tests.random_models import Example, examples
 
 from crosschip.hal import YES, Group, Offer, Rule, Support
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import (
     Array,
     Builder,
@@ -25,6 +24,7 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ir.types import FLOATS
+from crosschip.lowering.decomposition import Ask
 from crosschip.ops import Operator
 from crosschip.ops.definition.kinds import Elementwise
 from crosschip.ops.definition.slots import Fuse, tensor

@@ -19,8 +19,8 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.lowering.test_mixed_precision import pairs
 from tests.modelling import DelegatingDevice, chain, close, float32, model_of, outputs_of
-from tests.passes.test_in_float import pairs
 from tests.random_models import Example, examples
 
 import crosschip

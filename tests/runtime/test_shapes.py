@@ -35,6 +35,7 @@ from crosschip.ir import (
     unknown,
 )
 from crosschip.ir.loops import CONDITION, ITERATION
+from crosschip.lowering.static_shapes import is_data_dependent
 from crosschip.ops.standard.activation import Relu, Sigmoid, Softmax, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D
@@ -46,7 +47,6 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.searching import NonZero, Unique
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.shapes.fixing import is_data_dependent
 
 
 class Static(DelegatingDevice):

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.hdi.serving import short_folder
+from tests.drivers.serving import short_folder
 from tests.modelling import chain, python_path
 
 import crosschip
+from crosschip.devices.kits.toolchain import Toolchain
 from crosschip.hal import Device
 from crosschip.hal.device import code_of
-from crosschip.hal.toolchain import Toolchain
 from crosschip.ops.standard.activation import Relu
 
 DEVICE = """

@@ -16,7 +16,7 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from tests.modelling import float32, model_of, outputs_of
 
 import crosschip
-from crosschip.hal.onnx.standalone import Dialect, write
+from crosschip.devices.kits.onnx.standalone import Dialect, write
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse

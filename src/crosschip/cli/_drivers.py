@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from crosschip.cli._show import console, table
-from crosschip.hdi.client.watching import OFFLINE, DriverReport, Watcher
-from crosschip.hdi.wire.messages import ClientStatus, Figures
+from crosschip.drivers.client.watching import OFFLINE, DriverReport, Watcher
+from crosschip.drivers.protocol.messages import ClientStatus, Figures
 from crosschip.ir.text import legible
 
 _COLUMNS = (

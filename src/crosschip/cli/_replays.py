@@ -9,8 +9,8 @@ import numpy as np
 
 from crosschip.cli._drivers import short
 from crosschip.cli._show import console, table
-from crosschip.hdi.client.kept import Kept
-from crosschip.hdi.client.replaying import Outcome, Replay
+from crosschip.drivers.client.kept import Kept
+from crosschip.drivers.client.replaying import Outcome, Replay
 from crosschip.ir.text import legible
 
 

@@ -15,7 +15,7 @@ from crosschip.ir import DeviceError
 from crosschip.runtime.discovery import DeviceReport
 
 if TYPE_CHECKING:
-    from crosschip.hdi.client.watching import DriverReport
+    from crosschip.drivers.client.watching import DriverReport
 
 _Drivers = Mapping[str, Sequence["DriverReport"]]
 
@@ -40,14 +40,14 @@ def command(as_json: Json = False) -> None:
 
 def _drivers(names: Sequence[str]) -> _Drivers:
     """The drivers of each device; one of an instance that is not listed is its device's."""
-    from crosschip.hdi.endpoint import folder
+    from crosschip.drivers.endpoint import folder
 
     found: dict[str, list[DriverReport]] = {name: [] for name in names}
     if sys.platform != "linux":  # there are none elsewhere
         return found
     with suppress(DeviceError):  # there can be no folder for them, so there are none
         if any(folder().iterdir()):
-            from crosschip.hdi.client.watching import look
+            from crosschip.drivers.client.watching import look
 
             for report in look():
                 known = report.device if report.device in found else report.device.partition(":")[0]

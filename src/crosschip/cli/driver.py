@@ -49,10 +49,10 @@ def serve(
     properties: _options.Properties = None,
 ) -> None:
     """Run a device as a service for other processes of the same user, until it is stopped."""
-    from crosschip.hdi.endpoint import Endpoint
-    from crosschip.hdi.service.limits import Limits
-    from crosschip.hdi.service.metrics import published, require
-    from crosschip.hdi.service.server import Service
+    from crosschip.drivers.endpoint import Endpoint
+    from crosschip.drivers.service.limits import Limits
+    from crosschip.drivers.service.metrics import published, require
+    from crosschip.drivers.service.server import Service
     from crosschip.runtime.discovery import open_device
 
     given = _options.properties(properties).get(device.partition(":")[0], {})
@@ -74,7 +74,7 @@ def serve(
 def list_(socket: Sockets = None, as_json: _options.Json = False) -> None:
     """List the drivers that run, and those that died in the last day, with the reason."""
     from crosschip.cli._drivers import show
-    from crosschip.hdi.client.watching import look
+    from crosschip.drivers.client.watching import look
 
     reports = look(socket)
     if as_json:
@@ -96,7 +96,7 @@ def top(
 ) -> None:
     """Watch the drivers and their clients at work, until Ctrl-C; with --json, look once."""
     from crosschip.cli._drivers import watch
-    from crosschip.hdi.client.watching import Watcher
+    from crosschip.drivers.client.watching import Watcher
 
     with Watcher(socket) as watcher:
         if as_json:
@@ -119,8 +119,8 @@ def stop(
     as_json: _options.Json = False,
 ) -> None:
     """End drivers, once what they are at has ended. Whoever uses one goes on with a new one."""
-    from crosschip.hdi.client.stopping import stop as end
-    from crosschip.hdi.client.watching import running
+    from crosschip.drivers.client.stopping import stop as end
+    from crosschip.drivers.client.watching import running
 
     if bool(names) == every:
         raise typer.BadParameter("name drivers, or give --all", ctx=context)
@@ -158,8 +158,8 @@ def replay(
     those of --property; else these come before those that the run was kept with.
     """
     from crosschip.cli import _replays
-    from crosschip.hdi.client.kept import Kept
-    from crosschip.hdi.client.replaying import Outcome, replay
+    from crosschip.drivers.client.kept import Kept
+    from crosschip.drivers.client.replaying import Outcome, replay
 
     run = Kept.read(file)
     name = (device or run.device).partition("@")[0]

@@ -124,16 +124,22 @@ def _print(op: dict[str, Any], operator: type[Operator]) -> None:
 
 
 def _elsewhere(op: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    faces = op["faces"]
-    if faces["nnadapter"]:
-        face = faces["nnadapter"]
-        yield "NNAdapter", f"{op['name']} ({face['code']}) {face['translation']}".rstrip()
-    for face in faces["nnrt"]:
-        yield "NNRt", f"{face['name']} ({face['code']}) {face['translation']}".rstrip()
-    for face in faces["hdi"]:
+    mapping = op["opsets"]
+    if mapping["nnadapter"]:
+        foreign = mapping["nnadapter"]
         yield (
-            f"HDI {face['since']}",
-            f"{face['name']} ({face['code']}) {face['translation']}".rstrip(),
+            "NNAdapter",
+            f"{op['name']} ({foreign['code']}) {foreign['translation']}".rstrip(),
+        )
+    for foreign in mapping["nnrt"]:
+        yield (
+            "NNRt",
+            f"{foreign['name']} ({foreign['code']}) {foreign['translation']}".rstrip(),
+        )
+    for foreign in mapping["hdi"]:
+        yield (
+            f"HDI {foreign['since']}",
+            f"{foreign['name']} ({foreign['code']}) {foreign['translation']}".rstrip(),
         )
     for name in op["onnx"]:
         yield "ONNX", name

@@ -26,8 +26,8 @@ from crosschip.conformance.trial import (
 from crosschip.hal import Device, Options, Program
 from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import Array, DeviceError, Dim, Model, Operand, symbol
+from crosschip.lowering.static_shapes import fixed
 from crosschip.ops import operator_named
-from crosschip.runtime.shapes.fixing import fixed
 from crosschip.runtime.shapes.policy import way_of
 from crosschip.runtime.shapes.ways import Way
 

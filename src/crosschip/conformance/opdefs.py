@@ -21,9 +21,10 @@ from crosschip.conformance.variations import (
     retyped,
 )
 from crosschip.hal import Options
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import ElementType, Error, Model, Operand
 from crosschip.ir.types import ALL_TYPES, QUANTIZABLE
+from crosschip.lowering.decomposition import Ask
+from crosschip.mapping.opsets import opset_mapping
 from crosschip.opdef.datatypes import Datatype
 from crosschip.opdef.definitions import (
     Code,
@@ -46,7 +47,7 @@ from crosschip.opdef.definitions import (
     SupplementalTensor,
     SupportedOps,
 )
-from crosschip.ops import Operator, examples_of, faces_of, operators
+from crosschip.ops import Operator, examples_of, operators
 from crosschip.ops.definition import slots
 from crosschip.ops.definition.examples import Example, model_of, samples
 from crosschip.runtime.catalog import documentation
@@ -148,7 +149,8 @@ def _op_def(operator: type[Operator], models: Sequence[Model]) -> OpDef:
         name=operator.type,
         description=Description(parts=(Content(text=documentation(operator)),)),
         references=tuple(
-            Reference(source="ONNX", url=_ONNX.format(name)) for name in faces_of(operator).onnx
+            Reference(source="ONNX", url=_ONNX.format(name))
+            for name in opset_mapping(operator).onnx
         ),
         inputs=tuple(inputs),
         outputs=tuple(_outputs(models, inputs[0])),

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from crosschip.hal import CompileError, Device, Offer, Options, Program, Rule, Support
 from crosschip.hal.conditions import Border, ConditionalOffer
 from crosschip.ir import Array, DeviceError, Model
+from crosschip.lowering.static_shapes import fixed
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.asking import asking
-from crosschip.runtime.shapes.fixing import fixed
 from crosschip.runtime.shapes.policy import way_of
 from crosschip.runtime.shapes.ways import Way
 

@@ -1,7 +1,7 @@
 """The standard operators.
 
 Importing the package registers every operator of every family in `crosschip.ops.standard`; adding
-a family is adding a file. Examples and names in other systems are imported when asked for.
+a family is adding a file. Examples are imported when asked for.
 """
 
 from importlib import import_module
@@ -14,17 +14,15 @@ from crosschip.ops.definition.registry import operator, operator_named, operator
 
 if TYPE_CHECKING:
     from crosschip.ops.definition.examples import examples_of as examples_of
-    from crosschip.ops.definition.faces import faces_of as faces_of
 
 _HOMES = {
     "examples_of": "crosschip.ops.definition.examples",
-    "faces_of": "crosschip.ops.definition.faces",
 }
 
 for _module in iter_modules(standard.__path__):
     import_module(f"{standard.__name__}.{_module.name}")
 
-__all__ = ["Operator", "examples_of", "faces_of", "operator", "operator_named", "operators"]
+__all__ = ["Operator", "examples_of", "operator", "operator_named", "operators"]
 
 
 def __getattr__(name: str) -> object:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Literal
 
 from crosschip.hal import YES, CompileError, Offer, Options, Rule, Sizes, Support
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import (
     Budget,
     BudgetError,
@@ -23,6 +22,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.budget import require, spending
 from crosschip.ir.dataclass import dataclass
+from crosschip.lowering.decomposition import Ask
 from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import behind

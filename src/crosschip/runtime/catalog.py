@@ -9,12 +9,12 @@ from inspect import cleandoc, getdoc
 from typing import Any
 
 from crosschip.hal import Options
-from crosschip.ops import Operator, faces_of
+from crosschip.mapping.common import HDI_CODES, NNADAPTER_CODES, NNRT_CODES
+from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, opset_mapping
+from crosschip.mapping.translation import row_of
+from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator
-from crosschip.ops.definition.faces import HDI, NNAdapter, NNRt
 from crosschip.ops.definition.slots import Parameter, Slot
-from crosschip.ops.definition.translation import row_of
-from crosschip.ops.faces.common import HDI_CODES, NNADAPTER_CODES, NNRT_CODES
 from crosschip.runtime.coverage import coverage, parts_of
 from crosschip.runtime.guard.devices import GuardedDevice
 
@@ -26,24 +26,24 @@ def describe(
 
     Returns:
         `name`, `summary`, `package` (`None` for a standard one); what it is called by `nnadapter`
-        (a name or `None`), `nnrt`, `hdi` and `onnx` (names); `faces`, with codes, operand orders,
+        (a name or `None`), `nnrt`, `hdi` and `onnx` (names); `mapping`, with codes, operand orders,
         parameters and what must be translated; `slots`; `core`; `decomposes` (the operators that an
         example becomes, empty if it does not); and `devices`: for each, `yes`, `decomposed`, or the
         reason why it does not run it.
     """
-    faces = faces_of(operator)
+    mapping = opset_mapping(operator)
     return {
         "name": operator.type,
         "summary": " ".join(documentation(operator).split("\n\n")[0].split()),
         "package": operator.package if issubclass(operator, PackagedOperator) else None,
-        "nnadapter": operator.type if faces.nnadapter else None,
-        "nnrt": [face.name for face in faces.nnrt],
-        "hdi": list(dict.fromkeys(face.name for face in faces.hdi)),
-        "onnx": list(faces.onnx),
-        "faces": {
-            "nnadapter": faces.nnadapter and _row(operator, faces.nnadapter),
-            "nnrt": [_nnrt(operator, face) for face in faces.nnrt],
-            "hdi": [_hdi(operator, face) for face in faces.hdi],
+        "nnadapter": operator.type if mapping.nnadapter else None,
+        "nnrt": [foreign.name for foreign in mapping.nnrt],
+        "hdi": list(dict.fromkeys(foreign.name for foreign in mapping.hdi)),
+        "onnx": list(mapping.onnx),
+        "opsets": {
+            "nnadapter": mapping.nnadapter and _row(operator, mapping.nnadapter),
+            "nnrt": [_nnrt(operator, foreign) for foreign in mapping.nnrt],
+            "hdi": [_hdi(operator, foreign) for foreign in mapping.hdi],
         },
         "slots": [_slot(slot) for slot in operator.slots],
         "core": operator.core,
@@ -65,33 +65,33 @@ def documentation(operator: type[Operator]) -> str:
     return "\n\n".join(parts)
 
 
-def _row(operator: type[Operator], face: NNAdapter) -> dict[str, Any]:
-    row = row_of(operator, face.operands, face.given, NNADAPTER_CODES)
+def _row(operator: type[Operator], foreign: NNAdapter) -> dict[str, Any]:
+    row = row_of(operator, foreign.operands, foreign.given, NNADAPTER_CODES)
     operands = [rule.slot for rule in row.operands]
-    return {"code": face.code, "operands": operands, "translation": row.text}
+    return {"code": foreign.code, "operands": operands, "translation": row.text}
 
 
-def _nnrt(operator: type[Operator], face: NNRt) -> dict[str, Any]:
-    row = row_of(operator, face.operands, face.given, NNRT_CODES)
+def _nnrt(operator: type[Operator], foreign: NNRt) -> dict[str, Any]:
+    row = row_of(operator, foreign.operands, foreign.given, NNRT_CODES)
     slots = [rule.slot for rule in row.operands]
     return {
-        "code": face.code,
-        "name": face.name,
-        "inputs": slots[: len(face.inputs)],
-        "parameters": dict(zip(face.parameters, slots[len(face.inputs) :], strict=True)),
+        "code": foreign.code,
+        "name": foreign.name,
+        "inputs": slots[: len(foreign.inputs)],
+        "parameters": dict(zip(foreign.parameters, slots[len(foreign.inputs) :], strict=True)),
         "translation": row.text,
     }
 
 
-def _hdi(operator: type[Operator], face: HDI) -> dict[str, Any]:
-    row = row_of(operator, face.operands, face.given, HDI_CODES)
+def _hdi(operator: type[Operator], foreign: HDI) -> dict[str, Any]:
+    row = row_of(operator, foreign.operands, foreign.given, HDI_CODES)
     slots = [rule.slot for rule in row.operands]
     return {
-        "code": face.code,
-        "name": face.name,
-        "since": "V{}_{}".format(*face.since),
-        "inputs": slots[: len(face.inputs)],
-        "attributes": dict(zip(face.attributes, slots[len(face.inputs) :], strict=True)),
+        "code": foreign.code,
+        "name": foreign.name,
+        "since": "V{}_{}".format(*foreign.since),
+        "inputs": slots[: len(foreign.inputs)],
+        "attributes": dict(zip(foreign.attributes, slots[len(foreign.inputs) :], strict=True)),
         "translation": row.text,
     }
 

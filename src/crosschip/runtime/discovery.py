@@ -12,9 +12,9 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from crosschip.devices.kits.native import device_of, libraries
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.device import code_of
-from crosschip.hal.native import device_of, libraries
 from crosschip.ir import DeviceError, InputError, logs
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.installed import entry_points
@@ -174,7 +174,7 @@ def _here(
 def _elsewhere(local: str, where: str, properties: Mapping[str, str] | None) -> Device:
     """A device in a process of its own."""
     # Seldom needed: importing the runtime is to take no longer for it.
-    from crosschip.hdi.client.device import RemoteDevice
+    from crosschip.drivers.client.device import RemoteDevice
 
     device_class = _load(local.partition(":")[0])
     return RemoteDevice(local, where, properties, code_of(device_class))

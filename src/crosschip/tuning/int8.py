@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from crosschip.hal.onnx.standalone import Dialect, write
+from crosschip.devices.kits.onnx.standalone import Dialect, write
 from crosschip.importers import load
 from crosschip.ir import ElementType, InputError, Model
 from crosschip.ir.extras import install_command

@@ -27,9 +27,9 @@ from crosschip.apis.nnadapter import (
 )
 from crosschip.apis.nnadapter.building import rows
 from crosschip.ir import Array, Error, UnsupportedError
+from crosschip.mapping.translation import Several
 from crosschip.ops import Operator, examples_of, operator_named
 from crosschip.ops.definition.examples import Example, arrays_for, model_of
-from crosschip.ops.definition.translation import Several
 
 OPERATORS = {
     code: operator_named(code.name.removeprefix("NNADAPTER_")) for code in NNAdapterOperationCode

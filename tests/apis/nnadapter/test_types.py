@@ -8,7 +8,7 @@ import pytest
 
 from crosschip.apis import nnadapter
 from crosschip.apis.nnadapter import enumerations
-from crosschip.ops.faces.common import NNADAPTER_CODES
+from crosschip.mapping.common import NNADAPTER_CODES
 
 VALUES = {
     "NNAdapterResultCode": "NO_ERROR OUT_OF_MEMORY INVALID_DIMENSIONS INVALID_PARAMETER "

@@ -25,7 +25,7 @@ from crosschip.apis.nnrt import (
 from crosschip.apis.nnrt.rows import rows
 from crosschip.apis.nnrt.tensor import MOST_BYTES
 from crosschip.ir import Array, Quantization
-from crosschip.ops.definition.translation import Several
+from crosschip.mapping.translation import Several
 
 INVALID, FAILED = Code.OH_NN_INVALID_PARAMETER, Code.OH_NN_FAILED
 OUTPUTS = {"TOP_K": 2, "LSTM": 3, "DETECTION_POST_PROCESS": 4}

@@ -16,9 +16,9 @@ import crosschip
 from crosschip.apis.nnrt.enumerations import OH_NN_OperationType
 from crosschip.apis.nnrt.rows import Entry, expressed, parameter_types, rows
 from crosschip.ir import Array, Builder, Model, Operand, Operation, UnsupportedError
+from crosschip.mapping.translation import Expressed, import_operation
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.examples import arrays_for, model_of
-from crosschip.ops.definition.translation import Expressed, inward
 
 # One of these is in the message where an example is beyond an operator of NNRt.
 REASONS = re.compile(
@@ -63,7 +63,7 @@ def rebuilt(entry: Entry, model: Model, found: Expressed) -> Model:
     values = now(found.inputs)
     declared = [operand.type for operand in found.outputs]
     assert entry.row.fits(values, declared)
-    made = inward(entry.row, b, values, declared, "example")
+    made = import_operation(entry.row, b, values, declared, "example")
     known.update(zip(found.outputs, made, strict=True))
     follow(found.after)
     for name, operand in model.outputs.items():

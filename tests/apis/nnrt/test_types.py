@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from tests.ops.test_faces import NNRT
+from tests.mapping.test_opsets import NNRT
 
 from crosschip.apis.nnrt import enumerations
-from crosschip.ops import faces_of, operators
+from crosschip.mapping.opsets import opset_mapping
+from crosschip.ops import operators
 
 # The names in the order of their values, from 0.
 VALUES = {
@@ -46,7 +47,7 @@ def test_there_is_a_tensor_type_for_each_parameter() -> None:
     parameters = {
         re.sub("FULL_CONNECTION_ACTIVATION_TYPE", "FULL_CONNECTION_ACTIVATIONTYPE", name)
         for operator in operators().values()
-        for face in faces_of(operator).nnrt
-        for name in (f"OH_NN_{face.name}_{parameter}" for parameter in face.parameters)
+        for foreign in opset_mapping(operator).nnrt
+        for name in (f"OH_NN_{foreign.name}_{parameter}" for parameter in foreign.parameters)
     }
     assert parameters == {member.name for member in types} - {"OH_NN_TENSOR"}

@@ -17,9 +17,9 @@ from tests.devices.checks import (
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
-from crosschip.hal.narrowing import narrowing
 from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ir.types import FLOATS, INTEGERS
+from crosschip.lowering.narrowing import narrowing
 from crosschip.ops.standard.conversion import Cast
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from tests.importers.onnx.backend_cases import cases
 
 import crosschip
 from crosschip.importers.onnx.operators import TABLE
-from crosschip.ops import faces_of, operators
+from crosschip.mapping.opsets import opset_mapping
+from crosschip.ops import operators
 
 OTHERS = {
     "Gemm": "MAT_MUL and ADD, of which a pass makes FULLY_CONNECTED",
@@ -28,7 +29,7 @@ OTHERS = {
 NAMES = sorted(
     (name, type_)
     for type_, cls in operators().items()
-    for name in faces_of(cls).onnx
+    for name in opset_mapping(cls).onnx
     if name not in OTHERS
 )
 

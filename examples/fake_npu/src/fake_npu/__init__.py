@@ -6,6 +6,7 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 
 import fake_npu_ddk as ddk
+from crosschip.devices.kits.toolchain.outputs import Outputs
 from crosschip.hal import (
     Buffer,
     Capabilities,
@@ -20,7 +21,6 @@ from crosschip.hal import (
     Program,
     Sizing,
 )
-from crosschip.hal.toolchain.outputs import Outputs
 from crosschip.ir import DeviceError, ElementType, Model
 from fake_npu import saved as form
 from fake_npu.answers import offer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crosschip.devices.kits.onnx.units import computes_float32, joined
 from crosschip.hal import CompileError, Group, Offer, Refusal, Rule, Support
 from crosschip.hal.converters import refused
 from crosschip.hal.device import alone
-from crosschip.hal.onnx.units import computes_float32, joined
 from crosschip.ir import Model, Operation
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from fake_npu.assembly import Assembly, tensor_of

@@ -1,7 +1,8 @@
 """A product of matrices and the sum behind it, which tools leave unrounded: one operation on bytes.
 
-`crosschip.hal.onnx.units` finds single operators between conversions. This is a pattern of the
-vendor's own: it looks for `MAT_MUL` → `ADD` between conversions, since the chip has both in one.
+`crosschip.devices.kits.onnx.units` finds single operators between conversions. This is a pattern
+of the vendor's own: it looks for `MAT_MUL` → `ADD` between conversions, since the chip has both in
+one.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from crosschip.hal.onnx.units import Unit
+from crosschip.devices.kits.onnx.units import Unit
 from crosschip.ir import Model, Operand, Operation, constant
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.activation import Relu, Relu6

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard
 
+from crosschip.devices.kits.toolchain.outputs import Outputs
 from crosschip.hal import Buffer, Event, Program, Submission
-from crosschip.hal.toolchain.outputs import Outputs
 from crosschip.ir import Array
 from fake_npu import saved
 from fake_npu.forms import Form

@@ -1,7 +1,7 @@
 """What a model asks of the chip: operations on bytes for those between conversions, others as such.
 
 In a quantized model, `DEQUANTIZE` → operator → `QUANTIZE` is one operation on bytes, and an
-activation behind the operator is a pair of bounds. `crosschip.hal.onnx.units` finds those.
+activation behind the operator is a pair of bounds. `crosschip.devices.kits.onnx.units` finds those.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from crosschip.hal.onnx.units import Unit, units
+from crosschip.devices.kits.onnx.units import Unit, units
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ops.standard.activation import Relu, Relu6
 from crosschip.ops.standard.arithmetic import Clip

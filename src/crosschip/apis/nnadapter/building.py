@@ -29,9 +29,10 @@ from crosschip.apis.nnadapter.signature import Signature, name_of
 from crosschip.apis.nnadapter.sizes import OpenSizes
 from crosschip.ir import Builder, Operand, TensorType, constant
 from crosschip.ir.model import Origin
-from crosschip.ops import faces_of, operators
-from crosschip.ops.definition.translation import Row, inward, row_of
-from crosschip.ops.faces.common import NNADAPTER_CODES
+from crosschip.mapping.common import NNADAPTER_CODES
+from crosschip.mapping.opsets import opset_mapping
+from crosschip.mapping.translation import Row, import_operation, row_of
+from crosschip.ops import operators
 from crosschip.ops.standard.layout import Transpose
 
 Order = Callable[[NNAdapterOperandLayoutCode, int], Sequence[int] | None]
@@ -42,10 +43,10 @@ def rows() -> Mapping[NNAdapterOperationCode, tuple[Row, int]]:
     """Every operator of NNAdapter, and how many of its last outputs need not be made, by code."""
     found = {}
     for operator in operators().values():
-        face = faces_of(operator).nnadapter
-        if face is not None:
-            row = row_of(operator, face.operands, face.given, NNADAPTER_CODES)
-            found[NNAdapterOperationCode(face.code)] = (row, face.optional_outputs)
+        foreign = opset_mapping(operator).nnadapter
+        if foreign is not None:
+            row = row_of(operator, foreign.operands, foreign.given, NNADAPTER_CODES)
+            found[NNAdapterOperationCode(foreign.code)] = (row, foreign.optional_outputs)
     return found
 
 
@@ -83,7 +84,7 @@ class Translator:
         self.builder.origins = (Origin(operation.code.name, named, made),)
         inputs = [None if operand is None else self.value(operand) for operand in operation.inputs]
         declared = [self._inner(operand) for operand in operation.outputs]
-        results = inward(row, self.builder, inputs, declared, operation.name)
+        results = import_operation(row, self.builder, inputs, declared, operation.name)
         if len(operation.outputs) > len(results) + optional:
             raise invalid(
                 f"{operation.name}: makes {len(results)} output operands, not "

@@ -24,9 +24,9 @@ from crosschip.apis.nnadapter.signature import with_shapes
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.apis.results import check
 from crosschip.ir import Array, Error, Model, Operand
+from crosschip.mapping.translation import Expressed, Row, export_operation
+from crosschip.mapping.writer import Writer
 from crosschip.ops import Operator
-from crosschip.ops.definition.translation import Expressed, Row, outward
-from crosschip.ops.definition.writing import Writer
 
 T = TypeVar("T")
 
@@ -125,7 +125,7 @@ class _Writer(Writer[NNAdapterOperationCode]):
         entry = _by_operator().get(type(operation))
         if entry is not None:
             code, row = entry
-            yield code, outward(row, operation)
+            yield code, export_operation(row, operation)
 
     def check(self, operand: Operand) -> None:
         operand_type(operand.type)

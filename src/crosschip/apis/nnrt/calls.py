@@ -39,9 +39,9 @@ from crosschip.apis.nnrt.rows import Entry, expressed, uses
 from crosschip.apis.nnrt.types import OH_NN_QuantParam, OH_NN_Tensor
 from crosschip.apis.results import check
 from crosschip.ir import Array, Error, Model, Operand, Operation, UnsupportedError
+from crosschip.mapping.translation import Expressed
+from crosschip.mapping.writer import Writer
 from crosschip.ops import Operator
-from crosschip.ops.definition.translation import Expressed
-from crosschip.ops.definition.writing import Writer
 from crosschip.ops.standard.conversion import Assign, Cast
 from crosschip.ops.standard.layout import Transpose
 
@@ -85,7 +85,7 @@ class Calls:
         """Make the calls; the model is finished.
 
         Raises:
-            Error: a call fails; the message is the face's.
+            Error: a call fails; the message is the interface's.
         """
         model = _made(OH_NNModel_Construct())
         try:

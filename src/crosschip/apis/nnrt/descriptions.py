@@ -21,7 +21,7 @@ from crosschip.apis.nnrt.results import (
 )
 from crosschip.apis.nnrt.types import OH_NN_QuantParam, OH_NN_Tensor
 from crosschip.ir import ElementType, TensorType, UnsupportedError
-from crosschip.ops.faces.common import quantized_axis
+from crosschip.mapping.common import quantized_axis
 
 BITS = 8
 """How many bits quantized integers have."""

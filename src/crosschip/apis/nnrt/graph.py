@@ -29,7 +29,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.model import Origin
 from crosschip.ir.types import FLOATS
-from crosschip.ops.definition.translation import inward
+from crosschip.mapping.translation import import_operation
 
 
 @dataclass(slots=True)
@@ -191,7 +191,7 @@ def _add(
         missing = [None] * max(count - len(inputs), 0)
         operands = [*inputs, *missing, *(parameters.get(type_) for type_ in types)]
         if row.fits(operands, declared):
-            made = inward(row, builder, operands, declared, builder.unique_name(name))
+            made = import_operation(row, builder, operands, declared, builder.unique_name(name))
             break
     else:
         raise ModelError(f"{operation.code.name}: there is no such case of it")

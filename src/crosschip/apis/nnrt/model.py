@@ -34,8 +34,8 @@ from crosschip.apis.nnrt.results import (
 from crosschip.apis.nnrt.rows import parameter_types, rows
 from crosschip.apis.nnrt.types import OH_NN_Tensor
 from crosschip.ir import Error, Quantization
-from crosschip.ops.definition.translation import Several
-from crosschip.ops.faces.common import quantized_axis
+from crosschip.mapping.common import quantized_axis
+from crosschip.mapping.translation import Several
 from crosschip.runtime.compiler import explain
 
 _MOST = 200

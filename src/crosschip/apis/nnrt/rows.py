@@ -1,4 +1,4 @@
-"""NNRt's operators: the rows of their faces, and the types of their parameters."""
+"""NNRt's operators: the rows of their opset mappings, and the types of their parameters."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from crosschip.apis.nnrt.enumerations import OH_NN_DataType, OH_NN_OperationType, OH_NN_TensorType
 from crosschip.ir import Operand, UnsupportedError, constant
-from crosschip.ops import Operator, faces_of, operators
+from crosschip.mapping.common import NNRT_CODES
+from crosschip.mapping.opsets import opset_mapping
+from crosschip.mapping.translation import Expressed, Row, export_operation, row_of
+from crosschip.ops import Operator, operators
 from crosschip.ops.definition.slots import Parameter
-from crosschip.ops.definition.translation import Expressed, Row, outward, row_of
-from crosschip.ops.faces.common import NNRT_CODES
 
 _INT8 = OH_NN_DataType.OH_NN_INT8
 _INT32 = OH_NN_DataType.OH_NN_INT32
@@ -75,11 +76,13 @@ def uses() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]
     """NNRt's operators that a standard operator stands for, the first of which is written."""
     found: dict[type[Operator], list[tuple[OH_NN_OperationType, Entry]]] = {}
     for operator in operators().values():
-        for face in faces_of(operator).nnrt:
-            row = row_of(operator, face.operands, face.given, NNRT_CODES)
-            types = [OH_NN_TensorType[f"OH_NN_{face.name}_{name}"] for name in face.parameters]
-            entry = Entry(row, len(face.inputs), tuple(types), face.outputs)
-            found.setdefault(operator, []).append((OH_NN_OperationType(face.code), entry))
+        for foreign in opset_mapping(operator).nnrt:
+            row = row_of(operator, foreign.operands, foreign.given, NNRT_CODES)
+            types = [
+                OH_NN_TensorType[f"OH_NN_{foreign.name}_{name}"] for name in foreign.parameters
+            ]
+            entry = Entry(row, len(foreign.inputs), tuple(types), foreign.outputs)
+            found.setdefault(operator, []).append((OH_NN_OperationType(foreign.code), entry))
     return found
 
 
@@ -98,7 +101,7 @@ def expressed(entry: Entry, operation: Operator) -> Expressed:
     Raises:
         UnsupportedError: it cannot be expressed; the message names the slot.
     """
-    found = outward(entry.row, operation)
+    found = export_operation(entry.row, operation)
     inputs = list(found.inputs)
     rules = entry.row.operands[-len(entry.parameters) :] if entry.parameters else ()
     first = len(inputs) - len(entry.parameters)

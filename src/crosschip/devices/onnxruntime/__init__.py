@@ -109,7 +109,7 @@ class OnnxRuntimeDevice(Device):
 
     def supports(self, operation: Operation, options: Options) -> Support:
         # Imported by what asks, and not by what runs.
-        from crosschip.hal.onnx import control
+        from crosschip.devices.kits.onnx import control
         from crosschip.ir import ControlFlow, Extension
         from crosschip.ops.standard.control import Assert
 
@@ -123,7 +123,7 @@ class OnnxRuntimeDevice(Device):
         return control.supports(operation)
 
     def operators(self) -> Collection[str]:
-        from crosschip.hal.onnx import control
+        from crosschip.devices.kits.onnx import control
 
         return control.operators()
 

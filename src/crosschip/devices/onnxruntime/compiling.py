@@ -12,6 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from crosschip.devices.kits.onnx import control
+from crosschip.devices.kits.onnx.graph import OPSET, Graph
+from crosschip.devices.kits.onnx.model import OnnxModel
+from crosschip.devices.kits.onnx.rows import rows_in
 from crosschip.devices.onnxruntime.embedding import (
     Payloads,
     embed,
@@ -29,10 +33,6 @@ from crosschip.devices.onnxruntime.saved import Facts
 from crosschip.devices.onnxruntime.session import Settings
 from crosschip.devices.onnxruntime.unchecked import sizes
 from crosschip.hal import CompileError, Options, Profiler
-from crosschip.hal.onnx import control
-from crosschip.hal.onnx.graph import OPSET, Graph
-from crosschip.hal.onnx.model import OnnxModel
-from crosschip.hal.onnx.rows import rows_in
 from crosschip.ir import ElementType, Extension, Model, Operand, TensorType
 
 

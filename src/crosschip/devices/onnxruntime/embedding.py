@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import CompileError
-from crosschip.hal.onnx.graph import Graph
 from crosschip.ir import ElementType, Extension, Model, Operand
 from crosschip.ir.types import NARROW_INTEGERS
 from crosschip.onnx_messages import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto

@@ -10,9 +10,9 @@ import onnxruntime
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, defs, helper
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
+from crosschip.devices.kits.onnx.graph import OPSET
 from crosschip.devices.onnxruntime.embedding import PACKED, Payloads, all_nodes, with_inner
 from crosschip.hal import YES, Rule, Support
-from crosschip.hal.onnx.graph import OPSET
 from crosschip.ir import Extension
 
 FRAMEWORK = "onnx"

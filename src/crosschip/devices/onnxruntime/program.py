@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import onnxruntime
 from onnxruntime import InferenceSession
 
+from crosschip.devices.kits.input_checks import Checks
+from crosschip.devices.kits.onnx.model import OnnxModel
 from crosschip.devices.onnxruntime import saved as layout
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.provided import require
@@ -28,13 +30,11 @@ from crosschip.devices.onnxruntime.values import (
     renamed,
 )
 from crosschip.hal import Options, Profiler, Program
-from crosschip.hal.checking import Checks
-from crosschip.hal.onnx.model import OnnxModel
 from crosschip.ir import Array, DeviceError, Model, TensorType
 
 if TYPE_CHECKING:
+    from crosschip.devices.kits.size_checks import Sizes
     from crosschip.devices.onnxruntime.providers import Provider
-    from crosschip.hal.sizes import Sizes
 
 Check = Callable[[Sequence[Array]], list[Array] | None]
 """Checks the sizes of inputs; the outputs, if it is known that they have no elements."""

@@ -39,7 +39,7 @@ def require(provider: Provider) -> None:
     # Only other providers than the processor's need a trial.
     from onnx import TensorProto, helper
 
-    from crosschip.hal.onnx.graph import OPSET
+    from crosschip.devices.kits.onnx.graph import OPSET
 
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
     made = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])

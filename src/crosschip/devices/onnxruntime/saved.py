@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal.checking import Needs
-from crosschip.hal.onnx.model import OnnxModel, aligned
+from crosschip.devices.kits.input_checks import Needs
+from crosschip.devices.kits.onnx.model import OnnxModel, aligned
 from crosschip.ir import Array, ElementType, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.encoding import decode_type, encode_type

@@ -14,10 +14,10 @@ from onnxruntime import (
     OrtValue,
 )
 
+from crosschip.devices.kits.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.devices.onnxruntime.provided import provided, quiet_options
 from crosschip.hal import Options
-from crosschip.hal.onnx.model import EXTERNAL_BYTES, OnnxModel, aligned
 from crosschip.ir import Array
 from crosschip.ir.dataclass import dataclass
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from crosschip.hal.ranges.analysis import LONGEST, Assumptions, Ranges
-from crosschip.hal.ranges.ends import Lasts
-from crosschip.hal.ranges.interval import Interval
 from crosschip.ir import Dim, Operand, Operation
 from crosschip.ir.dimension import is_natural
+from crosschip.lowering.ranges.analysis import LONGEST, Assumptions, Ranges
+from crosschip.lowering.ranges.ends import Lasts
+from crosschip.lowering.ranges.interval import Interval
 
 
 class Bounds:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import openvino
 
+from crosschip.devices.kits.input_checks import Checks
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.memory import shared_tensor
 from crosschip.devices.openvino.request import Request
@@ -31,11 +32,10 @@ from crosschip.hal import (
     Program,
     ProgramSession,
 )
-from crosschip.hal.checking import Checks
 from crosschip.ir import Array, DeviceError, Model
 
 if TYPE_CHECKING:
-    from crosschip.hal.sizes import Sizes
+    from crosschip.devices.kits.size_checks import Sizes
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
 _CAPABILITIES = {

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from crosschip.devices.kits.input_checks import Needed, Needs
 from crosschip.devices.openvino.conditions import Conditions
-from crosschip.hal.checking import Needed, Needs
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
 

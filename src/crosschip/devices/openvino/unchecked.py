@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.hal.sizes import Sizes
+from crosschip.devices.kits.size_checks import Sizes
 from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D

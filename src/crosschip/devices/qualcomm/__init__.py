@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosschip.devices.kits.toolchain import Dialect, Toolchain
 from crosschip.devices.qualcomm.limits import limit
 from crosschip.hal import Instance, Kind, Options, Precision, Refusal
-from crosschip.hal.toolchain import Dialect, Toolchain
 from crosschip.ir import ElementType, Operation
 from crosschip.onnx_messages import ModelProto
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from crosschip.devices.kits.toolchain import Dialect, Toolchain
 from crosschip.devices.rockchip.limits import limit
 from crosschip.hal import Capabilities, Instance, Kind, Options, Refusal
-from crosschip.hal.toolchain import Dialect, Toolchain
 from crosschip.ir import DeviceError, ElementType, Operation
 
 _DEVICE_TREE = Path("/proc/device-tree/compatible")

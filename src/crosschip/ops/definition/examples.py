@@ -114,7 +114,7 @@ def examples(operator: type[Operator], *uses: Example) -> None:
 
 def examples_of(operator: type[Operator]) -> tuple[Example, ...]:
     """The examples of an operator; those that are made up for it if none are registered."""
-    import_family("examples", operator)
+    import_family("crosschip.ops.examples", operator)
     return _examples.get(operator) or tuple(operator.drawn_examples())
 
 

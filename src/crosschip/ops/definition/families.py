@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 _STANDARD = "crosschip.ops.standard"
 
 
-def import_family(room: str, operator: type[Operator]) -> None:
-    """Import the module of `crosschip.ops.<room>` for the family that an operator belongs to.
+def import_family(package: str, operator: type[Operator]) -> None:
+    """Import the module of a package for the family that an operator belongs to.
 
     Nothing is imported for an operator that is not defined in `crosschip.ops.standard`.
     """
-    package, _, family = operator.__module__.rpartition(".")
-    if package == _STANDARD:
-        import_module(f"crosschip.ops.{room}.{family}")
+    home, _, family = operator.__module__.rpartition(".")
+    if home == _STANDARD:
+        import_module(f"{package}.{family}")

@@ -14,7 +14,7 @@ shape inference and a NumPy reference:
             return np.where(input >= 0, input, self.alpha * input)
 
 Binding of arguments, validation and its messages, execution and documentation follow from it.
-Examples of it are in `crosschip.ops.examples`, its names elsewhere in `crosschip.ops.faces`.
+Examples of it are in `crosschip.ops.examples`, its names elsewhere in `crosschip.mapping.standard`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from crosschip.runtime.guard.calls import call, kind_of
 from crosschip.runtime.lifetime import check_device
 
 if TYPE_CHECKING:
-    from crosschip.hal.lacking import Retyping
+    from crosschip.lowering.type_conversion import Retyping
     from crosschip.runtime.guard.programs import GuardedProgram
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class GuardedDevice(Closing):
         self._asked: Device | Retyping = device
         if types:
             # Few devices lack any, and it needs the operators.
-            from crosschip.hal.lacking import Retyping
+            from crosschip.lowering.type_conversion import Retyping
 
             self._asked = Retyping(device, types)
         self.properties: Mapping[str, str] = dict(

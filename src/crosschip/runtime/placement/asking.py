@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from crosschip.hal import YES, Offer, Options, Rule, Sizes, Sizing, Support
 from crosschip.hal.conditions import Condition, ConditionalOffer
-from crosschip.hal.decomposing import Ask, decomposed
-from crosschip.hal.narrowing import Narrowing
-from crosschip.hal.screening import Screen
 from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
 from crosschip.ir.dataclass import dataclass
+from crosschip.lowering.capability_check import Screen
+from crosschip.lowering.decomposition import Ask, decomposed
+from crosschip.lowering.narrowing import Narrowing
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.guard.devices import GuardedDevice

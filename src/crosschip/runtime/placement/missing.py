@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from crosschip.hal import YES, Offer
-from crosschip.hal.decomposing import Ask
 from crosschip.hal.work import multiply_adds
 from crosschip.ir import Model, Operation
 from crosschip.ir.dataclass import dataclass
+from crosschip.lowering.decomposition import Ask
 from crosschip.runtime.placement.placing import Placement, place
 
 _DEVICE, _ELSEWHERE = "device", "elsewhere"

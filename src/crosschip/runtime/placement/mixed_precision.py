@@ -13,10 +13,10 @@ from pathlib import Path
 from crosschip.ir import ElementType, Model, Operand, Operation
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.types import FLOATS
+from crosschip.lowering.mixed_precision import InFloat, is_quantized
 from crosschip.ops import Operator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.passes import simplify
-from crosschip.passes.in_float import InFloat, is_quantized
 from crosschip.runtime.placement.constraining import warn_of_unmatched
 from crosschip.runtime.placement.mixed import Mixed
 from crosschip.runtime.placement.partition import Entry, matches, parse

@@ -14,9 +14,9 @@ from functools import cached_property
 
 from crosschip.hal import YES, Rule, Support
 from crosschip.hal.conditions import Condition
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, Operation, UnsupportedError
 from crosschip.ir.dataclass import dataclass
+from crosschip.lowering.decomposition import Ask
 from crosschip.passes import verifying
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from crosschip.hal import YES, Group, Offer, Rule, Sizes, Support
-from crosschip.hal.decomposing import Ask
 from crosschip.ir import Model, ModelError, Operand, Operation
-from crosschip.runtime.shapes.fixing import DependsOnData, Fixing, is_data_dependent
+from crosschip.lowering.decomposition import Ask
+from crosschip.lowering.static_shapes import DependsOnData, Fixing, is_data_dependent
 from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from crosschip.hal import YES, Support
-from crosschip.hal.decomposing import model_of_parts
 from crosschip.ir import Model, Operand, Operation
 from crosschip.ir.bodies import every_constant
 from crosschip.ir.dimension import name_of
 from crosschip.ir.encoding import Fresh, decode_size, encode_shape
+from crosschip.lowering.decomposition import model_of_parts
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard.devices import GuardedDevice

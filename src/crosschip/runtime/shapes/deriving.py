@@ -25,8 +25,8 @@ from crosschip.ir import (
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import name_of
+from crosschip.lowering.static_shapes import DependsOnData, Fixing, elements_or_zeros
 from crosschip.ops.standard.indexing import Gather, GatherElements, GatherND
-from crosschip.runtime.shapes.fixing import DependsOnData, Fixing, elements_or_zeros
 from crosschip.runtime.shapes.guessing import USUAL, Role, role_of
 
 _STARTS = 6

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from crosschip.hal import Capabilities, Sizes, Sizing
 from crosschip.ir import Dimension, ElementType, Model, TensorType
+from crosschip.lowering.static_shapes import is_data_dependent
 from crosschip.ops import Operator
-from crosschip.runtime.shapes.fixing import is_data_dependent
 from crosschip.runtime.shapes.ways import Way
 
 

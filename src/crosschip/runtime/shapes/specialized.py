@@ -12,13 +12,13 @@ import numpy as np
 from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dataclass import dataclass
+from crosschip.lowering.static_shapes import Fixed, fixed
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.programs import bytes_of, shapes_of, tensors_among
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.runtime.shapes.fixing import Fixed, fixed
 from crosschip.runtime.shapes.padding import Padding, Shapes
 from crosschip.runtime.shapes.pool import Pool
 from crosschip.runtime.shapes.saved import Key, written

@@ -6,11 +6,11 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import own_size
 from crosschip.devices.openvino.converters.table import before_unsqueezing, converts
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.limits import own_size
 from crosschip.ir import ElementType
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.windows import AutoPad

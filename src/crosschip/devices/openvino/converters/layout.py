@@ -7,6 +7,7 @@ from itertools import zip_longest
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import along_nothing
 from crosschip.devices.openvino.conditions import equal
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
@@ -19,7 +20,6 @@ from crosschip.devices.openvino.converters.table import (
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.devices.openvino.sizes import asked_shape, is_size
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.limits import along_nothing
 from crosschip.ir.dimension import product
 from crosschip.ops.standard import layout
 

@@ -9,6 +9,7 @@ import openvino
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import known_weight
 from crosschip.devices.openvino.conditions import equal
 from crosschip.devices.openvino.converters.table import (
     EXACT,
@@ -19,7 +20,6 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
-from crosschip.hal.limits import known_weight
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import Operator

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import one_type
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts, rank_of
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.limits import one_type
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.normalization import (
     LRN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import padded_once
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     MOVABLE,
@@ -14,7 +15,6 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
-from crosschip.hal.limits import padded_once
 from crosschip.ir.dimension import is_unknown
 from crosschip.ops.standard.padding import Pad, PadMode
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from openvino import Node, Output
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import windows_in_image
 from crosschip.devices.openvino.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal
-from crosschip.hal.limits import windows_in_image
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.pooling import (

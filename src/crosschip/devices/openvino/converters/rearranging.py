@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import along_nothing
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, near, rank_of
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.limits import along_nothing
 from crosschip.ir import Dim, ElementType
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 

@@ -9,11 +9,11 @@ import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import hidden_size
 from crosschip.devices.openvino.converters.scanning import CONSTANT, scan, size_of
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.limits import hidden_size
 from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import shape_of

@@ -8,6 +8,7 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import some_elements
 from crosschip.devices.openvino.converters.table import (
     EXACT,
     FLOAT_TYPES,
@@ -17,7 +18,6 @@ from crosschip.devices.openvino.converters.table import (
     rank_of,
 )
 from crosschip.devices.openvino.graph import Graph, Value
-from crosschip.hal.limits import some_elements
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
 from crosschip.ops.standard.reduction import (

@@ -6,10 +6,10 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.ir import Operand, Operation
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 

@@ -6,11 +6,11 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import BORDERS
 from crosschip.devices.openvino.converters.indexing import out_of_range
 from crosschip.devices.openvino.converters.table import INDEXED, SINGLE, converts, fours
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.hal import Refusal
-from crosschip.hal.limits import BORDERS
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 
 

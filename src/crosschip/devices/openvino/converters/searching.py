@@ -6,6 +6,7 @@ import numpy as np
 from openvino import Node, Output
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import has_axes
 from crosschip.devices.openvino.converters.table import (
     EXACT,
     FLOAT_TYPES,
@@ -17,7 +18,6 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.hal.limits import has_axes
 from crosschip.ir import Operand
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openvino import opset15 as ops
 
+from crosschip.devices.kits.limits import along_nothing, backward_start
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
@@ -11,7 +12,6 @@ from crosschip.devices.openvino.converters.table import (
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
-from crosschip.hal.limits import along_nothing, backward_start
 from crosschip.ops.standard import slicing
 
 

@@ -1,0 +1,66 @@
+"""Drivers in C: shared libraries that keep the driver contract as `crosschip_hal.h` has it.
+
+A library `lib<name>.so` in a folder of `CROSSCHIP_DEVICE_PATH` is the device `<name>`. A package
+that brings one names it by an entry point, like any other device:
+
+    from crosschip.devices.kits.native.device import NativeDevice
+
+    class MyChip(NativeDevice):
+        library = Path(__file__).with_name("libmychip.so")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from crosschip.hal.device import Device
+from crosschip.ir import InputError
+from crosschip.ir.extras import install_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PATH_VARIABLE = "CROSSCHIP_DEVICE_PATH"
+"""The variable of the environment that names folders of libraries, with `:` between them."""
+
+
+def libraries() -> Mapping[str, Sequence[Path]]:
+    """The libraries in these folders, by the name of their device; none of them is opened.
+
+    There is more than one for a name if several folders have one.
+
+    Raises:
+        InputError: a folder does not exist.
+    """
+    found: dict[str, list[Path]] = {}
+    folders = os.environ.get(PATH_VARIABLE, "")
+    if not folders:
+        return found
+    # Most have no such folder, and it takes long to import.
+    from pathlib import Path
+
+    for folder in dict.fromkeys(folders.split(os.pathsep)):
+        if folder and not Path(folder).is_dir():
+            raise InputError(
+                f"{PATH_VARIABLE} names {folder!r}, which is no folder; take it out, or make it"
+            )
+        for path in sorted(Path(folder).glob("lib*.so")) if folder else ():
+            found.setdefault(path.stem.removeprefix("lib"), []).append(path.resolve())
+    return found
+
+
+def device_of(path: Path) -> type[Device]:
+    """The device of a library.
+
+    Raises:
+        ImportError: cffi is not installed.
+    """
+    try:
+        from crosschip.devices.kits.native.device import NativeDevice
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"drivers in C need {error.name}, which is not installed; {install_command('native')}"
+        ) from error
+    return type(path.stem, (NativeDevice,), {"library": path})

@@ -1,0 +1,67 @@
+"""The C header as data: structures, functions and enumerations, read from the header itself."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import cache, lru_cache
+from typing import Any, TypeVar
+
+from cffi import FFI
+
+from crosschip.devices.kits.native.header import HEADER
+from crosschip.hal.capabilities import Kind, Precision, Sizing
+from crosschip.hal.support import Rule
+from crosschip.ir import ElementType
+
+E = TypeVar("E", bound=Enum)
+
+_FOR_COMPILERS = re.compile(
+    r"^#ifdef __cplusplus.*?^#endif$|^#ifndef CROSSCHIP_NO_HELPERS.*?^#endif$"
+    r"|^#include .*?$|^#ifndef CROSSCHIP_HAL_H$|^#define CROSSCHIP_HAL_H$|^#endif$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@lru_cache(maxsize=1)
+def foreign() -> FFI:
+    """The header's declarations, to make and read its structures with."""
+    ffi = FFI()
+    ffi.cdef(_FOR_COMPILERS.sub("", HEADER.read_text(encoding="utf-8")))
+    return ffi
+
+
+@cache
+def enumerators(name: str) -> dict[str, int]:
+    """The constants of an enumeration, by name."""
+    return {word: int(code) for word, code in foreign().typeof(name).relements.items()}
+
+
+@cache
+def codes(enumeration: type[E]) -> dict[E, int]:
+    """The code in C of each member that has one."""
+    name, prefix = _WORDS[enumeration]
+    words = {f"{prefix}{member.name}": member for member in enumeration}
+    return {words[word]: code for word, code in enumerators(name).items() if word in words}
+
+
+@cache
+def members(enumeration: type[E]) -> dict[int, E]:
+    """The member that each code in C stands for."""
+    return {code: member for member, code in codes(enumeration).items()}
+
+
+def text(pointer: Any) -> str:
+    """A string of C; empty if there is none."""
+    ffi = foreign()
+    return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
+
+
+_WORDS: dict[type[Enum], tuple[str, str]] = {
+    ElementType: ("crosschip_type", "CROSSCHIP_"),
+    Kind: ("crosschip_kind", "CROSSCHIP_KIND_"),
+    Precision: ("crosschip_precision", "CROSSCHIP_PRECISION_"),
+    Rule: ("crosschip_rule", "CROSSCHIP_RULE_"),
+    Sizing: ("crosschip_sizing", "CROSSCHIP_SIZING_"),
+}
+"""The enumeration in C of each in Python, and what comes before its constants' own names."""

@@ -1,0 +1,82 @@
+"""Memory of a device whose driver is in C."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from crosschip.devices.kits.native.interface import foreign
+from crosschip.devices.kits.native.library import Library
+from crosschip.hal.buffers import COMPLETED, Buffer, Event
+from crosschip.ir import Array, DeviceError, ElementType
+
+
+class NativeBuffer(Buffer):
+    """Memory that the driver allocated, and frees when nobody has the buffer any more.
+
+    Args:
+        device: whose memory it is.
+        library: the driver's.
+        context: the driver's context.
+        element_type: the type of the elements.
+        shape: the sizes.
+
+    Raises:
+        DeviceError: there is not so much.
+    """
+
+    def __init__(
+        self,
+        device: object,
+        library: Library,
+        context: Any,
+        element_type: ElementType,
+        shape: tuple[int, ...],
+    ) -> None:
+        self.element_type, self.shape, self.device = element_type, shape, device
+        self.ready: Event = COMPLETED
+        self._library, self._context = library, context
+        self._freed = True
+        self.length = int(np.prod(shape, dtype=np.int64)) * element_type.dtype.itemsize
+        made = foreign().new("void **")
+        library.call("allocate_memory", context, max(1, self.length), made)
+        self._memory, self._freed = made[0], False
+
+    @property
+    def memory(self) -> Any:
+        """The handle by which the driver knows it.
+
+        Raises:
+            DeviceError: the device is closed.
+        """
+        if self._freed:
+            raise DeviceError("the memory went with its device, which is closed")
+        return self._memory
+
+    def free(self) -> None:
+        """Give the memory back; nothing is read or written afterwards."""
+        if not self._freed:
+            self._freed = True
+            self._library.driver.free_memory(self._context, self._memory)
+
+    def array(self) -> Array:
+        self.ready.wait()
+        array = np.empty(self.shape, self.element_type.dtype)
+        data = foreign().cast("void *", array.ctypes.data)
+        self._library.call("read_memory", self._context, self.memory, data, self.length)
+        return array
+
+    def write(self, array: Array) -> None:
+        kept = np.ascontiguousarray(array)
+        data = foreign().cast("const void *", kept.ctypes.data)
+        self._library.call("write_memory", self._context, self.memory, data, self.length)
+
+    def __dlpack__(self, **request: Any) -> Any:
+        return self.array().__dlpack__(**request)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return np.empty(0).__dlpack_device__()
+
+    def __del__(self) -> None:
+        self.free()

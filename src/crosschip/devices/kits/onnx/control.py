@@ -1,0 +1,139 @@
+"""Models with control flow as ONNX: `If`, `Loop` and `Scan`, which hold graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from crosschip.devices.kits.onnx.converters import converters
+from crosschip.devices.kits.onnx.converters.table import MOVABLE
+from crosschip.devices.kits.onnx.graph import Graph
+from crosschip.devices.kits.onnx.rows import Rows, rows_in
+from crosschip.hal import YES, Rule, Support
+from crosschip.ir import ControlFlow, Dim, ElementType, If, Loop, Model, Operand, Operation, Scan
+from crosschip.onnx_messages import GraphProto
+
+
+def supports(operation: Operation) -> Support:
+    """Tell whether an operation has a converter, and so have all in the models that it holds."""
+    if not isinstance(operation, ControlFlow):
+        return converters.supports(operation)
+    for role, body in zip(operation.roles, operation.bodies, strict=True):
+        for inner in body.operations:
+            answer = supports(inner)
+            if not answer:
+                rule = answer.rule or Rule.OPERATOR
+                return Support.no(operation, role, answer.reason, rule)
+        for operand in (*body.inputs.values(), *body.outputs.values()):
+            if operand.type.element_type not in MOVABLE:
+                detail = f"{operand.type.element_type} is not supported"
+                return Support.no(operation, role, detail, Rule.ELEMENT_TYPE)
+    return YES
+
+
+def operators() -> Collection[str]:
+    """The operators that it runs in some form."""
+    return converters.operators
+
+
+def add_operation(graph: Graph, operation: Operation, rows: Rows) -> None:
+    """Add an operation of a model, or of a body, to a graph.
+
+    Args:
+        graph: where to.
+        operation: the operation.
+        rows: the convolutions in the model that are added as those of rows.
+    """
+    if operation in rows.within:
+        return
+    graph.label = operation.name
+    if operation in rows.made:
+        graph.define(operation, [rows.made[operation].add(graph)])
+    elif isinstance(operation, ControlFlow):
+        graph.define(operation, _convert(graph, operation))
+    else:
+        graph.define(operation, converters.convert(graph, operation))
+
+
+def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
+    captures = operation.captures
+    count = len(operation.outputs)
+    given = ["" if o is None else graph[o] for o in operation.inputs]
+    given = given[: len(given) - len(captures)]
+    bodies = [_body(graph, body, captures) for body in operation.bodies]
+    graph.label = operation.name
+    match operation:
+        case If():
+            then_branch, else_branch = bodies
+            return graph.add_all(
+                "If", count, *given, then_branch=then_branch, else_branch=else_branch
+            )
+        case Loop():
+            flat = zip(operation.inputs[:2], given[:2], strict=True)
+            limits = [_without_axes(graph, operand, name) for operand, name in flat]
+            made = graph.add_all("Loop", count, *limits, *given[2:], body=bodies[0])
+            return _of_own_sizes(graph, operation, made)
+        case Scan():
+            return graph.add_all(
+                "Scan",
+                count,
+                *given,
+                body=bodies[0],
+                num_scan_inputs=len(operation.input_axes),
+                scan_input_axes=operation.input_axes,
+                scan_input_directions=list(map(int, operation.input_reversed)),
+                scan_output_axes=operation.output_axes or None,
+                scan_output_directions=list(map(int, operation.output_reversed)) or None,
+            )
+    raise NotImplementedError(f"{operation.type} has no counterpart in ONNX")
+
+
+def _of_own_sizes(graph: Graph, loop: Loop, made: Sequence[str]) -> Sequence[str]:
+    """The outputs of a loop, of which those that collect have their sizes without a run, too.
+
+    Of an open size, ONNX Runtime makes 0 if the body has not run.
+    """
+    places: dict[Dim, tuple[Operand, int]] = {
+        size: (operand, axis)
+        for operand in (*graph.inputs, *loop.inputs)
+        if operand is not None and operand.type.element_type is not ElementType.OBJECT
+        for axis, size in enumerate(operand.type.shape or ())
+        if not isinstance(size, int)
+    }
+    outputs = list(made)
+    for index in range(loop.states, len(outputs)):
+        name, sizes = outputs[index], (loop.outputs[index].type.shape or ())[1:]
+        if places.keys().isdisjoint(sizes):
+            continue
+        shape = [graph.add("Shape", name, end=1)]
+        for axis, size in enumerate(sizes, 1):
+            if isinstance(size, int):
+                shape.append(graph.int64([size]))
+            elif size in places:
+                source, place = places[size]
+                shape.append(graph.sizes(source, place, place + 1))
+            else:
+                shape.append(graph.add("Shape", name, start=axis, end=axis + 1))
+        outputs[index] = graph.add(
+            "Reshape", name, graph.add("Concat", *shape, axis=0), allowzero=1
+        )
+    return outputs
+
+
+def _without_axes(graph: Graph, operand: Operand | None, name: str) -> str:
+    """The name of one number without axes, as the body is declared to take it."""
+    if operand is None or operand.type.shape == ():
+        return name
+    return graph.add("Reshape", name, graph.int64([]))
+
+
+def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
+    """A body as a graph that reads what it captures by the names that it has outside."""
+    inputs = list(body.inputs.values())
+    own = inputs[: len(inputs) - len(captures)]
+    inner = Graph(own, graph, body=True)
+    for operand, outside in zip(inputs[len(own) :], captures, strict=True):
+        inner.stand_for(operand, graph[outside])
+    rows = rows_in(body, blocks=False)
+    for operation in body.operations:
+        add_operation(inner, operation, rows)
+    return inner.with_outputs(body.outputs.values())

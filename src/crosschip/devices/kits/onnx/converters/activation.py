@@ -1,0 +1,138 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from crosschip.devices.kits.onnx.converters.table import (
+    FLOAT_TYPES,
+    NARROW_FLOATS,
+    converts,
+    needs_rank,
+    ordered,
+    rank_of,
+    same,
+)
+from crosschip.devices.kits.onnx.graph import Graph
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import ElementType
+from crosschip.ops.standard import activation
+from crosschip.ops.standard.activation import Hardmax
+
+converts(activation.Sigmoid)(same("Sigmoid"))
+converts(activation.Tanh)(same("Tanh"))
+converts(activation.Relu, types=FLOAT_TYPES | {ElementType.INT8, ElementType.INT32})(same("Relu"))
+converts(activation.Softsign, types=NARROW_FLOATS)(same("Softsign"))
+converts(activation.Mish, types=NARROW_FLOATS)(same("Mish"))
+
+
+@converts(activation.Relu6)
+def relu6(g: Graph, op: activation.Relu6) -> str:
+    return g.add("Clip", g[op.input], g.scalar(0, op.input), g.scalar(6, op.input))
+
+
+@converts(activation.LeakyRelu, types=NARROW_FLOATS)
+def leaky_relu(g: Graph, op: activation.LeakyRelu) -> str:
+    return g.add("LeakyRelu", g[op.input], alpha=op.alpha)
+
+
+@converts(activation.ThresholdedRelu, types=NARROW_FLOATS)
+def thresholded_relu(g: Graph, op: activation.ThresholdedRelu) -> str:
+    return g.add("ThresholdedRelu", g[op.input], alpha=op.alpha)
+
+
+@converts(activation.Shrink, types=NARROW_FLOATS)
+def shrink(g: Graph, op: activation.Shrink) -> str:
+    return g.add("Shrink", g[op.input], bias=op.bias, lambd=op.lambd)
+
+
+@converts(activation.HardSigmoid, types=NARROW_FLOATS)
+def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> str:
+    return g.add("HardSigmoid", g[op.input], alpha=op.alpha, beta=op.beta)
+
+
+@converts(activation.HardSwish, types=NARROW_FLOATS)
+def hard_swish(g: Graph, op: activation.HardSwish) -> str:
+    gate = g.add("HardSigmoid", g[op.input], alpha=op.alpha, beta=op.beta)
+    return g.add("Mul", g[op.input], gate)
+
+
+@converts(activation.Swish, types=NARROW_FLOATS)
+def swish(g: Graph, op: activation.Swish) -> str:
+    return g.add("Mul", g[op.input], g.add("Sigmoid", g[op.input]))
+
+
+@converts(activation.Gelu, types=NARROW_FLOATS)
+def gelu(g: Graph, op: activation.Gelu) -> str:
+    return g.add("Gelu", g[op.input], approximate="tanh" if op.approximate else "none")
+
+
+def _plain(op: activation.Softplus) -> Refusal | None:
+    if op.beta != 1:
+        return Refusal("beta", f"{op.beta} is not 1")
+    # From there on, 1 more than the power makes no difference to a float32.
+    return None if op.threshold >= 20 else Refusal("threshold", f"{op.threshold} is less than 20")
+
+
+converts(activation.Softplus, types=NARROW_FLOATS, limit=_plain)(same("Softplus"))
+
+
+def _finite(op: activation.Elu | activation.Selu) -> Refusal | None:
+    # ONNX Runtime multiplies with it what is below 0 only.
+    return None if isfinite(op.alpha) else Refusal("alpha", f"is {op.alpha:g}")
+
+
+@converts(activation.Elu, types=NARROW_FLOATS, limit=_finite)
+def elu(g: Graph, op: activation.Elu) -> str:
+    return g.add("Elu", g[op.input], alpha=op.alpha)
+
+
+def _dividing(op: activation.Celu) -> Refusal | None:
+    # ONNX Runtime divides the positive elements by it, too, and multiplies what it makes of them.
+    bad = op.alpha == 0 or not isfinite(op.alpha)
+    return Refusal("alpha", f"is {op.alpha:g}") if bad else None
+
+
+@converts(activation.Celu, types={ElementType.FLOAT32}, limit=_dividing)
+def celu(g: Graph, op: activation.Celu) -> str:
+    return g.add("Celu", g[op.input], alpha=op.alpha)
+
+
+@converts(activation.Selu, types=NARROW_FLOATS, limit=_finite)
+def selu(g: Graph, op: activation.Selu) -> str:
+    return g.add("Selu", g[op.input], alpha=op.alpha, gamma=op.gamma)
+
+
+_ALONG_AXIS: dict[type[activation.AlongAxis], str] = {
+    activation.Softmax: "Softmax",
+    activation.LogSoftmax: "LogSoftmax",
+}
+
+
+def _lost(op: activation.AlongAxis) -> Refusal | None:
+    if isinstance(op, activation.LogSoftmax) and op.input.type.element_type is ElementType.FLOAT64:
+        return Refusal("input", "of float64, a NaN gets lost", Rule.ELEMENT_TYPE)
+    return None
+
+
+@converts(*_ALONG_AXIS, limit=_lost)
+def along_axis(g: Graph, op: activation.AlongAxis) -> str:
+    return g.add(_ALONG_AXIS[type(op)], g[op.input], axis=op.axis)
+
+
+@converts(Hardmax, types=NARROW_FLOATS)
+def hardmax(g: Graph, op: Hardmax) -> str:
+    hot = g.add("Hardmax", ordered(g, op.input, greatest=True), axis=op.axis)
+    return g.cast(hot, op.input.type.element_type.dtype)
+
+
+def _ranks(op: activation.PRelu) -> Refusal | None:
+    return needs_rank("input", op.input) or needs_rank("slope", op.slope)
+
+
+@converts(activation.PRelu, types=NARROW_FLOATS, limit=_ranks)
+def prelu(g: Graph, op: activation.PRelu) -> str:
+    slope = g[op.slope]
+    if rank_of(op.slope) == 1 and rank_of(op.input) > 2:
+        slope = g.add("Reshape", slope, g.int64([-1] + [1] * (rank_of(op.input) - 2)))
+    return g.add("PRelu", g[op.input], slope)

@@ -1,0 +1,79 @@
+"""Convolutions of [N, C, H, W] images."""
+
+from __future__ import annotations
+
+from operator import ge
+
+from crosschip.devices.kits.limits import own_size
+from crosschip.devices.kits.onnx.converters.table import NARROW_FLOATS, converts
+from crosschip.devices.kits.onnx.converters.windows import dilated, window_attributes
+from crosschip.devices.kits.onnx.graph import Graph
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import ElementType
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+
+
+def _filtered(op: DeformableConv2D) -> Refusal | None:
+    known = op.filter.type.static_shape is not None
+    return None if known else Refusal("filter", "its shape must be known", Rule.SHAPE)
+
+
+@converts(DeformableConv2D, types={ElementType.FLOAT32}, limit=_filtered, nonempty=True)
+def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
+    top, bottom, left, right = op.pads
+    inputs = (op.input, op.filter, op.offset, op.bias, op.mask)
+    return g.add(
+        "DeformConv",
+        *(g[operand] if operand else "" for operand in inputs),
+        pads=[top, left, bottom, right],
+        strides=op.strides,
+        dilations=op.dilations,
+        group=op.group,
+        offset_group=op.deformable_group,
+    )
+
+
+def _may_skip(op: Conv2D) -> bool:
+    """Tell whether pixels between windows may make ONNX Runtime pad `SAME` by less than nothing."""
+    kernel = (op.filter.type.shape or (1,) * 4)[2:]
+    sizes = (size if isinstance(size, int) else 1 for size in kernel)
+    apart = any(stride - size > 1 for stride, size in zip(op.strides, sizes, strict=True))
+    return op.auto_pad.keeps_size and apart
+
+
+def _convolved(op: Conv2D) -> Refusal | None:
+    if _may_skip(op) and None in (op.input.type.static_shape, op.filter.type.static_shape):
+        return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
+    return dilated(op)
+
+
+@converts(Conv2D, types=NARROW_FLOATS, limit=_convolved, nonempty=True)
+def conv_2d(g: Graph, op: Conv2D) -> str:
+    inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
+    window = window_attributes(op)
+    image, kernel = op.input.type.static_shape, op.filter.type.static_shape
+    if _may_skip(op) and image is not None and kernel is not None:
+        top, bottom, left, right = op.windows(kernel[2:]).padding(image[2:])
+        window |= {"auto_pad": "NOTSET", "pads": [top, left, bottom, right]}
+    return g.add("Conv", *inputs, group=op.group, dilations=op.dilations, **window)
+
+
+def _transposed(op: Conv2DTranspose) -> Refusal | None:
+    if any(map(ge, op.output_padding, op.strides)):
+        return Refusal(
+            "output_padding", f"{list(op.output_padding)}, must be less than the strides"
+        )
+    return own_size(op)
+
+
+@converts(Conv2DTranspose, types=NARROW_FLOATS, limit=_transposed, nonempty=True)
+def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> str:
+    inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
+    return g.add(
+        "ConvTranspose",
+        *inputs,
+        group=op.group,
+        dilations=op.dilations,
+        output_padding=op.output_padding,
+        **window_attributes(op),
+    )

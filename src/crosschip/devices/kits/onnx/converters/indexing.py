@@ -1,0 +1,94 @@
+"""Reading and writing at given places."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.devices.kits.onnx.converters.table import (
+    MOVABLE,
+    converts,
+    refused_unless,
+)
+from crosschip.devices.kits.onnx.graph import Graph
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import ElementType
+from crosschip.ops.definition.windows import is_static
+from crosschip.ops.standard import indexing
+from crosschip.ops.standard.indexing import (
+    GatherElements,
+    GatherND,
+    Scatter,
+    ScatterElements,
+    ScatterND,
+)
+
+_REDUCTIONS = {
+    Scatter.NONE: "none",
+    Scatter.ADD: "add",
+    Scatter.MUL: "mul",
+    Scatter.MAX: "max",
+    Scatter.MIN: "min",
+}
+
+
+@converts(GatherND, types=MOVABLE, nonempty=True)
+def gather_nd(g: Graph, op: GatherND) -> str:
+    indices = _found(g, op) if _may_be_nothing(op) else g.cast(g[op.indices], np.int64)
+    return g.add("GatherND", g[op.input], indices, batch_dims=op.batch_dims)
+
+
+def _may_be_nothing(op: GatherND) -> bool:
+    """Tell whether what is at a place may have no elements."""
+    shape, places = op.input.type.shape, op.indices.type.shape
+    if shape is None or places is None or not isinstance(places[-1], int):
+        return True
+    return not is_static(shape[op.batch_dims + places[-1] :])
+
+
+def _found(g: Graph, op: GatherND) -> str:
+    """The indices, refused if one is out of range: for nothing, ONNX Runtime does not look."""
+    indices = g.cast(g[op.indices], np.int64)
+    count = g.add("Shape", indices, start=-1)
+    first = g.int64([op.batch_dims])
+    shape = g.add("Shape", g[op.input])
+    sizes = g.add("Slice", shape, first, g.add("Add", first, count))
+    too_low = g.add("Less", indices, g.add("Neg", sizes))
+    beyond = g.add("Or", too_low, g.add("GreaterOrEqual", indices, sizes))
+    misses = g.add("ReduceSum", g.cast(beyond, np.float32), keepdims=0)
+    holds = g.add("Equal", misses, g.constant(np.array(0, np.float32)))
+    return refused_unless(g, holds, indices, g.add("Shape", indices))
+
+
+@converts(GatherElements, types=MOVABLE)
+def gather_elements(g: Graph, op: GatherElements) -> str:
+    return g.add("GatherElements", g[op.input], g[op.indices], axis=op.axis)
+
+
+def _with_axes(op: ScatterND | ScatterElements) -> Refusal | None:
+    return Refusal("input", "must have axes", Rule.SHAPE) if op.input.type.shape == () else None
+
+
+@converts(ScatterND, types=MOVABLE, limit=_with_axes)
+def scatter_nd(g: Graph, op: ScatterND) -> str:
+    return _scattered(g, op, g.cast(g[op.indices], np.int64))
+
+
+@converts(ScatterElements, types=MOVABLE, limit=_with_axes)
+def scatter_elements(g: Graph, op: ScatterElements) -> str:
+    return _scattered(g, op, g[op.indices], axis=op.axis)
+
+
+def _scattered(g: Graph, op: ScatterND | ScatterElements, indices: str, **axis: int) -> str:
+    """What the node of an operator's name makes, which combines no float16."""
+    input, updates, reduction = g[op.input], g[op.updates], _REDUCTIONS[op.reduction]
+    node = "ScatterND" if isinstance(op, ScatterND) else "ScatterElements"
+    halves = op.input.type.element_type is ElementType.FLOAT16 and op.reduction is not Scatter.NONE
+    if halves:
+        input, updates = (g.cast(value, np.float32) for value in (input, updates))
+    result = g.add(node, input, indices, updates, reduction=reduction, **axis)
+    return g.cast(result, np.float16) if halves else result
+
+
+@converts(indexing.Gather, types=MOVABLE)
+def gather(g: Graph, op: indexing.Gather) -> str:
+    return g.add("Gather", g[op.input], g[op.indices], axis=op.axis)

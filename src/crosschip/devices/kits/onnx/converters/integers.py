@@ -1,0 +1,65 @@
+"""Products of bytes."""
+
+from __future__ import annotations
+
+from crosschip.devices.kits.onnx.converters.table import converts
+from crosschip.devices.kits.onnx.converters.windows import window_attributes
+from crosschip.devices.kits.onnx.graph import Graph
+from crosschip.hal import Refusal, Rule
+from crosschip.ir import ElementType, Operand
+from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
+
+_TYPES = {ElementType.INT8, ElementType.UINT8, ElementType.INT32}
+
+
+def _zero_points(op: MatMulInteger) -> Refusal | None:
+    if not _is_one(op.x_zero_point):
+        return Refusal("x_zero_point", "ONNX Runtime takes one number only", Rule.SHAPE)
+    ranks = [len(operand.type.shape or ()) for operand in (op.x, op.y)]
+    if min(ranks) < 2:
+        return Refusal("x", "has less than two axes, or they are not known", Rule.SHAPE)
+    if ranks[1] > 2 and not _is_one(op.y_zero_point):
+        return Refusal("y_zero_point", "ONNX Runtime takes several for a matrix only", Rule.SHAPE)
+    return None
+
+
+@converts(MatMulInteger, types=_TYPES, limit=_zero_points, nonempty=True)
+def matmul_integer(g: Graph, op: MatMulInteger) -> str:
+    zero_points = (_optional(g, operand) for operand in (op.x_zero_point, op.y_zero_point))
+    return g.add("MatMulInteger", g[op.x], g[op.y], *zero_points)
+
+
+def _unsigned(op: Conv2DInteger) -> Refusal | None:
+    if op.input.type.element_type is not ElementType.UINT8:
+        return Refusal("input", "ONNX Runtime takes uint8 only", Rule.ELEMENT_TYPE)
+    if not _is_one(op.filter_zero_point):
+        return Refusal("filter_zero_point", "ONNX Runtime takes one number only", Rule.SHAPE)
+    sizes = (op.input.type.static_shape, op.filter.type.static_shape)
+    if op.auto_pad.keeps_size and None in sizes:
+        return Refusal("auto_pad", f"{op.auto_pad.name}, and sizes are open", Rule.SHAPE)
+    return None
+
+
+@converts(Conv2DInteger, types=_TYPES, limit=_unsigned, nonempty=True)
+def conv_2d_integer(g: Graph, op: Conv2DInteger) -> str:
+    zero_points = (_optional(g, operand) for operand in (op.input_zero_point, op.filter_zero_point))
+    window = window_attributes(op)
+    image, kernel = op.input.type.static_shape, op.filter.type.static_shape
+    if op.auto_pad.keeps_size and image is not None and kernel is not None:
+        top, bottom, left, right = op.windows(kernel[2:]).padding(image[2:])
+        window |= {"auto_pad": "NOTSET", "pads": [top, left, bottom, right]}
+    return g.add(
+        "ConvInteger",
+        *(g[op.input], g[op.filter], *zero_points),
+        group=op.group,
+        dilations=op.dilations,
+        **window,
+    )
+
+
+def _is_one(zero_point: Operand | None) -> bool:
+    return zero_point is None or zero_point.type.static_shape in ((), (1,))
+
+
+def _optional(g: Graph, operand: Operand | None) -> str:
+    return "" if operand is None else g[operand]

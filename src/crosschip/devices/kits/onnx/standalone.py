@@ -1,0 +1,218 @@
+"""A segment as one ONNX model that needs nothing else, for a compiler that reads such files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
+
+import numpy as np
+import onnx
+from onnx import NodeProto, defs, helper, shape_inference
+
+from crosschip.devices.kits.onnx.converters import converters
+from crosschip.devices.kits.onnx.converters.quantization import dequantized, quantized
+from crosschip.devices.kits.onnx.graph import OPSET, Graph
+from crosschip.devices.kits.onnx.model import EXTERNAL_BYTES, OnnxModel
+from crosschip.ir import ElementType, Model, Operand, Operation, TensorType
+from crosschip.ir.dataclass import dataclass
+from crosschip.ops import Operator
+from crosschip.ops.standard.quantization import Dequantize, Quantize
+
+_OLDEST_OPSET = 18
+_SAMPLING = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """The ONNX that a compiler reads, as its vendor states it. Sizes are always fixed.
+
+    Attributes:
+        opset: the version of the standard operators, 18 to 21.
+        operators: the ONNX operators that it has; `None` if it does not say.
+        types: the element types.
+        max_rank: the most axes of a tensor; `None` if any number.
+        real_boundary: whether inputs and outputs must be reals: quantized ones are float32 in the
+            file, and whoever runs the program converts them.
+    """
+
+    opset: int = OPSET
+    operators: frozenset[str] | None = None
+    types: frozenset[ElementType]
+    max_rank: int | None = None
+    real_boundary: bool = False
+
+    def __post_init__(self) -> None:
+        if not _OLDEST_OPSET <= self.opset <= OPSET:
+            raise ValueError(f"opset {self.opset} is not between {_OLDEST_OPSET} and {OPSET}")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A segment as ONNX.
+
+    Attributes:
+        model: the ONNX model.
+        labels: what the names of an operation's nodes begin with, and the operation.
+    """
+
+    model: OnnxModel
+    labels: Mapping[str, Operation]
+
+    def named_in(self, text: str) -> list[Operation]:
+        """The operations whose nodes a text names, in order."""
+        found = {
+            self.labels[label]
+            for label in re.findall(r"(?<!\w)([A-Za-z0-9_]+_op\d+)(?!\w)", text)
+            if label in self.labels
+        }
+        return [operation for operation in self.labels.values() if operation in found]
+
+
+def on_reals(operation: Operation) -> Operation:
+    """A quantized operation on the reals that its tensors stand for; any other as it is.
+
+    With conversions around that, it is what compilers that read ONNX take for a quantized one.
+    """
+    if not isinstance(operation, Operator) or isinstance(operation, Quantize | Dequantize):
+        return operation
+    if not operation.quantized_inputs():
+        return operation
+    inputs = [_real(o) if o and o.type.quantization else o for o in operation.inputs]
+    outputs = [_real(o) if o.type.quantization else o for o in operation.outputs]
+    return operation.with_inputs(tuple(inputs), tuple(outputs))
+
+
+def boundary(operands: Iterable[Operand], dialect: Dialect) -> list[Operand]:
+    """Inputs or outputs as the file has them."""
+    real = dialect.real_boundary
+    return [_real(o) if real and o.type.quantization else o for o in operands]
+
+
+def write(model: Model, dialect: Dialect, amend: Callable[[onnx.ModelProto], None]) -> Written:
+    """Write a model of supported operations.
+
+    Args:
+        model: what to write.
+        dialect: the ONNX to write it in.
+        amend: what to do to the result, which then still means the same.
+
+    Raises:
+        CompileError: there is no way to write an operation, which it names.
+    """
+    graph = Graph(boundary(model.inputs.values(), dialect))
+    written = _write(graph, model, dialect)
+    proto = onnx.ModelProto.FromString(written.model.proto)
+    amend(proto)
+    return Written(OnnxModel(proto.SerializeToString(), written.model.external), written.labels)
+
+
+def fingerprint(model: Model, dialect: Dialect) -> str:
+    """SHA-256, in hexadecimal, of a model's file but for names and the elements of large constants.
+
+    Raises:
+        CompileError: there is no way to write an operation, which it names.
+    """
+    written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
+    proto = onnx.ModelProto.FromString(written.model.proto)
+    for node in proto.graph.node:
+        node.ClearField("name")
+    return hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
+
+
+def unwritable(model: Model, dialect: Dialect) -> str:
+    """Say what a dialect lacks for a model of operations that can be written; empty if nothing."""
+    written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
+    proto = onnx.ModelProto.FromString(written.model.proto)
+    for node in proto.graph.node:
+        if node.domain or not defs.has(node.op_type):
+            return f"ONNX has no {node.op_type}"
+    if dialect.operators is not None:
+        lacking = sorted({node.op_type for node in proto.graph.node} - dialect.operators)
+        if lacking:
+            return f"the compiler does not have ONNX's {lacking[0]}"
+    return "" if dialect.opset == OPSET else _newer(proto, dialect.opset)
+
+
+def _newer(proto: onnx.ModelProto, opset: int) -> str:
+    """Say what an opset does not have of the operators of a model; empty if it has all."""
+    for node in proto.graph.node:
+        try:
+            schema = defs.get_schema(node.op_type, opset, "")
+        except defs.SchemaError:
+            return f"opset {opset} of ONNX has no {node.op_type}"
+        for attribute in node.attribute:
+            if attribute.name not in schema.attributes:
+                return f"{node.op_type} has no {attribute.name} in opset {opset} of ONNX"
+    try:
+        shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+    except Exception as error:  # onnx's own errors have no common base class
+        return f"not in opset {opset} of ONNX: {str(error).strip().splitlines()[0]}"
+    return ""
+
+
+class _Outline(Graph):
+    """A graph whose large constants are zeros, so that none is read."""
+
+    def __getitem__(self, operand: Operand) -> str:
+        shape = operand.type.static_shape
+        if operand.is_constant and shape is not None and operand not in self._names:
+            dtype = operand.type.element_type.dtype
+            if prod(shape) * dtype.itemsize >= EXTERNAL_BYTES:
+                self.stand_for(operand, self.constant(np.zeros(shape, dtype)))
+        return super().__getitem__(operand)
+
+
+def _write(graph: Graph, model: Model, dialect: Dialect) -> Written:
+    labels: dict[str, Operation] = {}
+    graph.label = "inputs"
+    for operand, real in zip(model.inputs.values(), graph.inputs, strict=True):
+        if operand is not real:
+            graph.stand_for(operand, quantized(graph, graph[real], operand))
+    for index, operation in enumerate(model.operations):
+        graph.label = f"{re.sub('[^A-Za-z0-9_]', '_', operation.name)}_op{index}"
+        labels[graph.label] = operation
+        graph.define(operation, _converted(graph, operation))
+    graph.label = "outputs"
+    declared = boundary(model.outputs.values(), dialect)
+    for operand, real in zip(model.outputs.values(), declared, strict=True):
+        if operand is not real:
+            graph.stand_for(real, dequantized(graph, graph[operand], operand))
+    made = graph.finish(declared)
+    if dialect.opset == OPSET:
+        return Written(made, labels)
+    proto = onnx.ModelProto.FromString(made.proto)
+    proto.opset_import[0].version = dialect.opset
+    proto.ir_version = helper.find_min_ir_version_for(proto.opset_import)
+    for node in proto.graph.node:
+        _lower(node)
+    return Written(OnnxModel(proto.SerializeToString(), made.external), labels)
+
+
+def _converted(graph: Graph, operation: Operation) -> Sequence[str]:
+    """The names of an operation's outputs."""
+    reals = on_reals(operation)
+    if reals is operation:
+        return converters.convert(graph, operation)
+    for operand, real in zip(operation.inputs, reals.inputs, strict=True):
+        if operand is not None and real is not None and operand is not real:
+            graph.stand_for(real, dequantized(graph, graph[operand], operand))
+    names = converters.convert(graph, reals)
+    return [
+        quantized(graph, name, operand) if operand.type.quantization else name
+        for name, operand in zip(names, operation.outputs, strict=True)
+    ]
+
+
+def _real(operand: Operand) -> Operand:
+    """An operand for the reals that a quantized one stands for."""
+    return Operand(operand.name, TensorType(ElementType.FLOAT32, operand.type.shape))
+
+
+def _lower(node: NodeProto) -> None:
+    """Write a node as older versions of its operator do."""
+    if node.op_type == "GridSample":
+        for attribute in node.attribute:
+            if attribute.name == "mode":
+                attribute.s = _SAMPLING[attribute.s.decode()].encode()

@@ -1,0 +1,153 @@
+"""The rules that definitions have for sizes which show only in a run.
+
+An engine that does not keep to them stretches a tensor, reads beyond its end, or ends the process;
+and where there is nothing to compute, it may fail. So before a run on sizes that are new, the
+operations that it treats like that are inferred with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+
+import numpy as np
+
+from crosschip.devices.kits.input_checks import Needed, Needs
+from crosschip.devices.kits.size_rules import ALWAYS, fit_of
+from crosschip.ir import (
+    Array,
+    DeviceError,
+    Dim,
+    Model,
+    ModelError,
+    Operand,
+    Operation,
+    TensorType,
+)
+from crosschip.ir.binding import named_sizes
+from crosschip.ir.sizing import SizeReader, names_are_proven
+from crosschip.ops.definition.operator import Operator
+
+Operators = tuple[type[Operator], ...]
+
+_REMEMBERED = 16
+"""Sets of shapes: the first run of a text, say, which is like those of other texts."""
+
+
+class Sizes:
+    """The sizes of a model's runs.
+
+    Args:
+        engine: the engine's name, for errors.
+        model: the model, in which some sizes may be open.
+        unchecked: the operators that the engine does not refuse sizes for that do not fit.
+        fails_of_nothing: those that it fails to compute, or to check, where inputs are empty.
+        unwritten_of_nothing: those of these that it makes elements of which it does not write.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        model: Model,
+        unchecked: Operators,
+        fails_of_nothing: Operators,
+        unwritten_of_nothing: Operators = (),
+    ) -> None:
+        self._engine = engine
+        self._inputs = [operand.type for operand in model.inputs.values()]
+        self._reader = SizeReader(self._inputs)
+        self._outputs = [operand.type for operand in model.outputs.values()]
+        opened = [o for o in model.operations if any(map(_is_open, o.inputs))]
+        self._of_nothing = any(isinstance(o, fails_of_nothing) for o in opened)
+        doubted = [o for o in opened if isinstance(o, unchecked) or any(map(_has_scales, o.inputs))]
+        proven = names_are_proven(model)
+        fits = {o: fit_of(o) if proven else None for o in doubted}
+        self._fits = {o: fit for o, fit in fits.items() if fit != ALWAYS}
+        self._unchecked = list(self._fits)
+        self._all = [o for o in opened if o in self._fits or isinstance(o, fails_of_nothing)]
+        self._unwritten = unwritten_of_nothing
+        self._found = lru_cache(_REMEMBERED)(self._find)
+
+    @property
+    def checks(self) -> Needs:
+        """What of a run shows that nothing needs to be checked, without the operations."""
+        if not self._all:
+            return Needs(Needed.NEVER)
+        if not self._unchecked:
+            return Needs(Needed.OF_NOTHING)
+        fits = [fit for fit in self._fits.values() if fit is not None]
+        equal = dict.fromkeys(chain.from_iterable(fit.equal for fit in fits))
+        positive = dict.fromkeys(chain.from_iterable(fit.positive for fit in fits))
+        known = all(map(self._reader.knows, chain(positive, *equal)))
+        if len(fits) < len(self._fits) or not known:
+            return Needs(Needed.ALWAYS)
+        return Needs(Needed.UNLESS_FITTING, self._inputs, list(equal), list(positive))
+
+    def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
+        """Refuse inputs whose sizes do not fit, by their shapes.
+
+        Returns:
+            The outputs, if it is known that none of them has elements.
+
+        Raises:
+            DeviceError: an operation does not take the sizes that it would get.
+        """
+        nothing = self._found(tuple(shapes))
+        if nothing is None:
+            return None
+        return [np.empty(type_.static_shape or (), type_.element_type.dtype) for type_ in nothing]
+
+    def _find(self, shapes: tuple[tuple[int, ...], ...]) -> list[TensorType] | None:
+        """The types of the outputs, if none of them has elements and that may be a problem."""
+        is_empty = any(0 in shape for shape in shapes)
+        operations = self._all if is_empty else self._unchecked
+        if not operations:
+            return None
+        sizes = self._reader.read(shapes)
+        for operation in operations:
+            sized = _with_sizes(operation, sizes)
+            try:
+                inferred = sized.infer()
+            except (ModelError, ValueError) as error:
+                rule = str(error).removeprefix(f"{operation.type}.")
+                raise DeviceError(
+                    f"{self._engine}: {operation.type} {operation.name!r}: {rule}"
+                ) from None
+            if isinstance(operation, self._unwritten) and _makes_of_nothing(sized, inferred):
+                where = f"{self._engine}: {operation.type} {operation.name!r}"
+                raise DeviceError(f"{where}: has nothing to make elements of")
+            own = [output.type for output in operation.outputs]
+            sizes.update(named_sizes(own, [type_.shape for type_ in inferred]))
+        if not (is_empty and self._of_nothing):
+            return None
+        outputs = [type_.substitute(sizes) for type_ in self._outputs]
+        return outputs if all(0 in (o.static_shape or ()) for o in outputs) else None
+
+
+def _is_open(operand: Operand | None) -> bool:
+    return operand is not None and operand.type.static_shape is None
+
+
+def _has_scales(operand: Operand | None) -> bool:
+    """Tell whether there is a scale for each index of an axis."""
+    quantization = None if operand is None else operand.type.quantization
+    return quantization is not None and quantization.axis is not None
+
+
+def _makes_of_nothing(operation: Operation, made: Sequence[TensorType]) -> bool:
+    """Tell whether an input has no elements, and an output may have some."""
+    read = (o.type.shape for o in operation.inputs if o is not None)
+    return any(0 in (shape or ()) for shape in read) and any(0 not in (t.shape or ()) for t in made)
+
+
+def _with_sizes(operation: Operation, sizes: dict[str, Dim]) -> Operation:
+    """The operation on operands of these sizes."""
+    return operation.with_inputs(
+        tuple(
+            operand
+            if operand is None or operand.is_constant
+            else Operand(operand.name, operand.type.substitute(sizes))
+            for operand in operation.inputs
+        )
+    )

@@ -1,0 +1,233 @@
+"""Devices whose compiler reads a file, in whatever form the device writes it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+from crosschip.devices.kits.toolchain.outputs import Outputs
+from crosschip.devices.kits.toolchain.program import ToolchainProgram, unpack
+from crosschip.devices.kits.worker import Died, Refused, Worker
+from crosschip.hal.capabilities import Capabilities, Instance, Sizing
+from crosschip.hal.device import CompileError, Device
+from crosschip.hal.options import Options
+from crosschip.hal.program import Program
+from crosschip.ir import DeviceError, Model, Operation
+
+SECONDS = "600"
+_UNRELATED = ("python", "seconds")
+"""The properties that say nothing about what is compiled: its version is the tool's own."""
+
+
+class FileToolchain(Device):
+    """A device that hands whole segments to a vendor's compiler, as files that it writes itself.
+
+    A subclass defines `supports` or `query`, and `write`. The compiler runs in a process of its
+    own, and so does each program. Segments have known sizes, unless the subclass says otherwise.
+
+    Attributes:
+        package: what must be installed for the tool, as pip calls it.
+        module: the module of that package whose presence shows that it is.
+        script: the file of functions that drive the tool; see `crosschip.devices.kits.toolchain`.
+
+    Raises:
+        DeviceError: the tool is not there, or a property is unknown.
+    """
+
+    package: ClassVar[str]
+    script: ClassVar[Path]
+
+    def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
+        super().__init__(properties, instance)
+        self._python = self.properties.get("python") or self.interpreter()
+        try:
+            self._seconds = float(self.properties.get("seconds", SECONDS))
+        except ValueError:
+            wrong = self.properties["seconds"]
+            raise DeviceError(f"property seconds is {wrong!r}, but must be a number") from None
+        self._worker: Worker | None = None
+        try:
+            self._about: Mapping[str, Any] = self._asked("about")
+        except Refused as error:
+            self.close()
+            raise DeviceError(
+                f"{error}; {self.package} must be installed for {self._python}, or another Python "
+                f"be named by property python or {self.variable()}"
+            ) from None
+
+    @classmethod
+    def code_files(cls) -> Sequence[Path]:
+        return [cls.script]
+
+    @property
+    def compile_properties(self) -> Mapping[str, str]:
+        return {k: v for k, v in self.properties.items() if k not in _UNRELATED}
+
+    @classmethod
+    def variable(cls) -> str:
+        """The environment variable that names the interpreter."""
+        return f"CROSSCHIP_{cls._stem().upper()}_PYTHON"
+
+    @classmethod
+    def _stem(cls) -> str:
+        return cls.__name__.removesuffix("Device").lower()
+
+    @classmethod
+    def interpreter(cls) -> str:
+        """The Python that runs the tool where no property says so."""
+        return os.environ.get(cls.variable()) or sys.executable
+
+    @classmethod
+    def known_properties(cls) -> Mapping[str, str]:
+        return {
+            "python": f"the Python in whose environment {cls.package} is installed (by default "
+            f"what {cls.variable()} names, or this one)",
+            "seconds": f"how long the tool may take to compile, and to run ({SECONDS})",
+        }
+
+    @classmethod
+    def probe(cls) -> Sequence[Instance]:
+        return [Instance(kind=cls.kind, simulated=True, problem=cls.missing())]
+
+    @classmethod
+    def missing(cls) -> str:
+        """The sentence that the tool is not installed, found without starting it, or nothing."""
+        python = Path(cls.interpreter())
+        if python == Path(sys.executable):
+            there = find_spec(cls.module) is not None
+        else:
+            there = any(python.parent.parent.glob(f"lib/python*/site-packages/{cls.module}"))
+        return (
+            ""
+            if there
+            else f"{cls.package} is not installed; pip install it, into an environment of its own "
+            f"if you like, whose Python {cls.variable()} names"
+        )
+
+    @property
+    def version(self) -> str:
+        return str(self._about["version"])
+
+    def capabilities(self) -> Capabilities:
+        return Capabilities(sizing=Sizing.FIXED, concurrency=1)
+
+    @property
+    def real_boundary(self) -> bool:
+        """Whether programs take and return reals where a segment's are quantized."""
+        return False
+
+    @abstractmethod
+    def write(self, model: Model, folder: Path) -> None:
+        """Write what the script's `compile` reads to a folder.
+
+        Args:
+            model: a segment; each of its outputs is computed by an operation, and none twice.
+            folder: an empty folder.
+
+        Raises:
+            CompileError: it cannot be written.
+        """
+
+    def named_in(self, model: Model, told: str) -> Collection[Operation]:
+        """The operations of a segment that the tool's words name as those that it refuses.
+
+        Args:
+            model: the segment.
+            told: what `complaint` left of the words.
+        """
+        return ()
+
+    def complaint(self, told: str) -> str:
+        """The part of what the tool said that speaks of refusals, the reason first.
+
+        Args:
+            told: the error that it raised, and below that all that it printed.
+        """
+        return told
+
+    def compile(self, model: Model, options: Options) -> Program:
+        try:
+            return self._compiled(model, options)
+        except Refused as error:
+            named = self.named_in(model, self.complaint(error.told))
+            raise CompileError(self._reason(error), named) from error
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        folder = tempfile.TemporaryDirectory(prefix="crosschip-")
+        try:
+            files = unpack(saved, folder.name)
+            settings = self._settings(model, options)
+            return self._program(model, folder, files, settings, None)
+        except BaseException:
+            folder.cleanup()
+            raise
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+
+    def _reason(self, error: Refused) -> str:
+        """The first line of what a tool said, or how its process ended, with its last words."""
+        lines = self.complaint(error.told).strip().splitlines()
+        return str(error) if isinstance(error, Died) or not lines else lines[0]
+
+    def _compiled(self, model: Model, options: Options) -> Program:
+        """Compile in a process of its own.
+
+        Raises:
+            Refused: the tool did not.
+        """
+        settings = self._settings(model, options)
+        folder = tempfile.TemporaryDirectory(prefix="crosschip-")
+        worker = None
+        try:
+            self.write(Outputs(model).asked, Path(folder.name))
+            worker = self._start(folder.name)
+            reply = worker.call("compile", folder.name, settings, seconds=self._seconds)
+            worker.call("load", folder.name, settings, seconds=self._seconds)
+            return self._program(model, folder, reply.result, settings, worker)
+        except BaseException:
+            if worker is not None:
+                worker.close()
+            folder.cleanup()
+            raise
+
+    def _program(
+        self,
+        model: Model,
+        folder: tempfile.TemporaryDirectory[str],
+        files: Sequence[str],
+        settings: Mapping[str, Any],
+        worker: Worker | None,
+    ) -> Program:
+        return ToolchainProgram(
+            model,
+            folder,
+            files,
+            settings,
+            self._start,
+            self._seconds,
+            worker,
+            real=self.real_boundary,
+        )
+
+    def _settings(self, model: Model, options: Options) -> Mapping[str, Any]:
+        """What the script gets besides the folder, as JSON can say it."""
+        return {}
+
+    def _start(self, folder: str | None = None) -> Worker:
+        return Worker(self.name, self.script, self._python, folder)
+
+    def _asked(self, function: str, *arguments: Any) -> Any:
+        """The result of a function of the tool, in a process for such questions."""
+        if self._worker is None or not self._worker.alive:
+            if self._worker is not None:
+                self._worker.close()
+            self._worker = self._start()
+        return self._worker.call(function, *arguments, seconds=self._seconds).result

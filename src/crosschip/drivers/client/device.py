@@ -1,0 +1,120 @@
+"""The device that is in another process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from crosschip.drivers.client.driver import Driver, driver_at
+from crosschip.drivers.client.patience import SETTINGS, Patience
+from crosschip.drivers.client.policy import Policy
+from crosschip.drivers.client.program import RemoteProgram
+from crosschip.drivers.client.regions import Lease
+from crosschip.drivers.endpoint import Endpoint
+from crosschip.drivers.protocol import memory, messages
+from crosschip.hal import Capabilities, Device, Forking, Offer, Options, Performance, Program
+from crosschip.hal.buffers import Buffer, HostBuffer
+from crosschip.ir import ElementType, Model
+
+
+class RemoteDevice(Device):
+    """A device that a driver's process runs: `openvino@driver`, `openvino@unix:/run/ov.sock`.
+
+    Args:
+        device: what stands before the `@`.
+        where: what stands behind it.
+        properties: the device's, where crosschip starts the driver, and those of `patience`.
+        code: the digest of the device's code (`Device.code`): other code has another driver.
+
+    Attributes:
+        driver: what it asks.
+
+    Raises:
+        InputError, DeviceError: it is nowhere, or does not start.
+    """
+
+    def __init__(
+        self,
+        device: str,
+        where: str,
+        properties: Mapping[str, str] | None = None,
+        code: str = "",
+    ) -> None:
+        super().__init__()
+        self.properties = dict(properties or {})
+        self.name = f"{device}@{where}"
+        self._place, self._own_code = (device, where), code
+        own = {name: text for name, text in self.properties.items() if name not in SETTINGS}
+        patience = Patience.of(self.properties)
+        endpoint = Endpoint.of(device, where, own, code)
+        self.driver: Driver = driver_at(endpoint, self.name, Policy(), patience)
+        try:
+            self._about = self.driver.link().connection.description
+        except BaseException:
+            self.driver.close()
+            raise
+        self.vendor = self._about.vendor  # type: ignore[misc]  # the driver says it, not the class
+        self.kind = self._about.kind  # type: ignore[misc]  # the driver says it, not the class
+
+    def another(self, properties: Mapping[str, str]) -> Device:
+        return RemoteDevice(*self._place, properties, self._own_code)
+
+    @property
+    def version(self) -> str:
+        return self._about.version
+
+    @property
+    def code(self) -> str:
+        return self._about.code
+
+    @property
+    def compile_properties(self) -> Mapping[str, str]:
+        return self._about.properties
+
+    def capabilities(self) -> Capabilities:
+        # All that goes there is copied to the beginning of pages, and with a saved program goes its
+        # model, whole. The driver itself compiles one model at a time.
+        return replace(
+            self._about.capabilities,
+            alignment=1,
+            loads_views=True,
+            holds_weights=False,
+            parallel_compile=True,
+            forking=Forking.ALWAYS,
+        )
+
+    def operators(self) -> Collection[str]:
+        return self._about.operators
+
+    def modes(self) -> Mapping[Performance, Mapping[str, str]]:
+        return self._about.modes
+
+    def engine_settings(self, options: Options) -> Mapping[str, str]:
+        connection = self.driver.link().connection
+        return connection.ask(
+            messages.EngineSettings, lambda n: messages.Settings(n, options)
+        ).settings
+
+    def query(self, model: Model, options: Options) -> Offer:
+        return self.driver.attempt("answering", lambda link: link.query(model, options))
+
+    def compile(self, model: Model, options: Options) -> Program:
+        return RemoteProgram(self.driver, model, options, None)
+
+    def load(self, saved: bytes | memoryview, model: Model, options: Options) -> Program:
+        return RemoteProgram(self.driver, model, options, memory.Sealed.of(saved))
+
+    def allocate(self, element_type: ElementType, shape: tuple[int, ...]) -> Buffer:
+        size = element_type.dtype.itemsize
+        for extent in shape:
+            size *= extent
+        lease: Lease = self.driver.attempt(
+            "allocating memory", lambda link: link.regions.take(max(1, size))
+        )
+        return HostBuffer(lease.holding(shape, element_type.dtype))
+
+    def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        return self.driver.on_death(callback)
+
+    def close(self) -> None:
+        self.driver.close()

@@ -1,0 +1,95 @@
+"""Files of runs that have killed their driver: all that it takes to run them once more."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from crosschip.drivers.protocol import values
+from crosschip.hal import Options
+from crosschip.ir import Error, InputError, Model
+from crosschip.ir.files import open_regular
+from crosschip.ops.definition.serialization import from_bytes, to_bytes
+
+_ABOUT, _MODEL = "about.json", "model.chipm"
+
+
+class _About(msgspec.Struct, frozen=True):
+    """What is written of a run beside the model and the inputs."""
+
+    device: str
+    properties: dict[str, str]
+    reason: str
+    options: Options
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A run.
+
+    Attributes:
+        device: what it was run on.
+        properties: the device's.
+        reason: why it is kept.
+        options: how the model was compiled.
+        model: what was run.
+        inputs: of what, in the order of the model's inputs.
+    """
+
+    device: str
+    properties: Mapping[str, str]
+    reason: str
+    options: Options
+    model: Model
+    inputs: Sequence[Any]
+
+    def write(self, path: Path) -> None:
+        """Write it to a new file.
+
+        Raises:
+            OSError: that cannot be written, or is there already.
+        """
+        about = _About(self.device, dict(self.properties), self.reason, self.options)
+        with zipfile.ZipFile(path, "x") as file:
+            file.writestr(_ABOUT, msgspec.json.encode(about))
+            file.writestr(_MODEL, to_bytes(self.model))
+            for index, value in enumerate(self.inputs):
+                if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+                    content = io.BytesIO()
+                    np.save(content, value, allow_pickle=False)
+                    file.writestr(f"input{index}.npy", content.getvalue())
+                else:
+                    file.writestr(f"input{index}.value", values.to_bytes(value))
+
+    @classmethod
+    def read(cls, path: Path) -> Kept:
+        """The run in a file.
+
+        Raises:
+            InputError: it holds none, or is damaged.
+        """
+        try:
+            with io.BufferedReader(open_regular(path)) as content, zipfile.ZipFile(content) as file:
+                if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()):
+                    raise ValueError("it is compressed")
+                about = msgspec.json.decode(file.read(_ABOUT), type=_About)
+                model = from_bytes(file.read(_MODEL), "the model")
+                inputs = [_input(file, index) for index in range(len(model.inputs))]
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+        except (zipfile.BadZipFile, LookupError, ValueError, EOFError, Error) as error:
+            raise InputError(f"{path}: holds no run of a driver, or is damaged: {error}") from None
+        return cls(about.device, about.properties, about.reason, about.options, model, inputs)
+
+
+def _input(file: zipfile.ZipFile, index: int) -> Any:
+    if f"input{index}.value" in file.namelist():
+        return values.from_bytes(file.read(f"input{index}.value"))
+    return np.load(io.BytesIO(file.read(f"input{index}.npy")), allow_pickle=False)

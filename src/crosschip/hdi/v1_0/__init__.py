@@ -1,5 +1,0 @@
-"""NNRt's driver interface (HDI), version 1.0: its structures, and devices on both sides of it.
-
-from crosschip.hdi.v1_0.chip import Chip        # a crosschip device as an `INnrtDevice`
-from crosschip.hdi.v1_0.device import HdiDevice # an `INnrtDevice` as a crosschip device
-"""

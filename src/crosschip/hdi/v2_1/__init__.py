@@ -1,5 +1,0 @@
-"""Versions 2.0 and 2.1 of NNRt's driver interface (HDI): what they have beyond 1.0.
-
-from crosschip.hdi.v2_1.chip import Chip        # a crosschip device as an `INnrtDevice`
-from crosschip.hdi.v2_1.device import HdiDevice # an `INnrtDevice` as a crosschip device
-"""

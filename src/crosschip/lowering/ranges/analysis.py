@@ -1,0 +1,277 @@
+"""The range of every integer in a model, under what is assumed of its inputs and sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, replace
+
+from crosschip.ir import Dim, Operand, Operation
+from crosschip.ir.dataclass import dataclass
+from crosschip.ir.dimension import Dimension, name_of
+from crosschip.ir.types import FLOATS, INTEGERS
+from crosschip.lowering.ranges.ends import end_of, end_of_given
+from crosschip.lowering.ranges.interval import Interval, of_elements, of_size, of_type
+from crosschip.lowering.ranges.rules import RULES, Range
+from crosschip.lowering.ranges.sizes import bounds_of
+from crosschip.ops import Operator
+from crosschip.ops.definition.operator import UnknownRank
+from crosschip.ops.definition.slots import ComputedParameter
+
+Source = Operand | str | Dimension
+"""Something that is assumed: the range of an input, or of a size: by name, or an expression."""
+
+LONGEST = 2**31 - 1
+"""The most elements of an axis, where nobody says."""
+_FEW = 4
+"""The most elements of a constant of floats that is worth looking at."""
+
+
+Known = Mapping[Operand | str, tuple[Range, frozenset[Source]]]
+"""Ranges of operands, and of sizes that show in a run only by name, and what they rely on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What is assumed of the inputs and sizes of a model.
+
+    Attributes:
+        inputs: the ranges of inputs of integers; of others, nothing is assumed.
+        most: the greatest values of sizes, by name.
+        longest: the greatest value of the other sizes that have names.
+        names: the sizes whose values a run is asked for; of others, nothing is assumed.
+        fit: the range of all expressions over these sizes.
+        most_of_expressions: the greatest values of some of those that do not fit by themselves.
+        closest: the greatest value of the others of these; `None` if that is the end of `fit`.
+    """
+
+    inputs: Mapping[Operand, Interval]
+    most: Mapping[str, int]
+    longest: int
+    names: Collection[str]
+    fit: Interval
+    most_of_expressions: Mapping[Dimension, int] = field(default_factory=dict)
+    closest: int | None = None
+
+    def most_of(self, name: str) -> int:
+        """The greatest value of a size."""
+        return min(self.most.get(name, self.longest), int(self.fit.high))
+
+    def tightest(self, input: Interval, longest: int) -> Assumptions:
+        """The assumptions with each input in one range, and sizes that are not greater."""
+        inputs = {o: i.within(input.low, input.high) for o, i in self.inputs.items()}
+        return replace(self, inputs=inputs).smaller(longest)
+
+    def smaller(self, longest: int) -> Assumptions:
+        """The assumptions with sizes, and expressions over them, that are not greater."""
+        return replace(self, longest=longest, closest=longest)
+
+    def most_of_expression(self, expression: Dimension) -> int:
+        """The greatest value of an expression over sizes that does not fit by itself."""
+        most = int(self.fit.high) if self.closest is None else self.closest
+        return self.most_of_expressions.get(expression, most)
+
+    def tightened(self, sources: Collection[Source], longest: int) -> Assumptions:
+        """Tighter assumptions about something: sizes, else expressions, else half of an input.
+
+        Args:
+            sources: what is to be tighter; of inputs, those that are the widest.
+            longest: the greatest value of the sizes.
+        """
+        sizes = {name for name in sources if isinstance(name, str)} - self.most.keys()
+        if sizes:
+            return replace(self, most={**self.most, **dict.fromkeys(sizes, longest)})
+        expressions = {source for source in sources if isinstance(source, Dimension)}
+        expressions -= self.most_of_expressions.keys()
+        if expressions:
+            most = {**self.most_of_expressions, **dict.fromkeys(expressions, longest)}
+            return replace(self, most_of_expressions=most)
+        ranges = {o: interval for o, interval in self.inputs.items() if o in sources}
+        widest = int(max(interval.high for interval in ranges.values()))
+        halves = {
+            operand: interval.within(-(widest + 1) // 2, widest // 2)
+            for operand, interval in ranges.items()
+            if interval.high == widest
+        }
+        return replace(self, inputs={**self.inputs, **halves})
+
+
+class Ranges:
+    """The ranges of the operands of a model, and what each of them relies on.
+
+    Args:
+        assumed: what is assumed.
+        known: the ranges of operands that come from elsewhere.
+        floats: whether floats are computed in float32 or better, so that they can be followed.
+    """
+
+    def __init__(self, assumed: Assumptions, known: Known, *, floats: bool) -> None:
+        self._most = {name: assumed.most_of(name) for name in assumed.names}
+        self._assumed = assumed
+        self._known = known
+        self._floats = floats
+        self._found: dict[Operand | str, tuple[Range, frozenset[Source]]] = {
+            operand: (interval, frozenset([operand]))
+            for operand, interval in assumed.inputs.items()
+        }
+        self._ends: dict[Operand, Dim | None] = {}
+        self._sources: set[Source] = set()
+
+    @property
+    def found(self) -> Known:
+        """All ranges that have been looked for, and what they rely on."""
+        return self._found
+
+    def of(self, operand: Operand) -> Range:
+        """The range of an operand that is an input, constant, or has been made."""
+        found = self._found.get(operand) or self._known.get(operand)
+        if found is None:
+            found = self._found[operand] = _given(operand), frozenset()
+        self._sources |= found[1]
+        return found[0]
+
+    def fits(self, operand: Operand, held: Interval) -> bool:
+        """Tell whether an operand is known to be in a range."""
+        range_ = self.of(operand)
+        return range_ is not None and range_ in held
+
+    def size(self, size: Dim) -> Interval:
+        """The range of the size of an axis."""
+        return self.value(size).within(0, math.inf)
+
+    def value(self, value: Dim) -> Interval:
+        """The range of an expression over sizes."""
+        if isinstance(value, int):
+            return Interval(value, value)
+        range_ = of_size(value, {name: self._most_of(name) for name in value.names})
+        if not value.names <= self._most.keys():
+            return range_
+        self._sources |= value.names
+        fit = self._assumed.fit
+        if range_ in fit and value not in self._assumed.most_of_expressions:
+            return range_
+        self._sources.add(value)
+        return range_.within(fit.low, self._assumed.most_of_expression(value))
+
+    def _most_of(self, name: str) -> int:
+        """The greatest value of a size by name."""
+        if name in self._most:
+            return self._most[name]
+        found = self._found.get(name) or self._known.get(name)
+        if found is None or found[0] is None:
+            return LONGEST
+        self._sources |= found[1]
+        return int(found[0].high)
+
+    def sources(self, *operands: Operand) -> frozenset[Source]:
+        """All that the ranges of some operands rely on."""
+        self._sources = set()
+        for operand in operands:
+            self.of(operand)
+        return frozenset(self._sources)
+
+    def follow(self, operation: Operation) -> None:
+        """Find the ranges of what an operation makes."""
+        self._follow_sizes(operation)
+        if type(operation) not in RULES and not any(map(_is_integer, operation.outputs)):
+            return
+        self._sources = set()
+        made = zip(operation.outputs, self._made(operation), strict=True)
+        ranges = [self._computed(output) or range_ for output, range_ in made]
+        if len(ranges) == 1:
+            ranges = [self._ended(operation, ranges[0])]
+        sources = frozenset(self._sources)
+        for output, range_ in zip(operation.outputs, ranges, strict=True):
+            whole = of_type(output.type.element_type)
+            if whole is not None and (range_ is None or range_ not in whole):
+                range_ = whole  # it wraps around
+            self._found[output] = range_, sources
+
+    def _follow_sizes(self, operation: Operation) -> None:
+        """Find the ranges of sizes that an operation is the first to have."""
+        for index, output in enumerate(operation.outputs):
+            new = {
+                axis: name
+                for axis, size in enumerate(output.type.shape or ())
+                if (name := name_of(size)) is not None
+                and name not in self._most
+                and name not in self._found
+                and name not in self._known
+            }
+            if not new:
+                continue
+            self._sources = set()
+            bounds = bounds_of(operation, index, self)
+            for axis, name in new.items():
+                bound = bounds[axis] if axis < len(bounds) else None
+                if bound is not None and (bound.high < LONGEST or self._sources):
+                    range_ = bound.hull(Interval(0, 0)).within(0, LONGEST)
+                    self._found[name] = range_, frozenset(self._sources)
+
+    def _ended(self, operation: Operation, range_: Range) -> Range:
+        """A range that does not fit as it is, but does if an expression over sizes does."""
+        end = end_of(operation, self._end_of)
+        if end is None:
+            return range_
+        self._ends[operation.outputs[0]] = end
+        if range_ is None or range_.low < 0 or range_ in self._assumed.fit:
+            return range_
+        return range_.within(0, self.value(end).high)
+
+    def _end_of(self, operand: Operand) -> Dim | None:
+        if operand not in self._ends:
+            self._ends[operand] = end_of_given(operand)
+        return self._ends[operand]
+
+    def _made(self, operation: Operation) -> Sequence[Range]:
+        """The ranges by the operator's rule."""
+        outputs = operation.outputs
+        nothing: list[Range] = [None] * len(outputs)
+        rule = RULES.get(type(operation))
+        if rule is None or not isinstance(operation, Operator) or operation.quantized_inputs():
+            return nothing
+        kinds = [output.type.element_type for output in outputs]
+        if not any(kind not in FLOATS or self._floats for kind in kinds):
+            return nothing
+        try:
+            made = rule(operation, self)
+        except (ComputedParameter, UnknownRank):
+            return nothing
+        if isinstance(made, Interval) or made is None:
+            made = [made] * len(outputs)
+        low, high = operation.fused.bounds
+        return [
+            None
+            if range_ is None or (kind in FLOATS and not self._floats)
+            else range_.within(low, high)
+            if math.isfinite(high) or math.isfinite(low)
+            else range_
+            for range_, kind in zip(made, kinds, strict=True)
+        ]
+
+    def _computed(self, operand: Operand) -> Range:
+        """The range of integers that are known to be computed from shapes."""
+        values = operand.type.shape_value
+        if not values or operand.type.element_type not in INTEGERS:
+            return None
+        first, *rest = map(self.value, values)
+        return first.hull(*rest)
+
+
+def _is_integer(operand: Operand) -> bool:
+    return operand.type.element_type not in FLOATS
+
+
+def _given(operand: Operand) -> Range:
+    """The range of an operand that nothing is known of but its type, or its elements."""
+    element_type, shape = operand.type.element_type, operand.type.static_shape
+    whole = of_type(element_type)
+    if not operand.is_constant or shape is None or operand.type.quantization is not None:
+        return whole
+    count = math.prod(shape)
+    if not count:
+        return Interval(0, 0)
+    if whole is None and (element_type not in FLOATS or count > _FEW):
+        return None
+    value = operand.value
+    return None if value is None else of_elements(value)

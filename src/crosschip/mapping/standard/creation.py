@@ -1,0 +1,163 @@
+"""Names and codes of creation of tensors in other systems."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import ElementType, ModelError, Operand, constant
+from crosschip.mapping.common import NNRT_CODES, Numbers
+from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
+from crosschip.mapping.rules import filled, number, type_number
+from crosschip.mapping.translation import Export, Import, Rule, TypeOfOutput, refusal
+from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
+
+
+class Unwritten(Rule):
+    """The number of the element type of a value; the value is read with it.
+
+    Args:
+        codes: the numbers of element types.
+    """
+
+    slot = ""
+    text = "VALUE is float32 and becomes DATA_TYPE"
+
+    def __init__(self, codes: Numbers = NNRT_CODES[ElementType]) -> None:
+        self._codes = codes
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        declared = use.declared[0].element_type.code
+        code = declared if operand is None else self._codes.get(int(number(operand, "DATA_TYPE")))
+        if code is None:
+            raise ModelError("DATA_TYPE: there is no such type")
+        use.slots["dtype"] = code
+
+    def export_operand(self, use: Export) -> Operand | None:
+        return type_number(use, use.outputs[0].type, self._codes)
+
+
+class TypedValue(Rule):
+    """The value of a constant of some type, which is float32 there."""
+
+    slot = "value"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        dtype = ElementType.from_code(int(str(use.slots.pop("dtype")))).dtype
+        found = 0.0 if operand is None else number(operand, "VALUE")
+        use.slots[self.slot] = constant(np.array(found).astype(dtype), "value")
+
+    def export_operand(self, use: Export) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        if operand is None or operand.value is None or operand.type.quantization is not None:
+            raise refusal(use, self.slot, "there is no number for what is not a constant real")
+        array = np.asarray(operand.value).reshape(-1)
+        if not np.array_equal(array.astype(np.float32), array):
+            raise refusal(use, self.slot, f"there is no number for {array.item()}")
+        return constant(array.astype(np.float32), f"{use.operation.name}.value")
+
+
+class Pattern(Rule):
+    """A tensor of which only the element type matters."""
+
+    slot = ""
+    text = "start, end and step have the element type of the input, of which nothing else matters"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        if operand is None:
+            raise ModelError("input: is missing")
+        use.slots["start"] = operand
+
+    def export_operand(self, use: Export) -> Operand | None:
+        return use.operation.operand("start")
+
+
+class Bound(Rule):
+    """One of the three numbers of a range, an integer there.
+
+    Args:
+        slot: the slot.
+        default: what leaving it out means.
+    """
+
+    def __init__(self, slot: str, default: int = 0) -> None:
+        self.slot = slot
+        self._default = default
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        pattern = filled(use, "start")
+        found = self._default if operand is None else number(operand, self.slot)
+        array = np.array(found).astype(pattern.type.element_type.dtype)
+        if self.slot == "start":
+            use.slots |= {"end": pattern, "step": pattern}
+        use.slots[self.slot] = constant(array, self.slot)
+
+    def export_operand(self, use: Export) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        if operand is None or operand.value is None or operand.type.quantization is not None:
+            raise refusal(use, self.slot, "there is no number for what is not a constant")
+        found = np.asarray(operand.value).item()
+        if found != int(found):
+            raise refusal(use, self.slot, f"there is no number for {found}")
+        return constant(np.array([int(found)], np.int64), operand.name)
+
+
+map_operator(
+    ShapeOf,
+    nnadapter=NNAdapter(73),
+    nnrt=(NNRt(27, "SHAPE", given=(TypeOfOutput("dtype"),)),),
+    hdi=(HDI(130, "SHAPE", given=(TypeOfOutput("dtype"),)),),
+    onnx=("Shape",),
+)
+
+map_operator(
+    Rank,
+    nnrt=(NNRt(98, "RANK"),),
+)
+
+map_operator(
+    Fill,
+    nnadapter=NNAdapter(24),
+    nnrt=(
+        NNRt(14, "FILL", ("value", "shape")),
+        NNRt(
+            *(68, "CONSTANT_OF_SHAPE", ("shape",)),
+            parameters={"DATA_TYPE": Unwritten(), "VALUE": TypedValue()},
+        ),
+    ),
+    hdi=(HDI(66, "FILL", ("value", "shape")),),
+    onnx=("ConstantOfShape",),
+)
+
+map_operator(
+    FillLike,
+    nnadapter=NNAdapter(25),
+)
+
+map_operator(
+    Range,
+    nnadapter=NNAdapter(61),
+    nnrt=(
+        NNRt(
+            *(66, "RANGE", (Pattern(),)),
+            parameters={"START": Bound("start"), "LIMIT": Bound("end"), "DELTA": Bound("step", 1)},
+        ),
+    ),
+    onnx=("Range",),
+)
+
+map_operator(
+    OneHot,
+    nnrt=(
+        NNRt(
+            *(23, "ONE_HOT", ("indices", "depth", "on_value", "off_value")),
+            parameters={"AXIS": "axis"},
+        ),
+    ),
+    hdi=(
+        HDI(
+            *(105, "ONE_HOT", ("indices", "depth", "on_value", "off_value")),
+            attributes={"axis": "axis"},
+        ),
+    ),
+    onnx=("OneHot",),
+)

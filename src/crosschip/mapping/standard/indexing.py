@@ -1,0 +1,83 @@
+"""Names and codes of gathering and scattering in other systems."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import ModelError, Operand, constant
+from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
+from crosschip.mapping.rules import Fixed, filled
+from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.ops.standard.creation import Fill
+from crosschip.ops.standard.indexing import (
+    Gather,
+    GatherElements,
+    GatherND,
+    Scatter,
+    ScatterElements,
+    ScatterND,
+    SparseToDense,
+)
+
+
+class Zeros(Rule):
+    """The tensor that is written to: zeros of a shape that is an operand there."""
+
+    slot = "input"
+    text = "the third input is the shape of zeros that are `input`"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        if operand is None:
+            raise ModelError("shape: is missing")
+        dtype = filled(use, "updates").type.element_type.dtype
+        use.slots[self.slot] = use.builder.add(Fill, operand, np.zeros((), dtype))
+
+    def export_operand(self, use: Export) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        if operand is None or operand.value is None or np.any(np.asarray(operand.value)):
+            raise refusal(use, self.slot, "has no operand there, and is not 0")
+        if operand.type.quantization is not None:
+            raise refusal(use, self.slot, "there is no number for what is quantized")
+        shape = np.array(np.asarray(operand.value).shape, np.int32)
+        return constant(shape, f"{use.operation.name}.shape")
+
+
+map_operator(
+    GatherND,
+    nnrt=(NNRt(108, "GATHER_ND", ("input", "indices")),),
+    onnx=("GatherND",),
+)
+
+map_operator(
+    GatherElements,
+    onnx=("GatherElements",),
+)
+
+map_operator(
+    ScatterND,
+    nnrt=(
+        NNRt(
+            *(103, "SCATTER_ND", ("indices", "updates", Zeros())),
+            given=(Fixed("reduction", Scatter.ADD),),
+        ),
+    ),
+    onnx=("ScatterND",),
+)
+
+map_operator(
+    ScatterElements,
+    onnx=("ScatterElements", "Scatter"),
+)
+
+map_operator(
+    SparseToDense,
+    nnrt=(NNRt(88, "SPARSE_TO_DENSE", ("indices", "values", "shape")),),
+)
+
+map_operator(
+    Gather,
+    nnadapter=NNAdapter(30),
+    nnrt=(NNRt(16, "GATHER", ("input", "indices", "axis")),),
+    hdi=(HDI(69, "GATHER", ("input", "indices", "axis")),),
+    onnx=("Gather",),
+)

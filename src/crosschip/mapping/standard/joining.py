@@ -1,0 +1,105 @@
+"""Names and codes of joining and splitting in other systems."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import ModelError, Operand, constant
+from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
+from crosschip.mapping.rules import filled, number
+from crosschip.mapping.translation import Export, Import, Passed, Rule
+from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
+
+
+class AsManyOutputs(Rule):
+    """The number of entries, which the outputs tell."""
+
+    slot = "num"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        use.slots[self.slot] = len(use.declared)
+
+    def export_operand(self, use: Export) -> Operand | None:
+        return None
+
+
+class EqualPieces(Rule):
+    """The number of pieces of equal size, where no sizes are given."""
+
+    slot = ""
+    text = "without SIZE_SPLITS, there are OUTPUT_NUM pieces of equal size"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        listed = use.slots.get("split")
+        if isinstance(listed, Operand) and listed.type.shape != (0,):
+            return
+        count = len(use.declared) if operand is None else int(number(operand, "OUTPUT_NUM"))
+        axis = use.slots["axis"]
+        place = int(number(axis, "axis")) if isinstance(axis, Operand) else 0
+        shape = filled(use, "input").type.shape or ()
+        if not -len(shape) <= place < len(shape) or not isinstance(size := shape[place], int):
+            raise ModelError("input: must have a known size on the axis")
+        if count < 1 or size % count:
+            raise ModelError(f"split: {size} is not {count} pieces of equal size")
+        use.slots["split"] = (size // count,) * count
+
+    def export_operand(self, use: Export) -> Operand | None:
+        count = np.array([len(use.outputs)], np.int32)
+        return constant(count, f"{use.operation.name}.output_num")
+
+
+map_operator(
+    Concat,
+    nnadapter=NNAdapter(13),
+    nnrt=(NNRt(7, "CONCAT", ("parts",), {"AXIS": Passed("axis", default=0)}),),
+    hdi=(HDI(31, "CONCAT", ("parts",), {"axis": "axis"}),),
+    onnx=("Concat",),
+)
+
+map_operator(
+    Stack,
+    nnadapter=NNAdapter(82),
+    nnrt=(NNRt(36, "STACK", ("parts",), {"AXIS": "axis"}),),
+    hdi=(HDI(150, "STACK", ("parts",), {"axis": "axis"}),),
+)
+
+map_operator(
+    Split,
+    nnadapter=NNAdapter(79),
+    nnrt=(
+        NNRt(
+            *(32, "SPLIT"),
+            parameters={
+                "AXIS": Passed("axis", default=0),
+                "SIZE_SPLITS": "split",
+                "OUTPUT_NUM": EqualPieces(),
+            },
+            outputs=None,
+        ),
+    ),
+    hdi=(
+        HDI(
+            *(145, "SPLIT"),
+            attributes={"axis": "axis", "sizeSplits": "split", "outputNum": EqualPieces()},
+        ),
+    ),
+    onnx=("Split",),
+)
+
+map_operator(
+    Unstack,
+    nnadapter=NNAdapter(91),
+    nnrt=(
+        NNRt(
+            *(57, "UNSTACK"),
+            parameters={"AXIS": "axis"},
+            given=(AsManyOutputs(),),
+            outputs=None,
+        ),
+    ),
+)
+
+map_operator(
+    Meshgrid,
+    nnadapter=NNAdapter(50),
+)

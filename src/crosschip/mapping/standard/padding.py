@@ -1,0 +1,70 @@
+"""Names and codes of padding in other systems."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosschip.ir import ElementType, Operand, constant
+from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
+from crosschip.mapping.rules import Pairs, filled, number
+from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.ops.standard.padding import Pad
+
+
+class Filling(Rule):
+    """The element that is added: float32 there, of the input's type here."""
+
+    slot = "value"
+    text = "`value` is float32"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        if operand is None:
+            return
+        type_ = filled(use, "input").type
+        held = ElementType.FLOAT32 if type_.quantization else type_.element_type
+        array = np.array(number(operand, self.slot)).astype(held.dtype)
+        use.slots[self.slot] = constant(array, operand.name)
+
+    def export_operand(self, use: Export) -> Operand | None:
+        operand = use.operation.operand(self.slot)
+        if operand is None:
+            return None
+        if operand.value is None or operand.type.quantization is not None:
+            raise refusal(use, self.slot, "must be a constant real there")
+        array = np.asarray(operand.value)
+        if not np.array_equal(array.astype(np.float32), array):
+            raise refusal(use, self.slot, f"there is no number for {array.item()}")
+        return constant(array.astype(np.float32).reshape(-1), operand.name)
+
+
+class PairsWithoutInput(Rule):
+    """The pads, where no input says them."""
+
+    slot = "pads"
+    text = "paddings count where there is no second input"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        if self.slot not in use.slots:
+            Pairs(self.slot).import_operand(operand, use)
+
+    def export_operand(self, use: Export) -> Operand | None:
+        return None
+
+
+map_operator(
+    Pad,
+    nnadapter=NNAdapter(56),
+    nnrt=(
+        NNRt(
+            *(24, "PAD", ("input", Pairs("pads"))),
+            parameters={"CONSTANT_VALUE": Filling(), "PADDING_MODE": "mode"},
+        ),
+    ),
+    hdi=(
+        HDI(
+            *(107, "PAD_FUSION", ("input", Pairs("pads"))),
+            {"paddings": PairsWithoutInput(), "constantValue": Filling(), "paddingMode": "mode"},
+        ),
+    ),
+    onnx=("Pad",),
+)

@@ -1,0 +1,170 @@
+"""Names and codes of pooling in other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from crosschip.ir import Operand, constant
+from crosschip.ir.dataclass import dataclass
+from crosschip.mapping.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.mapping.nodes import Activated, Sides
+from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
+from crosschip.mapping.rules import ActivationAfter, Case, Fixed, Padding, PaddingMode, Told
+from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.ops.standard.pooling import (
+    AdaptiveAveragePool2D,
+    AdaptiveMaxPool2D,
+    AveragePool2D,
+    MaxPool2D,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OfSizesOnly(Rule):
+    """A slot that has no operand, and that only decides how many windows there are.
+
+    Args:
+        slot: the slot.
+    """
+
+    slot: str
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        return
+
+    def export_operand(self, use: Export) -> Operand | None:
+        operation = use.operation
+        if operation.operand(self.slot) is not None:
+            inputs = list(operation.inputs)
+            inputs[getattr(type(operation), self.slot).index] = None
+            shapes = [made.shape for made in operation.with_inputs(tuple(inputs)).infer()]
+            if shapes != [made.type.shape for made in operation.outputs]:
+                raise refusal(use, self.slot, "has no operand there, and there are other windows")
+        return None
+
+
+_INSIDE = OfSizesOnly("inside")
+
+_WINDOW_OPERANDS = ("input", "auto_pad", "pads", "kernel_shape", "strides", "ceil_mode")
+
+
+_WINDOWS: Mapping[str, str | Rule] = {
+    "KERNEL_SIZE": "kernel_shape",
+    "STRIDE": "strides",
+    "PAD_MODE": PaddingMode(),
+    "PAD": Padding(),
+    "ACTIVATION_TYPE": "fuse_code",
+    "ROUND_MODE": "ceil_mode",
+    "GLOBAL": Case("GLOBAL", "false", lambda value: not value, np.array([False])),
+}
+
+_WHOLE_IMAGE: Mapping[str, str | Rule] = {
+    **{name: Told() for name in _WINDOWS},
+    "ACTIVATION_TYPE": ActivationAfter(),
+    "GLOBAL": Case("GLOBAL", "true", bool, np.array([True])),
+}
+
+
+def _nnrt(code: int, name: str) -> NNRt:
+    return NNRt(
+        *(code, name, (ChannelsLast("input"),), _WINDOWS),
+        given=(ChannelsLastOutput(), _INSIDE),
+    )
+
+
+def _global(code: int, name: str) -> NNRt:
+    return NNRt(
+        *(code, name, (ChannelsLast("input"),), _WHOLE_IMAGE),
+        given=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+    )
+
+
+class FormatOfImage(Rule):
+    """The number of the order of the image's axes, which its tensor tells, too."""
+
+    slot = ""
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        return  # some always write 0, whatever the tensor says
+
+    def export_operand(self, use: Export) -> Operand | None:
+        return constant(np.array(int(use.channels_last)), "format")
+
+
+_FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": Activated()}
+_WHOLE = Case("global", "true", bool, np.array(True))
+_PART = Case("global", "false", lambda value: not value, np.array(False))
+
+
+def _window_node(
+    code: int,
+    name: str,
+    rounding: Mapping[str, str | Rule],
+    *given: Rule,
+    since: tuple[int, int] = (1, 0),
+) -> HDI:
+    windows: Mapping[str, str | Rule] = {
+        "kernelSize": "kernel_shape",
+        "strides": "strides",
+        "padMode": "auto_pad",
+        "pad": Sides(),
+        "global": _PART,
+    }
+    attributes = {**windows, **rounding, **_FORMAT}
+    return HDI(
+        *(code, name, (ChannelsLast("input"),), attributes),
+        given=(ChannelsLastOutput(), _INSIDE, *given),
+        since=since,
+    )
+
+
+def _global_node(code: int, name: str) -> HDI:
+    return HDI(
+        *(code, name, (ChannelsLast("input"),), {"global": _WHOLE, **_FORMAT}),
+        given=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+    )
+
+
+map_operator(
+    AveragePool2D,
+    nnadapter=NNAdapter(
+        8, operands=(*_WINDOW_OPERANDS, "count_include_pad", "fuse_code"), given=(_INSIDE,)
+    ),
+    nnrt=(_nnrt(2, "AVG_POOL"),),
+    hdi=(_window_node(17, "AVGPOOL_FUSION", {"roundMode": "ceil_mode"}),),
+    onnx=("AveragePool",),
+)
+
+map_operator(
+    MaxPool2D,
+    nnadapter=NNAdapter(
+        49,
+        operands=(*_WINDOW_OPERANDS, "return_indices", "return_indices_dtype", "fuse_code"),
+        given=(_INSIDE,),
+        optional_outputs=1,
+    ),
+    nnrt=(_nnrt(21, "MAX_POOL"),),
+    hdi=(
+        _window_node(92, "MAX_POOL_FUSION", {}, OfSizesOnly("ceil_mode")),
+        _window_node(92, "MAX_POOL_FUSION", {"roundMode": "ceil_mode"}, since=(2, 0)),
+    ),
+    onnx=("MaxPool",),
+)
+
+map_operator(
+    AdaptiveAveragePool2D,
+    nnadapter=NNAdapter(1),
+    nnrt=(_global(2, "AVG_POOL"),),
+    hdi=(_global_node(17, "AVGPOOL_FUSION"),),
+    onnx=("GlobalAveragePool",),
+)
+
+map_operator(
+    AdaptiveMaxPool2D,
+    nnadapter=NNAdapter(2, optional_outputs=1),
+    nnrt=(_global(21, "MAX_POOL"),),
+    hdi=(_global_node(92, "MAX_POOL_FUSION"),),
+    onnx=("GlobalMaxPool",),
+)

@@ -1,0 +1,127 @@
+"""Names and codes of quantization in other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from crosschip.ir import ElementType, Operand, constant
+from crosschip.mapping.common import HDI_CODES
+from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
+from crosschip.mapping.rules import Told, TypeNumber
+from crosschip.mapping.translation import (
+    Export,
+    Import,
+    Rule,
+    TypeOfOutput,
+    Written,
+    refusal,
+)
+from crosschip.ops.standard.quantization import (
+    Dequantize,
+    DequantizeBlocks,
+    DynamicQuantize,
+    Quantize,
+    parameters,
+)
+
+
+class ScalesOfOutput(Rule):
+    """Scales that no operand tells: they are those of the output."""
+
+    slot = "scale"
+    text = "the scales are those of the output"
+
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+        return bool(use.declared) and use.declared[0].quantization is not None
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        kept = use.declared[0].quantization
+        assert kept is not None, "else this is not the row"
+        use.slots |= parameters(kept)
+
+    def export_operand(self, use: Export) -> Operand | None:
+        if use.outputs[0].type.quantization is None:
+            raise refusal(use, "dtype", "there is no number for floats of so few bits")
+        return None
+
+
+class OfQuantized(Rule):
+    """The input, where it is quantized."""
+
+    slot = "input"
+
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+        quantized = operand is not None and operand.type.quantization is not None
+        return quantized and not (use.declared and use.declared[0].quantization)
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        use.slots[self.slot] = operand
+
+    def export_operand(self, use: Export) -> Operand | None:
+        return use.operation.operand(self.slot)
+
+
+class AxisOfScales(Rule):
+    """The axis that several scales run along, which the quantization tells."""
+
+    slot = ""
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        return
+
+    def export_operand(self, use: Export) -> Operand | None:
+        for operand in (*use.operation.inputs, *use.outputs):
+            kept = None if operand is None else operand.type.quantization
+            if kept is not None and kept.axis is not None:
+                return constant(np.array([kept.axis], np.int64), f"{use.operation.name}.axis")
+        return None
+
+
+_TYPES: Mapping[str, str | Rule] = {
+    "SRC_T": TypeNumber(output=False),
+    "DST_T": TypeNumber(output=True),
+    "AXIS": AxisOfScales(),
+}
+_NODE_TYPES: Mapping[str, str | Rule] = {
+    "srcT": TypeNumber(False, HDI_CODES[ElementType]),
+    "dstT": TypeNumber(True, HDI_CODES[ElementType]),
+}
+_OF_OUTPUT = (ScalesOfOutput(), TypeOfOutput("dtype"), Told("axis"), Told("zero_point"))
+
+map_operator(
+    Quantize,
+    nnadapter=NNAdapter(
+        60,
+        ("input", "axis", "scale", Written("zero_point", ElementType.INT32)),
+        given=(TypeOfOutput("dtype"),),
+    ),
+    nnrt=(
+        NNRt(
+            *(52, "QUANT_DTYPE_CAST"),
+            parameters=_TYPES,
+            given=_OF_OUTPUT,
+        ),
+    ),
+    hdi=(HDI(113, "QUANT_DTYPE_CAST", attributes=_NODE_TYPES, given=_OF_OUTPUT),),
+    onnx=("QuantizeLinear",),
+)
+
+map_operator(
+    Dequantize,
+    nnadapter=NNAdapter(19),
+    nnrt=(NNRt(52, "QUANT_DTYPE_CAST", (OfQuantized(),), _TYPES),),
+    hdi=(HDI(113, "QUANT_DTYPE_CAST", (OfQuantized(),), _NODE_TYPES),),
+    onnx=("DequantizeLinear",),
+)
+
+map_operator(
+    DynamicQuantize,
+    onnx=("DynamicQuantizeLinear",),
+)
+
+map_operator(
+    DequantizeBlocks,
+    onnx=("DequantizeLinear",),
+)

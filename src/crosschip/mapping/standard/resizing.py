@@ -1,0 +1,204 @@
+"""Names and codes of resizing in other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
+
+from crosschip.ir import Array, ModelError, Operand, constant
+from crosschip.mapping.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.mapping.common import HDI_CODES
+from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
+from crosschip.mapping.rules import (
+    Case,
+    MustBe,
+    NumberedFlag,
+    Told,
+    number,
+    shape_known,
+    value_in,
+)
+from crosschip.mapping.translation import Export, Import, Passed, Rule, refusal
+from crosschip.ops.numerics.resampling import AlignMode, Rounding
+from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
+
+
+class NewSize(Rule):
+    """The height, or the width, of the output.
+
+    Args:
+        place: where in the shape it is.
+    """
+
+    slot = "shape"
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        if operand is None:
+            raise ModelError("shape: the new height and width must be given")
+        size = int(number(operand, self.slot))
+        use.slots[self.slot] = (*cast(tuple[int, ...], use.slots.get(self.slot, ())), size)
+
+    def export_operand(self, use: Export) -> Operand | None:
+        sizes = _sizes(use)
+        return constant(sizes[self._place : self._place + 1], f"{use.operation.name}.size")
+
+
+def _sizes(use: Export) -> Array:
+    """The new height and width; of scales, what they make of a known size, if that is the same."""
+    given = use.operation.operand("scales")
+    if use.operation.operand("shape") is not None or given is None:
+        return value_in(use, "shape")
+    image, made = (
+        shape_known((o.type.shape or (None,))[2:])
+        for o in (use.operation.operand("input"), *use.outputs)
+        if o
+    )
+    if given.value is None or image is None or made is None or 0 in made:
+        raise refusal(use, "scales", "there is no number for them, but for sizes")
+    ratios = np.float32(np.array(image) / made), np.float32(1 / np.asarray(given.value, float))
+    if not np.array_equal(*ratios) and not value_in(use, "align_corners"):
+        raise refusal(
+            use, "scales", f"there is no number for what is not quite {list(made)} of {list(image)}"
+        )
+    return np.array(made)
+
+
+class Coordinates(Rule):
+    """The places in the input that pixels of the output are at."""
+
+    slot = "align_mode"
+    text = "COORDINATE_TRANSFORM_MODE is one of 0 ASYMMETRIC, 1 align_corners, 2 HALF_PIXEL"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        mode = 0 if operand is None else number(operand, self.slot)
+        if mode not in (0, 1, 2):
+            raise ModelError(f"{self.slot}: is {mode:g}, but there are 0, 1, 2")
+        use.slots["align_corners"] = mode == 1
+        use.slots[self.slot] = AlignMode.ASYMMETRIC if mode == 0 else AlignMode.HALF_PIXEL
+
+    def export_operand(self, use: Export) -> Operand | None:
+        corners = bool(value_in(use, "align_corners"))
+        mode = AlignMode(int(value_in(use, self.slot).item()))
+        numbers = {AlignMode.ASYMMETRIC: 0, AlignMode.HALF_PIXEL: 2}
+        if not corners and mode not in numbers:
+            raise refusal(use, self.slot, f"there is no number for {mode.name}")
+        found = np.array([1 if corners else numbers[mode]], np.int32)
+        return constant(found, f"{use.operation.name}.mode")
+
+
+class Corners(Coordinates):
+    """The places, of which one alone is at 0 where the middles of pixels lie on each other."""
+
+    text = "coordinateTransformMode is one of 0 ASYMMETRIC, 1 align_corners, 2 PYTORCH_HALF_PIXEL"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        super().import_operand(operand, use)
+        if use.slots[self.slot] is AlignMode.HALF_PIXEL:
+            use.slots[self.slot] = AlignMode.PYTORCH_HALF_PIXEL
+
+    def export_operand(self, use: Export) -> Operand | None:
+        mode = AlignMode(int(value_in(use, self.slot).item()))
+        alike = mode is AlignMode.HALF_PIXEL and 1 not in _sizes(use)
+        if alike or mode is AlignMode.PYTORCH_HALF_PIXEL:
+            corners = bool(value_in(use, "align_corners"))
+            return constant(np.array(1 if corners else 2), f"{use.operation.name}.mode")
+        if mode is AlignMode.HALF_PIXEL and not value_in(use, "align_corners"):
+            raise refusal(use, self.slot, "there is no number for HALF_PIXEL with a new size of 1")
+        return super().export_operand(use)
+
+
+class NearestPixel(Rule):
+    """The choice of the nearest pixel, which has no number of its own for the usual one."""
+
+    slot = "rounding"
+    text = "nearestMode is one of 0 and 2 UP_AT_HALF, 1 DOWN_AT_HALF, 3 DOWN, 4 UP"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        Passed(self.slot, HDI_CODES[Rounding]).import_operand(operand, use)
+
+    def export_operand(self, use: Export) -> Operand | None:
+        usual = Rounding.UP_AT_HALF if value_in(use, "align_corners") else Rounding.DOWN
+        found = Rounding(int(value_in(use, self.slot).item()))
+        wanted = usual if found is Rounding.USUAL else found
+        number = next(theirs for theirs, own in HDI_CODES[Rounding].items() if own == wanted)
+        return constant(np.array(number), f"{use.operation.name}.nearest")
+
+
+class CubicCoefficient(Rule):
+    """The coefficient of cubic weights; 0 says that it is the usual one for the places."""
+
+    slot = "coefficient"
+    text = "a cubicCoeff of 0 is -0.5 for HALF_PIXEL and -0.75 else"
+
+    def import_operand(self, operand: Operand | None, use: Import) -> None:
+        found = 0 if operand is None else number(operand, "cubicCoeff")
+        half = use.slots["align_mode"] is AlignMode.PYTORCH_HALF_PIXEL
+        usual = -0.5 if half and not use.slots["align_corners"] else -0.75
+        use.slots[self.slot] = found or usual
+
+    def export_operand(self, use: Export) -> Operand | None:
+        found = value_in(use, self.slot)
+        if not found:
+            raise refusal(use, self.slot, "there is no number for 0, which means the usual one")
+        return constant(found, f"{use.operation.name}.coefficient")
+
+
+def _resize_node(method: int, name: str, attributes: Mapping[str, str | Rule]) -> HDI:
+    case = Case("method", f"{method} {name}", method.__eq__, np.array(method))
+    return HDI(
+        *(120, "RESIZE", (ChannelsLast("input"),)),
+        {
+            "method": case,
+            "newHeight": NewSize(0),
+            "newWidth": NewSize(1),
+            "preserveAspectRatio": MustBe("preserveAspectRatio", 0),
+            "coordinateTransformMode": Corners(),
+            **attributes,
+        },
+        (Told("align_corners"), Told("scales"), ChannelsLastOutput()),
+    )
+
+
+_OUTSIDE = NumberedFlag("exclude_outside")
+
+map_operator(
+    ResizeNearest,
+    nnadapter=NNAdapter(68, operands=("input", "shape", "scales", "align_corners")),
+    hdi=(_resize_node(1, "NEAREST", {"nearestMode": NearestPixel()}),),
+    onnx=("Resize", "Upsample"),
+)
+
+map_operator(
+    ResizeLinear,
+    nnadapter=NNAdapter(69, operands=("input", "shape", "scales", "align_corners", "align_mode")),
+    nnrt=(
+        NNRt(
+            43,
+            "RESIZE_BILINEAR",
+            inputs=(ChannelsLast("input"),),
+            parameters={
+                "NEW_HEIGHT": NewSize(0),
+                "NEW_WIDTH": NewSize(1),
+                "PRESERVE_ASPECT_RATIO": MustBe("PRESERVE_ASPECT_RATIO", 0),
+                "COORDINATE_TRANSFORM_MODE": Coordinates(),
+                "EXCLUDE_OUTSIDE": _OUTSIDE,
+            },
+            given=(Told("align_corners"), Told("scales"), ChannelsLastOutput()),
+        ),
+    ),
+    hdi=(_resize_node(0, "LINEAR", {"excludeOutside": _OUTSIDE}),),
+    onnx=("Resize", "Upsample"),
+)
+
+map_operator(
+    ResizeCubic,
+    hdi=(
+        _resize_node(*(2, "CUBIC"), {"cubicCoeff": CubicCoefficient(), "excludeOutside": _OUTSIDE}),
+    ),
+    onnx=("Resize",),
+)
