@@ -22,7 +22,7 @@ from tests.devices.transformers import bert
 import crosschip
 from benchmarks.models import model_file
 from benchmarks.subject import Column, Row
-from crosschip.bisect import find_culprits
+from crosschip.bisect import find_failing_operators
 from crosschip.ir import ElementType, Model, Operation
 from crosschip.ops.standard.convolution import Conv2D
 
@@ -50,7 +50,7 @@ class Found(Row):
     operations: Annotated[int, Column("operations")]
     planted: Annotated[str, Column("planted")]
     shows: Annotated[str, Column("the device shows")]
-    culprits: Annotated[int, Column("culprits")]
+    failing_operators: Annotated[int, Column("culprits")]
     missed: Annotated[int, Column("missed")]
     innocent: Annotated[int, Column("innocent")]
     runs: Annotated[int, Column("runs")]
@@ -85,10 +85,10 @@ def _found(
 ) -> Found:
     device = Planted(base=_BASE, faults=faults, hides=hides)
     thorough = planted == "two that cancel"
-    report = find_culprits(file, device, shapes=shapes, thorough=thorough)
+    report = find_failing_operators(file, device, shapes=shapes, thorough=thorough)
     device.close()
     wanted = {group for fault in faults for group in _groups(model, fault)}
-    named = {frozenset(culprit.names) for culprit in report.culprits}
+    named = {frozenset(culprit.names) for culprit in report.failing_operators}
     missed = wanted - named
     innocent = named - wanted
     if hides == "fusions":

@@ -69,7 +69,7 @@ class _Run:
 
 
 @dataclass(frozen=True)
-class Border(Row):
+class InputGuard(Row):
     """One model on one device."""
 
     device: Annotated[str, Column("device")]
@@ -83,7 +83,7 @@ class Border(Row):
         return self.added_us.value <= LIMIT_US
 
 
-def measure(*, quick: bool) -> Iterator[Border]:
+def measure(*, quick: bool) -> Iterator[InputGuard]:
     """Each model on each device."""
     with TemporaryDirectory() as folder:
         built = next(b for b in build(Path(folder)) if b.library.stem == "libnnadapter")
@@ -101,7 +101,7 @@ def measure(*, quick: bool) -> Iterator[Border]:
                 )
                 nn.NNAdapterCompilation_destroy(compilation)
                 figures = result.direct_ms * 1e3, result.ours_ms * 1e3, result.added_us
-                yield Border(device, name, *figures)
+                yield InputGuard(device, name, *figures)
 
 
 def _program(folder: Path) -> ctypes.CDLL:

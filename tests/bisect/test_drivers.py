@@ -14,7 +14,7 @@ from tests.cli.conftest import crosschip as crosschip  # the fixture
 from tests.drivers.serving import short_folder
 from tests.modelling import chain
 
-from crosschip.bisect import find_culprits
+from crosschip.bisect import find_failing_operators
 from crosschip.ir.installed import look_again
 from crosschip.ops.definition.serialization import to_bytes
 from crosschip.ops.standard.activation import Relu
@@ -36,13 +36,13 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("planted")
 def test_what_takes_the_process_along_is_found() -> None:
-    report = find_culprits(
+    report = find_failing_operators(
         chain(Exp, Relu),
         "planted",
         inputs={"x0": np.array([1, 2], np.float32)},
         properties={"planted": properties_of("reference", [Fault(("relu_0",), "crash")])},
     )
-    (culprit,) = report.culprits
+    (culprit,) = report.failing_operators
     assert (culprit.names, culprit.manner, culprit.made) == (("relu_0",), "crash", {})
     assert culprit.detail.startswith("the driver's process ")
     assert "died of SIGABRT" in culprit.detail
@@ -54,7 +54,7 @@ def test_what_takes_the_process_along_is_found() -> None:
 @pytest.mark.usefixtures("planted")
 @pytest.mark.parametrize(("compile_timeout", "manner"), [(60.0, None), (0.5, "hang")])
 def test_compiling_has_a_time_limit_of_its_own(compile_timeout: float, manner: str | None) -> None:
-    report = find_culprits(
+    report = find_failing_operators(
         chain(Exp),
         "planted",
         inputs={"x0": np.array([1, 2], np.float32)},
@@ -62,7 +62,7 @@ def test_compiling_has_a_time_limit_of_its_own(compile_timeout: float, manner: s
         timeout=1.0,
         compile_timeout=compile_timeout,
     )
-    assert [culprit.manner for culprit in report.culprits] == ([manner] if manner else [])
+    assert [culprit.manner for culprit in report.failing_operators] == ([manner] if manner else [])
 
 
 @pytest.mark.slow

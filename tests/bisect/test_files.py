@@ -13,7 +13,7 @@ from tests.bisect.planted import Fault, Planted
 from tests.modelling import contents, outputs_of
 
 import crosschip
-from crosschip.bisect import Report, find_culprits
+from crosschip.bisect import Report, find_failing_operators
 from crosschip.bisect.page import to_html
 from crosschip.ir import InputError, ModelFileError
 from crosschip.ops.definition.serialization import to_bytes
@@ -23,7 +23,7 @@ FAULTS = [Fault(("tanh_0",)), Fault(("mul_1", "mul_2"), "nan"), Fault(("relu_0",
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return find_culprits(network(), Planted(faults=FAULTS), inputs=inputs())
+    return find_failing_operators(network(), Planted(faults=FAULTS), inputs=inputs())
 
 
 def test_a_culprit_is_a_model_with_inputs_that_shows_it(report: Report, tmp_path: Path) -> None:
@@ -46,7 +46,9 @@ def test_a_culprit_is_a_model_with_inputs_that_shows_it(report: Report, tmp_path
             for name, array in compiled.run(given).items():
                 np.testing.assert_array_equal(made[name], array)
                 assert not np.allclose(array, expected[name], atol=1e-4)
-        (culprit,) = find_culprits(model, Planted(faults=FAULTS), inputs=given).culprits
+        (culprit,) = find_failing_operators(
+            model, Planted(faults=FAULTS), inputs=given
+        ).failing_operators
         assert set(culprit.names) == set(fault.operations)
         assert (folder / "model.txt").read_text("utf-8") == f"{model}\n"
 
@@ -61,7 +63,7 @@ def test_the_document_is_the_reports(report: Report, tmp_path: Path) -> None:
 
 def test_the_page_is_one_file_that_says_all(report: Report, tmp_path: Path) -> None:
     page = to_html(report, ["once <more>"])
-    for culprit in report.culprits:
+    for culprit in report.failing_operators:
         assert all(name in page for name in culprit.names)
     assert "once &lt;more&gt;" in page
     assert "only together" in page

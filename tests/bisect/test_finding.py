@@ -18,7 +18,7 @@ from tests.modelling import DelegatingDevice, chain
 from tests.runtime.test_mixed_precision import NETWORK, rows
 
 import crosschip
-from crosschip.bisect import Report, find_culprits
+from crosschip.bisect import Report, find_failing_operators
 from crosschip.ir import InputError, Model, Operation
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.unary import Exp, Log
@@ -39,13 +39,13 @@ def names() -> list[str]:
 
 def found(faults: Sequence[Fault], hides: str = "", **more: Any) -> Report:
     device = Planted(faults=faults, hides=hides)
-    report = find_culprits(network(), device, inputs=inputs(), **more)
+    report = find_failing_operators(network(), device, inputs=inputs(), **more)
     assert device.compiled >= report.runs - 1, "every run that counts was one"
     return report
 
 
 def named(report: Report) -> set[frozenset[str]]:
-    return {frozenset(culprit.names) for culprit in report.culprits}
+    return {frozenset(culprit.names) for culprit in report.failing_operators}
 
 
 def bound(faults: Sequence[Fault]) -> float:
@@ -109,7 +109,7 @@ def readers(operation: Operation) -> list[Operation]:
 @pytest.mark.parametrize("hides", ["", "outputs", "fusions"])
 def test_a_device_that_is_right_is_said_to_be(hides: str) -> None:
     report = found([], hides)
-    assert (report.culprits, report.explained, report.whole) == ([], True, True)
+    assert (report.failing_operators, report.explained, report.whole) == ([], True, True)
     assert report.runs <= bound([])
 
 
@@ -122,7 +122,7 @@ def test_errors_that_make_good_for_each_other_are_found() -> None:
     assert report.error is not None
     assert report.error < 1e-6
     assert named(report) == {frozenset(fault.operations) for fault in faults}
-    assert not any(culprit.shows is None for culprit in report.culprits)
+    assert not any(culprit.shows is None for culprit in report.failing_operators)
 
 
 def test_one_setting_of_an_operator_may_be_wrong() -> None:
@@ -136,7 +136,7 @@ def test_one_setting_of_an_operator_may_be_wrong() -> None:
 def test_what_a_report_says() -> None:
     name = names()[4]
     report = found([Fault((name,))])
-    (culprit,) = report.culprits
+    (culprit,) = report.failing_operators
     operation = placed().operations[4]
     assert culprit.title == f"{operation.type} {name}"
     assert culprit.manner == "wrong"
@@ -163,28 +163,30 @@ def test_what_may_not_go_on_tells_what_it_has(limit: dict[str, Any]) -> None:
 
 
 def test_made_up_inputs_are_told_and_those_of_run() -> None:
-    report = find_culprits(network(), Planted(), seed=3)
+    report = find_failing_operators(network(), Planted(), seed=3)
     assert report.notes[0].startswith("made-up inputs (seed 3): x")
-    other = find_culprits(network(), Planted(), inputs=inputs())
+    other = find_failing_operators(network(), Planted(), inputs=inputs())
     assert other.notes == []
 
 
 def test_a_device_that_runs_nothing_is_not_to_blame() -> None:
-    report = find_culprits(chain(Exp), DelegatingDevice(declines=("EXP",)))
-    assert (report.culprits, report.runs) == ([], 0)
+    report = find_failing_operators(chain(Exp), DelegatingDevice(declines=("EXP",)))
+    assert (report.failing_operators, report.runs) == ([], 0)
     assert "runs no operation of the model" in report.notes[-1]
 
 
 def test_only_what_the_device_runs_is_suspected() -> None:
     device = DelegatingDevice(declines=("EXP",))
-    report = find_culprits(chain(Relu, Exp), device)
+    report = find_failing_operators(chain(Relu, Exp), device)
     assert [operation.type for operation in report.suspects] == ["RELU"]
 
 
 def test_numbers_that_should_be_none_are_no_error() -> None:
     """The logarithm of a negative number, by both."""
-    report = find_culprits(chain(Log, Exp), Planted(), inputs={"x0": np.array([-1, 2], "f4")})
-    assert report.culprits == []
+    report = find_failing_operators(
+        chain(Log, Exp), Planted(), inputs={"x0": np.array([-1, 2], "f4")}
+    )
+    assert report.failing_operators == []
 
 
 class Failing(DelegatingDevice):
@@ -195,11 +197,11 @@ class Failing(DelegatingDevice):
 
 
 def test_what_does_not_compile_is_found() -> None:
-    report = find_culprits(network(), Failing(), inputs=inputs())
-    assert {o.type for culprit in report.culprits for o in culprit.operations} == {"TANH"}
-    assert {culprit.manner for culprit in report.culprits} == {"error"}
-    assert len(report.culprits) == sum(o.type == "TANH" for o in placed().operations)
-    assert "the compiler of test crashed on TANH" in report.culprits[0].detail
+    report = find_failing_operators(network(), Failing(), inputs=inputs())
+    assert {o.type for culprit in report.failing_operators for o in culprit.operations} == {"TANH"}
+    assert {culprit.manner for culprit in report.failing_operators} == {"error"}
+    assert len(report.failing_operators) == sum(o.type == "TANH" for o in placed().operations)
+    assert "the compiler of test crashed on TANH" in report.failing_operators[0].detail
     assert report.explained
 
 
@@ -216,7 +218,7 @@ def test_what_does_not_compile_is_found() -> None:
 )
 def test_arguments_that_do_not_fit(arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
-        find_culprits(network(), Planted(), **arguments)
+        find_failing_operators(network(), Planted(), **arguments)
 
 
 @pytest.mark.slow
@@ -226,11 +228,11 @@ def test_a_culprit_in_bfloat16(listed: str | None, caplog: pytest.LogCaptureFixt
     model = crosschip.load(NETWORK)
     culprit = crosschip.explain(model, "xla", cache=False).given.operations[2].name
     device = Planted(base="xla", faults=[Fault((culprit,), size=20.0)])
-    report = find_culprits(
+    report = find_failing_operators(
         model, device, inputs={"x": rows(3)}, precision="bfloat16", mixed_precision=listed
     )
     device.close()
-    assert [each.names for each in report.culprits] == [(culprit,)]
+    assert [each.names for each in report.failing_operators] == [(culprit,)]
     assert report.explained
     assert report.mended is not None
     assert report.mended < 0.05

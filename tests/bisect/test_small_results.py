@@ -9,7 +9,7 @@ import pytest
 from tests.bisect.planted import Fault, Planted
 from tests.modelling import float32, model_of
 
-from crosschip.bisect import Report, find_culprits
+from crosschip.bisect import Report, find_failing_operators
 from crosschip.ir import Builder, Model, Operand
 from crosschip.ops.standard.activation import Sigmoid
 from crosschip.ops.standard.arithmetic import Mul, Sub
@@ -31,7 +31,7 @@ def search(model: Model, kind: str, off: float, size: float) -> Report:
     """Of a device whose result for one channel of one operation is off."""
     (name,) = (operation.name for operation in model.operations if operation.type == kind)
     device = Planted(faults=[Fault((name,), size=off)])
-    return find_culprits(model, device, inputs=image(size=size))
+    return find_failing_operators(model, device, inputs=image(size=size))
 
 
 def probabilities(b: Builder, x: Operand) -> Operand:
@@ -55,7 +55,7 @@ def test_a_spacing_of_the_numbers_that_an_operation_goes_through_is_no_error(
     make: Callable[[Builder, Operand], Operand], kind: str, size: float, off: float
 ) -> None:
     report = search(network(make), kind, off, size)
-    assert report.culprits == []
+    assert report.failing_operators == []
     assert report.error == 0
     assert report.explained
 
@@ -68,7 +68,7 @@ def test_more_than_that_is_one_however_small_the_result(
     make: Callable[[Builder, Operand], Operand], kind: str, off: float
 ) -> None:
     """An error of 1e-12 is large where a result is a product of 1e-10."""
-    (culprit,) = search(network(make), kind, off, 1.0).culprits
+    (culprit,) = search(network(make), kind, off, 1.0).failing_operators
     assert [operation.type for operation in culprit.operations] == [kind]
     assert culprit.difference is not None
     assert culprit.difference.largest == pytest.approx(off, rel=0.1)

@@ -33,7 +33,7 @@ from tests.modelling import chain, float32
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.drivers.client.device import RemoteDevice
-from crosschip.drivers.client.kept import Kept
+from crosschip.drivers.client.fatal_runs import Kept
 from crosschip.hal import Options, Precision, Sizes
 from crosschip.ir import Builder, DeviceError, ElementType, InputError, TensorType
 from crosschip.ops.standard.activation import Relu

@@ -11,7 +11,7 @@ import pytest
 import crosschip
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Device, Options, Sizing
-from crosschip.hal.conditions import Border
+from crosschip.hal.conditions import InputGuard
 from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType, symbol
 from crosschip.lowering.narrowing import conditions_of, narrowing
 
@@ -132,7 +132,7 @@ class Checker:
                 assert "no elements" in support.reason or "constant" in support.reason
                 return
             assert support, support.reason
-        Border(model, conditions_of(self.device, model, Options())).check(arrays)
+        InputGuard(model, conditions_of(self.device, model, Options())).check(arrays)
         actual = outputs_of(self.device, model, arrays)
         assert len(actual) == len(expected)
         for one, other in zip(actual, expected, strict=True):

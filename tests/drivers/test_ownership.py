@@ -18,9 +18,9 @@ from tests.drivers.drivers import served
 from tests.drivers.serving import short_folder
 
 from crosschip.drivers.client import connection
-from crosschip.drivers.client.patience import Patience
 from crosschip.drivers.client.starting import Process, connected
 from crosschip.drivers.client.stopping import stop
+from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.client.watching import look
 from crosschip.drivers.endpoint import Endpoint, death_of, deaths_at
 from crosschip.drivers.ownership import disown, kill_owner, own, owned, owner
@@ -132,7 +132,7 @@ def test_a_driver_of_another_namespace_is_lost_and_nothing_is_killed() -> None:
             patch.setattr(connection, "peer", lambda end: (next(numbers), channel.peer(end)[1]))
             endpoint = Endpoint("reference", driver.path)
             with pytest.raises(DeviceError, match=r"no answer.*another container.*end it"):
-                connected(endpoint, "test", Patience(silence=0.1))
+                connected(endpoint, "test", Timeouts(silence=0.1))
             with pytest.raises(DeviceError, match=r"x\.sock: .*so none was killed"):
                 stop(driver.path, 0.1)
             assert sent == []

@@ -25,8 +25,8 @@ from tests.drivers.serving import LONG, until
 
 from crosschip.drivers.client.connection import Connection, Died
 from crosschip.drivers.client.device import RemoteDevice
-from crosschip.drivers.client.patience import Patience
 from crosschip.drivers.client.stopping import stop
+from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.client.watching import DriverReport, Watcher, look, running
 from crosschip.drivers.endpoint import deaths_at
 from crosschip.drivers.ownership import disown, own, owned, owner, tidy
@@ -113,7 +113,7 @@ def test_a_watcher_looks_again_through_the_same_connection(driver: Served) -> No
     ids=lambda request: type(request).__name__,
 )
 def test_who_watches_may_nothing_else(driver: Served, request_: messages.AnyRequest) -> None:
-    connection = Connection(driver.path, "watcher", Patience(), watches=True)
+    connection = Connection(driver.path, "watcher", Timeouts(), watches=True)
     with pytest.raises(Died):
         connection.ask(messages.Done, lambda _: request_)
     connection.release()

@@ -18,7 +18,7 @@ from crosschip.accuracy.epsilon import epsilon
 from crosschip.conformance.latitude import latitude
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Device, Options
-from crosschip.hal.conditions import Border, OutOfRange
+from crosschip.hal.conditions import InputGuard, OutOfRange
 from crosschip.ir import Array, DeviceError, ElementType, InputError, UnsupportedError
 from crosschip.ir.dimension import is_unknown, substitute
 from crosschip.ir.types import FLOATS
@@ -117,7 +117,7 @@ def test_devices_compute_what_the_reference_does(name: str, device: Device) -> N
         return
     inputs = list(arrays_for(arguments).values())
     try:
-        Border(model, placement.conditions).check(inputs)
+        InputGuard(model, placement.conditions).check(inputs)
     except OutOfRange:  # the runtime runs it elsewhere
         return
     expected = ReferenceDevice().compile(model, Options()).run(inputs)

@@ -24,7 +24,7 @@ from crosschip.ir import (
     ModelFileError,
 )
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
-from crosschip.runtime.cache import behind
+from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.folder import Cache
 
 Warnings = Callable[[], list[str]]
@@ -188,7 +188,7 @@ class SavingLater(DelegatingDevice):
 
         parts = [content[:3], b"", content[3:]]
 
-        class Later(Program):
+        class LazyPlacement(Program):
             def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
                 return program.run(inputs)
 
@@ -202,7 +202,7 @@ class SavingLater(DelegatingDevice):
             def close(self) -> None:
                 device.done.set()
 
-        return Later()
+        return LazyPlacement()
 
 
 def test_a_program_may_be_saved_when_it_is_closed(tmp_path: Path, warnings: Warnings) -> None:
@@ -230,7 +230,7 @@ def test_what_fails_when_it_is_saved_later_is_compiled_again(
         with compile(chain(Relu), [SavingLater(make)], cache=tmp_path) as model:
             assert model.run(x)["y0"].tolist() == [0, 0.5]
             assert model.report.cache == "miss"
-    behind.wait()
+    background_writer.wait()
     said = warnings()
     assert len(said) == (2 if told else 0)
     assert all(told in warning for warning in said)

@@ -79,8 +79,8 @@ def test_what_runs_at_no_size_has_none_and_the_search_ends() -> None:
     model = model_of(make, float32(symbol("N"), 2))
     search = ShapeSearch(model, Sizes())
     assert list(search.shapes()) == []
-    assert search.misfit is not None
-    assert search.misfit.operation in model.operations
+    assert search.mismatch is not None
+    assert search.mismatch.operation in model.operations
     assert search.usual() == {"x0": (1, 2)}
 
 

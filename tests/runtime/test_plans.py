@@ -22,14 +22,14 @@ from onnx import TensorProto, helper, numpy_helper
 import crosschip as cc
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import Array, Budget
+from crosschip.runtime.compile_request import CompileRequest
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.outline import KeptOutline
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.plans import surroundings
-from crosschip.runtime.plans.aside import Aside
+from crosschip.runtime.plans.background_task import BackgroundTask
 from crosschip.runtime.plans.sources import Origin
-from crosschip.runtime.wishes import Wishes
 
 PLAN = b'"device": "plan"'
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -212,11 +212,11 @@ VARIED: Mapping[str, list[Any]] = {
     "isolate": [False, True],
     "budget": [None, Budget(), Budget(seconds=7)],
 }
-"""Values of every field of `Wishes`, which all mean something else."""
+"""Values of every field of `CompileRequest`, which all mean something else."""
 
 
 def test_every_wish_is_varied() -> None:
-    assert set(VARIED) == {field.name for field in fields(Wishes)}
+    assert set(VARIED) == {field.name for field in fields(CompileRequest)}
 
 
 wishes = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in VARIED.items()})
@@ -228,7 +228,7 @@ def test_two_calls_have_one_text_only_if_they_want_the_same(
     one: Mapping[str, Any], other: Mapping[str, Any]
 ) -> None:
     same = all(one[name] is other[name] for name in VARIED)
-    assert (Wishes(**one).words() == Wishes(**other).words()) is same
+    assert (CompileRequest(**one).words() == CompileRequest(**other).words()) is same
 
 
 @settings(max_examples=15, deadline=None)
@@ -468,4 +468,4 @@ def test_what_needs_the_weights_of_a_model_that_has_changed_is_of_the_new_one_or
 def test_whoever_waits_for_a_comparison_hears_that_it_failed() -> None:
     origin = Origin(0, (), (("unheard", os.getcwd(), ""),), ())
     with pytest.raises(KeyError, match="unheard"):
-        Aside(lambda: origin.is_same).result()
+        BackgroundTask(lambda: origin.is_same).result()

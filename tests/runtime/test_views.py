@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import crosschip
 from crosschip.ir import Array
-from crosschip.runtime.cache import behind
+from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.folder import Cache
 
 WIDTH = 768
@@ -47,7 +47,7 @@ def test_a_program_outlives_its_file_and_is_saved_again(
         return crosschip.compile(source, [device], cache=cache, isolate=isolate)
 
     compiled().close()
-    behind.wait()
+    background_writer.wait()
     with compiled() as model:
         assert model.report.cache == "hit"
         assert Cache(cache).prune(0)

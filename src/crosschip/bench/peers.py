@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from crosschip.ir import Array, DeviceError
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 
 PEERS = ("onnxruntime", "openvino")
 """The names of the engines, which are those of the modules."""
@@ -40,6 +40,6 @@ def open_peer(name: str) -> Peer:
     """
     if name not in PEERS:
         known = ", ".join(PEERS)
-        near = meant(name, PEERS)
+        near = did_you_mean(name, PEERS)
         raise DeviceError(f"there is no engine {name!r} to compare with{near}; there are {known}")
     return cast(Peer, import_module(f"crosschip.bench.{name}").open_model)

@@ -8,7 +8,7 @@ for culprit in report.culprits:
 report.write("found")
 """
 
-from crosschip.bisect.finding import find_culprits
-from crosschip.bisect.report import Culprit, Report
+from crosschip.bisect.finding import find_failing_operators
+from crosschip.bisect.report import FailingOperator, Report
 
-__all__ = ["Culprit", "Report", "find_culprits"]
+__all__ = ["FailingOperator", "Report", "find_failing_operators"]

@@ -23,7 +23,7 @@ from crosschip.runtime.placement.placing import Decision
 from crosschip.runtime.precisions import EXACT, name_in
 
 
-def find_culprits(
+def find_failing_operators(
     model: Model | Any,
     device: str | Device,
     *,

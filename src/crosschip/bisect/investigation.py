@@ -23,7 +23,7 @@ from dataclasses import replace
 from crosschip.bisect.comparing import Difference, is_nan
 from crosschip.bisect.parts import Part
 from crosschip.bisect.recording import Recording
-from crosschip.bisect.report import Culprit, Report
+from crosschip.bisect.report import FailingOperator, Report
 from crosschip.bisect.searching import Search, halves
 from crosschip.bisect.trials import Exhausted, Failure, Outcome, Trials
 from crosschip.ir import InputError, Operation, UnsupportedError
@@ -73,7 +73,7 @@ class Investigation:
         self._report = report
         self._unseen = set(suspects)
         self._shown = self._refused = False
-        self._culprits: dict[frozenset[Operation], Culprit] = {}
+        self._culprits: dict[frozenset[Operation], FailingOperator] = {}
         self._seen: dict[tuple[frozenset[Operation], Take], tuple[Part, Outcome]] = {}
 
     def find(self) -> None:
@@ -85,7 +85,7 @@ class Investigation:
             report.whole = False
             report.notes.append(f"the search has not come to its end: {exhausted}")
         order = {operation: i for i, operation in enumerate(self._report.model.operations)}
-        report.culprits = sorted(
+        report.failing_operators = sorted(
             self._culprits.values(), key=lambda culprit: order[culprit.operations[0]]
         )
         report.runs, report.seconds = self._trials.runs, self._trials.taken
@@ -322,7 +322,7 @@ class Investigation:
             worst = max((found or {}).values(), key=_gravity)
             nan = any(is_nan(outcome.outputs[name], expected[name]) for name in expected)
             manner, detail = "nan" if nan else "wrong", worst.detail
-        self._culprits[frozenset(group)] = Culprit(
+        self._culprits[frozenset(group)] = FailingOperator(
             tuple(group),
             manner,
             detail,

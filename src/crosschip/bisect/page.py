@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from crosschip.accuracy.error import UNIT
-from crosschip.bisect.report import Culprit, Report, slots_of, told_difference, told_error
+from crosschip.bisect.report import FailingOperator, Report, slots_of, told_difference, told_error
 from crosschip.drawing import to_svg
 from crosschip.ir import Operation
 from crosschip.ir.text import legible
@@ -52,10 +52,13 @@ def to_html(report: Report, commands: Sequence[str] = ()) -> str:
         _outputs(report),
         *(f"<p>{escape(legible(note))}.</p>" for note in report.notes),
     ]
-    if report.culprits:
+    if report.failing_operators:
         parts.append("<h2>What is wrong</h2>")
-        given = [*commands, *[""] * len(report.culprits)]
-        parts += [_culprit(each, text) for each, text in zip(report.culprits, given, strict=False)]
+        given = [*commands, *[""] * len(report.failing_operators)]
+        parts += [
+            _culprit(each, text)
+            for each, text in zip(report.failing_operators, given, strict=False)
+        ]
     parts += ["<h2>The error along the model</h2>", *_chart(report), *_graph(report)]
     return "\n".join([*filter(None, parts), "</body></html>\n"])
 
@@ -70,7 +73,7 @@ def _outputs(report: Report) -> str:
     return f"<p>{escape(told)}.</p>"
 
 
-def _culprit(culprit: Culprit, command: str) -> str:
+def _culprit(culprit: FailingOperator, command: str) -> str:
     head = f"{culprit.manner}: {culprit.title}"
     if len(culprit.operations) > 1:
         head += " (only together)"
@@ -99,7 +102,7 @@ def _culprit(culprit: Culprit, command: str) -> str:
 def _chart(report: Report) -> Iterator[str]:
     """The error of each operation, by itself and with all before it, on a logarithmic scale."""
     operations = report.model.operations
-    guilty = {o: culprit.error for culprit in report.culprits for o in culprit.operations}
+    guilty = {o: culprit.error for culprit in report.failing_operators for o in culprit.operations}
     step = max(3.0, min(12.0, 960 / max(1, len(operations))))
     width = _LEFT + step * len(operations) + 16
     yield (
@@ -166,7 +169,7 @@ def _graph(report: Report) -> Iterator[str]:
         groups.setdefault(operation, _ELSEWHERE)
         if operation in report.own:
             groups[operation] = _RIGHT
-    for culprit in report.culprits:
+    for culprit in report.failing_operators:
         groups.update(dict.fromkeys(culprit.operations, _WRONG))
     drawing = to_svg(report.model, groups, _COLOURS)
     yield f'<div class="graph">{drawing}</div>'

@@ -20,7 +20,7 @@ from crosschip.ops.definition.slots import ComputedParameter, Parameter
 
 
 @dataclass(frozen=True, slots=True)
-class Culprit:
+class FailingOperator:
     """An operation that a device computes wrong, or several that are wrong only together.
 
     Attributes:
@@ -102,7 +102,7 @@ class Report:
         device: the device that is looked at.
         against: who says what is right.
         suspects: the operations that run on the device.
-        culprits: those that are wrong, in the model's order.
+        failing_operators: those that are wrong, in the model's order.
         error: that of the model's outputs on the device, in `crosschip.accuracy.error.UNIT`;
             infinite if there are none.
         mended: the same with the culprits elsewhere; `None` if that was not tried.
@@ -121,7 +121,7 @@ class Report:
     device: str
     against: str
     suspects: Sequence[Operation]
-    culprits: list[Culprit] = field(default_factory=list)
+    failing_operators: list[FailingOperator] = field(default_factory=list)
     error: float | None = None
     mended: float | None = None
     explained: bool = True
@@ -137,7 +137,7 @@ class Report:
     @property
     def summary(self) -> str:
         """The outcome in a sentence."""
-        many = len(self.culprits)
+        many = len(self.failing_operators)
         found = {0: "nothing wrong found", 1: "1 culprit"}.get(many, f"{many} culprits")
         return (
             f"{found} among {len(self.suspects)} operations on {self.device}, "
@@ -152,7 +152,7 @@ class Report:
             "against": self.against,
             "operations": len(self.model.operations),
             "suspects": len(self.suspects),
-            "culprits": [culprit.document() for culprit in self.culprits],
+            "culprits": [culprit.document() for culprit in self.failing_operators],
             "error_unit": UNIT,
             "error": _number(self.error),
             "mended": _number(self.mended),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosschip.bisect.page import to_html
-from crosschip.bisect.report import Culprit, Report
+from crosschip.bisect.report import FailingOperator, Report
 from crosschip.ir import InputError
 from crosschip.ops.definition.serialization import to_bytes
 from crosschip.runtime.cache.whole import write_named
@@ -30,12 +30,14 @@ def write(report: Report, folder: Path) -> list[Path]:
     Raises:
         InputError: they cannot be written there.
     """
-    places = [folder / _name(index, culprit) for index, culprit in enumerate(report.culprits)]
+    places = [
+        folder / _name(index, culprit) for index, culprit in enumerate(report.failing_operators)
+    ]
     page = folder / "index.html"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         commands = []
-        for culprit, place in zip(report.culprits, places, strict=True):
+        for culprit, place in zip(report.failing_operators, places, strict=True):
             inputs = _write_culprit(culprit, place)
             commands.append(_command(report, culprit, place, inputs))
         write_named(page, [to_html(report, commands).encode()])
@@ -46,12 +48,12 @@ def write(report: Report, folder: Path) -> list[Path]:
     return [page, *places]
 
 
-def _name(index: int, culprit: Culprit) -> str:
+def _name(index: int, culprit: FailingOperator) -> str:
     words = f"{index + 1}-{'-'.join(f'{o.type}-{o.name}' for o in culprit.operations)}"
     return "".join(c if c.isalnum() or c in "._-" else "_" for c in words)[:_LONGEST_NAME]
 
 
-def _write_culprit(culprit: Culprit, place: Path) -> Mapping[str, Path]:
+def _write_culprit(culprit: FailingOperator, place: Path) -> Mapping[str, Path]:
     """Write a culprit's folder; the files of what it reads."""
     place.mkdir(exist_ok=True)
     write_named(place / _MODEL, [to_bytes(culprit.part.model)])
@@ -67,7 +69,9 @@ def _write_values(values: Mapping[str, Any], folder: Path) -> Mapping[str, Path]
     return {name: write_value(folder / name, value) for name, value in values.items()}
 
 
-def _command(report: Report, culprit: Culprit, place: Path, inputs: Mapping[str, Path]) -> str:
+def _command(
+    report: Report, culprit: FailingOperator, place: Path, inputs: Mapping[str, Path]
+) -> str:
     """The command that runs a culprit once more, on the device alone."""
     words = ["crosschip", "run", str(place / _MODEL), "--devices", own_name(report.device)]
     for name, path in inputs.items():

@@ -52,9 +52,9 @@ class Commands(Group):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         names = self.list_commands(ctx)
         if args and args[0] not in names and not args[0].startswith("-"):
-            from crosschip.ir.suggestion import meant
+            from crosschip.ir.suggestion import did_you_mean
 
-            ctx.fail(f"there is no command {args[0]!r}{meant(args[0], names)}")
+            ctx.fail(f"there is no command {args[0]!r}{did_you_mean(args[0], names)}")
         return super().resolve_command(ctx, args)
 
 

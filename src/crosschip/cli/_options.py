@@ -12,7 +12,7 @@ import typer
 from crosschip.hal import Performance as PerformanceMode
 from crosschip.hal import Precision as Arithmetic
 from crosschip.ir import Array, Budget, InputError, Model
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.runtime.inputs import random_inputs, read_array
 
 MODEL_HELP = "A .pdmodel, a Paddle 3 .json, a .nb, an .onnx, or a folder with one."
@@ -204,7 +204,7 @@ def properties(
                 f"{text!r} is not like mychip.cores=2", param_hint="--property"
             )
         if devices is not None and device not in devices:
-            near = meant(device, devices)
+            near = did_you_mean(device, devices)
             raise InputError(
                 f"there are properties for {device!r}, which is not among the devices{near}"
             )

@@ -9,7 +9,7 @@ import numpy as np
 
 from crosschip.cli._drivers import short
 from crosschip.cli._show import console, table
-from crosschip.drivers.client.kept import Kept
+from crosschip.drivers.client.fatal_runs import Kept
 from crosschip.drivers.client.replaying import Outcome, Replay
 from crosschip.ir.text import legible
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from crosschip.accuracy.error import UNIT
-from crosschip.bisect import Report, find_culprits
+from crosschip.bisect import Report, find_failing_operators
 from crosschip.bisect.report import slots_of, told_difference, told_error
 from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
@@ -78,7 +78,7 @@ def command(
     given = {name: read_array(path) for name, path in _options.files(input).items()}
     shapes = {**_options.shapes(shape), **_options.given_shapes(input)}
     with _progress() as on_trial:
-        report = find_culprits(
+        report = find_failing_operators(
             model,
             device,
             against=against,
@@ -104,7 +104,7 @@ def command(
         _print(report)
         for path in written:
             console.print(f"wrote {path}", highlight=False, soft_wrap=True)
-    if report.culprits or not report.explained or not report.whole:
+    if report.failing_operators or not report.explained or not report.whole:
         raise typer.Exit(1)
 
 
@@ -147,7 +147,7 @@ def _progress() -> Iterator[Callable[[int, str], None]]:
 
 
 def _print(report: Report) -> None:
-    for culprit in report.culprits:
+    for culprit in report.failing_operators:
         together = " (only together)" if len(culprit.operations) > 1 else ""
         console.print(f"{culprit.manner.upper()} {culprit.title}{together}", highlight=False)
         console.print(f"  {short(culprit.detail)}", highlight=False)

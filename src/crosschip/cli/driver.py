@@ -158,7 +158,7 @@ def replay(
     those of --property; else these come before those that the run was kept with.
     """
     from crosschip.cli import _replays
-    from crosschip.drivers.client.kept import Kept
+    from crosschip.drivers.client.fatal_runs import Kept
     from crosschip.drivers.client.replaying import Outcome, replay
 
     run = Kept.read(file)

@@ -11,7 +11,7 @@ from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
 from crosschip.conformance.opdefs import standard_collection
 from crosschip.ir import InputError
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.text import legible
 from crosschip.opdef.definitions import OpDef, OpDefCollection, Tensor, plain
 from crosschip.opdef.differences import differences
@@ -90,7 +90,7 @@ def show(
         found = [c for c in packages if operator in c.op_defs]
         if not found:
             names = [name for c in packages for name in c.op_defs]
-            raise InputError(f"there is no operator {operator!r}{meant(operator, names)}")
+            raise InputError(f"there is no operator {operator!r}{did_you_mean(operator, names)}")
         _show_operators(found, operator, as_json)
     elif as_json:
         document([plain(collection) for collection in packages])

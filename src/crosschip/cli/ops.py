@@ -11,7 +11,7 @@ from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, doing, table
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ops import Operator
 from crosschip.ops.packages import every_operator, failures
 from crosschip.runtime.catalog import describe, documentation
@@ -69,7 +69,7 @@ def _named(name: str) -> type[Operator]:
     known = every_operator()
     found = next((known[each] for each in known if each.lower() == name.lower()), None)
     if found is None:
-        near = meant(name, known)
+        near = did_you_mean(name, known)
         raise InputError(f"there is no operator {name!r}{near}; `crosschip ops` lists all")
     return found
 

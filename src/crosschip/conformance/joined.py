@@ -29,7 +29,7 @@ from crosschip.ir import Array, DeviceError, Dim, Model, Operand, symbol
 from crosschip.lowering.static_shapes import fixed
 from crosschip.ops import operator_named
 from crosschip.runtime.shapes.policy import way_of
-from crosschip.runtime.shapes.ways import Way
+from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,10 @@ def _parts(
             if run.expected is None or run.latitude.refusable or run.latitude.everything:
                 return ()
         claimed = claims.accuracy(case.operator, case.element_type)
-        if way_of(device.capabilities(), model, model, options.sizes) is not Way.A_PROGRAM_A_SHAPE:
+        if (
+            way_of(device.capabilities(), model, model, options.sizes)
+            is not DynamicShapeStrategy.A_PROGRAM_A_SHAPE
+        ):
             reads, makes = range(len(model.inputs)), range(len(model.outputs))
             return [Part(case, model, runs, model, reads, makes, claimed)]
         return _sized(case, model, runs, device, options, claimed)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from crosschip.hal import CompileError, Device, Offer, Options, Program, Rule, Support
-from crosschip.hal.conditions import Border, ConditionalOffer
+from crosschip.hal.conditions import ConditionalOffer, InputGuard
 from crosschip.ir import Array, DeviceError, Model
 from crosschip.lowering.static_shapes import fixed
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.asking import asking
 from crosschip.runtime.shapes.policy import way_of
-from crosschip.runtime.shapes.ways import Way
+from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 Compile = Callable[[Model], Program]
 
@@ -32,11 +32,11 @@ def support_of(device: Device, model: Model, options: Options) -> Support:
     return answer
 
 
-def border_of(device: Device, model: Model, options: Options) -> Border:
+def border_of(device: Device, model: Model, options: Options) -> InputGuard:
     """The conditions that the runtime checks of inputs before the device gets them."""
     offer = _offer(device, model, options)
     conditions = offer.conditions if isinstance(offer, ConditionalOffer) else ()
-    return Border(model, conditions)
+    return InputGuard(model, conditions)
 
 
 def _offer(device: Device, model: Model, options: Options) -> Offer:
@@ -53,7 +53,7 @@ def program_of(device: Device, model: Model, options: Options, compile: Compile)
         compile: has the device compile a model.
     """
     way = way_of(device.capabilities(), model, model, options.sizes)
-    if way is Way.A_PROGRAM_A_SHAPE:
+    if way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
         return _SpecializedProgram(device, model, options, compile)
     return compile(model)
 

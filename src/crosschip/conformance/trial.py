@@ -32,7 +32,7 @@ from crosschip.conformance.tolerance import (
 from crosschip.conformance.variations import Variation
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Device, Options, Program
-from crosschip.hal.conditions import Border, OutOfRange
+from crosschip.hal.conditions import InputGuard, OutOfRange
 from crosschip.ir import Array, DeviceError, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
@@ -266,7 +266,7 @@ class _Trial:
         self._outputs.append((outputs, [array.copy() for array in outputs]))
 
 
-def _is_refused(border: Border, run: Run) -> bool:
+def _is_refused(border: InputGuard, run: Run) -> bool:
     """Tell whether the runtime refuses a run, so that the device does not get it."""
     try:
         border.check(run.inputs)

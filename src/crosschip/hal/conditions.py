@@ -106,7 +106,7 @@ class ConditionalOffer(Offer):
     conditions: Sequence[Condition] = field(default=())
 
 
-class Border:
+class InputGuard:
     """What is checked of the inputs of every run.
 
     Args:
@@ -158,7 +158,7 @@ class Conditional(Program):
         border: checks the conditions.
     """
 
-    def __init__(self, program: Program, border: Border) -> None:
+    def __init__(self, program: Program, border: InputGuard) -> None:
         self._program = program
         self._border = border
         self.rules = program.rules

@@ -20,7 +20,7 @@ from crosschip.hal.capabilities import Capabilities, Instance, Kind
 from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.closing import Closing
 from crosschip.ir.source_code import place_of, state_of_files
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,7 +99,7 @@ class Device(Closing, ABC):
             known = ", ".join(self.known_properties()) or "none"
             raise DeviceError(
                 f"{type(self).__name__} has no property {unknown[0]!r}"
-                f"{meant(unknown[0], self.known_properties())}; it knows: {known}"
+                f"{did_you_mean(unknown[0], self.known_properties())}; it knows: {known}"
             )
 
     def another(self, properties: Mapping[str, str]) -> Device:

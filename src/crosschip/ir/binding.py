@@ -8,7 +8,7 @@ from typing import cast
 
 from crosschip.ir.dimension import Dim, Dimension, Shape, name_of, substitute, symbol
 from crosschip.ir.errors import InputError
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import TensorType
 
 
@@ -45,7 +45,7 @@ def shapes_and_sizes(
                 raise InputError(f"the size {name} is given as {sizes[name]} and as {number}")
         else:
             inputs, named = ", ".join(types) or "none", ", ".join(open_sizes) or "none"
-            near = meant(str(name), [*types, *open_sizes])
+            near = did_you_mean(str(name), [*types, *open_sizes])
             raise InputError(
                 f"the model has no input {name!r}{near}; its inputs are {inputs}, its open sizes "
                 f"{named}"
@@ -164,7 +164,7 @@ def bind(
     for name, shape in shapes.items():
         if name not in types:
             known = ", ".join(types) or "none"
-            near = meant(str(name), types)
+            near = did_you_mean(str(name), types)
             raise InputError(f"the model has no input {name!r}{near}; its inputs are {known}")
         wanted = types[name].shape
         if wanted is None:

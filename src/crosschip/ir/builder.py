@@ -11,7 +11,7 @@ import numpy as np
 
 from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelError
-from crosschip.ir.frozen import settle
+from crosschip.ir.frozen import set_field
 from crosschip.ir.model import Model, Operand, Operation, Origin
 from crosschip.ir.types import ALL_TYPES, Array, ElementType, Quantization, TensorType
 
@@ -169,7 +169,7 @@ class Builder:
         if len(names) < len(types):
             names = [*outputs, *_output_names(operation.name, len(types))[len(outputs) :]]
         made = tuple(map(Operand, names, types))
-        settle(operation, "outputs", made)  # it is still in the making
+        set_field(operation, "outputs", made)  # it is still in the making
         self.append(operation)
         return made
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from crosschip.ir.errors import ModelError
-from crosschip.ir.frozen import settle
+from crosschip.ir.frozen import set_field
 from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import ElementType, TensorType
 
@@ -41,7 +41,7 @@ class ControlFlow(Operation):
         bodies: Sequence[Model],
     ) -> None:
         super().__init__(name, inputs, outputs)
-        settle(self, "_bodies", tuple(bodies))
+        set_field(self, "_bodies", tuple(bodies))
         if len(self._bodies) != len(self.roles):
             raise ModelError(f"{self.type}: holds {' and '.join(self.roles)}")
         if any(body.depth >= MAX_DEPTH for body in self._bodies):

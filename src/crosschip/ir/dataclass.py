@@ -102,7 +102,7 @@ class _Constructor:
 
 def _constructor(cls: type[Any], fields: Fields, *, frozen: bool) -> Any:
     """The constructor, compiled."""
-    space: dict[str, Any] = {"_settle": object.__setattr__, "_missing": _Missing()}
+    space: dict[str, Any] = {"_set_field": object.__setattr__, "_missing": _Missing()}
     given: dict[bool, list[str]] = {False: [], True: []}
     lines: list[str] = []
     for field in fields:

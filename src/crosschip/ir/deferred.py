@@ -7,7 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from crosschip.ir.dimension import Dim, name_of
-from crosschip.ir.frozen import settle
+from crosschip.ir.frozen import set_field
 from crosschip.ir.model import Model, Operand, Operation
 
 
@@ -28,10 +28,10 @@ class Deferred(Model):
         outputs: Mapping[str, Operand],
         load: Callable[[], Model],
     ) -> None:
-        settle(self, "name", name)
-        settle(self, "inputs", MappingProxyType(dict(inputs)))
-        settle(self, "outputs", MappingProxyType(dict(outputs)))
-        settle(self, "_load", load)
+        set_field(self, "name", name)
+        set_field(self, "inputs", MappingProxyType(dict(inputs)))
+        set_field(self, "outputs", MappingProxyType(dict(outputs)))
+        set_field(self, "_load", load)
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:  # type: ignore[override]  # it is set once
@@ -40,7 +40,7 @@ class Deferred(Model):
         Raises:
             ModelFileError: what they are read from is not there any more, or is damaged.
         """
-        loaded: Model = self._load()  # type: ignore[attr-defined]  # `settle` has set it
+        loaded: Model = self._load()  # type: ignore[attr-defined]  # `set_field` has set it
         mine: dict[Operand, Operand] = {}
         for theirs, ours in ((loaded.inputs, self.inputs), (loaded.outputs, self.outputs)):
             mine.update(zip(theirs.values(), ours.values(), strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Self
 
-from crosschip.ir.frozen import settle
+from crosschip.ir.frozen import set_field
 from crosschip.ir.model import Operand, Operation
 from crosschip.ir.types import TensorType
 
@@ -41,10 +41,10 @@ class Extension(Operation):
         reason: str = "",
     ) -> None:
         super().__init__(name, inputs, outputs)
-        settle(self, "type", type)
-        settle(self, "payload", payload)
-        settle(self, "declared", declared)
-        settle(self, "reason", reason)
+        set_field(self, "type", type)
+        set_field(self, "payload", payload)
+        set_field(self, "declared", declared)
+        set_field(self, "reason", reason)
 
     @property
     def framework(self) -> str:

@@ -9,8 +9,8 @@ from typing import Any, Never, Self
 class Frozen:
     """Base of what is immutable in fact: only its constructor gives its fields their values.
 
-    It does so with `settle` or, where many objects are made, with each slot's `setter`. A copy is
-    the object itself.
+    It does so with `set_field` or, where many objects are made, with each slot's `setter`. A copy
+    is the object itself.
     """
 
     __slots__ = ()
@@ -30,12 +30,12 @@ class Frozen:
         return self
 
 
-settle = object.__setattr__
+set_field = object.__setattr__
 """Give a field its value; for constructors of what is `Frozen`."""
 
 
 def setter(owner: type[Frozen], slot: str) -> Callable[[object, Any], None]:
-    """The setter of a slot, which does not look the slot up by name as `settle` does."""
+    """The setter of a slot, which does not look the slot up by name as `set_field` does."""
     descriptor: Any = vars(owner)[slot]
     set_value: Callable[[object, Any], None] = descriptor.__set__
     return set_value

@@ -21,10 +21,10 @@ _UNHEARD = frozenset({"debug", "info"})
 
 def logger(name: str) -> Logger:
     """The logger of a name."""
-    return cast("Logger", _Later(name))
+    return cast("Logger", _LazyLogger(name))
 
 
-class _Later:
+class _LazyLogger:
     """Stands for a logger, and has its methods."""
 
     def __init__(self, name: str) -> None:

@@ -10,7 +10,7 @@ from crosschip.ir.bodies import settled
 from crosschip.ir.control import ControlFlow
 from crosschip.ir.dimension import Dim, unknown
 from crosschip.ir.errors import ModelError
-from crosschip.ir.frozen import settle
+from crosschip.ir.frozen import set_field
 from crosschip.ir.model import Model, Operand
 from crosschip.ir.types import ElementType, TensorType
 from crosschip.ir.widening import (
@@ -64,7 +64,7 @@ class Loop(ControlFlow):
         states: int,
     ) -> None:
         super().__init__(name, inputs, outputs, bodies=bodies)
-        settle(self, "states", states)
+        set_field(self, "states", states)
 
     @classmethod
     def of(
@@ -201,11 +201,11 @@ class Scan(ControlFlow):
         output_reversed: Sequence[bool],
     ) -> None:
         super().__init__(name, inputs, outputs, bodies=bodies)
-        settle(self, "states", states)
-        settle(self, "input_axes", tuple(input_axes))
-        settle(self, "input_reversed", tuple(input_reversed))
-        settle(self, "output_axes", tuple(output_axes))
-        settle(self, "output_reversed", tuple(output_reversed))
+        set_field(self, "states", states)
+        set_field(self, "input_axes", tuple(input_axes))
+        set_field(self, "input_reversed", tuple(input_reversed))
+        set_field(self, "output_axes", tuple(output_axes))
+        set_field(self, "output_reversed", tuple(output_reversed))
 
     @classmethod
     def of(

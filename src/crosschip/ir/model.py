@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelError
-from crosschip.ir.frozen import Frozen, setter, settle
+from crosschip.ir.frozen import Frozen, set_field, setter
 from crosschip.ir.types import Array, Quantization, TensorType
 
 
@@ -179,8 +179,8 @@ class Operation(Frozen):
         renamed = object.__new__(type(self))
         for kind in type(self).__mro__:
             for field in getattr(kind, "__slots__", ()):
-                settle(renamed, field, getattr(self, field))
-        settle(renamed, "name", name)
+                set_field(renamed, field, getattr(self, field))
+        set_field(renamed, "name", name)
         return renamed
 
     def __repr__(self) -> str:
@@ -216,10 +216,10 @@ class Model(Frozen):
         operations: Iterable[Operation],
         outputs: Mapping[str, Operand],
     ) -> None:
-        settle(self, "name", name)
-        settle(self, "inputs", MappingProxyType(dict(inputs)))
-        settle(self, "operations", tuple(operations))
-        settle(self, "outputs", MappingProxyType(dict(outputs)))
+        set_field(self, "name", name)
+        set_field(self, "inputs", MappingProxyType(dict(inputs)))
+        set_field(self, "operations", tuple(operations))
+        set_field(self, "outputs", MappingProxyType(dict(outputs)))
 
     @cached_property
     def producers(self) -> Mapping[Operand, Operation]:

@@ -8,7 +8,7 @@ _LIKENESS = 0.65
 """Of 1, how much two names must have in common to be near."""
 
 
-def meant(given: str, known: Iterable[str], most: int = 3) -> str:
+def did_you_mean(given: str, known: Iterable[str], most: int = 3) -> str:
     """The question after the nearest names, ` (did you mean 'x'?)`; empty if none is near.
 
     Args:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.opdef.datatypes import Datatype
 from crosschip.opdef.defaults import (
     Value,
@@ -78,9 +78,9 @@ def _repeated(node: Node, what: str, words: Sequence[object]) -> Iterator[Proble
             yield _at(node, f"{what} {getattr(word, 'value', word)!s} twice")
 
 
-def _meant(given: str, known: Collection[str]) -> str:
+def _did_you_mean(given: str, known: Collection[str]) -> str:
     """The names that may be meant, where there are not too many to look through."""
-    return meant(given, known) if len(known) <= _FEW else ""
+    return did_you_mean(given, known) if len(known) <= _FEW else ""
 
 
 def _op_def(op_def: OpDef) -> Iterator[Problem]:
@@ -133,7 +133,7 @@ def _default(
     if enumeration is not None:
         names = enumeration.names
         if value not in names and value not in range(len(names)):
-            near = _meant(brief, names)
+            near = _did_you_mean(brief, names)
             yield _at(
                 tensor,
                 f"{where}{brief!r} is no name of its enumeration, and no number below "
@@ -238,7 +238,7 @@ def _supplements(
                 yield _at(
                     supplement.supported,
                     f"{backend}supports {name!r}, but there is no such operator"
-                    f"{_meant(name, known)}",
+                    f"{_did_you_mean(name, known)}",
                 )
     yield from _twice(supplement.op_defs, f"{backend}there are two supplements to")
     for supplemental in supplement.op_defs:
@@ -247,7 +247,7 @@ def _supplements(
             yield _at(
                 supplemental,
                 f"{backend}supplements {supplemental.name!r}, but there is no such operator"
-                f"{_meant(supplemental.name, known)}",
+                f"{_did_you_mean(supplemental.name, known)}",
             )
         else:
             yield from _supplement(f"{backend}{op_def.name}", op_def, supplemental)
@@ -265,7 +265,7 @@ def _supplement(where: str, op_def: OpDef, supplemental: SupplementalOpDef) -> I
                 yield _at(
                     tensor,
                     f"{where}: supplements {tensor.name!r}, which is not among the {role} of the "
-                    f"operator{_meant(tensor.name, known)}",
+                    f"operator{_did_you_mean(tensor.name, known)}",
                 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import InputError
 from crosschip.ir.extras import install_command
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.text import legible
 from crosschip.opdef.problems import Place, Problem
 from crosschip.opdef.tree import Element
@@ -82,7 +82,9 @@ def _children_problem(error: Any) -> Problem:
     where, tag = f"{_brief(parent.tag)}: ", _brief(child.tag)
     known = {name for e in error.validator.iter_elements() if (name := getattr(e, "name", None))}
     if child.tag not in known:
-        return Problem(child.place, f"{where}there is no {tag} in it{meant(child.tag, known)}")
+        return Problem(
+            child.place, f"{where}there is no {tag} in it{did_you_mean(child.tag, known)}"
+        )
     if expected:
         return Problem(child.place, f"{where}{tag} stands where {expected} must")
     if error.index and parent[error.index - 1].tag == child.tag:
@@ -124,7 +126,7 @@ def _named_base(facet: Any) -> str:
 
 def _choices(value: str, choices: list[str]) -> str:
     value = value.strip()
-    near = meant(value, choices) or meant(f"QNN_DATATYPE_{value}", choices)
+    near = did_you_mean(value, choices) or did_you_mean(f"QNN_DATATYPE_{value}", choices)
     if len(choices) > 6:
         return f"{_brief(value)!r} is not one of the {len(choices)} that there are{near}"
     return f"{_brief(value)!r} is not {', '.join(choices[:-1])} or {choices[-1]}{near}"

@@ -9,7 +9,7 @@ from crosschip.ir import Dim, InputError, Model, ModelError, Operand
 from crosschip.ir.binding import bind, concrete
 from crosschip.ir.budget import spend
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.frozen import settle
+from crosschip.ir.frozen import set_field
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 
@@ -32,7 +32,7 @@ class Specialize(Pass):
 
     def __post_init__(self) -> None:
         shapes = {name: concrete(name, shape) for name, shape in self.shapes.items()}
-        settle(self, "shapes", shapes)
+        set_field(self, "shapes", shapes)
 
     def requires(self, model: Model) -> None:
         self._bound(model)

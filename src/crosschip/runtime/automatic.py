@@ -151,8 +151,8 @@ class Automatic:
                 return trials, shapes, ""
             unmeasured, first = trials, first or shapes
             tried[shapes_in_words(shapes)] = next(iter(trials.values())).reason
-        if not tried and search.misfit is not None:
-            tried[shapes_in_words(search.usual())] = search.misfit.reason
+        if not tried and search.mismatch is not None:
+            tried[shapes_in_words(search.usual())] = search.mismatch.reason
         return unmeasured, {}, self._problem(tried, first or search.usual())
 
     def _problem(self, tried: Mapping[str, str], shapes: Shapes) -> str:

@@ -25,7 +25,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.decomposition import Ask
 from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
-from crosschip.runtime.cache import behind
+from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import cache_key
@@ -47,7 +47,7 @@ from crosschip.runtime.shapes.padding import Buckets, Padding
 from crosschip.runtime.shapes.policy import way_of
 from crosschip.runtime.shapes.saved import Missing, read
 from crosschip.runtime.shapes.specialized import Compile, Compiled, SpecializedProgram, told
-from crosschip.runtime.shapes.ways import Way
+from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 logger = logging.getLogger("crosschip")
 
@@ -83,7 +83,7 @@ class Compilation:
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
     shipped: bool = False
 
-    def asks(self) -> dict[str, Ask]:
+    def queries(self) -> dict[str, Ask]:
         """The way to ask each device."""
         return {
             name: _yes
@@ -145,7 +145,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     """
     refusals: Refusals = {}
     devices, constraints = compilation.devices, compilation.constraints
-    asks = compilation.asks()
+    asks = compilation.queries()
     search = FailureSearch()
     while True:
         try:
@@ -212,7 +212,7 @@ def _way(segment: Segment, placement: Placement, compilation: Compilation) -> st
     sizes = compilation.options.sizes
     capabilities = compilation.devices[segment.device].capabilities
     way = way_of(capabilities, placement.given, segment.model, sizes)
-    if way is not Way.A_PROGRAM_A_SHAPE:
+    if way is not DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
         return str(way.value)
     return told(sizes.specializations, Padding(segment.model, compilation.buckets))
 
@@ -270,7 +270,10 @@ def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
 def _build(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
     device, model = compilation.devices[segment.device], segment.model
     sizes = compilation.options.sizes
-    if way_of(device.capabilities, placement.given, model, sizes) is Way.A_PROGRAM_A_SHAPE:
+    if (
+        way_of(device.capabilities, placement.given, model, sizes)
+        is DynamicShapeStrategy.A_PROGRAM_A_SHAPE
+    ):
         return _build_for_shapes(segment, placement, compilation)
     if compilation.store is None:
         return Built.once(device.compile(model, compilation.options), "off")
@@ -389,7 +392,7 @@ def _compiled(model: Model, compilation: Compilation, words: set[CacheWord]) -> 
     try:
         placement, built = place_and_build(model, compilation)
     except UnsupportedError as error:
-        unplaced = place(model, compilation.asks(), partial=True).unplaced
+        unplaced = place(model, compilation.queries(), partial=True).unplaced
         named = [decision.operation for decision in unplaced]
         raise CompileError(str(error), named) from error
     except DeviceError as error:
@@ -452,7 +455,7 @@ class _Kept:
 
     def load(self) -> GuardedProgram | None:
         """The program that is kept; `None` if there is none that the device loads."""
-        behind.wait(self.entry.key)
+        background_writer.wait(self.entry.key)
         saved = begin_reading(self._store, self.entry)()
         if saved is None:
             return None
@@ -474,7 +477,7 @@ class _Kept:
             return False
         if make is None:
             return False
-        behind.put(self.entry.key, partial(self._write, make))
+        background_writer.put(self.entry.key, partial(self._write, make))
         return True
 
     def _write(self, make: Callable[[], Sequence[bytes | memoryview] | None]) -> None:

@@ -16,10 +16,10 @@ from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime import lifetime
-from crosschip.runtime.cache import behind
+from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import Details
@@ -310,7 +310,7 @@ class CompiledModel(Closing):
         operand = {**self.outputs, **self.inputs}.get(name)
         if operand is None:
             known = ", ".join([*self.inputs, *self.outputs])
-            near = meant(name, [*self.inputs, *self.outputs])
+            near = did_you_mean(name, [*self.inputs, *self.outputs])
             raise InputError(f"the model has no input or output {name!r}{near}; there are {known}")
         device = self.devices[home(operand, self._outline, self.devices)]
         type_ = operand.type.element_type
@@ -488,7 +488,7 @@ class CompiledModel(Closing):
             program.close()
         for device in owned:
             device.close()
-        behind.wait()
+        background_writer.wait()
 
     def stop(self, check: Callable[[], None]) -> None:
         """Have each run that is asked for from now on call a function first, which refuses it.

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Budget, Model
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
+from crosschip.runtime.compile_request import CompileRequest
 from crosschip.runtime.configuration import Configuration, Properties, check_count
 from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.telling import messages, tell
 from crosschip.runtime.plans.plans import Plans
-from crosschip.runtime.wishes import Wishes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +124,7 @@ def compile(
         CacheError: the cache folder cannot be made, or the user's secret for it not be used.
     """
     start = time.perf_counter()
-    wishes = Wishes(
+    wishes = CompileRequest(
         devices=devices,
         shapes=shapes,
         settings=Configuration.of(configuration).overridden(
@@ -150,7 +150,7 @@ def compile(
 
 def _compiled(
     model: Model | Any,
-    wishes: Wishes,
+    wishes: CompileRequest,
     store: Store | None,
     token: str | bool,
     queue_size: int,
@@ -209,7 +209,7 @@ def explain(
         InputError: an argument does not fit.
         DeviceError: a device is unknown or fails to load.
     """
-    wishes = Wishes(
+    wishes = CompileRequest(
         devices=devices,
         shapes=shapes,
         settings=Configuration.of(configuration).overridden(

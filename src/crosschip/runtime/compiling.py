@@ -34,6 +34,7 @@ from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice
+from crosschip.runtime.compile_request import CompileRequest
 from crosschip.runtime.compiled import CompiledModel, CompileReport
 from crosschip.runtime.details import Details
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -47,14 +48,13 @@ from crosschip.runtime.precisions import EXACT, name_in, reduced, with_exact
 from crosschip.runtime.saving.identity import Identity
 from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
 from crosschip.runtime.shapes.padding import Buckets
-from crosschip.runtime.wishes import Wishes
 
 logger = logging.getLogger("crosschip")
 
 
 def compiled_anew(
     source: Model | Any,
-    wishes: Wishes,
+    wishes: CompileRequest,
     store: Store | None,
     token: str | bool = False,
     queue_size: int = 64,
@@ -81,7 +81,7 @@ def compiled_anew(
 
 
 def substitute(
-    source: Model | Any, wishes: Wishes, store: Store | None, lost: str | None
+    source: Model | Any, wishes: CompileRequest, store: Store | None, lost: str | None
 ) -> CompiledModel:
     """The model compiled in the place of one that cannot run it any more.
 
@@ -97,7 +97,9 @@ def substitute(
     """
     with ExitStack() as owned:
         task = _task(source, wishes, store, owned)
-        compiled = task.for_all_inputs() if lost is None else task.elsewhere(lost)
+        compiled = (
+            task.recompiled_unconditionally() if lost is None else task.recompiled_without(lost)
+        )
         owned.pop_all()
     compiled.own(task.devices.values())
     return compiled
@@ -105,7 +107,7 @@ def substitute(
 
 def _task(
     source: Model | Any,
-    wishes: Wishes,
+    wishes: CompileRequest,
     store: Store | None,
     owned: ExitStack,
     token: str | bool = False,
@@ -126,7 +128,7 @@ def _task(
     )  # fmt: skip
 
 
-def explained(source: Model | Any, wishes: Wishes, store: Store | None) -> Placement:
+def explained(source: Model | Any, wishes: CompileRequest, store: Store | None) -> Placement:
     """Place a model without compiling it; see `compiler.explain`.
 
     The arguments are those of `compiled_anew`.
@@ -150,7 +152,7 @@ def explained(source: Model | Any, wishes: Wishes, store: Store | None) -> Place
             every, constraints = _with_exact(ordered, options, mixed, constraints)
             asked = Compilation(every, options, buckets=padded)
             placement = place(
-                model, asked.asks(), constraints=constraints, ask_all=True, partial=True
+                model, asked.queries(), constraints=constraints, ask_all=True, partial=True
             )
             tell_ways(placement, asked)
         placement.choice = choice
@@ -159,13 +161,13 @@ def explained(source: Model | Any, wishes: Wishes, store: Store | None) -> Place
         return placement
 
 
-def _options(model: Model, wishes: Wishes) -> Options:
+def _options(model: Model, wishes: CompileRequest) -> Options:
     types = {name: operand.type for name, operand in model.inputs.items()}
     sizes = sizes_from(types, wishes.ranges, wishes.profiles, wishes.specializations)
     return wishes.settings.options(sizes)
 
 
-def _opened(model: Model, wishes: Wishes, owned: ExitStack) -> dict[str, GuardedDevice]:
+def _opened(model: Model, wishes: CompileRequest, owned: ExitStack) -> dict[str, GuardedDevice]:
     """The devices that a model may go to, by name; those made here are closed with `owned`."""
     opened = open_devices(
         wishes.devices, wishes.settings.properties, wishes.demanded, owned, isolate=wishes.isolate
@@ -217,10 +219,10 @@ class _Task:
         if not self.token or self.store is None:
             return self._compiled(self.store)
         # Importing all that loads whole models takes longer than most of what does not need it.
-        from crosschip.runtime.saving.kept import Kept
+        from crosschip.runtime.saving.token_store import TokenStore
 
         every = self._every_device
-        kept = Kept(self.store, self._identify(), self.model, every, self.budget)
+        kept = TokenStore(self.store, self._identify(), self.model, every, self.budget)
         compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
         if compiled is None:
             compiled = self._compiled(None)
@@ -273,21 +275,23 @@ class _Task:
             Details(
                 lambda: placement,
                 self._identify,
-                self.elsewhere if len(self.devices) > 1 else None,
-                self.for_all_inputs if len(self.devices) > 1 and self.conditions else None,
+                self.recompiled_without if len(self.devices) > 1 else None,
+                self.recompiled_unconditionally
+                if len(self.devices) > 1 and self.conditions
+                else None,
                 entries_of(built),
             ),
             self.in_flight,
             self.queue_size,
         )
 
-    def elsewhere(self, lost: str) -> CompiledModel:
+    def recompiled_without(self, lost: str) -> CompiledModel:
         """The model on all devices but one."""
         left = {n: d for n, d in self.devices.items() if lost not in (n, name_in(EXACT, n))}
         store = None if self.token else self.store
         return replace(self, devices=left, automatic=False)._compiled(store)
 
-    def for_all_inputs(self) -> CompiledModel:
+    def recompiled_unconditionally(self) -> CompiledModel:
         """The model without what devices compute right for some inputs only."""
         store = None if self.token else self.store
         return replace(self, conditions=False, automatic=False)._compiled(store)
@@ -346,7 +350,7 @@ def _automatic(
 def _count(model: Model, options: Options, budget: Budget | None, device: GuardedDevice) -> int:
     """The number of a model's operations that a device says it runs."""
     with limited(model.name, budget):
-        asks = Compilation({device.name: device}, options).asks()
+        asks = Compilation({device.name: device}, options).queries()
         placed = place(model, asks, partial=True)
     return len(placed.decisions) - len(placed.unplaced)
 
@@ -373,7 +377,7 @@ def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
     return {name: device.kind for name, device in devices.items()}
 
 
-def _prepared(source: Model | Any, wishes: Wishes) -> tuple[Model, Model]:
+def _prepared(source: Model | Any, wishes: CompileRequest) -> tuple[Model, Model]:
     """The model with the shapes fixed, and that simplified."""
     model, budget, shapes = source, wishes.budget, wishes.shapes
     if not isinstance(model, Model):
@@ -394,7 +398,7 @@ def _prepared(source: Model | Any, wishes: Wishes) -> tuple[Model, Model]:
 
 
 def _mixed(
-    wishes: Wishes,
+    wishes: CompileRequest,
     model: Model,
     given: Model,
     devices: Mapping[str, GuardedDevice],

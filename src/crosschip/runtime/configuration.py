@@ -13,7 +13,7 @@ from crosschip.ir import InputError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_regular
 from crosschip.ir.reading import StrPath
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 
 _Choice = TypeVar("_Choice", Precision, Performance)
 
@@ -71,7 +71,7 @@ class Configuration:
         known = [entry.name for entry in fields(cls)]
         for name in found:
             if name not in known:
-                near = meant(name, known)
+                near = did_you_mean(name, known)
                 raise InputError(
                     f"{where}: there is no option {name!r}{near}; there are {', '.join(known)}"
                 )
@@ -185,7 +185,7 @@ def check_count(name: str, value: object) -> None:
 def _chosen(what: str, given: object, kind: type[_Choice]) -> None:
     known = [choice.value for choice in kind]
     if not isinstance(given, str) or given not in known:
-        near = meant(str(given), known, most=1)
+        near = did_you_mean(str(given), known, most=1)
         raise InputError(f"there is no {what} {given!r}{near}; there are {', '.join(known)}")
 
 

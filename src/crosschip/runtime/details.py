@@ -21,17 +21,17 @@ class Details:
     Attributes:
         placement: who runs what, and why.
         identity: by what the compiled model is known.
-        elsewhere: compiles the model for all devices but the one of a name; `None` if there is no
-            other.
-        for_all_inputs: compiles the model so that it runs on inputs which a device computes wrong,
-            too; `None` if there is no other device.
+        recompiled_without: compiles the model for all devices but the named one; `None` if there is
+            no other.
+        recompiled_unconditionally: compiles the model without the operations that a device computes
+            right for some inputs only; `None` if there is no other device.
         programs: where the program of each segment is kept; `None` if one is not.
         anew: compiles the model from what it was imported from; `None` if it has been.
     """
 
     placement: Callable[[], Placement]
     identity: Callable[[], Identity]
-    elsewhere: Callable[[str], CompiledModel] | None = None
-    for_all_inputs: Callable[[], CompiledModel] | None = None
+    recompiled_without: Callable[[str], CompiledModel] | None = None
+    recompiled_unconditionally: Callable[[], CompiledModel] | None = None
     programs: Sequence[Entry] | None = None
     anew: Callable[[], CompiledModel] | None = None

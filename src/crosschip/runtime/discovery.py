@@ -19,7 +19,7 @@ from crosschip.ir import DeviceError, InputError, logs
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.installed import entry_points
 from crosschip.ir.interruption import raise_interruption
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.runtime.guard.calls import call, first_line
 from crosschip.runtime.guard.devices import GuardedDevice
 
@@ -144,7 +144,7 @@ def precision_of(name: str) -> Precision | None:
     except ValueError:
         known = [precision.value for precision in Precision]
         raise InputError(
-            f"device {name!r}: there is no precision {word!r}{meant(word, known)}; "
+            f"device {name!r}: there is no precision {word!r}{did_you_mean(word, known)}; "
             f"there are: {', '.join(known)}"
         ) from None
 
@@ -160,7 +160,7 @@ def _here(
         present = [found.name for found in _probe(own, device_class)]
         if instance not in present:
             there = [f"{own}:{other}" for other in present if other] or [own]
-            near = meant(name, there)
+            near = did_you_mean(name, there)
             raise DeviceError(f"there is no device {name!r}{near}; there are: {', '.join(there)}")
     try:
         device = device_class(properties, instance) if instance else device_class(properties)
@@ -298,8 +298,8 @@ def _load(name: str) -> type[Device]:
     found = known.get(name, ())
     if not found:
         raise DeviceError(
-            f"there is no device {name!r}{meant(name, known)}; installed are: {', '.join(known)} "
-            "(see `crosschip devices`)"
+            f"there is no device {name!r}{did_you_mean(name, known)}; "
+            f"installed are: {', '.join(known)} (see `crosschip devices`)"
         )
     if len(found) > 1:
         places = " and ".join(sorted(origin.where() for origin in found))

@@ -22,7 +22,7 @@ from crosschip.runtime.outline import Outline
 from crosschip.runtime.programs import Abandoned, Awaited, SegmentProgram
 
 if TYPE_CHECKING:
-    from crosschip.hal.conditions import Border
+    from crosschip.hal.conditions import InputGuard
 
 Value = Array | Buffer
 Execute = Callable[[Sequence[Array]], Sequence[Array]]
@@ -88,12 +88,12 @@ class Plan:
         elif len(programs) == 1 and is_whole(placement):
             self.execute, self.execute_while = programs[0].run, programs[0].run_while
         self._execute_checked = self.execute
-        self._border: Border | None = None
+        self._border: InputGuard | None = None
         if placement.conditions:
             # Few models have any.
-            from crosschip.hal.conditions import Border
+            from crosschip.hal.conditions import InputGuard
 
-            self._border = Border(model, placement.conditions)
+            self._border = InputGuard(model, placement.conditions)
             check = self._border.check
             self.execute, self.execute_while = _checked(check, self.execute, self.execute_while)
 

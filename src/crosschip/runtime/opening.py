@@ -9,7 +9,7 @@ from typing import Literal
 from crosschip.hal import Device, Offer, Options, Rule, Support
 from crosschip.ir import InputError, Model, Operation
 from crosschip.ir.bodies import every_operation
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.configuration import Properties
 from crosschip.runtime.control import RUNTIME
@@ -82,7 +82,7 @@ def open_devices(
     known = {*opened, *map(own_name, opened)}
     for name in demanded:
         if name not in known:
-            near = meant(name, opened)
+            near = did_you_mean(name, opened)
             raise InputError(
                 f"there are properties for {name!r}, which is not among the devices{near}"
             )

@@ -9,7 +9,7 @@ import numpy as np
 
 from crosschip.hal import Buffer, HostBuffer
 from crosschip.ir import Array, InputError, Operand
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
 
@@ -41,7 +41,7 @@ def check_places(
     for name in (*places, *keep):
         if name not in declared:
             known = ", ".join(declared)
-            near = meant(name, declared)
+            near = did_you_mean(name, declared)
             raise InputError(f"the model has no output {name!r}{near}; its outputs are {known}")
         if declared[name].type.element_type in PYTHONS_TYPES:
             raise InputError(

@@ -28,7 +28,11 @@ def name_in(precision: Precision, name: str) -> str:
 
 def reduced(devices: Mapping[str, GuardedDevice], options: Options) -> list[str]:
     """The names of the devices that compute in another precision than float32."""
-    return [n for n, device in devices.items() if device.wishes(options).precision is not EXACT]
+    return [
+        n
+        for n, device in devices.items()
+        if device.effective_options(options).precision is not EXACT
+    ]
 
 
 def with_exact(

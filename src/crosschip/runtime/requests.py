@@ -66,7 +66,7 @@ class Request(Future[dict[str, Any]]):
         if super().cancel():
             self._queue.forget(self)
         else:
-            _settle(self.set_exception, CancelledError())
+            _set_result(self.set_exception, CancelledError())
         return self.cancelled()
 
     def cancelled(self) -> bool:
@@ -161,7 +161,7 @@ class RequestQueue:
             if request._queue is self and not request.done():
                 request._condition = threading.Condition()  # another thread may have held it
                 request._done_callbacks = []  # type: ignore[attr-defined]  # they are the parent's
-                _settle(request.set_exception, error)
+                _set_result(request.set_exception, error)
         self._begin_empty()
 
     def put(self, work: Work, priority: Priority, seconds: float | None, *, wait: bool) -> Request:
@@ -304,7 +304,7 @@ class RequestQueue:
         while taken:
             request, work = taken
             if request.is_late:
-                _settle(request.set_exception, _too_late(began=False))
+                _set_result(request.set_exception, _too_late(began=False))
             else:
                 _answer(request, work)
             del request, work, taken
@@ -376,7 +376,7 @@ class RequestQueue:
                 request = heappop(self._deadlines)[2]()
                 waited = request is not None and self._drop(request)
             if request is not None:
-                _settle(request.set_exception, _too_late(began=not waited))
+                _set_result(request.set_exception, _too_late(began=not waited))
             del request
 
 
@@ -388,12 +388,12 @@ def _answer(request: Request, work: Work) -> None:
         else:
             result = _urgently(request, work)
     except BaseException as error:  # whatever it is, it is told
-        _settle(request.set_exception, error)
+        _set_result(request.set_exception, error)
     else:
         if request.is_late:
-            _settle(request.set_exception, _too_late(began=True))
+            _set_result(request.set_exception, _too_late(began=True))
         else:
-            _settle(request.set_result, result)
+            _set_result(request.set_result, result)
 
 
 def _urgently(request: Request, work: Work) -> dict[str, Any]:
@@ -432,7 +432,7 @@ def _limit(seconds: object) -> float | None:
     return float(seconds) if seconds <= threading.TIMEOUT_MAX else None
 
 
-def _settle(set_: Callable[[Any], None], value: Any) -> None:
+def _set_result(set_: Callable[[Any], None], value: Any) -> None:
     """Answer a request, unless it has been answered: cancelled, or failed by its deadline."""
     try:
         set_(value)

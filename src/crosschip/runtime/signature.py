@@ -11,7 +11,7 @@ from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Operand
 from crosschip.ir.binding import bind
 from crosschip.ir.sizing import SizeReader
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.arrays import as_array
 from crosschip.runtime.copies import Copied, Copies
@@ -171,7 +171,7 @@ class Signature:
         missing = [name for name in names if name not in inputs]
         extra = [name for name in inputs if name not in names]
         problem = (
-            f"there is no input {extra[0]!r}{meant(str(extra[0]), names)}"
+            f"there is no input {extra[0]!r}{did_you_mean(str(extra[0]), names)}"
             if extra
             else f"input {missing[0]!r} is missing"
         )

@@ -26,8 +26,8 @@ class Substitutes:
 
     def __init__(self, name: str, details: Details) -> None:
         self._name = name
-        self._elsewhere = details.elsewhere
-        self._for_all_inputs = details.for_all_inputs
+        self._recompiled_without = details.recompiled_without
+        self._recompiled_unconditionally = details.recompiled_unconditionally
         self._anew = details.anew
         self._beyond: CompiledModel | None = None
         self._whole: CompiledModel | None = None
@@ -44,11 +44,11 @@ class Substitutes:
             made = self._made.get(lost.device)
             if made is not None:
                 return made
-            if self._elsewhere is None:
+            if self._recompiled_without is None:
                 raise lost
             logger.warning("%s: %s; its runs go elsewhere meanwhile", self._name, lost)
             try:
-                made = self._elsewhere(lost.device)
+                made = self._recompiled_without(lost.device)
             except Error as error:
                 told = f"{lost}; and it cannot go elsewhere: {error}"
                 raise DeviceLost(told, lost.seconds, lost.device) from error
@@ -63,12 +63,12 @@ class Substitutes:
         """
         with self._lock:
             if self._beyond is None:
-                if self._for_all_inputs is None:
+                if self._recompiled_unconditionally is None:
                     hint = "add a device that does not, such as `onnxruntime` or `reference`"
                     raise OutOfRange(f"{error}; {hint}") from error
                 logger.warning("%s: %s; such runs go elsewhere", self._name, error)
                 try:
-                    self._beyond = self._for_all_inputs()
+                    self._beyond = self._recompiled_unconditionally()
                 except Error as why:
                     raise OutOfRange(f"{error}; and it cannot go elsewhere: {why}") from why
             return self._beyond

@@ -17,7 +17,7 @@ from crosschip.apis.paddle.notes import Notes, idle
 from crosschip.apis.paddle_inference import Config, PrecisionType
 from crosschip.apis.paddle_inference import idle as without_meaning
 from crosschip.ir import Array, Error, InputError, UnsupportedError
-from crosschip.runtime.cache import behind
+from crosschip.runtime.cache import background_writer
 
 X = np.linspace(-1, 1, 3 * 16 * 16, dtype=np.float32).reshape(1, 3, 16, 16)
 
@@ -186,7 +186,7 @@ def test_arithmetic_threads_and_the_cache_are_what_was_set(
     assert config.tensorrt_precision_mode() is PrecisionType.Half
     config.enable_custom_device("reference")
     run(config)
-    behind.wait()
+    background_writer.wait()
     assert any((tmp_path / "cache").iterdir())
     config.set_cpu_math_library_num_threads(0)
     assert config.arguments()["threads"] is None

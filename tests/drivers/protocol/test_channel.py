@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crosschip.drivers.protocol.channel import DESCRIPTORS, LIMIT, Broken, Channel, close_all
+from crosschip.drivers.protocol.channel import DESCRIPTORS, LIMIT, Channel, ProtocolError, close_all
 from crosschip.ir import DeviceError
 
 
@@ -51,7 +51,7 @@ def test_what_is_too_much_is_broken_and_leaves_nothing(ends: tuple[Channel, Chan
     before = len(os.listdir("/proc/self/fd"))
     with open(os.devnull) as file:
         socket.send_fds(one.end, [bytes(LIMIT + 1)], [file.fileno()] * 3)
-    with pytest.raises(Broken, match="larger than a message may be"):
+    with pytest.raises(ProtocolError, match="larger than a message may be"):
         other.receive()
     assert len(os.listdir("/proc/self/fd")) == before
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosschip.drivers.protocol import memory
-from crosschip.drivers.protocol.channel import Broken
+from crosschip.drivers.protocol.channel import ProtocolError
 from crosschip.drivers.protocol.messages import SharedBuffer
 from crosschip.drivers.service.limits import Accounts, Exceeded, Limits
 from crosschip.drivers.service.memories import Memories
@@ -50,7 +50,7 @@ def test_only_tensors_that_are_there_are_found(
     )
     try:
         found = there.array(part, element_type, shape)
-    except Broken:
+    except ProtocolError:
         assert not right or prod([max(1, extent) for extent in shape]) > 2**60
         return
     assert right
@@ -66,7 +66,7 @@ def test_memory_counts_until_nobody_uses_it() -> None:
     used = there.array(SharedBuffer(one.fd, SIZE, 0, 64), ElementType.FLOAT32, (16,))
     there.release(one.fd)
     there.release(other.fd)
-    with pytest.raises(Broken, match=f"there is no memory {one.fd}"):
+    with pytest.raises(ProtocolError, match=f"there is no memory {one.fd}"):
         there.bytes_in(one)
     assert accounts.memory.taken == SIZE
     used[:] = 1
@@ -74,7 +74,7 @@ def test_memory_counts_until_nobody_uses_it() -> None:
     assert accounts.memory.taken == accounts.mappings.taken == 0
     with pytest.raises(Exceeded, match=f"are left of the {3 * SIZE} that a client may have"):
         there.allocate(3 * SIZE + 1)
-    with pytest.raises(Broken, match="no bytes"):
+    with pytest.raises(ProtocolError, match="no bytes"):
         there.allocate(0)
 
 

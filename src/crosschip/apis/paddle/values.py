@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, InputError
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 
 Levels = list[list[int]]
 """The offsets at which sequences begin (LoD), a list for each level."""
@@ -113,6 +113,6 @@ def named(kind: str, name: str, values: Mapping[str, Value]) -> Value:
         InputError: there is none.
     """
     if name not in values:
-        near, there = meant(str(name), values), ", ".join(values)
+        near, there = did_you_mean(str(name), values), ", ".join(values)
         raise InputError(f"there is no {kind} {name!r}{near}; there are {there}")
     return values[name]

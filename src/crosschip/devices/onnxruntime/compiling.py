@@ -24,7 +24,7 @@ from crosschip.devices.onnxruntime.embedding import (
     survives_writing,
     types_in,
 )
-from crosschip.devices.onnxruntime.memory import give_back
+from crosschip.devices.onnxruntime.memory import trim_heap
 from crosschip.devices.onnxruntime.precision import has_bytes, multiplies_bytes, saturates
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
 from crosschip.devices.onnxruntime.provided import NotTaken
@@ -54,11 +54,11 @@ def compile(
         declared=_declared(model),
     )
     settings = Settings.of(options, spinning, facts, provider)
-    give_back()
+    trim_heap()
     onnx_model = _onnx_model(model, payloads)
     if not facts.optimize:
         onnx_model = settings.optimized(onnx_model)
-        give_back()
+        trim_heap()
     try:
         return OnnxRuntimeProgram(onnx_model, settings, model, facts)
     except NotTaken as error:
@@ -66,7 +66,7 @@ def compile(
         named = [operation for operation in model.operations if operation.name in labels]
         raise CompileError(str(error), named) from error
     finally:
-        give_back()
+        trim_heap()
 
 
 def _is_precise(model: Model, payloads: Payloads) -> bool:

@@ -6,7 +6,7 @@ import ctypes
 import sys
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Give free memory back to the system.
 
     The GNU C library keeps what is freed for later. ONNX Runtime copies all weights more than once

@@ -112,9 +112,9 @@ class Weights:
         """What the zero point adds to each sum is subtracted: OpenVINO knows none that varies."""
         bytes_ = as_bytes(g, factor.bytes, np.dtype(np.uint8))
         sums = ops.matmul(bytes_, as_weights(g, self.numbers), False, True)
-        added = ops.multiply(factor.zero_point, _numbers(g, self.numbers.sum(1, np.int64)))
+        surplus = ops.multiply(factor.zero_point, _numbers(g, self.numbers.sum(1, np.int64)))
         return ops.multiply(
-            ops.subtract(sums, added), ops.multiply(factor.scale, _numbers(g, scale))
+            ops.subtract(sums, surplus), ops.multiply(factor.scale, _numbers(g, scale))
         )
 
     def _are_bytes(self) -> bool:

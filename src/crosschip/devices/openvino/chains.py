@@ -20,7 +20,7 @@ _MOST = 256
 """The size of matrices up to which OpenVINO joins their products."""
 
 
-def wrongly_chained(model: Model) -> frozenset[Operation]:
+def wrongly_chained_products(model: Model) -> frozenset[Operation]:
     """The small products that are made, by whatever is between, of others, if that goes wrong."""
     found: set[Operation] = set()
     behind: set[Operand] = set()

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from crosschip.devices.openvino.chains import wrongly_chained
+from crosschip.devices.openvino.chains import wrongly_chained_products
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.quantization import added, between, undefined
+from crosschip.devices.openvino.converters.quantization import (
+    dequantized_addends,
+    maybe_nan,
+    quantized_intermediates,
+)
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.meeting import meeting_constants, scaled_integers
@@ -69,10 +73,10 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
 def _empty_graph(model: Model) -> Graph:
     return Graph(
         model.inputs.values(),
-        between=between(model),
-        meeting=meeting_constants(model),
+        quantized_intermediates=quantized_intermediates(model),
+        meeting_constants=meeting_constants(model),
         scaled=scaled_integers(model),
-        added=added(model),
-        undefined=undefined(model),
-        chained=wrongly_chained(model),
+        dequantized_addends=dequantized_addends(model),
+        maybe_nan=maybe_nan(model),
+        wrongly_chained=wrongly_chained_products(model),
     )

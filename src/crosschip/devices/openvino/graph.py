@@ -50,12 +50,12 @@ class Graph:
         parameters: what stands for the inputs.
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
-        between: the quantized operands that pass between operations on what they stand for.
-        meeting: the operands of which functions are combined with constants.
+        quantized_intermediates: the quantized operands between operations that compute on reals.
+        meeting_constants: the operands of which functions are combined with constants.
         scaled: the operands that are made of what integers stand for.
-        added: the dequantized operands that are only added to other reals.
-        undefined: the reals that may be NaN by the model's own constants.
-        chained: the matrix products that must join no other.
+        dequantized_addends: the dequantized operands that are only added to other reals.
+        maybe_nan: the reals that may be NaN by the model's own constants.
+        wrongly_chained: the matrix products that must join no other.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
@@ -63,19 +63,19 @@ class Graph:
     def __init__(
         self,
         inputs: Iterable[Operand],
-        between: Collection[Operand] = (),
-        meeting: Collection[Operand] = (),
+        quantized_intermediates: Collection[Operand] = (),
+        meeting_constants: Collection[Operand] = (),
         scaled: Collection[Operand] = (),
-        added: Collection[Operand] = (),
-        undefined: Collection[Operand] = (),
-        chained: Collection[Operation] = (),
+        dequantized_addends: Collection[Operand] = (),
+        maybe_nan: Collection[Operand] = (),
+        wrongly_chained: Collection[Operation] = (),
     ) -> None:
-        self.between = between
-        self.meeting = meeting
+        self.quantized_intermediates = quantized_intermediates
+        self.meeting_constants = meeting_constants
         self.scaled = scaled
-        self.added = added
-        self.undefined = undefined
-        self.chained = chained
+        self.dequantized_addends = dequantized_addends
+        self.maybe_nan = maybe_nan
+        self.wrongly_chained = wrongly_chained
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
@@ -334,7 +334,7 @@ class Graph:
         A Concat anywhere in a graph makes OpenVINO align quantized tensors everywhere in it, and
         some of them come out wrong.
         """
-        if not self.between:
+        if not self.quantized_intermediates:
             return ops.concat(self._flags, 0)
         others = ~np.eye(len(self._flags), dtype=bool)
         rows = map(ops.logical_or, self._flags, map(self.constant, others))

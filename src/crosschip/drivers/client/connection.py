@@ -16,10 +16,10 @@ from typing import TypeVar
 import msgspec
 
 from crosschip.drivers.client.effort import Effort
-from crosschip.drivers.client.patience import Patience
+from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.protocol import memory, messages
 from crosschip.drivers.protocol.board import Board
-from crosschip.drivers.protocol.channel import Broken, Channel, close_all, peer
+from crosschip.drivers.protocol.channel import Channel, ProtocolError, close_all, peer
 from crosschip.drivers.protocol.messages import Answer, Failure, Request
 from crosschip.hal import CompileError
 from crosschip.ir import DeviceError
@@ -94,7 +94,7 @@ class Connection:
         DeviceError: it speaks another version of the messages.
     """
 
-    def __init__(self, path: Path, name: str, patience: Patience, *, watches: bool = False) -> None:
+    def __init__(self, path: Path, name: str, patience: Timeouts, *, watches: bool = False) -> None:
         end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         # The socket's own limit: Python's would ask whether there is something before each message.
         end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _LOOK)
@@ -261,7 +261,7 @@ class Connection:
         except (EOFError, OSError) as error:
             raise_interruption(error)  # a signal handler's TimeoutError is an OSError, too
             raise self._gone("is not there any more") from None
-        except Broken as error:
+        except ProtocolError as error:
             raise self._gone(str(error)) from None
         self._heard = monotonic()
         self._asked = None

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from crosschip.drivers.client.driver import Driver, driver_at
-from crosschip.drivers.client.patience import SETTINGS, Patience
 from crosschip.drivers.client.policy import Policy
 from crosschip.drivers.client.program import RemoteProgram
 from crosschip.drivers.client.regions import Lease
+from crosschip.drivers.client.timeouts import SETTINGS, Timeouts
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.drivers.protocol import memory, messages
 from crosschip.hal import Capabilities, Device, Forking, Offer, Options, Performance, Program
@@ -45,7 +45,7 @@ class RemoteDevice(Device):
         self.name = f"{device}@{where}"
         self._place, self._own_code = (device, where), code
         own = {name: text for name, text in self.properties.items() if name not in SETTINGS}
-        patience = Patience.of(self.properties)
+        patience = Timeouts.of(self.properties)
         endpoint = Endpoint.of(device, where, own, code)
         self.driver: Driver = driver_at(endpoint, self.name, Policy(), patience)
         try:

@@ -12,11 +12,11 @@ from weakref import WeakSet, WeakValueDictionary
 
 from crosschip.drivers.client.connection import Died
 from crosschip.drivers.client.link import Link
-from crosschip.drivers.client.patience import Patience
 from crosschip.drivers.client.policy import Policy, Record
 from crosschip.drivers.client.program import RemoteProgram
 from crosschip.drivers.client.quarantine import Quarantine
 from crosschip.drivers.client.starting import Process, connected, last_words
+from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.endpoint import Endpoint, death_of
 from crosschip.drivers.ownership import kill_owner
 from crosschip.hal import CompileError, DeviceLost, urgency
@@ -50,7 +50,7 @@ class Driver:
         endpoint: Endpoint,
         name: str,
         policy: Policy,
-        patience: Patience,
+        patience: Timeouts,
     ) -> None:
         self.endpoint = endpoint
         self.name = name
@@ -241,11 +241,11 @@ def _forget_all() -> None:
 
 os.register_at_fork(after_in_child=_forget_all)
 
-_DRIVERS: WeakValueDictionary[tuple[Endpoint, str, Patience], Driver] = WeakValueDictionary()
+_DRIVERS: WeakValueDictionary[tuple[Endpoint, str, Timeouts], Driver] = WeakValueDictionary()
 _LOCK = threading.Lock()
 
 
-def driver_at(endpoint: Endpoint, name: str, policy: Policy, patience: Patience) -> Driver:
+def driver_at(endpoint: Endpoint, name: str, policy: Policy, patience: Timeouts) -> Driver:
     """The driver at an endpoint, one for all who use it in this process."""
     key = endpoint, name, patience
     with _LOCK:

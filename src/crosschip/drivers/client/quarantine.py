@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosschip.drivers.client.kept import Kept
+from crosschip.drivers.client.fatal_runs import Kept
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.drivers.protocol import values
 from crosschip.ir import Array, DeviceError

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from crosschip.drivers.client.driver import Driver
-from crosschip.drivers.client.kept import Kept
-from crosschip.drivers.client.patience import Patience
+from crosschip.drivers.client.fatal_runs import Kept
 from crosschip.drivers.client.policy import Policy
 from crosschip.drivers.client.program import RemoteProgram
 from crosschip.drivers.client.stopping import stop
+from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.hal import DeviceLost
 from crosschip.ir import DeviceError
@@ -65,7 +65,7 @@ def replay(run: Kept, device: str, properties: Mapping[str, str], run_seconds: f
     with tempfile.TemporaryDirectory(prefix="crosschip-", dir="/tmp") as folder:
         path = Path(folder, "replay.sock")
         endpoint = Endpoint(device, path, tuple(sorted(properties.items())))
-        driver = Driver(endpoint, device, _ONCE, Patience(run_seconds=run_seconds))
+        driver = Driver(endpoint, device, _ONCE, Timeouts(run_seconds=run_seconds))
         driver.link()
         try:
             return _ran(driver, run)

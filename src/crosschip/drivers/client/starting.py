@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosschip.drivers.client.connection import Connection, Died
-from crosschip.drivers.client.patience import Patience
+from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.drivers.ownership import kill_owner, owned
 from crosschip.ir import DeviceError
@@ -82,7 +82,7 @@ class Process:
 
 
 def connected(
-    endpoint: Endpoint, client: str, patience: Patience
+    endpoint: Endpoint, client: str, patience: Timeouts
 ) -> tuple[Connection, Process | None]:
     """A connection to the driver of an endpoint, which is started if there is none.
 

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from crosschip.drivers.client.connection import Connection, Died
-from crosschip.drivers.client.patience import Patience
 from crosschip.drivers.client.starting import unknown_process
+from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.ownership import Owner, forget, kill_owner, owned, owner
 from crosschip.drivers.protocol import messages
 from crosschip.ir import DeviceError
@@ -55,7 +55,7 @@ def _ask(path: Path) -> int:
     Raises:
         Died: it has ended already, or gives no answer.
     """
-    connection = Connection(path, "stop", Patience(), watches=True)
+    connection = Connection(path, "stop", Timeouts(), watches=True)
     process: int = connection.process
     try:
         connection.ask(messages.Done, messages.Stop)

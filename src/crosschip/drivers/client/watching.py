@@ -12,21 +12,21 @@ from typing import Any
 import msgspec
 
 from crosschip.drivers.client.connection import Connection
-from crosschip.drivers.client.patience import Patience
+from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.endpoint import Death, deaths_at, folder
 from crosschip.drivers.ownership import SUFFIXES, Owner, owner, tidy
 from crosschip.drivers.protocol import messages
 from crosschip.drivers.protocol.messages import Figures
 from crosschip.ir import DeviceError, InputError
 from crosschip.ir.closing import Closing
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 
 OFFLINE = "offline"
 
 _LATELY_SECONDS = 24 * 60 * 60
 """For so long a driver that is not there any more is told of."""
 
-_PATIENCE = Patience(silence=1.0)
+_PATIENCE = Timeouts(silence=1.0)
 _AT_ONCE = 16
 
 
@@ -168,7 +168,7 @@ def running(names: Sequence[str]) -> Mapping[Path, Owner]:
         if not here:
             devices = {each.device for each in alive.values()}
             raise InputError(
-                f"no driver of {name!r} runs{meant(name, devices)}; "
+                f"no driver of {name!r} runs{did_you_mean(name, devices)}; "
                 + (f"there are some of: {', '.join(sorted(devices))}" if devices else "none does")
             )
         chosen |= here

@@ -24,7 +24,7 @@ _FLAGS_AT_ONCE = int(_FLAGS | socket.MSG_DONTWAIT)
 _SPACE = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
 
 
-class Broken(DeviceError):
+class ProtocolError(DeviceError):
     """The other side does not keep to the messages; the connection is of no use any more."""
 
 
@@ -77,7 +77,7 @@ class Channel:
         descriptors = _descriptors(came) if came else []
         if flags & _CUT_OFF:
             close_all(descriptors)
-            raise Broken("a message is larger than a message may be")
+            raise ProtocolError("a message is larger than a message may be")
         if not size:
             close_all(descriptors)
             raise EOFError

@@ -12,7 +12,7 @@ from weakref import finalize
 import numpy as np
 
 from crosschip.drivers.protocol import memory
-from crosschip.drivers.protocol.channel import Broken
+from crosschip.drivers.protocol.channel import ProtocolError
 from crosschip.drivers.protocol.messages import SharedBuffer
 from crosschip.drivers.service.limits import Accounts
 from crosschip.ir import Array, ElementType
@@ -46,7 +46,7 @@ class Memories:
             DeviceError: there is not so much.
         """
         if size <= 0:
-            raise Broken("memory of no bytes is asked for")
+            raise ProtocolError("memory of no bytes is asked for")
         with ExitStack() as held:
             self._accounts.mappings.take()
             held.callback(self._accounts.mappings.give_back)
@@ -87,7 +87,7 @@ class Memories:
             Broken: there is none of that number.
         """
         if self._mapped.pop(number, None) is None:
-            raise Broken(f"there is no memory {number}")
+            raise ProtocolError(f"there is no memory {number}")
         self._arrays.clear()
 
     def bytes_in(self, part: SharedBuffer) -> Array:
@@ -98,12 +98,12 @@ class Memories:
         """
         whole = self._mapped.get(part.fd)
         if whole is None:
-            raise Broken(f"there is no memory {part.fd}")
+            raise ProtocolError(f"there is no memory {part.fd}")
         if part.bufferSize != whole.nbytes:
-            raise Broken(f"memory {part.fd} has {whole.nbytes} bytes, not {part.bufferSize}")
+            raise ProtocolError(f"memory {part.fd} has {whole.nbytes} bytes, not {part.bufferSize}")
         end = part.offset + part.dataSize
         if part.offset < 0 or part.dataSize < 0 or end > whole.nbytes:
-            raise Broken(f"memory {part.fd} has no bytes {part.offset} to {end}")
+            raise ProtocolError(f"memory {part.fd} has no bytes {part.offset} to {end}")
         return whole[part.offset : end]
 
     def array(self, part: SharedBuffer, element_type: ElementType, shape: tuple[int, ...]) -> Array:
@@ -131,16 +131,16 @@ class Memories:
     ) -> Array:
         dtype = element_type.dtype
         if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize != part.dataSize:
-            raise Broken(
+            raise ProtocolError(
                 f"{element_type}{list(shape)} does not take {part.dataSize} bytes, as a part of "
                 f"memory {part.fd} has"
             )
         if part.offset % _ALIGNMENT:
-            raise Broken(f"offset {part.offset} is no multiple of {_ALIGNMENT}")
+            raise ProtocolError(f"offset {part.offset} is no multiple of {_ALIGNMENT}")
         try:
             elements: Array = self.bytes_in(part).view(dtype).reshape(shape)
         except ValueError as error:  # without elements, but too large in other axes
-            raise Broken(f"there is no tensor of shape {list(shape)}: {error}") from None
+            raise ProtocolError(f"there is no tensor of shape {list(shape)}: {error}") from None
         return elements
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.drivers.protocol.channel import Broken
+from crosschip.drivers.protocol.channel import ProtocolError
 from crosschip.drivers.service.sharing import Shared
 from crosschip.ir import Array, DeviceError, ElementType, TensorType
 from crosschip.ir.types import PYTHONS_TYPES
@@ -32,9 +32,9 @@ class Prepared:
     Attributes:
         inputs: the types of what it reads.
         outputs: of what it makes.
-        rooms: the bytes of each output that the program is to write where it belongs; `None` for
-            those of open sizes, and for small ones: to bind an engine to a place costs more than
-            a copy.
+        output_nbytes: the size in bytes of each output that the program writes into the caller's
+            memory; `None` for outputs of open sizes, and for small ones, of which a copy costs less
+            than binding the memory.
         rules: the sentences that outputs behind those are about.
     """
 
@@ -44,7 +44,7 @@ class Prepared:
         self.inputs = [operand.type for operand in shared.model.inputs.values()]
         self.outputs = [operand.type for operand in shared.model.outputs.values()]
         self.rules = tuple(shared.program.rules)
-        self.rooms = [_bytes_of(type_) for type_ in self.outputs]
+        self.output_nbytes = [_bytes_of(type_) for type_ in self.outputs]
         self._accepted: object = None
         self._held = held
         self._lock = threading.Lock()
@@ -75,13 +75,13 @@ class Prepared:
         if shapes == self._accepted:
             return
         if len(shapes) != len(self.inputs):
-            raise Broken(f"{len(shapes)} inputs came where {len(self.inputs)} belong")
+            raise ProtocolError(f"{len(shapes)} inputs came where {len(self.inputs)} belong")
         sizes: dict[Any, int] = {}
         for index, (type_, shape) in enumerate(zip(self.inputs, shapes, strict=True)):
             if (shape is None) != (type_.element_type in PYTHONS_TYPES):
-                raise Broken(f"input {index} is of {type_.element_type}")
+                raise ProtocolError(f"input {index} is of {type_.element_type}")
             if shape is not None and not _fits(type_, shape, sizes):
-                raise Broken(f"input {index} is {type_}, not of shape {list(shape)}")
+                raise ProtocolError(f"input {index} is {type_}, not of shape {list(shape)}")
         self._accepted = list(shapes)
 
     def check_value(self, index: int, value: Any) -> Any:
@@ -94,9 +94,9 @@ class Prepared:
         if type_.element_type is ElementType.OBJECT:
             return value
         if not (isinstance(value, np.ndarray) and value.dtype == object):
-            raise Broken(f"input {index} is no array of text")
+            raise ProtocolError(f"input {index} is no array of text")
         if not _fits(type_, value.shape, {}):
-            raise Broken(f"input {index} is {type_}, not of shape {list(value.shape)}")
+            raise ProtocolError(f"input {index} is {type_}, not of shape {list(value.shape)}")
         return value
 
     def run(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> list[Any]:

@@ -21,7 +21,7 @@ import msgspec
 from crosschip.drivers.ownership import disown, own
 from crosschip.drivers.protocol import messages
 from crosschip.drivers.protocol.board import size_of
-from crosschip.drivers.protocol.channel import Broken, Channel, peer
+from crosschip.drivers.protocol.channel import Channel, ProtocolError, peer
 from crosschip.drivers.service.limits import Accounts, Exceeded, Limits
 from crosschip.drivers.service.measures import Measures, resident
 from crosschip.drivers.service.queue import Queue
@@ -272,7 +272,7 @@ class Service(Closing):
         except (EOFError, OSError):
             self._drop(number, session)
             return
-        except Broken as error:
+        except ProtocolError as error:
             logger.warning("%s: client %s is cut off: %s", self.name, session.process, error)
             self._drop(number, session)
             return

@@ -15,7 +15,7 @@ import numpy as np
 
 from crosschip.drivers.protocol import memory, messages, values
 from crosschip.drivers.protocol.board import Board, size_of
-from crosschip.drivers.protocol.channel import Broken, Channel, close_all
+from crosschip.drivers.protocol.channel import Channel, ProtocolError, close_all
 from crosschip.drivers.protocol.messages import Answer, Request, Run, SharedBuffer, Tensor
 from crosschip.drivers.service.limits import Accounts, Exceeded
 from crosschip.drivers.service.memories import Memories
@@ -99,11 +99,13 @@ class Session:
         try:
             request = _decoded(view)
             if len(descriptors) not in _DESCRIPTORS.get(type(request), (0,)):
-                raise Broken(f"{type(request).__name__} came with {len(descriptors)} descriptors")
+                raise ProtocolError(
+                    f"{type(request).__name__} came with {len(descriptors)} descriptors"
+                )
             if self._board is None and not isinstance(request, messages.Hello):
-                raise Broken("the first message must be Hello")
+                raise ProtocolError("the first message must be Hello")
             if self.watches and not isinstance(request, _OF_WATCHERS):
-                raise Broken(f"{type(request).__name__} came from one who only watches")
+                raise ProtocolError(f"{type(request).__name__} came from one who only watches")
             if isinstance(request, Run):
                 return self._taken(request)
             if isinstance(request, messages.Query):
@@ -189,7 +191,7 @@ class Session:
         """Do what is asked for; an error that is no breach of the messages is the answer."""
         try:
             handle()
-        except Broken:
+        except ProtocolError:
             raise
         except Exception as error:  # foreign code: whatever it raises is its failure
             self._fail(request.number, error)
@@ -207,7 +209,7 @@ class Session:
 
     def _hello(self, request: messages.Hello) -> None:
         if self._board is not None:
-            raise Broken("Hello came twice")
+            raise ProtocolError("Hello came twice")
         if request.protocol != messages.PROTOCOL:
             self._fail(
                 request.number,
@@ -242,7 +244,7 @@ class Session:
         with self._lock:
             prepared = self.programs.pop(request.program, None)
         if prepared is None:
-            raise Broken(f"there is no program {request.program}")
+            raise ProtocolError(f"there is no program {request.program}")
         prepared.leave()
         self.answer(messages.Done(request.number))
 
@@ -296,7 +298,7 @@ class Session:
     def _ended(self, request: Request, work: Callable[[], None]) -> None:
         try:
             self._guarded(request, work)
-        except Broken:
+        except ProtocolError:
             self.channel.cut_off()
         finally:
             self.accounts.preparing.give_back()
@@ -364,7 +366,7 @@ class Session:
     def _program(self, number: int) -> Prepared:
         prepared = self.programs.get(number)
         if prepared is None:
-            raise Broken(f"there is no program {number}")
+            raise ProtocolError(f"there is no program {number}")
         return prepared
 
     def _taken(self, request: Run) -> Job | None:
@@ -372,7 +374,9 @@ class Session:
         prepared = self._program(request.program)
         prepared.check_shapes([tensor.shape for tensor in request.inputs])
         if len(request.outputs) != len(prepared.outputs):
-            raise Broken(f"{len(request.outputs)} places came for {len(prepared.outputs)} outputs")
+            raise ProtocolError(
+                f"{len(request.outputs)} places came for {len(prepared.outputs)} outputs"
+            )
         inputs = [
             self._value(prepared, index, tensor) for index, tensor in enumerate(request.inputs)
         ]
@@ -395,7 +399,7 @@ class Session:
         try:
             value = values.from_bytes(written)
         except DeviceError as error:
-            raise Broken(f"input {index}: {error}") from None
+            raise ProtocolError(f"input {index}: {error}") from None
         return prepared.check_value(index, value)
 
     def _place(self, prepared: Prepared, index: int, buffer: SharedBuffer | None) -> Array | None:
@@ -403,7 +407,7 @@ class Session:
         if buffer is None:
             return None
         self.memories.bytes_in(buffer)
-        size = prepared.rooms[index]
+        size = prepared.output_nbytes[index]
         if size is None or size > buffer.dataSize:
             return None
         type_ = prepared.outputs[index]
@@ -460,7 +464,7 @@ def _decoded(view: memoryview) -> Request:
     try:
         request: Request = messages.decode_request(view)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise Broken(f"a message is not laid out as one: {error}") from None
+        raise ProtocolError(f"a message is not laid out as one: {error}") from None
     return request
 
 
@@ -471,9 +475,9 @@ def _check_options(options: Options) -> None:
         Broken: somebody does.
     """
     if options.threads is not None and not 0 < options.threads <= _MOST_THREADS:
-        raise Broken(f"{options.threads} threads are asked for")
+        raise ProtocolError(f"{options.threads} threads are asked for")
     if not 0 < options.in_flight <= _MOST_IN_FLIGHT:
-        raise Broken(f"{options.in_flight} runs at once are asked for")
+        raise ProtocolError(f"{options.in_flight} runs at once are asked for")
 
 
 _HANDLERS: Mapping[type[Request], Callable[[Session, Any], None]] = {

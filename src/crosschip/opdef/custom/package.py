@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from crosschip.hal.converters import Converters, Form, Limit
 from crosschip.ir import ElementType, InputError
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import ALL_TYPES
 from crosschip.opdef.constraints import rules_of
 from crosschip.opdef.custom.inference import Outputs, outputs_of
@@ -92,7 +92,7 @@ class Package:
         """
         op_def = self.collection.op_defs.get(name)
         if op_def is None:
-            near = meant(name, self.collection.op_defs)
+            near = did_you_mean(name, self.collection.op_defs)
             raise InputError(f"{self.name}: there is no operator {name!r}{near}")
 
         def define(cls: CustomT) -> CustomT:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from crosschip.ir import InputError
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.text import legible
 from crosschip.opdef.custom.restrictions import device_of, restrictions_of
 from crosschip.opdef.definitions import OpDef, OpDefCollection
@@ -60,7 +60,7 @@ def _backend(collection: OpDefCollection, name: str, devices: Collection[str]) -
     told = {op_def.name: restrictions_of(collection, op_def).get(device) for op_def in op_defs}
     if not named and not any(told.values()) and device not in devices:
         written = {b: None for op_def in op_defs for b in _named(collection, op_def)}
-        near = meant(name, [*written, *devices])
+        near = did_you_mean(name, [*written, *devices])
         raise InputError(
             f"{collection.package_name}: there is no backend or device {legible(name)!r}{near}"
         )

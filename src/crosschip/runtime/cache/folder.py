@@ -22,7 +22,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_own
 from crosschip.ir.reading import StrPath
 from crosschip.ir.text import legible
-from crosschip.runtime.cache import behind
+from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache import entry as entry_file
 from crosschip.runtime.cache.entry import Damaged, Entry, Unchecked
 from crosschip.runtime.cache.secret import SIZE as SECRET_SIZE
@@ -90,7 +90,7 @@ class Cache:
             CacheError: the folder cannot be made, the user's secret cannot be used, or
                 `CROSSCHIP_CACHE_SIZE` is no size.
         """
-        behind.wait()
+        background_writer.wait()
         self._folder = os.path.expanduser(os.fspath(folder))
         self.limit = default_limit() if limit is None else limit
         try:

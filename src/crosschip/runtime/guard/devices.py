@@ -90,7 +90,7 @@ class GuardedDevice(Closing):
         doing = "telling the properties that it compiles with"
         return self._checked(doing, dict, lambda: dict(self.device.compile_properties))
 
-    def wishes(self, options: Options) -> Options:
+    def effective_options(self, options: Options) -> Options:
         """The options of a compilation as they are for this device."""
         if self.precision is None:
             return options
@@ -98,7 +98,7 @@ class GuardedDevice(Closing):
 
     def query(self, model: Model, options: Options) -> Offer:
         """The device's answer about every operation; where it is no answer, the device declines."""
-        options = self.wishes(options)
+        options = self.effective_options(options)
         try:
             return self._offer(model, options)
         except DeviceError as error:
@@ -114,7 +114,7 @@ class GuardedDevice(Closing):
         """
         try:
             check_device(self.name)
-            wishes = self.wishes(options)
+            wishes = self.effective_options(options)
             with self._compiler():
                 program = call(self.name, "compiling", self._asked.compile, model, wishes)
             return self._program("compiling", program, model)
@@ -130,7 +130,7 @@ class GuardedDevice(Closing):
             DeviceError: the device failed.
         """
         check_device(self.name)
-        doing, wishes = "loading a saved program", self.wishes(options)
+        doing, wishes = "loading a saved program", self.effective_options(options)
         if not self.capabilities.loads_views:
             saved = bytes(saved)
         return self._program(
@@ -150,7 +150,7 @@ class GuardedDevice(Closing):
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         """The settings that the engine gets for these options; none if it fails to say."""
-        return self._told(self.device.engine_settings, self.wishes(options))
+        return self._told(self.device.engine_settings, self.effective_options(options))
 
     def close(self) -> None:
         """Close the device; if it fails to, that is a warning."""

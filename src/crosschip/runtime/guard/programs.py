@@ -33,7 +33,7 @@ from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call, failure, kind_of
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.runtime.shapes.ways import Way
+from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 if TYPE_CHECKING:
     from crosschip.runtime.statistics import SegmentStatistics
@@ -142,14 +142,14 @@ class GuardedProgram(SegmentProgram):
     ) -> Submission:
         taken = call(self.name, "taking on a run", self.program.submit, inputs, outputs, after)
         if not isinstance(taken, Submission):
-            raise self._misfit(f"returned {kind_of(taken)} where a Submission belongs")
+            raise self._mismatch(f"returned {kind_of(taken)} where a Submission belongs")
         made: list[Buffer] = call(self.name, "taking on a run", list, taken.outputs)
         wanted = len(self._outputs) + len(self._rules)
         if len(made) != wanted:
-            raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
+            raise self._mismatch(f"returned {len(made)} outputs where {wanted} belong")
         for (name, operand), buffer in zip(self._outputs, made, strict=False):
             if not isinstance(buffer, Buffer):
-                raise self._misfit(f"returned {kind_of(buffer)} for {name!r}, not a Buffer")
+                raise self._mismatch(f"returned {kind_of(buffer)} for {name!r}, not a Buffer")
             dtype, shape = call(self.name, "describing a buffer", _described, buffer)
             self._check_type(name, operand.type, dtype, shape, {})
         self._runs += 1
@@ -172,7 +172,7 @@ class GuardedProgram(SegmentProgram):
 
         runs, times = self._runs, 1 if self._open else self._runs
         into, out = self._bytes_in * times, self._bytes_out * times
-        way = Way.OPEN if self._open else Way.FIXED
+        way = DynamicShapeStrategy.OPEN if self._open else DynamicShapeStrategy.FIXED
         yield SegmentStatistics(self._segment, self.name, way.value, runs, into, out)
         for part in self._parts:
             yield from part.statistics()
@@ -185,7 +185,7 @@ class GuardedProgram(SegmentProgram):
         """
         saved = call(self.name, "saving a program", self.program.save)
         if saved is not None and not isinstance(saved, _BYTES):
-            raise self._misfit(f"saved a program as {kind_of(saved)}, not as bytes")
+            raise self._mismatch(f"saved a program as {kind_of(saved)}, not as bytes")
         return saved
 
     def saving(self) -> Callable[[], Sequence[bytes | memoryview] | None] | None:
@@ -199,7 +199,7 @@ class GuardedProgram(SegmentProgram):
         if callable(make):
             return partial(self._parts_of, make)
         if make is not None:
-            raise self._misfit(f"saves a program with {kind_of(make)}, which cannot be called")
+            raise self._mismatch(f"saves a program with {kind_of(make)}, which cannot be called")
         saved = self.save()
         return None if saved is None else lambda: [saved]
 
@@ -210,10 +210,10 @@ class GuardedProgram(SegmentProgram):
         if parts is None:
             return None
         if not isinstance(parts, list | tuple):
-            raise self._misfit(f"saved a program as {kind_of(parts)}, not as a list of bytes")
+            raise self._mismatch(f"saved a program as {kind_of(parts)}, not as a list of bytes")
         for part in parts:
             if not isinstance(part, _BYTES):
-                raise self._misfit(f"saved a part of a program as {kind_of(part)}, not as bytes")
+                raise self._mismatch(f"saved a part of a program as {kind_of(part)}, not as bytes")
         return parts
 
     def close(self) -> None:
@@ -266,7 +266,7 @@ class GuardedProgram(SegmentProgram):
                     else tuple([inputs[index].shape[axis] for index, axis in self._places])
                 )
         except (TypeError, IndexError, AttributeError, KeyError):
-            raise self._misfit(f"returned {kind_of(made)} where outputs belong") from None
+            raise self._mismatch(f"returned {kind_of(made)} where outputs belong") from None
         accepted = self._accepted.get(read)
         if accepted is None or shapes != accepted[0]:
             self._check_shapes(shapes, inputs, made)
@@ -292,12 +292,14 @@ class GuardedProgram(SegmentProgram):
             # The same elements by another name, such as NumPy's two names for a type of 64 bits.
             return array.view(dtype)
         if self._types[index].element_type is ElementType.OBJECT:
-            raise self._misfit(f"returned {kind_of(array)} for {name!r}, not a list, dict or None")
+            raise self._mismatch(
+                f"returned {kind_of(array)} for {name!r}, not a list, dict or None"
+            )
         if not isinstance(array, np.ndarray):
-            raise self._misfit(f"returned {kind_of(array)} for {name!r}, not an array")
+            raise self._mismatch(f"returned {kind_of(array)} for {name!r}, not an array")
         if array.dtype != dtype:
             declared = self._types[index]
-            raise self._misfit(
+            raise self._mismatch(
                 f"returned {array.dtype} for {name!r}, but the model says {declared}"
             )
         return np.asarray(array).view(dtype)
@@ -307,7 +309,7 @@ class GuardedProgram(SegmentProgram):
     ) -> None:
         wanted = len(self._outputs) + len(self._rules)
         if len(made) != wanted:
-            raise self._misfit(f"returned {len(made)} outputs where {wanted} belong")
+            raise self._mismatch(f"returned {len(made)} outputs where {wanted} belong")
         sizes = self._reader.read(shapes_of(self._tensors_in, inputs))
         if self._fit.fits(of_outputs, sizes):
             return
@@ -334,11 +336,11 @@ class GuardedProgram(SegmentProgram):
             and all(map(_may_be, declared.substitute(sizes).shape or (), shape))
         )
         if not fits or dtype != declared.element_type.dtype:
-            raise self._misfit(
+            raise self._mismatch(
                 f"returned {dtype}{list(shape)} for {name!r}, but the model says {declared}"
             )
 
-    def _misfit(self, how: str) -> DeviceError:
+    def _mismatch(self, how: str) -> DeviceError:
         return DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
 
 

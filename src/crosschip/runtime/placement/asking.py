@@ -182,7 +182,7 @@ def asking(device: GuardedDevice, options: Options, *, conditions: bool = True) 
         options: how it is to compile.
         conditions: whether its offers may hold for some inputs only.
     """
-    capabilities, options = device.capabilities, device.wishes(options)
+    capabilities, options = device.capabilities, device.effective_options(options)
     ask = _asking(device, options)
     return Narrowing(device.name, ask, capabilities, options, conditions=conditions)
 

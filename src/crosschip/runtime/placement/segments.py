@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 
 from crosschip.ir import Model, Operand, Operation
-from crosschip.ir.frozen import Frozen, setter, settle
+from crosschip.ir.frozen import Frozen, set_field, setter
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.grouping import grouped
 from crosschip.runtime.placement.runs import fewest_runs
@@ -59,7 +59,7 @@ class Segment(Frozen):
         if self._model is None:
             inputs = {f"input{index}": operand for index, operand in enumerate(self.inputs)}
             outputs = {f"output{index}": operand for index, operand in enumerate(self.outputs)}
-            settle(self, "_model", Model(self.name, inputs, self.operations, outputs))
+            set_field(self, "_model", Model(self.name, inputs, self.operations, outputs))
         assert self._model is not None, "it has been made"
         return self._model
 

@@ -14,23 +14,23 @@ from crosschip.hal import Device
 from crosschip.ir import DeviceError, InputError, ModelFileError
 from crosschip.ir.reading import Reading, noting
 from crosschip.ir.version import VERSION
-from crosschip.runtime.cache import behind
+from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store, begin_reading
+from crosschip.runtime.compile_request import CompileRequest
 from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.outline import KeptOutline
 from crosschip.runtime.placement.telling import tell
 from crosschip.runtime.plain import from_plain
-from crosschip.runtime.plans.aside import Aside
-from crosschip.runtime.plans.later import Later
+from crosschip.runtime.plans.background_task import BackgroundTask
+from crosschip.runtime.plans.lazy_placement import LazyPlacement
 from crosschip.runtime.plans.outlines import outline_from
 from crosschip.runtime.plans.record import FORMAT_VERSION, KIND, Record, Used
 from crosschip.runtime.plans.sources import Origin, name_of
 from crosschip.runtime.plans.surroundings import surroundings
-from crosschip.runtime.wishes import Wishes
 
 if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel
@@ -44,12 +44,14 @@ class Plans:
     Args:
         source: what the model is loaded from.
         name: what it is found by.
-        wishes: what the caller wants.
+        effective_options: what the caller wants.
         words: those as a text.
         store: where plans and programs are.
     """
 
-    def __init__(self, source: Any, name: object, wishes: Wishes, words: str, store: Store) -> None:
+    def __init__(
+        self, source: Any, name: object, wishes: CompileRequest, words: str, store: Store
+    ) -> None:
         self._source = source
         self._wishes = wishes
         self._store = store
@@ -61,7 +63,7 @@ class Plans:
         self._entry = Entry(key, "plan", VERSION, "", 0)
 
     @classmethod
-    def of(cls, source: Any, wishes: Wishes, store: Store) -> Plans | None:
+    def of(cls, source: Any, wishes: CompileRequest, store: Store) -> Plans | None:
         """The plan of a call; `None` where none is kept.
 
         That is so for models in memory, devices of the caller's or in other processes, and where
@@ -86,7 +88,7 @@ class Plans:
 
     def find(self, queue_size: int) -> CompiledModel | None:
         """The compiled model, if it is planned and all is as it was; else `None`."""
-        behind.wait(self._entry.key)
+        background_writer.wait(self._entry.key)
         content = self._store.read(self._entry)
         if content is None:
             return None
@@ -98,7 +100,7 @@ class Plans:
             return None
         # All this is checked while engines are imported.
         saved = [begin_reading(self._store, entry) for entry in plan.record.programs]
-        same = Aside(lambda: plan.record.origin.is_same)
+        same = BackgroundTask(lambda: plan.record.origin.is_same)
         with ExitStack() as failing:
             compiled = self._loaded(plan, saved, queue_size, failing)
             if compiled is None or not same.result():
@@ -122,10 +124,10 @@ class Plans:
             if device is None:
                 return None
             devices[used.needs.name] = failing.enter_context(device)
-            if used.needs.misfit(device):
+            if used.needs.mismatch(device):
                 return None
         # What runs models is imported while engines load their programs, without the interpreter.
-        Aside(partial(import_module, "crosschip.runtime.compiled"))
+        BackgroundTask(partial(import_module, "crosschip.runtime.compiled"))
         programs: list[GuardedProgram] = []
         for part, entry, read in zip(outline.segments, record.programs, saved, strict=True):
             content = read()
@@ -182,9 +184,9 @@ class Plans:
     def noting(self) -> Iterator[None]:
         """Take note of what a compilation reads, and of what it warns of."""
         # Only those who compile come here: who finds a plan need not import logging.
-        from crosschip.runtime.plans.hearing import Hearing
+        from crosschip.runtime.plans.warning_recorder import WarningRecorder
 
-        with noting() as reading, Hearing() as heard:
+        with noting() as reading, WarningRecorder() as heard:
             yield
         self._reading, self._warned = reading, heard.warned
 
@@ -198,7 +200,7 @@ class Plans:
             return
         made = record_of(compiled, self._reading)
         if made is not None:
-            behind.put(self._entry.key, partial(self._write, made))
+            background_writer.put(self._entry.key, partial(self._write, made))
 
     def _write(self, make: Callable[[], Made | None]) -> None:
         made = make()
@@ -237,5 +239,5 @@ class _Plan:
         self.record = from_plain(Record, file.header["record"])
         outline: Mapping[str, Any] = file.header["outline"]
         models, placement = file.part(0), file.part(1)
-        self.later = Later(models, placement)
+        self.later = LazyPlacement(models, placement)
         self.outline: KeptOutline = outline_from(outline, self.later.placement)

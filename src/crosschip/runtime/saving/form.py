@@ -148,7 +148,7 @@ def check_fit(file: Container, header: Header, devices: Mapping[str, GuardedDevi
     told = []
     for needs in header.devices:
         here = devices.get(needs.name)
-        misfit = f"{needs.name} is not among the devices" if here is None else needs.misfit(here)
+        misfit = f"{needs.name} is not among the devices" if here is None else needs.mismatch(here)
         told += [misfit] if misfit else []
     if told:
         raise DeviceError(

@@ -45,7 +45,7 @@ class Needs:
         tied_to = device.capabilities.tied_to
         return cls(device.name, device.version, tuple(tied_to), dict(device.properties))
 
-    def misfit(self, device: GuardedDevice) -> str:
+    def mismatch(self, device: GuardedDevice) -> str:
         """The reason why a device is not the same, in words; empty if it is."""
         found = Needs.of(device)
         if found.version != self.version:

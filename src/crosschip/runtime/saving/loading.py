@@ -45,7 +45,7 @@ from crosschip.runtime.saving.form import (
 )
 from crosschip.runtime.saving.identity import Needs
 from crosschip.runtime.shapes.policy import way_of
-from crosschip.runtime.shapes.ways import Way
+from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
 def load_compiled(
@@ -203,14 +203,16 @@ def load_file(
         Details(
             lambda: placement,
             lambda: header.identity,
-            for_all_inputs=lambda: _for_all_inputs(placement, header, devices),
+            recompiled_unconditionally=lambda: _recompiled_unconditionally(
+                placement, header, devices
+            ),
         ),
         in_flight,
         queue_size,
     )
 
 
-def _for_all_inputs(
+def _recompiled_unconditionally(
     placement: Placement, header: Header, devices: Mapping[str, GuardedDevice]
 ) -> CompiledModel:
     """The model of a file on devices that were given besides, for inputs beyond others' ranges.
@@ -248,7 +250,7 @@ class _Loading:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
         saved = self.file.part(self.numbers[segment])
         way = way_of(device.capabilities, placement.given, segment.model, self.options.sizes)
-        if way is Way.A_PROGRAM_A_SHAPE:
+        if way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
             return self._for_shapes(segment, saved)
         try:
             return Built.once(device.load(saved, segment.model, self.options), "hit")

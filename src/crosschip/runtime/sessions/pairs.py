@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from crosschip.ir import InputError, Operand
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
 
 ANY = "*"
@@ -94,7 +94,7 @@ def _known(name: str, there: Mapping[str, Operand], kind: str) -> str:
     if name not in there:
         known = ", ".join(there)
         raise InputError(
-            f"the model has no {kind} {name!r}{meant(name, there)}; its {kind}s are {known}"
+            f"the model has no {kind} {name!r}{did_you_mean(name, there)}; its {kind}s are {known}"
         )
     return name
 

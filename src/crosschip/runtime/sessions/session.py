@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Buffer, DeviceLost, Sizes
-from crosschip.hal.conditions import Border
+from crosschip.hal.conditions import InputGuard
 from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, Dim, InputError
 from crosschip.ir.closing import Closing
@@ -97,7 +97,7 @@ class Session(Closing):
         types = [operand.type for operand in model.inputs.values()]
         self._reader = SizeReader(types)
         self._tensors = tensors_among(types)
-        border = Border(model, runner.placement.conditions)
+        border = InputGuard(model, runner.placement.conditions)
         self._border = border or None
         checked = {names[index] for index in border.checked}
         self._series = Series(runner.placement, runner.programs, runner.copies, self.kept, checked)
@@ -276,7 +276,9 @@ def _opened(
     return compiled.session(state, start)
 
 
-def _check_border(border: Border, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]) -> None:
+def _check_border(
+    border: InputGuard, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]
+) -> None:
     """Raise an `OutOfRange` if arrays or buffers for inputs do not meet a condition."""
     elements = list(values)
     for index in border.checked:

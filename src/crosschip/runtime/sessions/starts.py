@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from crosschip.ir import Array, Dim, Dimension, InputError, Operand
-from crosschip.ir.suggestion import meant
+from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import TensorType
 from crosschip.runtime.arrays import as_array
 
@@ -30,7 +30,7 @@ def checked_start(operands: Mapping[str, Operand], start: object) -> dict[str, A
     for name, given in start.items():
         if name not in operands:
             known = ", ".join(operands)
-            near = meant(str(name), operands)
+            near = did_you_mean(str(name), operands)
             raise InputError(f"the session does not keep an input {name!r}{near}; it keeps {known}")
         type_ = operands[name].type
         try:

@@ -52,7 +52,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class ShapeMismatch:
     """The first operation of a model that breaks a rule at some sizes.
 
     Attributes:
@@ -75,11 +75,11 @@ class ShapeSearch:
         given: the shapes of inputs that are known, by name.
 
     Attributes:
-        misfit: what stood in the way of the first sizes that were tried; `None` if nothing did.
+        mismatch: what stood in the way of the first sizes that were tried; `None` if nothing did.
     """
 
     def __init__(self, model: Model, sizes: Sizes, given: Shapes | None = None) -> None:
-        self.misfit: Misfit | None = None
+        self.mismatch: ShapeMismatch | None = None
         self._model = model
         self._given = given or {}
         self._bounds = {entry.name: (entry.least, entry.most) for entry in sizes.ranges}
@@ -146,12 +146,12 @@ class ShapeSearch:
 
     def _repaired(self, sizes: Mapping[str, int]) -> Mapping[str, int] | None:
         """Sizes near these at which no operation breaks a rule; `None` if none are found."""
-        misfit = self._misfit(sizes)
-        self.misfit = self.misfit or misfit
+        misfit = self._mismatch(sizes)
+        self.mismatch = self.mismatch or misfit
         return sizes if misfit is None else self._beyond(misfit, sizes, {_key(sizes)})
 
     def _beyond(
-        self, misfit: Misfit, sizes: Mapping[str, int], tried: set[object]
+        self, misfit: ShapeMismatch, sizes: Mapping[str, int], tried: set[object]
     ) -> Mapping[str, int] | None:
         """Sizes at which neither the operation nor any other breaks a rule; `None` if not found."""
         for change in self._changes(misfit.operation, sizes):
@@ -161,7 +161,7 @@ class ShapeSearch:
             if _key(changed) in tried or not self._fits(misfit.operation, changed):
                 continue
             tried.add(_key(changed))
-            next_misfit = self._misfit(changed)
+            next_misfit = self._mismatch(changed)
             if next_misfit is None:
                 return changed
             if next_misfit.index > misfit.index:
@@ -170,7 +170,7 @@ class ShapeSearch:
                     return found
         return None
 
-    def _misfit(self, sizes: Mapping[str, int]) -> Misfit | None:
+    def _mismatch(self, sizes: Mapping[str, int]) -> ShapeMismatch | None:
         """The first operation that breaks a rule; what depends on data is not looked into."""
         fixing = Fixing(dict(sizes))
         for name, shape in self._shapes_at(sizes).items():
@@ -185,7 +185,7 @@ class ShapeSearch:
                 except DependsOnData:
                     pass
                 except _BROKEN_RULES as error:
-                    return Misfit(index, operation, f"{operation.name!r}: {error}")
+                    return ShapeMismatch(index, operation, f"{operation.name!r}: {error}")
             for output in operation.outputs:
                 known = output.type.substitute(fixing.sizes).static_shape
                 if known is not None:

@@ -8,10 +8,12 @@ from crosschip.hal import Capabilities, Sizes, Sizing
 from crosschip.ir import Dimension, ElementType, Model, TensorType
 from crosschip.lowering.static_shapes import is_data_dependent
 from crosschip.ops import Operator
-from crosschip.runtime.shapes.ways import Way
+from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
-def way_of(capabilities: Capabilities, given: Model, segment: Model, sizes: Sizes) -> Way:
+def way_of(
+    capabilities: Capabilities, given: Model, segment: Model, sizes: Sizes
+) -> DynamicShapeStrategy:
     """The treatment of the open sizes of a segment.
 
     Args:
@@ -21,11 +23,11 @@ def way_of(capabilities: Capabilities, given: Model, segment: Model, sizes: Size
         sizes: what the caller knows of open sizes.
     """
     if not is_open(segment):
-        return Way.FIXED
+        return DynamicShapeStrategy.FIXED
     if capabilities.data_dependent_sizes and _opens_sizes(segment):
-        return Way.FIXED
+        return DynamicShapeStrategy.FIXED
     fixed = is_fixed_for(capabilities, given, sizes)
-    return Way.A_PROGRAM_A_SHAPE if fixed else Way.OPEN
+    return DynamicShapeStrategy.A_PROGRAM_A_SHAPE if fixed else DynamicShapeStrategy.OPEN
 
 
 def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool:

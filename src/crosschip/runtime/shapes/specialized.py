@@ -22,7 +22,7 @@ from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.padding import Padding, Shapes
 from crosschip.runtime.shapes.pool import Pool
 from crosschip.runtime.shapes.saved import Key, written
-from crosschip.runtime.shapes.ways import Way
+from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 from crosschip.runtime.statistics import SegmentStatistics
 
 
@@ -224,7 +224,7 @@ class SpecializedProgram(SegmentProgram):
 
 def told(most: int, padding: Padding) -> str:
     """The treatment of open sizes here, for people."""
-    way = f"{Way.A_PROGRAM_A_SHAPE.value}, {most} at most"
+    way = f"{DynamicShapeStrategy.A_PROGRAM_A_SHAPE.value}, {most} at most"
     return f"{way}; pads {padding}" if padding else way
 
 

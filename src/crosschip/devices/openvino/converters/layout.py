@@ -86,11 +86,11 @@ def flatten(g: Graph, op: layout.Flatten) -> Node:
     rank = max(1, rank_of(op.input))
     start, end = op.start_axis % rank, op.end_axis % rank + 1
     sizes, one = ops.convert(ops.shape_of(g[op.input]), "i64"), g.int64([1])
-    before, between, after = (
+    before, quantized_intermediates, after = (
         ops.slice(sizes, g.int64([first]), g.int64([last]), one)
         for first, last in ((0, start), (start, end), (end, rank))
     )
-    merged = ops.reduce_prod(between, g.int64([0]), True)
+    merged = ops.reduce_prod(quantized_intermediates, g.int64([0]), True)
     return ops.reshape(g[op.input], ops.concat([before, merged, after], 0), False)
 
 

@@ -49,12 +49,12 @@ def matmul(g: Graph, op: matrix.MatMul) -> Node:
 
 def _apart(g: Graph, op: Operator, matrix: Value) -> Value:
     """A matrix, with one more axis where its product must join no other."""
-    return ops.unsqueeze(matrix, g.scalar(0)) if op in g.chained else matrix
+    return ops.unsqueeze(matrix, g.scalar(0)) if op in g.wrongly_chained else matrix
 
 
 def _as_matrix(g: Graph, op: Operator, product: Node) -> Node:
     """A product without the axis that it may have got."""
-    return marked_product(ops.squeeze(product, g.scalar(0))) if op in g.chained else product
+    return marked_product(ops.squeeze(product, g.scalar(0))) if op in g.wrongly_chained else product
 
 
 def _constants(op: matrix.MatMulNBits) -> Refusal | None:

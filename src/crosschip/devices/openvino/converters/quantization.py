@@ -56,11 +56,11 @@ def quantize(g: Graph, op: Quantize) -> Node:
     ends = [_ends(quantized, end) for end in (limits.min, limits.max)]
     if (
         element_type in _BYTES
-        and quantized in g.between
+        and quantized in g.quantized_intermediates
         and np.all(np.isfinite(ends))
         and np.all(np.diff(ends, axis=0) > 0)
     ):
-        return _fake(g, quantized, reals, ends, undefined=op.input in g.undefined)
+        return _fake(g, quantized, reals, ends, may_be_nan=op.input in g.maybe_nan)
     steps = exact_quotient(reals, _along(g, quantized, _of(quantized).scale))
     shifted = ops.add(ops.round(steps), _along(g, quantized, _of(quantized).zero_point))
     return stored(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
@@ -75,7 +75,7 @@ def _ends(quantized: Operand, end: int) -> Array:
 
 
 def _fake(
-    g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array], *, undefined: bool
+    g: Graph, quantized: Operand, reals: Node, ends: Sequence[Array], *, may_be_nan: bool
 ) -> Node:
     """The quantization by which OpenVINO finds operations on bytes.
 
@@ -84,7 +84,7 @@ def _fake(
     element_type = quantized.type.element_type
     limits = np.iinfo(element_type.dtype)
     low, high = (_along(g, quantized, end.tolist()) for end in ends)
-    if undefined:
+    if may_be_nan:
         # Of NaN, OpenVINO makes the least or the greatest, depending on whether sizes are known.
         reals = ops.select(ops.is_nan(reals), low, reals)
     least, greatest = (g.constant(np.array(e, np.float32)) for e in (limits.min, limits.max))
@@ -112,7 +112,7 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
     else:
         # A bias is to be a plain constant.
         return g.constant(op.kernel()([op.input.value])[0])
-    if op.outputs[0] in g.added:
+    if op.outputs[0] in g.dequantized_addends:
         quantized = ops.convert(quantized, "i32")
     steps = whole(quantized)
     if not _of(op.input).symmetric:
@@ -192,7 +192,7 @@ def in_bytes(g: Graph, reals: Value) -> tuple[Node, Node, Node]:
     return ops.clamp(steps, 0, 255), scale, shift
 
 
-def between(model: Model) -> frozenset[Operand]:
+def quantized_intermediates(model: Model) -> frozenset[Operand]:
     """The quantized operands that pass between operations which read what they stand for."""
     read = {operand for operation in model.operations for operand in operation.inputs}
     found: set[Operand | None] = set()
@@ -205,7 +205,7 @@ def between(model: Model) -> frozenset[Operand]:
     return frozenset(operand for operand in found - bare if operand is not None)
 
 
-def added(model: Model) -> frozenset[Operand]:
+def dequantized_addends(model: Model) -> frozenset[Operand]:
     """The dequantized operands that are only added to other reals.
 
     Of bytes, OpenVINO would add the reals first, divided by the scale: too great for a float32
@@ -229,7 +229,7 @@ def added(model: Model) -> frozenset[Operand]:
     return frozenset(made - otherwise)
 
 
-def undefined(model: Model) -> frozenset[Operand]:
+def maybe_nan(model: Model) -> frozenset[Operand]:
     """The reals made of infinities in the model, such as those of masks: some may be NaN."""
     found: set[Operand | None] = set()
     if not any(isinstance(operation, Quantize) for operation in model.operations):

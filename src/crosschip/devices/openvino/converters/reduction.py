@@ -51,7 +51,7 @@ def _reduced(function: Callable[..., Node], g: Graph, op: Reduction, value: Valu
     if may_mislead and op.input in g.scaled:
         value = _apart(value)
     result = function(value, g.int64(axes), op.keepdim)
-    return _apart(result) if may_mislead and op.outputs[0] in g.meeting else result
+    return _apart(result) if may_mislead and op.outputs[0] in g.meeting_constants else result
 
 
 def _apart(value: Value) -> Node:

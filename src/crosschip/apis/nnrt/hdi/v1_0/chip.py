@@ -37,7 +37,7 @@ from crosschip.apis.nnrt.hdi.v1_0.types import (
     SharedBuffer,
 )
 from crosschip.hal import Device, Kind, Options, Performance, Precision, Program, Sizing
-from crosschip.hal.conditions import Border, Conditional
+from crosschip.hal.conditions import Conditional, InputGuard
 from crosschip.ir import Array, TensorType, UnsupportedError
 from crosschip.ir import Model as StandardModel
 from crosschip.ir.closing import Closing
@@ -223,7 +223,7 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
 
     def _within_range(self, program: Program, model: StandardModel, options: Options) -> Program:
         """A program that refuses runs which the device would compute wrong."""
-        border = Border(model, conditions_of(self._device, model, options))
+        border = InputGuard(model, conditions_of(self._device, model, options))
         return Conditional(program, border) if border else program
 
     def _takes_sizes(self, model: StandardModel) -> bool:

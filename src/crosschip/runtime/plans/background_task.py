@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Aside(Thread, Generic[T]):
+class BackgroundTask(Thread, Generic[T]):
     """A thread that computes something, from now on.
 
     A future would do, but importing those takes longer than to load a small model.

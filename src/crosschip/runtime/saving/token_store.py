@@ -23,7 +23,7 @@ from crosschip.runtime.saving.loading import load_file
 logger = logging.getLogger("crosschip.cache")
 
 
-class Kept:
+class TokenStore:
     """The place of a compiled model.
 
     Args:

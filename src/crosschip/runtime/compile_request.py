@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class CompileRequest:
     """All that bears on what a model becomes, but for the model itself and what is installed.
 
     Attributes:

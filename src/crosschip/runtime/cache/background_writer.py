@@ -27,7 +27,7 @@ _NICENESS = 10
 """The share of the processor that is left to the tasks: about a tenth of what others get."""
 
 
-class Behind:
+class BackgroundWriter:
     """Tasks, each with the key of the entry that it writes; the first is the one under way."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Behind:
             self._awaited = False
 
     def _work_later(self) -> None:
-        _step_back()
+        _lower_priority()
         with self._changed:
             self._changed.wait_for(lambda: self._awaited, _MOMENT_SECONDS)
         self._work()
@@ -79,7 +79,7 @@ class Behind:
                 self._changed.notify_all()
 
 
-def _step_back() -> None:
+def _lower_priority() -> None:
     """Leave the processor to the model, which runs already, where threads have priorities.
 
     Threads that this one starts inherit its own.
@@ -90,7 +90,7 @@ def _step_back() -> None:
             os.setpriority(os.PRIO_PROCESS, this, os.getpriority(os.PRIO_PROCESS, this) + _NICENESS)
 
 
-_behind = Behind()
+_behind = BackgroundWriter()
 
 
 def put(key: str, work: Callable[[], object]) -> None:
@@ -111,7 +111,7 @@ def wait(key: str | None = None) -> None:
 def _forget() -> None:
     """Begin with nothing in a forked process: the thread is in the other one, which goes on."""
     global _behind
-    _behind = Behind()
+    _behind = BackgroundWriter()
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,7 +7,7 @@ import logging
 logger = logging.getLogger("crosschip")
 
 
-class Hearing(logging.Handler):
+class WarningRecorder(logging.Handler):
     """Hears whether anything is warned of, as long as it is entered."""
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Hearing(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.warned = True
 
-    def __enter__(self) -> Hearing:
+    def __enter__(self) -> WarningRecorder:
         logger.addHandler(self)
         return self
 

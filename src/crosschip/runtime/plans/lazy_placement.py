@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from crosschip.runtime.placement.placing import Placement
 
 
-class Later:
+class LazyPlacement:
     """A placement that is read when it is asked for.
 
     Args:

@@ -16,8 +16,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tests.modelling import python_path
 
-from crosschip.runtime.cache import behind
-from crosschip.runtime.cache.behind import Behind
+from crosschip.runtime.cache import background_writer
+from crosschip.runtime.cache.background_writer import BackgroundWriter
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.compiler import compile
 
@@ -53,7 +53,7 @@ class Held(Cache):
 
     def __init__(self, folder: Path, go: threading.Event) -> None:
         super().__init__(folder)
-        behind.put("", go.wait)
+        background_writer.put("", go.wait)
 
 
 def write(path: Path, term: float) -> Path:
@@ -136,7 +136,7 @@ def test_a_file_that_changes_before_its_plan_is_written_has_none(tmp_path: Path)
 
 def test_tasks_are_done_in_their_order_and_waited_for_by_key() -> None:
     done: list[str] = []
-    tasks, go = Behind(), threading.Event()
+    tasks, go = BackgroundWriter(), threading.Event()
     tasks.put("a", lambda: done.append("a"))
     tasks.wait("a")
     assert done == ["a"]
@@ -154,7 +154,7 @@ def test_a_task_that_fails_is_a_warning_and_the_next_is_done(
     warnings: Callable[[], list[str]],
 ) -> None:
     done: list[str] = []
-    tasks = Behind()
+    tasks = BackgroundWriter()
     tasks.put("a", lambda: 1 // 0)
     tasks.put("b", lambda: done.append("b"))
     tasks.wait()
@@ -165,8 +165,8 @@ def test_a_task_that_fails_is_a_warning_and_the_next_is_done(
 
 
 def test_so_many_tasks_wait_and_no_more() -> None:
-    tasks, go, taken = Behind(), threading.Event(), threading.Event()
-    for _ in range(behind._MOST):
+    tasks, go, taken = BackgroundWriter(), threading.Event(), threading.Event()
+    for _ in range(background_writer._MOST):
         tasks.put("a", go.wait)
 
     def put() -> None:
@@ -188,11 +188,11 @@ def test_a_forked_process_has_nothing_to_wait_for() -> None:
         "import os, threading\n"
         "from crosschip.runtime.cache import behind\n"
         "go, done = threading.Event(), []\n"
-        "behind.put('a', go.wait)\n"
+        "background_writer.put('a', go.wait)\n"
         "child = os.fork()\n"
-        "behind.wait() if not child else None\n"
-        "behind.put('b', lambda: done.append(os.getpid())) if not child else go.set()\n"
-        "behind.wait()\n"
+        "background_writer.wait() if not child else None\n"
+        "background_writer.put('b', lambda: done.append(os.getpid())) if not child else go.set()\n"
+        "background_writer.wait()\n"
         "if not child:\n"
         "    os._exit(0 if done == [os.getpid()] else 3)\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), done)\n"
@@ -218,8 +218,8 @@ def test_tasks_leave_the_processor_to_the_model() -> None:
         helper.start()
         helper.join()
 
-    behind.put("one", look)
-    behind.wait()
+    background_writer.put("one", look)
+    background_writer.wait()
     assert found[0] == found[1] == min(own + 10, 19)
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
 
@@ -233,6 +233,6 @@ def test_who_does_a_task_himself_keeps_his_priority(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(threading.Thread, "start", start)
     done: list[str] = []
     before = os.nice(0) if hasattr(os, "nice") else 0
-    Behind().put("one", lambda: done.append("one"))
+    BackgroundWriter().put("one", lambda: done.append("one"))
     assert done == ["one"]
     assert (os.nice(0) if hasattr(os, "nice") else 0) == before

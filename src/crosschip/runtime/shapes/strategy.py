@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Way(Enum):
+class DynamicShapeStrategy(Enum):
     """The treatment of the open sizes of a segment."""
 
     FIXED = "fixed"

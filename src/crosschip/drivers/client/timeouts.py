@@ -17,7 +17,7 @@ SETTINGS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class Timeouts:
     """How long a driver is waited for.
 
     Attributes:
@@ -36,7 +36,7 @@ class Patience:
         return min(self.run_seconds, self.compile_seconds) < math.inf
 
     @classmethod
-    def of(cls, properties: Mapping[str, str]) -> Patience:
+    def of(cls, properties: Mapping[str, str]) -> Timeouts:
         """The patience that properties tell; others are left aside.
 
         Raises:
