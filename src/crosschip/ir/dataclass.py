@@ -120,7 +120,7 @@ def _constructor(cls: type[Any], fields: Fields, *, frozen: bool) -> Any:
             continue
         if field.init:
             given[bool(field.kw_only)].append(argument)
-        lines.append(f"_settle(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        lines.append(f"_set_field(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     named = ["*", *given[True]] if given[True] else []
