@@ -17,9 +17,18 @@ if TYPE_CHECKING:
 
     from crosschip.importers import load as load
     from crosschip.ir import Budget as Budget
+    from crosschip.ir import BudgetError as BudgetError
     from crosschip.ir import Builder as Builder
+    from crosschip.ir import CacheError as CacheError
+    from crosschip.ir import DeadlineError as DeadlineError
+    from crosschip.ir import DeviceError as DeviceError
     from crosschip.ir import Error as Error
+    from crosschip.ir import InputError as InputError
     from crosschip.ir import Model as Model
+    from crosschip.ir import ModelError as ModelError
+    from crosschip.ir import ModelFileError as ModelFileError
+    from crosschip.ir import QueueFullError as QueueFullError
+    from crosschip.ir import UnsupportedError as UnsupportedError
     from crosschip.runtime.cache.store import Memory as Memory
     from crosschip.runtime.compiled import CompiledModel as CompiledModel
     from crosschip.runtime.compiler import compile as compile
@@ -37,6 +46,15 @@ _HOMES = {
     "Builder": "crosschip.ir",
     "CompiledModel": "crosschip.runtime.compiled",
     "Configuration": "crosschip.runtime.configuration",
+    "BudgetError": "crosschip.ir",
+    "CacheError": "crosschip.ir",
+    "DeadlineError": "crosschip.ir",
+    "DeviceError": "crosschip.ir",
+    "InputError": "crosschip.ir",
+    "ModelError": "crosschip.ir",
+    "ModelFileError": "crosschip.ir",
+    "QueueFullError": "crosschip.ir",
+    "UnsupportedError": "crosschip.ir",
     "Error": "crosschip.ir",
     "Memory": "crosschip.runtime.cache.store",
     "Model": "crosschip.ir",

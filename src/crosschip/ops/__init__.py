@@ -1,4 +1,4 @@
-"""The standard operators.
+"""The standard operators: `from crosschip.ops import Conv2D, Relu`.
 
 Importing the package registers every operator of every family in `crosschip.ops.standard`; adding
 a family is adding a file. Examples are imported when asked for.
@@ -14,6 +14,36 @@ from crosschip.ops.definition.registry import operator, operator_named, operator
 
 if TYPE_CHECKING:
     from crosschip.ops.definition.examples import examples_of as examples_of
+    from crosschip.ops.standard.activation import *
+    from crosschip.ops.standard.arithmetic import *
+    from crosschip.ops.standard.attention import *
+    from crosschip.ops.standard.blocks import *
+    from crosschip.ops.standard.cached_attention import *
+    from crosschip.ops.standard.comparison import *
+    from crosschip.ops.standard.control import *
+    from crosschip.ops.standard.conversion import *
+    from crosschip.ops.standard.convolution import *
+    from crosschip.ops.standard.creation import *
+    from crosschip.ops.standard.detection import *
+    from crosschip.ops.standard.indexing import *
+    from crosschip.ops.standard.integers import *
+    from crosschip.ops.standard.joining import *
+    from crosschip.ops.standard.layout import *
+    from crosschip.ops.standard.logical import *
+    from crosschip.ops.standard.matrix import *
+    from crosschip.ops.standard.normalization import *
+    from crosschip.ops.standard.padding import *
+    from crosschip.ops.standard.pooling import *
+    from crosschip.ops.standard.quantization import *
+    from crosschip.ops.standard.rearranging import *
+    from crosschip.ops.standard.recurrent import *
+    from crosschip.ops.standard.reduction import *
+    from crosschip.ops.standard.resizing import *
+    from crosschip.ops.standard.sampling import *
+    from crosschip.ops.standard.searching import *
+    from crosschip.ops.standard.slicing import *
+    from crosschip.ops.standard.suppression import *
+    from crosschip.ops.standard.unary import *
 
 _HOMES = {
     "examples_of": "crosschip.ops.definition.examples",
@@ -22,11 +52,15 @@ _HOMES = {
 for _module in iter_modules(standard.__path__):
     import_module(f"{standard.__name__}.{_module.name}")
 
-__all__ = ["Operator", "examples_of", "operator", "operator_named", "operators"]
+# Type checkers see the classes by the imports above, which a test compares with the registry.
+_CLASSES = {_class.__name__: _class for _class in operators().values()}
+globals().update(_CLASSES)
+
+__all__ = ["Operator", "examples_of", "operator", "operator_named", "operators", *sorted(_CLASSES)]
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return found
+    attribute = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return attribute

@@ -10,7 +10,7 @@ from tests.devices.checks import COMPUTED, claimed_elementwise, fitting, remarka
 
 from crosschip.hal import Options
 from crosschip.ir import ElementType
-from crosschip.ops.standard.logical import BitShift, Direction, Where
+from crosschip.ops.standard.logical import BitShift, ShiftDirection, Where
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker
@@ -29,9 +29,9 @@ def test_claims_of_remarkable_numbers(check: Checker, name: str) -> None:
 
 def test_shifts(check: Checker) -> None:
     bits = np.array([1, 200, 255, 7], np.uint8)
-    for direction in Direction:
+    for direction in ShiftDirection:
 
-        def shift(b: Any, x: Any, places: int, direction: Direction = direction) -> Any:
+        def shift(b: Any, x: Any, places: int, direction: ShiftDirection = direction) -> Any:
             return b.add(BitShift, x, np.array(places, np.uint8), direction)
 
         for places in (0, 1, 7):

@@ -20,9 +20,9 @@ from crosschip.ops.standard.logical import (
     BitwiseNot,
     BitwiseOr,
     BitwiseXor,
-    Direction,
     Not,
     Or,
+    ShiftDirection,
     Where,
     Xor,
 )
@@ -108,16 +108,16 @@ def test_bits_that_are_not_set(check: Checker, dtype: str) -> None:
     check(lambda b, x: b.add(BitwiseNot, x), like, integers_of(dtype, 3))
 
 
-@pytest.mark.parametrize("direction", Direction, ids=lambda d: d.name)
+@pytest.mark.parametrize("direction", ShiftDirection, ids=lambda d: d.name)
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_shifts(check: Checker, dtype: str, direction: Direction) -> None:
+def test_shifts(check: Checker, dtype: str, direction: ShiftDirection) -> None:
     limits = np.iinfo(dtype)
     places = np.arange(40).astype(dtype) % (limits.bits + 3)
     places[::7] = -1 if limits.min < 0 else limits.max
 
     def shifted(n: int, by: int) -> int:
         by = limits.bits if by < 0 else min(by, limits.bits)
-        if direction is Direction.RIGHT:
+        if direction is ShiftDirection.RIGHT:
             return n >> by
         return int(((n << by) - limits.min) % 2**limits.bits + limits.min)
 

@@ -13,9 +13,9 @@ from crosschip.ops.standard.logical import (
     BitwiseNot,
     BitwiseOr,
     BitwiseXor,
-    Direction,
     Not,
     Or,
+    ShiftDirection,
     Where,
     Xor,
 )
@@ -105,7 +105,7 @@ examples(
     example(
         input0=random(4, dtype=ElementType.UINT32, high=2**32),
         input1=np.array([3], np.uint32),
-        direction=Direction.RIGHT,
+        direction=ShiftDirection.RIGHT,
     ),
     example(input0=given([-7, 7, -(2**62), 1]), input1=given([1, 2, 64, 63]), direction=1),
     example(input0=given([-7, 7, -1, 1]), input1=given([1, -1, 64, 63]), direction=0),

@@ -176,7 +176,7 @@ class BitwiseNot(Elementwise):
         return b.add(Sub, b.constant(every_bit), self.input)
 
 
-class Direction(IntEnum):
+class ShiftDirection(IntEnum):
     """The direction in which bits are shifted."""
 
     LEFT = 0
@@ -195,8 +195,8 @@ class BitShift(Broadcast):
     __slots__ = ()
     input0 = tensor(INTEGERS)
     input1 = tensor(INTEGERS, like="input0")
-    direction = choice(Direction, Direction.LEFT)
+    direction = choice(ShiftDirection, ShiftDirection.LEFT)
 
     def reference(self, input0: Array, input1: Array) -> Array:
-        shift = np.left_shift if self.direction is Direction.LEFT else np.right_shift
+        shift = np.left_shift if self.direction is ShiftDirection.LEFT else np.right_shift
         return shift(input0, input1)

@@ -76,6 +76,6 @@ def _places(op: logical.BitShift) -> Refusal | None:
 
 @converts(logical.BitShift, types=_BITS - {ElementType.UINT32}, limit=_places)
 def bit_shift(g: Graph, op: logical.BitShift) -> Node:
-    is_left = op.direction is logical.Direction.LEFT
+    is_left = op.direction is logical.ShiftDirection.LEFT
     function = ops.bitwise_left_shift if is_left else ops.bitwise_right_shift
     return function(g[op.input0], g[op.input1])

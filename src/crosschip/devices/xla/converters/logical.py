@@ -8,7 +8,7 @@ from jax import lax
 from crosschip.devices.xla.converters.table import converts, same
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard import logical
-from crosschip.ops.standard.logical import Direction
+from crosschip.ops.standard.logical import ShiftDirection
 
 converts(logical.Not, pointwise=True)(same(jnp.logical_not))
 converts(logical.And, pointwise=True)(same(jnp.logical_and))
@@ -24,7 +24,7 @@ converts(logical.BitwiseXor, pointwise=True)(same(jnp.bitwise_xor))
 @converts(logical.BitShift, pointwise=True)
 def bit_shift(g: Graph, op: logical.BitShift) -> Value:
     bits, places = jnp.broadcast_arrays(g[op.input0], g[op.input1])
-    if op.direction is Direction.LEFT:
+    if op.direction is ShiftDirection.LEFT:
         return lax.shift_left(bits, places)
     if jnp.issubdtype(bits.dtype, jnp.unsignedinteger):
         return lax.shift_right_logical(bits, places)

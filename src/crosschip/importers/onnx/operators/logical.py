@@ -12,9 +12,9 @@ from crosschip.ops.standard.logical import (
     BitwiseNot,
     BitwiseOr,
     BitwiseXor,
-    Direction,
     Not,
     Or,
+    ShiftDirection,
     Where,
     Xor,
 )
@@ -42,8 +42,8 @@ def binary(node: Node) -> Operand:
 
 @imports("BitShift")
 def bit_shift(node: Node) -> Operand:
-    direction = only("direction", node.text("direction"), *Direction.__members__)
-    return node.add(BitShift, node[0], node[1], Direction[direction])
+    direction = only("direction", node.text("direction"), *ShiftDirection.__members__)
+    return node.add(BitShift, node[0], node[1], ShiftDirection[direction])
 
 
 @imports("Where")

@@ -27,7 +27,7 @@ from crosschip.ops.standard.indexing import (
 )
 from crosschip.ops.standard.joining import Concat, Stack
 from crosschip.ops.standard.layout import Expand, Reshape, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.standard.logical import And, BitShift, BitwiseAnd, Direction, Where
+from crosschip.ops.standard.logical import And, BitShift, BitwiseAnd, ShiftDirection, Where
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.searching import NonZero
 from crosschip.ops.standard.slicing import Slice
@@ -116,7 +116,7 @@ def lookup_table_dequant(op: Context) -> None:
     low, high = (op.add(Slice, rows, (-1,), (place,), (place + 1,)) for place in range(2))
     words = op.add(BitCast, op.add(Slice, rows, (-1,), (2,), (2**31 - 1,)), ElementType.UINT32)
     places = np.arange(0, 32, 8, dtype=np.uint32)
-    shifted = op.add(BitShift, op.add(Unsqueeze, words, (-1,)), places, Direction.RIGHT)
+    shifted = op.add(BitShift, op.add(Unsqueeze, words, (-1,)), places, ShiftDirection.RIGHT)
     bytes_ = op.as_type(op.add(BitwiseAnd, shifted, np.uint32(255)), table.type.element_type)
     flat = op.add(Reshape, bytes_, (0,) * op.rank(indices) + (-1,))
     step = op.add(Div, op.add(Sub, high, low), 256.0)
