@@ -17,12 +17,12 @@ from crosschip.devices.kits.size_checks import Sizes
 from crosschip.devices.openvino import OpenVinoDevice, program
 from crosschip.devices.openvino.converters import (
     activation,
-    convolution,
     reduction,
     searching,
 )
 from crosschip.devices.openvino.converters.table import converters
 from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.lowering import convolution
 from crosschip.devices.openvino.request import Request
 from crosschip.ops.standard.creation import Range
 from crosschip.ops.standard.layout import Expand, Reshape
@@ -88,7 +88,7 @@ def _range(g: Graph, op: Range) -> Any:
 
 RULES: Mapping[str, Rule] = {
     "one column of one channel": Rule(
-        without(convolution, "lone_column", lambda op: False), ("CONV_2D/9/plain",)
+        without(convolution, "reads_lone_column", lambda op: False), ("CONV_2D/9/plain",)
     ),
     "NaN in what is bounded": Rule(
         without(activation, "fuses", lambda value: True), ("RELU/0/input-nan", "CLIP/0/input-nan")

@@ -19,7 +19,7 @@ def decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Opera
     results = operation.decomposition(builder)
     if results is None:
         return None
-    simpler = _making(operation.outputs, results, builder)
+    simpler = operations_for(operation.outputs, results, builder)
     offer = ask(model_of_parts(operation, simpler))
     if offer.groups or any(answer.dialect for answer in offer.answers):
         return None
@@ -46,10 +46,10 @@ def model_of_parts(operation: Operation, parts: Sequence[Operation]) -> Model:
     )
 
 
-def _making(
+def operations_for(
     outputs: Sequence[Operand], results: Sequence[Operand], builder: Builder
 ) -> Sequence[Operation]:
-    """The builder's operations, so that they make the outputs in place of the results."""
+    """The builder's operations, with the results renamed to the outputs that they replace."""
     made = {operand for operation in builder.operations for operand in operation.outputs}
     renamed: dict[Operand, Operand] = {}
     for output, result in zip(outputs, results, strict=True):

@@ -15,6 +15,7 @@ from crosschip.devices.openvino.converters.quantization import (
 )
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.lowering import REWRITES
 from crosschip.devices.openvino.meeting import meeting_constants, scaled_integers
 from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
@@ -22,6 +23,7 @@ from crosschip.devices.openvino.sharing import threads
 from crosschip.devices.openvino.unchecked import sizes
 from crosschip.hal import Options, Profiler
 from crosschip.ir import Model
+from crosschip.lowering.legalization import legalize
 
 
 def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
@@ -34,10 +36,11 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     if engine.device == "CPU":
         settings |= threads(model, options)
     config = {**engine.config(options), **settings}
-    graph = _empty_graph(model)
+    legal = legalize(model, REWRITES)
+    graph = _empty_graph(legal.model)
     graph.requirements.settings = settings
     try:
-        for operation in model.operations:
+        for operation in legal.model.operations:
             graph.define(operation, converters.convert(graph, operation))
         built = graph.finish(model.outputs.values())
         graph.requirements.checks = sizes(model).checks
@@ -53,12 +56,13 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
     # Seldom needed: compiling a model is to take no longer for it.
     from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 
-    graph = _empty_graph(model)
+    legal = legalize(model, REWRITES)
+    graph = _empty_graph(legal.model)
     layers = Layers(graph)
     try:
-        for operation in model.operations:
+        for operation in legal.model.operations:
             values = converters.convert(graph, operation)
-            layers.name(operation, values)
+            layers.name(legal.source(operation), values)
             graph.define(operation, values)
         built = graph.finish(model.outputs.values())
         graph.requirements.checks = sizes(model).checks

@@ -148,8 +148,10 @@ class Graph:
             return self.int64(operand.value.ravel().tolist())
         return ops.reshape(ops.convert(self[operand], "i64"), self.int64([-1]), False)
 
-    def reshaped(self, operand: Operand, shape: Sequence[int]) -> Node:
+    def reshaped(self, operand: Operand, shape: Sequence[int]) -> Value:
         """An operand in another shape; for a constant that costs nothing."""
+        if operand.type.shape == tuple(shape):
+            return self[operand]
         if operand.value is not None:
             return self.constant(operand.value.reshape(shape))
         return ops.reshape(self[operand], self.int64(shape), False)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Sequence
+
 from openvino import Node
 from openvino import opset15 as ops
 
@@ -11,8 +12,6 @@ from crosschip.devices.openvino.converters.table import before_unsqueezing, conv
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType
-from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
 from crosschip.ops.standard.integers import Conv2DInteger
@@ -36,22 +35,17 @@ def conv_2d(g: Graph, op: Conv2D) -> Node:
     line = _line(g, op)
     if line is not None:
         return _along_line(g, op, line)
-    image = _wide(g[op.input], op)
-    if op.group > 1:
-        out, *rest = op.filter.type.static_shape or ()
-        convolution = ops.group_convolution
-        filters = _wide(g.reshaped(op.filter, [op.group, out // op.group, *rest]), op)
-    else:
-        convolution, filters = ops.convolution, _wide(g[op.filter], op)
-        if lone_column(op):
-            image, filters = _with_channel(g, image), _with_channel(g, filters)
-    window = window_arguments(op)
-    if not skips_border(op):
-        return _biased(g, op, convolution(image, filters, dilations=op.dilations, **window))
-    every = convolution(image, filters, dilations=op.dilations, **{**window, "strides": (1, 1)})
-    start, end = g.int64([0, 0]), g.int64([np.iinfo(np.int32).max] * 2)
-    result = ops.slice(every, start, end, g.int64(op.strides), g.int64([2, 3]))
-    return _biased(g, op, result)
+    convolution, filters = _convolution(g, op, (op.filter.type.static_shape or ())[1:])
+    arguments = {"dilations": op.dilations, **window_arguments(op)}
+    return _biased(g, op, convolution(g[op.input], filters, **arguments))
+
+
+def _convolution(g: Graph, op: Conv2D, shape: Sequence[int]) -> tuple[Callable[..., Node], Value]:
+    """The convolution, and its filters, of which each has the shape."""
+    out = (op.filter.type.static_shape or ())[0]
+    if op.group == 1:
+        return ops.convolution, g.reshaped(op.filter, [out, *shape])
+    return ops.group_convolution, g.reshaped(op.filter, [op.group, out // op.group, *shape])
 
 
 def _line(g: Graph, op: Conv2D) -> Value | None:
@@ -65,31 +59,18 @@ def _line(g: Graph, op: Conv2D) -> Value | None:
     if before is None or height != 1 or any(op.pads[:2]) or not op.filter.is_constant:
         return None
     line, axes = before
-    if skips_border(op) or lone_column(op) or not axes or axes[-1] != _HEIGHT or axes[0] < 0:
+    if not axes or axes[-1] != _HEIGHT or axes[0] < 0:
         return None
     return ops.unsqueeze(line, g.int64(axes[:-1])) if axes[:-1] else line
 
 
 def _along_line(g: Graph, op: Conv2D, line: Value) -> Node:
     """The convolution of an image of height 1, along its width."""
-    out, within, _, width = op.filter.type.static_shape or ()
-    window = {"dilations": op.dilations[1:], **window_arguments(op, 1)}
-    if op.group > 1:
-        filters = g.reshaped(op.filter, [op.group, out // op.group, within, width])
-        made = ops.group_convolution(_wide(line, op), _wide(filters, op), **window)
-    else:
-        filters = g.reshaped(op.filter, [out, within, width])
-        made = ops.convolution(_wide(line, op), _wide(filters, op), **window)
-    return ops.unsqueeze(_biased(g, op, made), g.int64([_HEIGHT]))
-
-
-def skips_border(op: Conv2D | Conv2DInteger) -> bool:
-    """Tell whether OpenVINO would leave pixels out before it pads the image.
-
-    Where each window is one pixel (2026.4), it takes the strides to what makes the image.
-    """
-    kernel = (op.filter.type.shape or ())[2:]
-    return kernel == (1, 1) and max(op.strides) > 1 and any(op.pads)
+    _, within, _, width = op.filter.type.static_shape or ()
+    convolution, filters = _convolution(g, op, (within, width))
+    arguments = {"dilations": op.dilations[1:], **window_arguments(op, 1)}
+    result = _biased(g, op, convolution(line, filters, **arguments))
+    return ops.unsqueeze(result, g.int64([_HEIGHT]))
 
 
 def covered(g: Graph, op: Conv2D | Conv2DInteger) -> None:
@@ -107,37 +88,6 @@ def covered(g: Graph, op: Conv2D | Conv2DInteger) -> None:
                 g.require(op, rule, ops.greater_equal(g.size(op.input, axis), g.scalar(least)))
 
 
-def lone_column(op: Conv2D | Conv2DInteger) -> bool:
-    """Tell whether OpenVINO would read the image with the wrong stride.
-
-    It does (2026.4, with AVX-512) where there is one channel, vertical strides of 1 and horizontal
-    ones above, and an output that is one column wide and higher than that.
-    """
-    _, channels, _, width = op.filter.type.static_shape or ()
-    apart = op.strides[0] == 1 and op.strides[1] > 1 and op.dilations[1] == 1 and width > 1
-    columns = (op.outputs[0].type.shape or ())[3]
-    return channels == 1 and apart and (columns == 1 or not isinstance(columns, int))
-
-
-def _with_channel(g: Graph, value: Value) -> Node:
-    """An image or filters of one channel with another one that is 0."""
-    zero = ops.convert(g.constant(np.array(0, np.float32)), value.get_element_type())
-    return ops.pad(value, g.int64([0] * 4), g.int64([0, 1, 0, 0]), "constant", zero)
-
-
-def _wide(value: Value, op: Operator) -> Value:
-    """A bfloat16 tensor as float32.
-
-    On bfloat16, OpenVINO (2026.4, with AVX-512) reads padding from beyond small images, and with an
-    infinity makes NaN of what is beside it.
-    """
-    return ops.convert(value, "f32") if _is_narrow(op) else value
-
-
-def _is_narrow(op: Operator) -> bool:
-    return op.outputs[0].type.element_type is ElementType.BFLOAT16
-
-
 def _transposed(op: Conv2DTranspose) -> Refusal | None:
     return own_size(op) or _grouped(op)
 
@@ -145,33 +95,33 @@ def _transposed(op: Conv2DTranspose) -> Refusal | None:
 @converts(Conv2DTranspose, limit=_transposed, nonempty=True)
 def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> Node:
     if op.group == 1:
-        convolution, filters = ops.convolution_backprop_data, _wide(g[op.filter], op)
+        convolution, filters = ops.convolution_backprop_data, g[op.filter]
     else:
         into, *rest = op.filter.type.static_shape or ()
         convolution = ops.group_convolution_backprop_data
-        filters = _wide(g.reshaped(op.filter, [op.group, into // op.group, *rest]), op)
+        filters = g.reshaped(op.filter, [op.group, into // op.group, *rest])
     arguments = {
         "dilations": op.dilations,
         "output_padding": op.output_padding,
         **window_arguments(op),
     }
-    return _biased(g, op, convolution(_wide(g[op.input], op), filters, **arguments))
+    return _biased(g, op, convolution(g[op.input], filters, **arguments))
 
 
 def _biased(g: Graph, op: Conv2D | Conv2DTranspose | DeformableConv2D, result: Node) -> Node:
     if op.bias:
         beside = [1] * (len(result.get_output_partial_shape(0)) - 2)
-        result = ops.add(result, _wide(g.reshaped(op.bias, [1, -1, *beside]), op))
-    return ops.convert(result, "bf16") if _is_narrow(op) else result
+        return ops.add(result, g.reshaped(op.bias, [1, -1, *beside]))
+    return result
 
 
 @converts(DeformableConv2D, limit=_grouped, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
     top, bottom, left, right = op.pads
     result = ops.deformable_convolution(
-        *(_wide(g[operand], op) for operand in (op.input, op.offset, op.filter)),
+        *(g[operand] for operand in (op.input, op.offset, op.filter)),
         *(op.strides, (top, left), (bottom, right), op.dilations),
-        _wide(g[op.mask], op) if op.mask else None,
+        g[op.mask] if op.mask else None,
         group=op.group,
         deformable_group=op.deformable_group,
         bilinear_interpolation_pad=True,

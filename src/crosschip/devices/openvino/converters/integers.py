@@ -16,11 +16,15 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.convolution import covered, lone_column, skips_border
+from crosschip.devices.openvino.converters.convolution import covered
 from crosschip.devices.openvino.converters.matrix import alike
 from crosschip.devices.openvino.converters.table import converts, stored, whole
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.lowering.convolution import (
+    reads_lone_column,
+    strides_over_padding,
+)
 from crosschip.devices.openvino.precision import as_bytes, as_weights, multiplies_bytes
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, Dim, ElementType, Operand
@@ -132,7 +136,7 @@ def _image(op: Conv2DInteger) -> Refusal | None:
     kernel = (op.filter.type.static_shape or ())[2:]
     if op.input.value is not None or not kernel:
         return Refusal("input", "is constant, or the filter's shape is not known")
-    if skips_border(op) or lone_column(op):
+    if strides_over_padding(op) or reads_lone_column(op):
         return Refusal("strides", "with these sizes, OpenVINO reads something else")
     sizes = (op.input.type.static_shape, op.outputs[0].type.static_shape)
     if op.input_zero_point is not None and not _has_no_border(op) and None in sizes:
