@@ -186,7 +186,7 @@ def test_so_many_tasks_wait_and_no_more() -> None:
 def test_a_forked_process_has_nothing_to_wait_for() -> None:
     program = (
         "import os, threading\n"
-        "from crosschip.runtime.cache import behind\n"
+        "from crosschip.runtime.cache import background_writer\n"
         "go, done = threading.Event(), []\n"
         "background_writer.put('a', go.wait)\n"
         "child = os.fork()\n"
