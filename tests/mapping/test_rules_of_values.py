@@ -72,7 +72,7 @@ BROKEN: list[tuple[Callable[[Builder, Operand], Operand], str]] = [
     (lambda b, x: b.add(BitwiseNot, ones(1, dtype=BOOL)), "BITWISE_NOT.input: takes .* not bool"),
     (
         lambda b, x: b.add(BitShift, ones(1, dtype=INT), ones(1, dtype=INT), 2),
-        "BIT_SHIFT.direction: 2 is not a valid Direction",
+        "BIT_SHIFT.direction: 2 is not a valid ShiftDirection",
     ),
 ]
 

@@ -1,10 +1,10 @@
 """Finding the operators that a device computes wrong, by running parts of a model on it.
 
-from crosschip.bisect import find_culprits
+from crosschip.bisect import find_failing_operators
 
-report = find_culprits("model.onnx", "mychip")
-for culprit in report.culprits:
-    print(culprit)
+report = find_failing_operators("model.onnx", "mychip")
+for operator in report.failing_operators:
+    print(operator)
 report.write("found")
 """
 
