@@ -24,6 +24,7 @@ _NORMALIZATIONS = frozenset(
 _WRONG_AT_SSE41 = frozenset(
     {"RMS_NORMALIZATION", "SOFTSIGN", "TOP_K", "ARG_MAX", "ARG_MIN", "ROI_ALIGN"}
     | {"RESIZE_NEAREST", "RESIZE_LINEAR", "RESIZE_CUBIC", "DEFORMABLE_CONV_2D", "MAT_MUL_N_BITS"}
+    | {"DEQUANTIZE_BLOCKS"}
 )
 
 
@@ -47,7 +48,8 @@ def refusal(operation: Operation) -> Refusal | None:
     """The quirk of OpenVINO under a limit below the processor's that an operation would hit."""
     if operation.type in _NORMALIZATIONS and breaks_mvn():
         return _refusal("limited-mvn")
-    if operation.type in _WRONG_AT_SSE41 and _breaks_at_sse41():
+    functions = {function.name for function in getattr(operation, "activations", None) or ()}
+    if breaks_at_sse41() and (operation.type in _WRONG_AT_SSE41 or "SOFTSIGN" in functions):
         return _refusal("limited-to-sse41")
     return None
 
@@ -55,10 +57,11 @@ def refusal(operation: Operation) -> Refusal | None:
 def breaks_mvn() -> bool:
     """Tell whether MVN, which normalizations become, ends the process (quirk `limited-mvn`)."""
     mixes_avx512 = _limit() in _BELOW_AVX512 and _processor_has("avx512f")
-    return mixes_avx512 or _breaks_at_sse41()
+    return mixes_avx512 or breaks_at_sse41()
 
 
-def _breaks_at_sse41() -> bool:
+def breaks_at_sse41() -> bool:
+    """Tell whether many kernels fail or err (quirk `limited-to-sse41`)."""
     return _limit() == "SSE41" and _processor_has("avx2")
 
 
