@@ -44,7 +44,7 @@ from crosschip.ops.standard.reduction import (
     ReduceProd,
     ReduceSum,
 )
-from crosschip.ops.standard.searching import ArgMax
+from crosschip.ops.standard.searching import ArgMax, TopK
 from crosschip.ops.standard.unary import Sign
 
 NAN, INF = np.nan, np.inf
@@ -379,3 +379,53 @@ def last_function_of_lstm() -> str:
          float[1,8] b = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, int32[1] s = {1}> {
         y = LSTM <hidden_size: int = 1, clip: float = 0.1> (x, w, w, b, s, h, c)
     }"""
+
+
+@quirk(
+    Mod,
+    when="integers of int64 take the sign of the dividend",
+    what="computes in float64",
+    avoided_by=arithmetic.mod,
+    versions="1.31.1",
+    fixed_in="1.32.0",
+    inputs=[np.array([2**53 + 1]), np.array([2**53])],
+    right=[1],
+    wrong=[0],
+    model=lambda b, x, y: b.add(Mod, x, y, fmod=True),
+)
+def remainder_of_int64() -> str:
+    return "g (int64[1] x, int64[1] y) => (int64[1] z) { z = Mod <fmod: int = 1> (x, y) }"
+
+
+@quirk(
+    ReduceSum,
+    ReduceMax,
+    when="there are no elements, and axes count from the end",
+    what="does not find them",
+    avoided_by=reduction.reduce,
+    versions="1.31.1",
+    fixed_in="1.32.0",
+    inputs=[np.zeros((2, 0), np.float32)],
+    right=[[0], [0]],
+    wrong=np.zeros((2, 0), np.float32),
+    open_sizes=True,
+    model=lambda b, x: b.add(ReduceSum, x, (-1,), keepdim=True),
+)
+def axes_of_nothing() -> str:
+    return "g (float[N,M] x) => (float[N,1] y) <int64[1] axes = {-1}> { y = ReduceSum (x, axes) }"
+
+
+@quirk(
+    TopK,
+    when="an element is NaN",
+    what="puts it anywhere, and others with it",
+    avoided_by=searching.top_k,
+    versions="1.31.1",
+    fixed_in="1.32.0",
+    inputs=[[1, NAN, 3, 2, NAN, 7, 5, 4]],
+    right=[NAN, NAN, 7],
+    wrong=[NAN, 7, 5],
+    model=lambda b, x: b.add_all(TopK, x, 3)[0],
+)
+def order_of_nan() -> str:
+    return "g (float[8] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK (x, k) }"
