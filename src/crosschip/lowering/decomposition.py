@@ -15,7 +15,7 @@ Ask = Callable[[Model], Offer]
 
 def decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Operation] | None:
     """The operation as simpler ones that the device supports; `None` if there is no such way."""
-    builder = Builder(prefix=f"{operation.name}.", taken=taken)
+    builder = Builder(prefix=f"{operation.name}.", used_names=taken)
     results = operation.decomposition(builder)
     if results is None:
         return None

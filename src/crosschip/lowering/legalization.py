@@ -71,7 +71,7 @@ def _parts(operation: Operation, rewrites: Rewrites, taken: set[str]) -> tuple[O
     if not isinstance(operation, Operator):
         return (operation,)
     for rewrite in rewrites.get(type(operation), ()):
-        builder = Builder(prefix=f"{operation.name}.", taken=taken)
+        builder = Builder(prefix=f"{operation.name}.", used_names=taken)
         results = rewrite(builder, operation)
         if results is not None:
             parts = list(operations_for(operation.outputs, results, builder))
