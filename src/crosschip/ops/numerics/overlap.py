@@ -13,8 +13,8 @@ def ranked(
     scores: Array, threshold: float, enough: Callable[[Array, Array], Array] = np.greater
 ) -> Array:
     """The indices of scores beyond a threshold, the highest first, equal ones in order."""
-    found = np.flatnonzero(enough(scores, np.array(threshold, scores.dtype)))
-    return found[np.argsort(-scores[found], kind="stable")]
+    indices = np.flatnonzero(enough(scores, np.array(threshold, scores.dtype)))
+    return indices[np.argsort(-scores[indices], kind="stable")]
 
 
 def overlaps(boxes: Array, pixel: float) -> Array:
@@ -56,12 +56,12 @@ def suppressed(
     order: Array, overlap: Array, threshold: float, eta: float, most: int | None = None
 ) -> list[int]:
     """The first of the boxes, in their order, that do not overlap one before them that is kept."""
-    kept: list[int] = []
+    selected: list[int] = []
     for box in order:
-        if most is not None and len(kept) >= most:
+        if most is not None and len(selected) >= most:
             break
-        if not (overlap[box, kept] > threshold).any():
-            kept.append(int(box))
+        if not (overlap[box, selected] > threshold).any():
+            selected.append(int(box))
             if eta < 1 and threshold > 0.5:
                 threshold *= eta
-    return kept
+    return selected
