@@ -45,7 +45,7 @@ def rows() -> Mapping[NNAdapterOperationCode, tuple[Row, int]]:
     for operator in operators().values():
         foreign = opset_mapping(operator).nnadapter
         if foreign is not None:
-            row = row_of(operator, foreign.operands, foreign.given, NNADAPTER_CODES)
+            row = row_of(operator, foreign.operands, foreign.other_rules, NNADAPTER_CODES)
             found[NNAdapterOperationCode(foreign.code)] = (row, foreign.optional_outputs)
     return found
 

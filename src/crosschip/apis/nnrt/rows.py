@@ -77,7 +77,7 @@ def uses() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]
     found: dict[type[Operator], list[tuple[OH_NN_OperationType, Entry]]] = {}
     for operator in operators().values():
         for foreign in opset_mapping(operator).nnrt:
-            row = row_of(operator, foreign.operands, foreign.given, NNRT_CODES)
+            row = row_of(operator, foreign.operands, foreign.other_rules, NNRT_CODES)
             types = [
                 OH_NN_TensorType[f"OH_NN_{foreign.name}_{name}"] for name in foreign.parameters
             ]

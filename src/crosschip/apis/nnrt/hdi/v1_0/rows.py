@@ -107,7 +107,7 @@ class Nodes:
             yield entry_of(
                 *(operator, self.node_type(foreign.code), foreign.inputs),
                 foreign.attributes,
-                foreign.given,
+                foreign.other_rules,
             )
         yield from self._more(operator)
 
