@@ -96,10 +96,10 @@ class Config:
             self._folder = model
         elif Path(model).is_dir():
             stem = Path(model, parameters)
-            found = [
+            programs = [
                 p for p in (stem.with_name(stem.name + end) for end in _PROGRAMS) if p.exists()
             ]
-            program = found[0] if found else stem.with_name(stem.name + _PROGRAMS[0])
+            program = programs[0] if programs else stem.with_name(stem.name + _PROGRAMS[0])
             self._program = str(program)
             self._parameters = str(stem.with_name(stem.name + ".pdiparams"))
         else:
@@ -226,7 +226,7 @@ class Config:
     ) -> None:
         """Run on TensorRT, if a device drives it; otherwise on what there is, which is said."""
         self._precise("enable_tensorrt_engine", precision_mode)
-        if _TENSORRT in {name for name, found in instances() if not found.problem}:
+        if _TENSORRT in {name for name, instance in instances() if not instance.problem}:
             self._engine = _TENSORRT
         else:
             NOTES.say("enable_tensorrt_engine", "no device here drives TensorRT")
@@ -414,7 +414,7 @@ class Config:
 
 def _gpus() -> list[str]:
     """The devices that are GPUs."""
-    return [n for n, found in instances() if found.kind is Kind.GPU and not found.problem]
+    return [n for n, instance in instances() if instance.kind is Kind.GPU and not instance.problem]
 
 
 def _types(name: str, ops: Iterable[str]) -> frozenset[str]:
@@ -423,14 +423,14 @@ def _types(name: str, ops: Iterable[str]) -> frozenset[str]:
     Raises:
         InputError: they are none.
     """
-    found = [ops] if isinstance(ops, str) else list(ops)
-    for op in found:
+    types = [ops] if isinstance(ops, str) else list(ops)
+    for op in types:
         if not isinstance(op, str) or not op.isidentifier():
             raise InputError(f"{name}: {op!r} is no operator's type, like 'softmax'")
-    return frozenset(found)
+    return frozenset(types)
 
 
-def _check_texts(name: str, *given: object) -> None:
-    for text in given:
+def _check_texts(name: str, *texts: object) -> None:
+    for text in texts:
         if text is not None and not isinstance(text, str):
             raise InputError(f"{name}: {text!r} is no text")

@@ -125,14 +125,14 @@ class ConfigBase(NNAdapterSettings):
         if self._half or (first and first.percision is PrecisionType.FP16 and not _on_gpu(first)):
             arguments["precision"] = "float16"
         chosen = self._chosen([place.target for place in places])
-        return {**arguments, **self.kept(), **chosen}
+        return {**arguments, **self.cache_arguments(), **chosen}
 
     def _chosen(self, targets: Sequence[TargetType]) -> Mapping[str, Any]:
         """The devices, with their settings."""
         if self._names and TargetType.NNAdapter in targets:
             context = self.context()
-            behind = [name for name in _processors() if name not in context.names]
-            chosen: dict[str, Any] = {"devices": [*context.names, *behind]}
+            fallbacks = [name for name in _processors() if name not in context.names]
+            chosen: dict[str, Any] = {"devices": [*context.names, *fallbacks]}
             chosen["properties"] = context.properties
             for name in ("threads", "precision"):
                 if getattr(context, name) is not None:
@@ -196,8 +196,8 @@ class CxxConfig(ConfigBase):
 
     def set_nnadapter_subgraph_partition_config_path(self, path: str) -> None:
         """Keep operators off the devices, on processors: the file of a configuration."""
-        given = text_of("set_nnadapter_subgraph_partition_config_path", path)
-        self._partition = Path(given) if given else None
+        text = text_of("set_nnadapter_subgraph_partition_config_path", path)
+        self._partition = Path(text) if text else None
 
     def set_nnadapter_subgraph_partition_config_buffer(self, content: str) -> None:
         """Keep operators off the devices, on processors: the content of a configuration."""
@@ -205,8 +205,8 @@ class CxxConfig(ConfigBase):
 
     def set_nnadapter_mixed_precision_quantization_config_path(self, path: str) -> None:
         """Compute operators in float32: the file of a configuration."""
-        given = text_of("set_nnadapter_mixed_precision_quantization_config_path", path)
-        self._mixed = Path(given) if given else None
+        text = text_of("set_nnadapter_mixed_precision_quantization_config_path", path)
+        self._mixed = Path(text) if text else None
 
     def set_nnadapter_mixed_precision_quantization_config_buffer(self, content: str) -> None:
         """Compute operators in float32: the content of a configuration."""
@@ -251,8 +251,11 @@ class CxxConfig(ConfigBase):
         return Files(folder, None)
 
     def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
-        given = {"partition": self._partition or None, "mixed_precision": self._mixed or None}
-        return {**super()._arguments(places), **given}
+        configurations = {
+            "partition": self._partition or None,
+            "mixed_precision": self._mixed or None,
+        }
+        return {**super()._arguments(places), **configurations}
 
 
 idle(
@@ -322,7 +325,7 @@ def _on_gpu(place: Place) -> bool:
 
 def _gpus() -> list[str]:
     """The devices that are GPUs."""
-    return [n for n, found in instances() if found.kind is Kind.GPU and not found.problem]
+    return [n for n, instance in instances() if instance.kind is Kind.GPU and not instance.problem]
 
 
 def _processors() -> list[str]:

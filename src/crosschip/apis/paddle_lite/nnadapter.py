@@ -166,7 +166,7 @@ class NNAdapterSettings:
         assert context is not None
         return context
 
-    def kept(self) -> Mapping[str, Any]:
+    def cache_arguments(self) -> Mapping[str, Any]:
         """The arguments of `crosschip.compile` that say what is kept, and what to compile for."""
         arguments: dict[str, Any] = {}
         if self._cache_buffers:
@@ -181,15 +181,15 @@ class NNAdapterSettings:
         return arguments
 
 
-def text_of(name: str, given: object) -> str:
+def text_of(name: str, value: object) -> str:
     """A text that a setting is given.
 
     Raises:
         InputError: it is none.
     """
-    if not isinstance(given, str):
-        raise InputError(f"{name}: {given!r} is no text")
-    return given
+    if not isinstance(value, str):
+        raise InputError(f"{name}: {value!r} is no text")
+    return value
 
 
 def _plain(token: str, content: bytes) -> bytes:
