@@ -15,15 +15,16 @@ from crosschip.devices.openvino.converters.quantization import (
 )
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.lowering import REWRITES
+from crosschip.devices.openvino.lowering import PASSES
 from crosschip.devices.openvino.meeting import meeting_constants, scaled_integers
 from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.sharing import threads
 from crosschip.devices.openvino.unchecked import sizes
-from crosschip.hal import Options, Profiler
+from crosschip.hal import CompileError, Options, Profiler
 from crosschip.ir import Model
-from crosschip.lowering.legalization import legalize
+from crosschip.passes.base import run
+from crosschip.passes.rewrite_operations import sources
 
 
 def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
@@ -36,17 +37,21 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     if engine.device == "CPU":
         settings |= threads(model, options)
     config = {**engine.config(options), **settings}
-    legal = legalize(model, REWRITES)
-    graph = _empty_graph(legal.model)
+    # The runtime has asked about each operation, and decomposed those that are not supported.
+    legal = run(model, PASSES)
+    graph = _empty_graph(legal)
     graph.requirements.settings = settings
     try:
-        for operation in legal.model.operations:
+        for operation in legal.operations:
             graph.define(operation, converters.convert(graph, operation))
         built = graph.finish(model.outputs.values())
         graph.requirements.checks = sizes(model).checks
         make = partial(engine.core.compile_model, built, engine.device, config)
         counted = partial(profiler, engine, model, config)
         return OpenVinoProgram(make, graph.requirements, model, graph.kept, counted)
+    except CompileError as error:
+        by_name = {operation.name: source for operation, source in sources(model, legal).items()}
+        raise CompileError(str(error), [by_name[name] for name in error.operations]) from error
     except RuntimeError as error:
         raise failure("failed to compile", error) from error
 
@@ -56,13 +61,14 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
     # Seldom needed: compiling a model is to take no longer for it.
     from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 
-    legal = legalize(model, REWRITES)
-    graph = _empty_graph(legal.model)
+    legal = run(model, PASSES)
+    originals = sources(model, legal)
+    graph = _empty_graph(legal)
     layers = Layers(graph)
     try:
-        for operation in legal.model.operations:
+        for operation in legal.operations:
             values = converters.convert(graph, operation)
-            layers.name(legal.source(operation), values)
+            layers.name(originals[operation], values)
             graph.define(operation, values)
         built = graph.finish(model.outputs.values())
         graph.requirements.checks = sizes(model).checks
