@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from crosschip.devices.openvino.chains import wrongly_chained_products
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.quantization import (
-    dequantized_addends,
-    maybe_nan,
-    quantized_intermediates,
-)
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.lowering import PASSES
-from crosschip.devices.openvino.meeting import meeting_constants, scaled_integers
+from crosschip.devices.openvino.lowering.quantization import (
+    dequantized_addends,
+    quantized_intermediates,
+)
 from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.sharing import threads
@@ -39,7 +36,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     config = {**engine.config(options), **settings}
     # The runtime has asked about each operation, and decomposed those that are not supported.
     legal = run(model, PASSES)
-    graph = _empty_graph(legal)
+    graph = _empty_graph(model)
     graph.requirements.settings = settings
     try:
         for operation in legal.operations:
@@ -63,7 +60,7 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
 
     legal = run(model, PASSES)
     originals = sources(model, legal)
-    graph = _empty_graph(legal)
+    graph = _empty_graph(model)
     layers = Layers(graph)
     try:
         for operation in legal.operations:
@@ -84,9 +81,5 @@ def _empty_graph(model: Model) -> Graph:
     return Graph(
         model.inputs.values(),
         quantized_intermediates=quantized_intermediates(model),
-        meeting_constants=meeting_constants(model),
-        scaled=scaled_integers(model),
         dequantized_addends=dequantized_addends(model),
-        maybe_nan=maybe_nan(model),
-        wrongly_chained=wrongly_chained_products(model),
     )

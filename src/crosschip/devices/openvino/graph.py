@@ -51,11 +51,7 @@ class Graph:
         kept: the arrays whose memory constants are in.
         requirements: what must hold in a run.
         quantized_intermediates: the quantized operands between operations that compute on reals.
-        meeting_constants: the operands of which functions are combined with constants.
-        scaled: the operands that are made of what integers stand for.
         dequantized_addends: the dequantized operands that are only added to other reals.
-        maybe_nan: the reals that may be NaN by the model's own constants.
-        wrongly_chained: the matrix products that must join no other.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
@@ -64,18 +60,10 @@ class Graph:
         self,
         inputs: Iterable[Operand],
         quantized_intermediates: Collection[Operand] = (),
-        meeting_constants: Collection[Operand] = (),
-        scaled: Collection[Operand] = (),
         dequantized_addends: Collection[Operand] = (),
-        maybe_nan: Collection[Operand] = (),
-        wrongly_chained: Collection[Operation] = (),
     ) -> None:
         self.quantized_intermediates = quantized_intermediates
-        self.meeting_constants = meeting_constants
-        self.scaled = scaled
         self.dequantized_addends = dequantized_addends
-        self.maybe_nan = maybe_nan
-        self.wrongly_chained = wrongly_chained
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []

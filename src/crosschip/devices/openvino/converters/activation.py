@@ -13,7 +13,6 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     absolute,
     converts,
-    is_marked_product,
     keeping_nan,
     same,
 )
@@ -37,7 +36,18 @@ _MOVED = {"Reshape", "Squeeze", "Unsqueeze", "Transpose"}
 def fuses(value: Value) -> bool:
     """Tell whether OpenVINO computes an activation along with what makes its input, if it can."""
     node = value if isinstance(value, Node) else value.get_node()
-    return node.get_type_name() in _FUSING or is_marked_product(node)
+    return node.get_type_name() in _FUSING or _is_matrix_of_product(node)
+
+
+def _is_matrix_of_product(node: Node) -> bool:
+    """Tell of a view whether it is a product without the axis that `with_another_axis` added."""
+    nodes = [node]
+    for _ in range(3):
+        if nodes[-1].get_input_size() == 0:
+            break
+        nodes.append(nodes[-1].input_value(0).get_node())
+    names = [each.get_type_name() for each in nodes if each.get_type_name() != "Add"]
+    return names[:3] == ["Squeeze", "MatMul", "Unsqueeze"]
 
 
 def _moved(value: Value) -> Value:

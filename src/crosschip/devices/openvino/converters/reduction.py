@@ -46,22 +46,7 @@ def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
 
 def _reduced(function: Callable[..., Node], g: Graph, op: Reduction, value: Value) -> Node:
     """A reduction of a value that has the shape of an operation's input."""
-    axes = op.axes or range(rank_of(op.input))
-    may_mislead = rank_of(op.input) == 3 and op.input.type.element_type not in BOOLEANS
-    if may_mislead and op.input in g.scaled:
-        value = _apart(value)
-    result = function(value, g.int64(axes), op.keepdim)
-    return _apart(result) if may_mislead and op.outputs[0] in g.meeting_constants else result
-
-
-def _apart(value: Value) -> Node:
-    """The value itself, which OpenVINO combines with nothing on its other side.
-
-    As it reduces some of three axes, OpenVINO (2026.4) also combines what it makes with constants,
-    those of the integers that it reduces in place of reals, too, and takes the wrong channels of
-    them, or what lies behind them.
-    """
-    return ops.maximum(value, value)
+    return function(value, g.int64(op.axes or range(rank_of(op.input))), op.keepdim)
 
 
 def reduce_some(

@@ -107,20 +107,6 @@ def keeping_nan(value: Value, result: Node) -> Node:
     return ops.select(ops.not_equal(value, value), value, result)
 
 
-_PRODUCT = "crosschip_product"
-
-
-def marked_product(value: Node) -> Node:
-    """A view of a matrix product, which OpenVINO computes what follows along with all the same."""
-    value.get_rt_info()[_PRODUCT] = True
-    return value
-
-
-def is_marked_product(value: Node) -> bool:
-    """Tell of a view whether it is a `marked_product`."""
-    return _PRODUCT in value.get_rt_info()
-
-
 _WHOLE = "crosschip_whole_number"
 
 

@@ -1,23 +1,40 @@
-"""Chains of small matrix products, which OpenVINO makes one kernel of, and some of them wrong.
-
-Of matrix products one after another (`TokenizeMLPSeqSnippets`), with few rows, it computes garbage
-where they are quantized; where a result is both read and an output, the process dies while
-compiling, or the model is refused. Seen with 2026.4.1 for 4, 6 and 8 rows on two processors; 1,500
-chains of reals without such an output were right. It looks for matrices only: with one more axis, a
-product joins no other.
-"""
+"""Chains of small matrix products, which OpenVINO makes one kernel of, and some of them wrong."""
 
 from __future__ import annotations
 
-from crosschip.ir import Model, Operand, Operation
+from collections.abc import Sequence
+
+from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ir.types import INDICES, QUANTIZABLE
+from crosschip.ops.standard.arithmetic import Add
+from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.passes.rewrite_operations import rebuild
 
 _STEPS = QUANTIZABLE - INDICES
 """The types of quantized tensors, where there are any."""
 
 _MOST = 256
 """The size of matrices up to which OpenVINO joins their products."""
+
+
+def with_another_axis(b: Builder, op: FullyConnected | MatMul) -> Sequence[Operand]:
+    """Multiply matrices that have one more axis, of size 1.
+
+    Of matrix products one after another (`TokenizeMLPSeqSnippets`), with few rows, OpenVINO
+    computes garbage where they are quantized; where a result is both read and an output, the
+    process dies while compiling, or the model is refused. Seen with 2026.4.1 for 4, 6 and 8 rows on
+    two processors; 1,500 chains of reals without such an output were right. It looks for matrices
+    only: with one more axis, a product joins no other.
+    """
+    if isinstance(op, MatMul):
+        return (b.add(Squeeze, rebuild(b, op, x=b.add(Unsqueeze, op.x, (0,))), (0,)),)
+    rows = op.input
+    if len(rows.type.shape or ()) > 2:
+        rows = b.add(Reshape, rows, (-1, (op.weight.type.static_shape or ())[1]))
+    product = b.add(MatMul, b.add(Unsqueeze, rows, (0,)), op.weight, transpose_y=True)
+    result = b.add(Add, product, op.bias) if op.bias else product
+    return (b.add(Squeeze, result, (0,)),)
 
 
 def wrongly_chained_products(model: Model) -> frozenset[Operation]:
