@@ -51,7 +51,8 @@ class LoweredReference(ReferenceDevice):
 def test_the_passes_compute_what_operators_mean(operator: str) -> None:
     """On all that the conformance kit tries of an operator."""
     device, claims = LoweredReference(), Claims()
-    results = [judge(case, device, claims) for case in all_cases(operator, quick=True)]
+    cases = [case for case in all_cases(operator, quick=True) if not case.loaded]
+    results = [judge(case, device, claims) for case in cases]
     failed = [f"{r.id}: {r.detail}" for r in results if r.verdict is Verdict.FAIL]
     assert not failed, failed[0]
     assert any(r.verdict is Verdict.PASS for r in results)

@@ -41,7 +41,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     try:
         for operation in legal.operations:
             graph.define(operation, converters.convert(graph, operation))
-        built = graph.finish(model.outputs.values())
+        built = graph.finish(legal.outputs.values())
         graph.requirements.checks = sizes(model).checks
         make = partial(engine.core.compile_model, built, engine.device, config)
         counted = partial(profiler, engine, model, config)
@@ -67,7 +67,7 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
             values = converters.convert(graph, operation)
             layers.name(originals[operation], values)
             graph.define(operation, values)
-        built = graph.finish(model.outputs.values())
+        built = graph.finish(legal.outputs.values())
         graph.requirements.checks = sizes(model).checks
         counting = {**config, "PERF_COUNT": True}
         compiled = engine.core.compile_model(built, engine.device, counting)

@@ -16,7 +16,7 @@ from crosschip.devices.openvino.converters.table import (
     keeping_nan,
     same,
 )
-from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import Operand
 from crosschip.ops.definition.operator import Operator
@@ -110,10 +110,7 @@ def leaky_relu(g: Graph, op: activation.LeakyRelu) -> Node:
 
 @converts(activation.HardSigmoid, limit=_numbers("alpha", "beta"))
 def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Node:
-    # In float32, lest alpha and beta be rounded to a narrower type.
-    alpha, beta = (g.constant(np.array(number, np.float32)) for number in (op.alpha, op.beta))
-    gate = ops.hard_sigmoid(ops.convert(g[op.input], "f32"), alpha, beta)
-    return keeping_nan(g[op.input], ops.convert(gate, TYPES[op.input.type.element_type]))
+    return ops.hard_sigmoid(g[op.input], g.number(op.alpha, op.input), g.number(op.beta, op.input))
 
 
 @converts(activation.HardSwish, limit=_numbers("alpha", "beta"))

@@ -7,12 +7,11 @@ from itertools import zip_longest
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.limits import along_nothing
 from crosschip.devices.openvino.conditions import equal
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
-    before_unsqueezing,
     converts,
+    lowered,
     near,
     never_empty,
     rank_of,
@@ -65,34 +64,15 @@ def transpose(g: Graph, op: layout.Transpose) -> Node:
 
 @converts(layout.Squeeze, types=MOVABLE, limit=near)
 def squeeze(g: Graph, op: layout.Squeeze) -> Value:
-    before = before_unsqueezing(g[op.input])
-    if before is not None and before[1] == sorted(op.axes or ()):
-        return before[0]  # OpenVINO takes the one for a reshape before it looks for the other
     return ops.squeeze(g[op.input], g.int64(op.axes) if op.axes else None)
 
 
 @converts(layout.Unsqueeze, types=MOVABLE, limit=near)
 def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Value:
-    if not op.axes:
-        return g[op.input]
     return ops.unsqueeze(g[op.input], g.int64(op.axes))
 
 
-@converts(layout.Flatten, types=MOVABLE, limit=never_empty)
-def flatten(g: Graph, op: layout.Flatten) -> Node:
-    known = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
-    if known.count(-1) < 2:
-        return ops.reshape(g[op.input], g.int64(known), False)
-    rank = max(1, rank_of(op.input))
-    start, end = op.start_axis % rank, op.end_axis % rank + 1
-    sizes, one = ops.convert(ops.shape_of(g[op.input]), "i64"), g.int64([1])
-    before, quantized_intermediates, after = (
-        ops.slice(sizes, g.int64([first]), g.int64([last]), one)
-        for first, last in ((0, start), (start, end), (end, rank))
-    )
-    merged = ops.reduce_prod(quantized_intermediates, g.int64([0]), True)
-    return ops.reshape(g[op.input], ops.concat([before, merged, after], 0), False)
-
+lowered(layout.Flatten, types=MOVABLE, limit=never_empty)
 
 _BROADCAST = "shape: does not broadcast with the input"
 _MOST_COMPUTED = 16
@@ -126,9 +106,6 @@ def _surely_expands(g: Graph, op: layout.Expand) -> bool:
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_expandable)
 def expand(g: Graph, op: layout.Expand) -> Value:
-    if op.outputs[0].type.shape == () or along_nothing(op.operand("shape")):
-        # To no axes, OpenVINO crashes.
-        return g[op.input]
     asked = shape = g.indices(op.operand("shape"))
     fits = _surely_expands(g, op)
     if not fits or -1 in (asked_shape(op) or ()):

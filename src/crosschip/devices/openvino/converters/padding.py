@@ -63,8 +63,6 @@ def _mirrored(g: Graph, value: Value, axis: int, before: int, after: int) -> Nod
 
 @converts(Pad, types=MOVABLE, limit=_padded)
 def pad(g: Graph, op: Pad) -> Value:
-    if op.input.type.shape == ():
-        return g[op.input]
     if _is_mirrored(op):
         value = g[op.input]
         for axis, (before, after) in enumerate(zip(op.pads[::2], op.pads[1::2], strict=True)):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.limits import along_nothing
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, near, rank_of
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
@@ -42,9 +41,6 @@ def _repeats(op: Tile) -> tuple[Sequence[Dim] | None, bool]:
 @converts(Tile, types=MOVABLE, computed=["repeats"], limit=_repeated)
 def tile(g: Graph, op: Tile) -> Value:
     operand = op.operand("repeats")
-    if op.outputs[0].type.shape == () or along_nothing(operand):
-        # Along no axes, OpenVINO leaves the output unwritten.
-        return g[op.input]
     repeats, is_known = _repeats(op)
     assert repeats is not None, "supports() asks for repeats that follow from sizes"
     missing = len(repeats) - rank_of(op.input)
@@ -70,8 +66,6 @@ def _along_axes(op: Roll) -> Refusal | None:
 
 @converts(Roll, types=MOVABLE, limit=_along_axes)
 def roll(g: Graph, op: Roll) -> Value:
-    if not op.shifts:
-        return g[op.input]  # of which OpenVINO leaves the output unwritten
     return ops.roll(g[op.input], g.int64(op.shifts), g.int64(op.axes or ()))
 
 

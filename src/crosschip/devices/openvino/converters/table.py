@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from openvino import Node, Type
@@ -27,6 +28,15 @@ EXACT = 24
 """The bits of the integers that float32 holds, in which some integers are computed."""
 converters = Converters[Graph, Value](FLOAT_TYPES, device="openvino")
 converts = converters.converts
+
+
+def _replaced(_: Graph, op: Operator) -> Node:
+    raise AssertionError(f"a pass replaces {op.type}")
+
+
+def lowered(*operators: type[Operator], **rules: Any) -> None:
+    """Register operators that passes replace before models are emitted, with the same rules."""
+    converts(*operators, **rules)(_replaced)
 
 
 def same(function: Callable[..., Node]) -> Callable[[Graph, Operator], Node]:

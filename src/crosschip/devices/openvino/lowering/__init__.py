@@ -5,10 +5,38 @@ Each documents the version of OpenVINO and the symptom that it avoids.
 
 from __future__ import annotations
 
-from crosschip.devices.openvino.lowering import chains, convolution, quantization, reduction
+from crosschip.devices.openvino.lowering import (
+    arithmetic,
+    chains,
+    comparison,
+    conversion,
+    convolution,
+    elementwise,
+    layout,
+    nan,
+    quantization,
+    reduction,
+)
+from crosschip.ops.standard.activation import HardSigmoid
+from crosschip.ops.standard.arithmetic import (
+    Add,
+    Div,
+    Max,
+    Min,
+    Mod,
+    Mul,
+    Pow,
+    SquaredDifference,
+    Sub,
+)
+from crosschip.ops.standard.comparison import Greater, GreaterEqual
+from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.layout import Expand, Flatten, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.quantization import Quantize
+from crosschip.ops.standard.rearranging import Roll, Tile
 from crosschip.ops.standard.reduction import (
     ReduceL1,
     ReduceL2,
@@ -18,10 +46,14 @@ from crosschip.ops.standard.reduction import (
     ReduceProd,
     ReduceSum,
 )
+from crosschip.ops.standard.slicing import Slice
+from crosschip.ops.standard.unary import Abs, Exp
 from crosschip.passes.base import Pass
 from crosschip.passes.rewrite_operations import RewriteOperations
 
 _REDUCTIONS = (ReduceL1, ReduceL2, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum)
+
+_BROADCASTS = (Add, Div, Max, Min, Mod, Mul, Pow, SquaredDifference, Sub)
 
 PASSES: tuple[Pass, ...] = (
     # What depends on other operations of a model.
@@ -31,7 +63,23 @@ PASSES: tuple[Pass, ...] = (
     RewriteOperations(reduction.apart_from_scales, _REDUCTIONS, reduction.reduces_scaled_integers),
     RewriteOperations(reduction.apart_from_constants, _REDUCTIONS, reduction.meets_constants),
     RewriteOperations(quantization.nan_as_least, (Quantize,), quantization.quantizes_nan),
-    # What depends on the operation alone.
+    # NaN, zeros and infinities.
+    RewriteOperations(arithmetic.with_axes_of_constant, _BROADCASTS),
+    RewriteOperations(arithmetic.product_of_zero, (Mul,)),
+    RewriteOperations(arithmetic.zero_for_zero_divisors, (Div, Mod)),
+    RewriteOperations(arithmetic.remainder_of_infinite_divisors, (Mod,)),
+    RewriteOperations(nan.nan_of_function, (Exp, HardSigmoid), nan.loses_nan),
+    RewriteOperations(nan.nan_of_extreme, (Max, Min), nan.loses_nan),
+    RewriteOperations(nan.nan_and_infinity_of_reduction, (ReduceMax, ReduceMin)),
+    RewriteOperations(comparison.swapped, (Greater, GreaterEqual)),
+    RewriteOperations(conversion.unlike_zero, (Cast,)),
+    # Kernels that err, or that are not there.
+    RewriteOperations(conversion.choice_of_reals, (Cast,)),
+    RewriteOperations(elementwise.hard_sigmoid_in_float32, (HardSigmoid,)),
+    RewriteOperations(elementwise.absolute_of_negative, (Abs,), elementwise.reads_concatenation),
+    RewriteOperations(layout.input_itself, (Expand, Pad, Roll, Slice, Tile, Unsqueeze)),
+    RewriteOperations(layout.as_reshape, (Flatten,)),
+    layout.CancelUnsqueezes(),
     RewriteOperations(convolution.in_float32, (Conv2D, Conv2DTranspose, DeformableConv2D)),
     RewriteOperations(convolution.without_strided_padding, (Conv2D,)),
     RewriteOperations(convolution.without_lone_column, (Conv2D,)),
