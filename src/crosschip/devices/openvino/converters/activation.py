@@ -11,9 +11,9 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
-    absolute,
     converts,
     keeping_nan,
+    lowered,
     same,
 )
 from crosschip.devices.openvino.graph import Graph, Value
@@ -115,10 +115,7 @@ def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Node:
 
 @converts(activation.HardSwish, limit=_numbers("alpha", "beta"))
 def hard_swish(g: Graph, op: activation.HardSwish) -> Node:
-    if np.float32(op.alpha) == np.float32(1 / 6) and op.beta == 0.5:
-        return ops.hswish(g[op.input])
-    alpha, beta = g.number(op.alpha, op.input), g.number(op.beta, op.input)
-    return ops.multiply(g[op.input], ops.hard_sigmoid(g[op.input], alpha, beta))
+    return ops.hswish(g[op.input])
 
 
 @converts(activation.Swish)
@@ -143,29 +140,7 @@ def _plain(op: activation.Softplus) -> Refusal | None:
     return None if op.threshold >= 20 else Refusal("threshold", f"{op.threshold} is less than 20")
 
 
-# OpenVINO's own is up to 2e-6 off, and negative, where the power is small.
-@converts(activation.Softplus, limit=_plain)
-def softplus(g: Graph, op: activation.Softplus) -> Node:
-    value = g[op.input]
-    power = ops.exp(ops.negative(absolute(value)))
-    return keeping_nan(value, ops.add(ops.relu(value), _logarithm_beyond_one(g, op.input, power)))
-
-
-_TERMS = 8
-"""Of the series, as many as there must be for a float32."""
-
-
-def _logarithm_beyond_one(g: Graph, like: Operand, value: Node) -> Node:
-    """`log(1 + value)` for values from 0 to 1: `2 * artanh(value / (2 + value))`, as a series.
-
-    It takes OpenVINO a fraction of the time of its own logarithm.
-    """
-    ratio = ops.divide(value, ops.add(value, g.number(2, like)))
-    square = ops.multiply(ratio, ratio)
-    total: Node = g.number(2 / (2 * _TERMS - 1), like)
-    for term in reversed(range(_TERMS - 1)):
-        total = ops.add(ops.multiply(total, square), g.number(2 / (2 * term + 1), like))
-    return ops.multiply(ratio, total)
+lowered(activation.Softplus, limit=_plain)
 
 
 @converts(activation.Elu, limit=_finite)

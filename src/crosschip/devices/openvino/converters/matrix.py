@@ -125,11 +125,6 @@ def alike(
 
 @converts(matrix.FullyConnected, limit=known_weight, nonempty=True)
 def fully_connected(g: Graph, op: matrix.FullyConnected) -> Node:
-    rows = g[op.input]
-    if rank_of(op.input) > 2:
-        _, size = op.weight.type.static_shape or ()
-        rows = g.reshaped(op.input, [-1, size])
-    else:
-        alike(g, op, "weight", (op.input, 1), (op.weight, 1))
-    product = ops.matmul(rows, g[op.weight], False, True)
+    alike(g, op, "weight", (op.input, 1), (op.weight, 1))
+    product = ops.matmul(g[op.input], g[op.weight], False, True)
     return ops.add(product, g[op.bias]) if op.bias else product

@@ -78,17 +78,6 @@ def exact_quotient(a: Value, b: Value) -> Node:
     return quotient
 
 
-def absolute(value: Value) -> Node:
-    """Absolute values, which leave the value itself as it is.
-
-    OpenVINO's own writes over what a concatenation has made, whoever else reads that. Only there is
-    it taken of something else: of negated constants, OpenVINO makes nothing of it.
-    """
-    node = value if isinstance(value, Node) else value.get_node()
-    is_joined = node.get_type_name() == "Concat" and value.get_element_type().is_signed()
-    return ops.abs(ops.negative(value) if is_joined else value)
-
-
 def before_unsqueezing(value: Value) -> tuple[Value, Sequence[int]] | None:
     """What a value is with more axes of size 1, and their places in order; `None` if it is not."""
     node = value if isinstance(value, Node) else value.get_node()

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 from crosschip.devices.openvino.lowering import (
     arithmetic,
+    attention,
     chains,
     comparison,
     conversion,
     convolution,
+    creation,
     elementwise,
     layout,
+    matrix,
     nan,
     quantization,
     reduction,
+    sampling,
 )
-from crosschip.ops.standard.activation import HardSigmoid
+from crosschip.ops.standard.activation import HardSigmoid, HardSwish, Softplus
 from crosschip.ops.standard.arithmetic import (
     Add,
     Div,
@@ -29,9 +33,11 @@ from crosschip.ops.standard.arithmetic import (
     SquaredDifference,
     Sub,
 )
+from crosschip.ops.standard.attention import Attention
 from crosschip.ops.standard.comparison import Greater, GreaterEqual
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.creation import Fill, OneHot
 from crosschip.ops.standard.layout import Expand, Flatten, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.padding import Pad
@@ -46,6 +52,7 @@ from crosschip.ops.standard.reduction import (
     ReduceProd,
     ReduceSum,
 )
+from crosschip.ops.standard.sampling import RoiAlign
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Abs, Exp
 from crosschip.passes.base import Pass
@@ -57,6 +64,7 @@ _BROADCASTS = (Add, Div, Max, Min, Mod, Mul, Pow, SquaredDifference, Sub)
 
 PASSES: tuple[Pass, ...] = (
     # What depends on other operations of a model.
+    RewriteOperations(matrix.input_as_matrix, (FullyConnected,)),
     RewriteOperations(
         chains.with_another_axis, (FullyConnected, MatMul), chains.wrongly_chained_products
     ),
@@ -68,7 +76,7 @@ PASSES: tuple[Pass, ...] = (
     RewriteOperations(arithmetic.product_of_zero, (Mul,)),
     RewriteOperations(arithmetic.zero_for_zero_divisors, (Div, Mod)),
     RewriteOperations(arithmetic.remainder_of_infinite_divisors, (Mod,)),
-    RewriteOperations(nan.nan_of_function, (Exp, HardSigmoid), nan.loses_nan),
+    RewriteOperations(nan.nan_of_function, (Exp, HardSigmoid, Softplus), nan.loses_nan),
     RewriteOperations(nan.nan_of_extreme, (Max, Min), nan.loses_nan),
     RewriteOperations(nan.nan_and_infinity_of_reduction, (ReduceMax, ReduceMin)),
     RewriteOperations(comparison.swapped, (Greater, GreaterEqual)),
@@ -76,10 +84,16 @@ PASSES: tuple[Pass, ...] = (
     # Kernels that err, or that are not there.
     RewriteOperations(conversion.choice_of_reals, (Cast,)),
     RewriteOperations(elementwise.hard_sigmoid_in_float32, (HardSigmoid,)),
+    RewriteOperations(elementwise.hard_swish_as_product, (HardSwish,)),
+    RewriteOperations(elementwise.softplus_as_series, (Softplus,)),
     RewriteOperations(elementwise.absolute_of_negative, (Abs,), elementwise.reads_concatenation),
     RewriteOperations(layout.input_itself, (Expand, Pad, Roll, Slice, Tile, Unsqueeze)),
     RewriteOperations(layout.as_reshape, (Flatten,)),
     layout.CancelUnsqueezes(),
+    RewriteOperations(creation.number_itself, (Fill,)),
+    RewriteOperations(creation.indices_from_start, (OneHot,)),
+    RewriteOperations(sampling.zero_for_no_samples, (RoiAlign,)),
+    RewriteOperations(attention.heads_of_their_own, (Attention,)),
     RewriteOperations(convolution.in_float32, (Conv2D, Conv2DTranspose, DeformableConv2D)),
     RewriteOperations(convolution.without_strided_padding, (Conv2D,)),
     RewriteOperations(convolution.without_lone_column, (Conv2D,)),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ir.types import INDICES, QUANTIZABLE
 from crosschip.ops.standard.arithmetic import Add
-from crosschip.ops.standard.layout import Reshape, Squeeze, Unsqueeze
+from crosschip.ops.standard.layout import Squeeze, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.passes.rewrite_operations import rebuild
 
@@ -29,10 +29,7 @@ def with_another_axis(b: Builder, op: FullyConnected | MatMul) -> Sequence[Opera
     """
     if isinstance(op, MatMul):
         return (b.add(Squeeze, rebuild(b, op, x=b.add(Unsqueeze, op.x, (0,))), (0,)),)
-    rows = op.input
-    if len(rows.type.shape or ()) > 2:
-        rows = b.add(Reshape, rows, (-1, (op.weight.type.static_shape or ())[1]))
-    product = b.add(MatMul, b.add(Unsqueeze, rows, (0,)), op.weight, transpose_y=True)
+    product = b.add(MatMul, b.add(Unsqueeze, op.input, (0,)), op.weight, transpose_y=True)
     result = b.add(Add, product, op.bias) if op.bias else product
     return (b.add(Squeeze, result, (0,)),)
 

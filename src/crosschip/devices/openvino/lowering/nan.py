@@ -14,7 +14,7 @@ import numpy as np
 from crosschip.devices.openvino.lowering.arithmetic import constant_like
 from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ir.types import FLOATS
-from crosschip.ops.standard.activation import HardSigmoid
+from crosschip.ops.standard.activation import HardSigmoid, Softplus
 from crosschip.ops.standard.arithmetic import Max, Min, Mul
 from crosschip.ops.standard.comparison import Equal, NotEqual
 from crosschip.ops.standard.logical import Where
@@ -24,7 +24,7 @@ from crosschip.ops.standard.unary import Exp
 from crosschip.passes.rewrite_operations import rebuild
 
 
-def nan_of_function(b: Builder, op: Exp | HardSigmoid) -> Sequence[Operand]:
+def nan_of_function(b: Builder, op: Exp | HardSigmoid | Softplus) -> Sequence[Operand]:
     """Take NaN from the input, of which OpenVINO's kernel makes a number."""
     return (_keeping(b, op.input, rebuild(b, op)),)
 
@@ -71,12 +71,12 @@ def loses_nan(model: Model) -> frozenset[Operation]:
     return frozenset(
         operation
         for operation in model.operations
-        if isinstance(operation, Exp | HardSigmoid | Max | Min)
+        if isinstance(operation, Exp | HardSigmoid | Softplus | Max | Min)
         and not isinstance(model.producers.get(_source(operation)), Dequantize)
     )
 
 
-def _source(op: Exp | HardSigmoid | Max | Min) -> Operand:
+def _source(op: Exp | HardSigmoid | Softplus | Max | Min) -> Operand:
     return _in_order(op)[0] if isinstance(op, Max | Min) else op.input
 
 
