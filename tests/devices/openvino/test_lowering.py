@@ -12,11 +12,11 @@ from crosschip.conformance.cases import all_cases
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.devices.openvino import OpenVinoDevice
-from crosschip.devices.openvino.lowering import PASSES
 from crosschip.devices.openvino.lowering.convolution import (
     reads_lone_column,
     strides_over_padding,
 )
+from crosschip.devices.openvino.target import TARGET
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Options, Program, Support
 from crosschip.ir import Array, Builder, ElementType, Model, Operation, TensorType
@@ -25,7 +25,7 @@ from crosschip.passes import run
 from crosschip.passes.rewrite_operations import RewriteOperations
 
 OPERATORS = sorted(
-    {o.type for p in PASSES if isinstance(p, RewriteOperations) for o in p.operators}
+    {o.type for p in TARGET.passes if isinstance(p, RewriteOperations) for o in p.operators}
 )
 
 
@@ -40,7 +40,7 @@ class LoweredReference(ReferenceDevice):
         return self._target.supports(operation, options)
 
     def compile(self, model: Model, options: Options) -> Program:
-        lowered = run(model, PASSES)
+        lowered = run(model, TARGET.passes)
         for operation in lowered.operations:
             answer = self.supports(operation, options)
             assert answer, f"{operation.name}: {answer.reason}"
@@ -94,7 +94,7 @@ def outputs(model: Model, x: Array) -> Array:
 
 @given(convolutions())
 def test_convolutions_for_openvino_compute_the_same(model: Model) -> None:
-    legal = run(model, PASSES)
+    legal = run(model, TARGET.passes)
     legal.verify()
     for operation in legal.operations:
         if isinstance(operation, Conv2D):

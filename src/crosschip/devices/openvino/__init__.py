@@ -11,12 +11,13 @@ definitions allow.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from crosschip.devices.openvino.capabilities import CAPABILITIES
 from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import (
-    SCHEDULING,
     Capabilities,
     Device,
     Instance,
@@ -24,11 +25,10 @@ from crosschip.hal import (
     Options,
     Performance,
     Program,
-    Rule,
     Support,
     processor,
 )
-from crosschip.ir import DeviceError, ElementType, Model, Operation
+from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.extras import install_command
 
 _MISSING = f"OpenVINO is not installed; {install_command('openvino')}"
@@ -91,15 +91,11 @@ class OpenVinoDevice(Device):
         return self._engine.version
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            holds_weights=True,
-            loads_views=True,
-            open_ranks=False,
-            narrowed={ElementType.INT64: ElementType.INT32},
+        return replace(
+            CAPABILITIES,
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),
             tied_to=(processor(), self._engine.chip),
-            settable_at_load=SCHEDULING,
         )
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
@@ -110,27 +106,14 @@ class OpenVinoDevice(Device):
 
     def supports(self, operation: Operation, options: Options) -> Support:
         # Imported by what asks, and not by what runs.
-        from crosschip.devices.openvino.converters import converters
-        from crosschip.ops.definition.operator import Operator
+        from crosschip.devices.openvino.target import TARGET
 
-        outputs = (("output", output) for output in operation.outputs)
-        slots = operation.slots if isinstance(operation, Operator) else ()
-        parameters = {slot.name for slot in slots if slot.parameter}
-        for slot, operand in (*operation.named_inputs(), *outputs):
-            if operand.type.shape is None:
-                return Support.no(operation, slot, "its rank must be known", Rule.SHAPE)
-            # OpenVINO crashes, or cannot load what it has saved.
-            if operand.value is not None and 0 in operand.type.shape and slot not in parameters:
-                return Support.no(operation, slot, "is constant, without elements", Rule.SHAPE)
-        answer = converters.supports(operation)
-        if answer and any(0 in (output.type.shape or ()) for output in operation.outputs):
-            return Support.no(operation, "output", "has no elements", Rule.SHAPE)
-        return answer
+        return TARGET.supports(operation)
 
     def operators(self) -> Collection[str]:
-        from crosschip.devices.openvino.converters import converters
+        from crosschip.devices.openvino.target import TARGET
 
-        return converters.operators
+        return TARGET.operators
 
     def compile(self, model: Model, options: Options) -> Program:
         from crosschip.devices.openvino.compiling import compile

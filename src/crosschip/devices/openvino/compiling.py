@@ -9,7 +9,6 @@ from typing import Any
 from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.lowering import PASSES
 from crosschip.devices.openvino.lowering.quantization import (
     dequantized_addends,
     quantized_intermediates,
@@ -17,6 +16,7 @@ from crosschip.devices.openvino.lowering.quantization import (
 from crosschip.devices.openvino.precision import activations
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.sharing import threads
+from crosschip.devices.openvino.target import TARGET
 from crosschip.devices.openvino.unchecked import sizes
 from crosschip.hal import CompileError, Options, Profiler
 from crosschip.ir import Model
@@ -35,7 +35,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
         settings |= threads(model, options)
     config = {**engine.config(options), **settings}
     # The runtime has asked about each operation, and decomposed those that are not supported.
-    legal = run(model, PASSES)
+    legal = run(model, TARGET.passes)
     graph = _empty_graph(model)
     graph.requirements.settings = settings
     try:
@@ -58,7 +58,7 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
     # Seldom needed: compiling a model is to take no longer for it.
     from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 
-    legal = run(model, PASSES)
+    legal = run(model, TARGET.passes)
     originals = sources(model, legal)
     graph = _empty_graph(model)
     layers = Layers(graph)
