@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from crosschip.devices.kits.limits import along_nothing
-from crosschip.ir import Builder, Model, Operand, Operation
+from crosschip.ir import Builder, ElementType, Model, Operand, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.operator import Operator
-from crosschip.ops.standard.layout import Expand, Flatten, Squeeze, Unsqueeze
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Unsqueeze
 from crosschip.ops.standard.rearranging import Roll, Tile
+from crosschip.ops.standard.reduction import ReduceProd
 from crosschip.ops.standard.slicing import Slice
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
@@ -36,8 +39,19 @@ def input_itself(b: Builder, op: Operator) -> Sequence[Operand] | None:
 
 
 def as_reshape(b: Builder, op: Flatten) -> Sequence[Operand]:
-    """Reshape: OpenVINO has no operator that merges axes."""
-    return (op.decompose(b),)
+    """Reshape: OpenVINO has no operator that merges axes. No size of 0 stands for another one."""
+    known = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
+    if known.count(-1) < 2:
+        return (b.add(Reshape, op.input, known, allow_zero=True),)
+    rank = len(op.input.type.shape or ())
+    start, end = op.start_axis % rank, op.end_axis % rank + 1
+    sizes = b.add(ShapeOf, op.input, ElementType.INT64)
+    before, merged, after = (
+        b.add(Slice, sizes, (0,), (first,), (last,), (1,))
+        for first, last in ((0, start), (start, end), (end, rank))
+    )
+    merged = b.add(ReduceProd, merged, keepdim=True)
+    return (b.add(Reshape, op.input, b.add(Concat, [before, merged, after], 0), allow_zero=True),)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def zero_for_no_samples(b: Builder, op: RoiAlign) -> Sequence[Operand] | None:
     """
     if not op.aligned or op.sampling_ratio > 0:
         return None
-    corner, end = (b.add(Slice, op.rois, (1,), (at,), (at + 2,)) for at in (0, 2))
+    corner, end = (b.add(Slice, op.rois, (1,), (at,), (at + 2,), (1,)) for at in (0, 2))
     is_nothing = b.add(ReduceAny, b.add(LessEqual, end, corner), (1,), keepdim=True)
     region = np.array([[0, 0, 1, 1]], op.rois.type.element_type.dtype)
     cells = rebuild(b, op, rois=b.add(Where, is_nothing, region, op.rois))
