@@ -46,13 +46,12 @@ def as_reshape(b: Builder, op: Flatten) -> Sequence[Operand]:
     rank = len(op.input.type.shape or ())
     start, end = op.start_axis % rank, op.end_axis % rank + 1
     sizes = b.add(ShapeOf, op.input, ElementType.INT64)
-    parts = [
-        b.add(Slice, sizes, (0,), (first,), (last,), (1,))
-        for first, last in ((start, end), (0, start), (end, rank))
-        if first < last
-    ]
-    parts[0] = b.add(ReduceProd, parts[0], keepdim=True)
-    shape = b.add(Concat, parts if start == 0 else [parts[1], parts[0], *parts[2:]], 0)
+
+    def part(first: int, last: int) -> Sequence[Operand]:
+        return [b.add(Slice, sizes, (0,), (first,), (last,), (1,))] if first < last else []
+
+    merged = b.add(ReduceProd, *part(start, end), keepdim=True)
+    shape = b.add(Concat, [*part(0, start), merged, *part(end, rank)], 0)
     return (b.add(Reshape, op.input, shape, allow_zero=True),)
 
 
