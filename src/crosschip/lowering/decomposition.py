@@ -33,19 +33,19 @@ class Decompose(Pass):
         answers = self.ask(model).answers
         if all(answers):
             return model
-        taken = {operation.name for operation in model.operations}
+        used_names = {operation.name for operation in model.operations}
         operations: list[Operation] = []
         for operation, answer in zip(model.operations, answers, strict=True):
             parts = None
             if not answer and isinstance(operation, Operator):
-                parts = decomposed(operation, self.ask, taken)
+                parts = decomposed(operation, self.ask, used_names)
             operations += [operation] if parts is None else parts
         return Model(model.name, model.inputs, operations, model.outputs)
 
 
-def decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Operation] | None:
+def decomposed(operation: Operator, ask: Ask, used_names: set[str]) -> Sequence[Operation] | None:
     """The operation as simpler ones that the device supports; `None` if there is no such way."""
-    builder = Builder(prefix=f"{operation.name}.", taken=taken)
+    builder = Builder(prefix=f"{operation.name}.", taken=used_names)
     results = operation.decomposition(builder)
     if results is None:
         return None
@@ -58,7 +58,7 @@ def decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Opera
         if answer:
             parts.append(part)
             continue
-        smaller = decomposed(part, ask, taken) if isinstance(part, Operator) else None
+        smaller = decomposed(part, ask, used_names) if isinstance(part, Operator) else None
         if smaller is None:
             return None
         parts.extend(smaller)

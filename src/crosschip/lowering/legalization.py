@@ -69,6 +69,6 @@ def legalize(model: Model, target: Target) -> Model:
     if illegal:
         reasons = list(dict.fromkeys(answer.reason for answer in answers if not answer))
         more = len(reasons) - _MOST_REASONS
-        told = "; ".join(reasons[:_MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
-        raise CompileError(f"{target.name}: {told}", illegal)
+        text = "; ".join(reasons[:_MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
+        raise CompileError(f"{target.name}: {text}", illegal)
     return legal

@@ -52,10 +52,10 @@ class RewriteOperations(Pass):
             candidates = [operation for operation in candidates if operation in chosen]
         if not candidates:
             return model
-        taken = {operation.name for operation in model.operations}
+        used_names = {operation.name for operation in model.operations}
         replaced: dict[Operation, Sequence[Operation]] = {}
         for operation in candidates:
-            builder = Builder(prefix=f"{operation.name}.", taken=taken)
+            builder = Builder(prefix=f"{operation.name}.", taken=used_names)
             results = self.function(builder, operation)
             if results is not None:
                 replaced[operation] = _named(operation, results, builder)
@@ -96,15 +96,15 @@ def sources(before: Model, after: Model) -> dict[Operation, Operation]:
 
     It is the one that makes the same operand, or the one for which the next operation stands.
     """
-    found: dict[Operation, Operation] = {}
+    originals: dict[Operation, Operation] = {}
     readers: dict[Operand, Operation] = {}
     for operation in reversed(after.operations):
         candidates = [before.producers.get(output) for output in operation.outputs]
         candidates += [readers.get(output) for output in operation.outputs]
         source = next((o for o in candidates if o is not None), operation)
-        found[operation] = source
+        originals[operation] = source
         readers.update(dict.fromkeys((o for o in operation.inputs if o is not None), source))
-    return found
+    return originals
 
 
 def _named(

@@ -79,12 +79,16 @@ class OpenVinoDevice(Device):
     @classmethod
     def probe(cls) -> Sequence[Instance]:
         problem = "" if find_spec(cls.module) is not None else _MISSING
-        found = [Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)]
+        instances = [
+            Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)
+        ]
         for name, kind, nodes in _CHIPS:
             if any(map(_is_intels, Path("/sys/class").glob(nodes))):
-                about = f"Intel's {name}"
-                found.append(Instance(name=name, kind=kind, description=about, problem=problem))
-        return found
+                description = f"Intel's {name}"
+                instances.append(
+                    Instance(name=name, kind=kind, description=description, problem=problem)
+                )
+        return instances
 
     @property
     def version(self) -> str:

@@ -45,7 +45,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
         graph.requirements.checks = sizes(model).checks
         make = partial(engine.core.compile_model, built, engine.device, config)
         counted = partial(profiler, engine, model, config)
-        return OpenVinoProgram(make, graph.requirements, model, graph.kept, counted)
+        return OpenVinoProgram(make, graph.requirements, model, graph.constant_arrays, counted)
     except CompileError as error:
         by_name = {operation.name: source for operation, source in sources(model, legal).items()}
         raise CompileError(str(error), [by_name[name] for name in error.operations]) from error
@@ -73,7 +73,7 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
         compiled = engine.core.compile_model(built, engine.device, counting)
     except RuntimeError as error:
         raise failure("failed to compile", error) from error
-    program = OpenVinoProgram(lambda: compiled, graph.requirements, model, graph.kept)
+    program = OpenVinoProgram(lambda: compiled, graph.requirements, model, graph.constant_arrays)
     return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)
 
 

@@ -97,8 +97,8 @@ def _integers(g: Graph, op: matrix.MatMulNBits, packed: Operand, shape: tuple[in
         return g.reshaped(packed, shape)
     array = packed.value
     assert array is not None, "it is constant"
-    g.kept.append(np.ascontiguousarray(array))
-    tensor = openvino.Tensor(g.kept[-1], openvino.Shape(shape), openvino.Type.u4)
+    g.constant_arrays.append(np.ascontiguousarray(array))
+    tensor = openvino.Tensor(g.constant_arrays[-1], openvino.Shape(shape), openvino.Type.u4)
     return openvino.op.Constant(tensor, shared_memory=True)
 
 

@@ -39,8 +39,8 @@ def _padded(op: Pad) -> Refusal | None:
 
 def _is_mirrored(op: Pad) -> bool:
     """Tell whether it is a mirror image that may take more elements than OpenVINO would find."""
-    given = op.operand("pads")
-    if op.mode is not PadMode.REFLECT or given is None or given.value is None:
+    pads = op.operand("pads")
+    if op.mode is not PadMode.REFLECT or pads is None or pads.value is None:
         return False
     shape = op.input.type.shape
     if not shape or min(op.pads) < 0 or padded_once(op) is None:

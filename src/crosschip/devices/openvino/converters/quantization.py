@@ -125,10 +125,10 @@ def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> Node:
         steps = ops.subtract(steps, ops.convert(_small(g, op.zero_point, blocks), "f32"))
     reals = ops.multiply(steps, g.reshaped(op.scale, blocks))
     joined = (*shape[:axis], count * size, *shape[axis + 1 :])
-    made = ops.reshape(reals, g.int64(joined), False)
+    result = ops.reshape(reals, g.int64(joined), False)
     if joined == shape:
-        return made
-    return ops.slice(made, *(g.int64([n]) for n in (0, shape[axis], 1, axis)))
+        return result
+    return ops.slice(result, *(g.int64([n]) for n in (0, shape[axis], 1, axis)))
 
 
 def _small(
@@ -159,10 +159,10 @@ def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[Node]:
 def in_bytes(g: Graph, reals: Value) -> tuple[Node, Node, Node]:
     """Bytes that stand for reals, their scale and their zero point, all of them in float32."""
     output = reals if isinstance(reals, Output) else reals.output(0)
-    every = g.int64(range(output.get_partial_shape().rank.get_length()))
+    axes = g.int64(range(output.get_partial_shape().rank.get_length()))
     zero, greatest = (g.constant(np.array(number, np.float32)) for number in (0, 255))
-    low = ops.minimum(ops.reduce_min(reals, every, False), zero)
-    high = ops.maximum(ops.reduce_max(reals, every, False), zero)
+    low = ops.minimum(ops.reduce_min(reals, axes, False), zero)
+    high = ops.maximum(ops.reduce_max(reals, axes, False), zero)
     step = exact_quotient(ops.subtract(high, low), greatest)
     scale = ops.select(ops.equal(step, zero), g.constant(np.array(1, np.float32)), step)
     shift = ops.round(exact_quotient(ops.subtract(zero, low), scale))

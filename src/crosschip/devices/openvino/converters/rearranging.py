@@ -46,18 +46,18 @@ def tile(g: Graph, op: Tile) -> Value:
     missing = len(repeats) - rank_of(op.input)
     # With more repeats than axes, or fewer, too.
     input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
-    asked = g.indices(operand)
+    requested = g.indices(operand)
     rule = "repeats: has a negative number"
     assert operand is not None, "it is never left out"
     if not is_known and not g.require_natural(op, rule, operand):
-        g.require(op, rule, ops.greater_equal(asked, g.scalar(0)))
-    asked = ops.concat([g.int64([1] * -missing), asked], 0) if missing < 0 else asked
-    made = ops.tile(input, asked)
+        g.require(op, rule, ops.greater_equal(requested, g.scalar(0)))
+    requested = ops.concat([g.int64([1] * -missing), requested], 0) if missing < 0 else requested
+    result = ops.tile(input, requested)
     if is_known or op.input.type.static_shape is not None:
-        return made
+        return result
     # Of nothing, OpenVINO makes nothing in the shape of the run before if only the repeats change.
-    shape = ops.multiply(ops.shape_of(input, "i64"), ops.convert(asked, "i64"))
-    return ops.reshape(made, shape, False)
+    shape = ops.multiply(ops.shape_of(input, "i64"), ops.convert(requested, "i64"))
+    return ops.reshape(result, shape, False)
 
 
 def _along_axes(op: Roll) -> Refusal | None:

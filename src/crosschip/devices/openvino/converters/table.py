@@ -111,9 +111,9 @@ _WHOLE = "crosschip_whole_number"
 
 def stored(value: Node, type: str | Type) -> Node:
     """Whole numbers that are in the range of an integer type, in that type."""
-    made = ops.convert(value, type)
-    made.get_rt_info()[_WHOLE] = True
-    return made
+    result = ops.convert(value, type)
+    result.get_rt_info()[_WHOLE] = True
+    return result
 
 
 def whole(value: Value) -> Value:

@@ -28,8 +28,8 @@ def heads_of_their_own(b: Builder, op: Attention) -> Sequence[Operand] | None:
 
 
 def _repeated(b: Builder, operand: Operand, heads: int, shared: int) -> Operand:
-    apart = b.add(Unsqueeze, operand, (2,))
-    repeated = b.add(Expand, apart, (1, 1, heads // shared, 1, 1))
+    separate = b.add(Unsqueeze, operand, (2,))
+    repeated = b.add(Expand, separate, (1, 1, heads // shared, 1, 1))
     size = shape_of(operand)[3]
     if isinstance(size, int):
         return b.add(Reshape, repeated, (0, heads, -1, size))

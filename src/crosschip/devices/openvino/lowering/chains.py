@@ -36,19 +36,19 @@ def with_another_axis(b: Builder, op: FullyConnected | MatMul) -> Sequence[Opera
 
 def wrongly_chained_products(model: Model) -> frozenset[Operation]:
     """The small products that are made, by whatever is between, of others, if that goes wrong."""
-    found: set[Operation] = set()
-    behind: set[Operand] = set()
+    products: set[Operation] = set()
+    results: set[Operand] = set()
     for operation in model.operations:
         small = isinstance(operation, FullyConnected | MatMul) and all(
             map(_is_small, (operation.inputs[1], operation.outputs[0]))
         )
-        follows = not behind.isdisjoint(filter(None, operation.inputs))
+        follows = not results.isdisjoint(filter(None, operation.inputs))
         if small and follows:
-            found.add(operation)
+            products.add(operation)
         if small or follows:
-            behind.update(operation.outputs)
-    if found and (_is_quantized(model) or _is_read_and_returned(model, behind)):
-        return frozenset(found)
+            results.update(operation.outputs)
+    if products and (_is_quantized(model) or _is_read_and_returned(model, results)):
+        return frozenset(products)
     return frozenset()
 
 

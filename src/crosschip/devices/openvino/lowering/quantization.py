@@ -85,14 +85,14 @@ def ends_of(quantized: Operand) -> tuple[Array, Array]:
 def quantized_intermediates(model: Model) -> frozenset[Operand]:
     """The quantized operands that pass between operations which read what they stand for."""
     read = {operand for operation in model.operations for operand in operation.inputs}
-    found: set[Operand | None] = set()
+    dequantized: set[Operand | None] = set()
     bare: set[Operand | None] = set(model.outputs.values())
     for operation in model.operations:
         if isinstance(operation, Dequantize):
-            (bare if read.isdisjoint(operation.outputs) else found).add(operation.input)
+            (bare if read.isdisjoint(operation.outputs) else dequantized).add(operation.input)
         elif not getattr(operation, "moves", False):
             bare.update(operation.inputs)
-    return frozenset(operand for operand in found - bare if operand is not None)
+    return frozenset(operand for operand in dequantized - bare if operand is not None)
 
 
 def dequantized_addends(model: Model) -> frozenset[Operand]:
@@ -115,22 +115,22 @@ def dequantized_addends(model: Model) -> frozenset[Operand]:
         elif getattr(operation, "moves", False) and otherwise.isdisjoint(operation.outputs):
             continue
         otherwise.update(operation.inputs)
-    made = {o for op in model.operations if isinstance(op, Dequantize) for o in op.outputs}
-    return frozenset(made - otherwise)
+    results = {o for op in model.operations if isinstance(op, Dequantize) for o in op.outputs}
+    return frozenset(results - otherwise)
 
 
 def maybe_nan(model: Model) -> frozenset[Operand]:
     """The reals made of infinities in the model, such as those of masks: some may be NaN."""
-    found: set[Operand | None] = set()
+    unsure: set[Operand | None] = set()
     if not any(isinstance(operation, Quantize) for operation in model.operations):
         return frozenset()
     for operation in model.operations:
         is_masked = isinstance(operation, _MASKING) and any(map(_is_mask, operation.inputs))
         if isinstance(operation, Dequantize):
             is_masked = max(map(abs, quantization_of(operation.input).scale)) >= _HUGE
-        if is_masked or not found.isdisjoint(operation.inputs):
-            found.update(o for o in operation.outputs if o.type.element_type in FLOATS)
-    return frozenset(operand for operand in found if operand is not None)
+        if is_masked or not unsure.isdisjoint(operation.inputs):
+            unsure.update(o for o in operation.outputs if o.type.element_type in FLOATS)
+    return frozenset(operand for operand in unsure if operand is not None)
 
 
 def _is_mask(operand: Operand | None) -> bool:

@@ -57,26 +57,26 @@ def meeting_constants(model: Model) -> frozenset[Operand]:
     integers, which it moves behind what it can compute on the integers. Those of one element count
     as divisors only, which scales of a quantization are, too.
     """
-    found: set[Operand] = set()
+    combined: set[Operand] = set()
     for operation in reversed(model.operations):
-        given = [o for o in operation.inputs if o is not None]
-        computed = [operand for operand in given if not operand.is_constant]
+        operands = [o for o in operation.inputs if o is not None]
+        computed = [operand for operand in operands if not operand.is_constant]
         divides = isinstance(operation, Div)
         meets = isinstance(operation, Quantize) or any(
-            operand.is_constant and (divides or _has_several(operand)) for operand in given
+            operand.is_constant and (divides or _has_several(operand)) for operand in operands
         )
-        if meets or (len(computed) == 1 and not found.isdisjoint(operation.outputs)):
-            found.update(computed)
-    return frozenset(found)
+        if meets or (len(computed) == 1 and not combined.isdisjoint(operation.outputs)):
+            combined.update(computed)
+    return frozenset(combined)
 
 
 def scaled_integers(model: Model) -> frozenset[Operand]:
     """The operands that are made, by whichever operations, of what integers stand for."""
-    found: set[Operand | None] = set()
+    scaled: set[Operand | None] = set()
     for operation in model.operations:
-        if isinstance(operation, Dequantize) or not found.isdisjoint(operation.inputs):
-            found.update(operation.outputs)
-    return frozenset(operand for operand in found if operand is not None)
+        if isinstance(operation, Dequantize) or not scaled.isdisjoint(operation.inputs):
+            scaled.update(operation.outputs)
+    return frozenset(operand for operand in scaled if operand is not None)
 
 
 def _has_several(constant: Operand) -> bool:
