@@ -15,6 +15,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.capabilities import CAPABILITIES
 from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import (
@@ -99,7 +100,7 @@ class OpenVinoDevice(Device):
             CAPABILITIES,
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),
-            tied_to=(processor(), self._engine.chip),
+            tied_to=(processor(), self._engine.chip, instruction_sets.setting()),
         )
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
@@ -111,8 +112,13 @@ class OpenVinoDevice(Device):
     def supports(self, operation: Operation, options: Options) -> Support:
         # Imported by what asks, and not by what runs.
         from crosschip.devices.openvino.target import TARGET
+        from crosschip.hal.converters import refused
 
-        return TARGET.supports(operation)
+        answer = TARGET.supports(operation)
+        if answer and self._engine.device == "CPU":
+            limited = instruction_sets.refusal(operation)
+            return answer if limited is None else refused(operation, limited)
+        return answer
 
     def operators(self) -> Collection[str]:
         from crosschip.devices.openvino.target import TARGET

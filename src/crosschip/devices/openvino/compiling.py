@@ -13,7 +13,7 @@ from crosschip.devices.openvino.lowering.quantization import (
     dequantized_addends,
     quantized_intermediates,
 )
-from crosschip.devices.openvino.precision import activations
+from crosschip.devices.openvino.precision import activations, exact_bytes
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.sharing import threads
 from crosschip.devices.openvino.target import TARGET
@@ -32,7 +32,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     """
     settings = activations(model)
     if engine.device == "CPU":
-        settings |= threads(model, options)
+        settings |= threads(model, options) | exact_bytes(model)
     config = {**engine.config(options), **settings}
     # The runtime has asked about each operation, and decomposed those that are not supported.
     legal = run(model, TARGET.passes)

@@ -24,7 +24,7 @@ from crosschip.hal import Rule, Support
 from crosschip.ir import Operation
 from crosschip.lowering.legalization import Target
 from crosschip.ops.definition.operator import Operator
-from crosschip.ops.standard.activation import HardSigmoid, HardSwish, Softplus
+from crosschip.ops.standard.activation import HardSigmoid, HardSwish, PRelu, Softplus
 from crosschip.ops.standard.arithmetic import (
     Add,
     Div,
@@ -73,6 +73,7 @@ _PASSES: tuple[Pass, ...] = (
     ),
     RewriteOperations(reduction.apart_from_scales, _REDUCTIONS, reduction.reduces_scaled_integers),
     RewriteOperations(reduction.apart_from_constants, _REDUCTIONS, reduction.meets_constants),
+    RewriteOperations(reduction.apart_from_normalization, (ReduceMean,)),
     RewriteOperations(quantization.nan_as_least, (Quantize,), quantization.quantizes_nan),
     # NaN, zeros and infinities.
     RewriteOperations(arithmetic.with_axes_of_constant, _BROADCASTS),
@@ -87,6 +88,7 @@ _PASSES: tuple[Pass, ...] = (
     # Kernels that err, or that are not there.
     RewriteOperations(conversion.choice_of_reals, (Cast,)),
     RewriteOperations(elementwise.hard_sigmoid_in_float32, (HardSigmoid,)),
+    RewriteOperations(elementwise.zero_of_prelu, (PRelu,)),
     RewriteOperations(elementwise.hard_swish_as_product, (HardSwish,)),
     RewriteOperations(elementwise.softplus_as_series, (Softplus,)),
     RewriteOperations(elementwise.absolute_of_negative, (Abs,), elementwise.reads_concatenation),

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.lowering.arithmetic import constant_like
 from crosschip.ir import Builder, ElementType, Model, Operand, Operation
-from crosschip.ops.standard.activation import HardSigmoid, HardSwish, Relu, Softplus
+from crosschip.ops.standard.activation import HardSigmoid, HardSwish, PRelu, Relu, Softplus
 from crosschip.ops.standard.arithmetic import Add, Div, Mul
+from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.joining import Concat
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.unary import Abs, Exp, Neg
 from crosschip.passes.rewrite_operations import rebuild
 
@@ -23,6 +26,15 @@ def hard_sigmoid_in_float32(b: Builder, op: HardSigmoid) -> Sequence[Operand] | 
         return None
     wide = rebuild(b, op, input=b.add(Cast, op.input, ElementType.FLOAT32))
     return (b.add(Cast, wide, own),)
+
+
+def zero_of_prelu(b: Builder, op: PRelu) -> Sequence[Operand] | None:
+    """Take 0 from the input: without AVX-512, OpenVINO multiplies it by an infinite slope, too."""
+    slope = op.slope.value
+    if instruction_sets.has_avx512() or (slope is not None and np.isfinite(slope).all()):
+        return None
+    is_zero = b.add(Equal, op.input, constant_like(b, op.input, 0))
+    return (b.add(Where, is_zero, op.input, rebuild(b, op)),)
 
 
 def hard_swish_as_product(b: Builder, op: HardSwish) -> Sequence[Operand] | None:

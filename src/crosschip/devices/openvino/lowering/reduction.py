@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from crosschip.devices.openvino import instruction_sets
 from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ir.types import BOOLEANS
 from crosschip.ops.standard.arithmetic import Div, Max
 from crosschip.ops.standard.quantization import Dequantize, Quantize
-from crosschip.ops.standard.reduction import Reduction
+from crosschip.ops.standard.reduction import ReduceMean, Reduction
 from crosschip.passes.rewrite_operations import rebuild
 
 
@@ -26,6 +27,14 @@ def apart_from_constants(b: Builder, op: Reduction) -> Sequence[Operand]:
     """The greater one of the result and itself, for the same reason as `apart_from_scales`."""
     result = rebuild(b, op)
     return (b.add(Max, result, result),)
+
+
+def apart_from_normalization(b: Builder, op: ReduceMean) -> Sequence[Operand] | None:
+    """The greater one of a mean and itself, where OpenVINO may not find a normalization (`MVN`).
+
+    That ends the process under a limit to instruction sets (quirk `limited-mvn`).
+    """
+    return apart_from_constants(b, op) if instruction_sets.breaks_mvn() else None
 
 
 def reduces_scaled_integers(model: Model) -> frozenset[Operation]:
