@@ -9,7 +9,8 @@ import sys
 import pytest
 from tests.modelling import python_path
 
-from crosschip.devices.openvino import OpenVinoDevice, instruction_sets
+from crosschip.devices.openvino import OpenVinoDevice
+from crosschip.hal import processor
 
 pytestmark = pytest.mark.slow
 
@@ -44,9 +45,7 @@ def run(limit: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(
-    "avx512f" not in instruction_sets.processor().split(), reason="this processor has no AVX-512"
-)
+@pytest.mark.skipif("avx512f" not in processor().split(), reason="this processor has no AVX-512")
 @pytest.mark.parametrize("limit", ["AVX2", "SSE41"])
 def test_normalizations_are_declined_and_right(limit: str) -> None:
     told = f"OpenVINO computes it wrong with ONEDNN_MAX_CPU_ISA={limit} here (quirk limited-"
