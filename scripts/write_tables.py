@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import typer
+from architecture_map import draw, layers
 from typer.core import TyperGroup
 
 import crosschip
@@ -72,6 +73,7 @@ def main() -> int:
         hdi: _filled(hdi.read_text("utf-8"), "nodes", _node_table()),
         OTHER_FORMATS: _filled(OTHER_FORMATS.read_text("utf-8"), "foreign", _format_table()),
         ROOT / "docs" / "placement.svg": _picture(),
+        ROOT / "docs" / "architecture.svg": draw(layers(ROOT / "pyproject.toml")),
         ROOT / "docs" / "operators.md": _index(described),
         ROOT / "docs" / "command-line.md": _command_line(),
         OPDEF: _filled(OPDEF.read_text("utf-8"), "datatypes", _datatype_table()),
