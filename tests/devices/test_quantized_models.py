@@ -118,7 +118,7 @@ def test_openvino_multiplies_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
     def noted(self: OpenVinoProgram, *arguments: Any, **named: Any) -> None:
         make(self, *arguments, **named)
-        compiled.append(self._compiled)
+        compiled.append(self._compiled_model)
 
     monkeypatch.setattr(OpenVinoProgram, "__init__", noted)
     random = np.random.default_rng(3)

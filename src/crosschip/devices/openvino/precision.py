@@ -37,8 +37,8 @@ def multiplies_bytes() -> bool:
     model = openvino.Model([ops.matmul(as_bytes(g, x, np.dtype(np.uint8)), y, False, False)], [x])
     hints = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
     compiled = openvino.Core().compile_model(model, "CPU", hints)
-    found = compiled(np.full((1, _LENGTH), 255, np.float32))[0]
-    return bool(found.item() == 255 * 127 * _LENGTH)
+    result = compiled(np.full((1, _LENGTH), 255, np.float32))[0]
+    return bool(result.item() == 255 * 127 * _LENGTH)
 
 
 def as_bytes(g: Graph, numbers: Value, dtype: np.dtype[Any]) -> Node:

@@ -153,7 +153,7 @@ class OpenVinoProgram(Program):
         make: has OpenVINO compile the model, or load what it compiled.
         requirements: what must hold in a run.
         model: what it was compiled from.
-        kept: arrays whose memory the compiled model reads.
+        constant_arrays: arrays whose memory the compiled model reads.
         profiler: makes its profiler; it has none if left out.
         saved: what it was loaded from, if it was.
     """
@@ -163,16 +163,16 @@ class OpenVinoProgram(Program):
         make: Callable[[], openvino.CompiledModel],
         requirements: Requirements,
         model: Model,
-        kept: Sequence[Array],
+        constant_arrays: Sequence[Array],
         profiler: Callable[[], Profiler] | None = None,
         saved: bytes | memoryview | None = None,
     ) -> None:
         self._make = make
-        self._compiled = make()
+        self._compiled_model = make()
         self._requirements = requirements
         self._model = model
         self._sizes = Checks.of(requirements.checks, lambda: _sizes(model))
-        self._kept = kept
+        self._constant_arrays = constant_arrays
         self._profiler = profiler
         self._saved = saved
         self._idle: list[Request] = []
@@ -191,7 +191,7 @@ class OpenVinoProgram(Program):
         try:
             request = self._idle.pop()
         except IndexError:
-            request = Request(self._compiled, self._requirements.open_sizes)
+            request = Request(self._compiled_model, self._requirements.open_sizes)
         try:
             outputs = request.run(inputs, places)
         except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
@@ -206,7 +206,7 @@ class OpenVinoProgram(Program):
         check = None if self._sizes is None else self._sizes.check_shapes
 
         def request() -> Request:
-            return Request(self._compiled, self._requirements.open_sizes, carried)
+            return Request(self._compiled_model, self._requirements.open_sizes, carried)
 
         return OpenVinoSession(
             request, self._renew, self._model, carried, self._requirements, check
@@ -216,7 +216,7 @@ class OpenVinoProgram(Program):
         # OpenVINO does not read what it exports of a model that it has imported.
         if self._saved is not None:
             return bytes(self._saved)
-        exported: BytesIO = self._compiled.export_model()
+        exported: BytesIO = self._compiled_model.export_model()
         exported.seek(0, SEEK_END)
         requirements = self._requirements.to_bytes()
         exported.write(requirements + _SIZE.pack(len(requirements)))
@@ -240,7 +240,7 @@ class OpenVinoProgram(Program):
 
     def _renew(self) -> None:
         """Begin anew: what OpenVINO remembers of a run that failed lets later ones fail, too."""
-        self._compiled = self._make()
+        self._compiled_model = self._make()
         self._idle = []
 
 
