@@ -15,13 +15,24 @@ from crosschip.devices.kits.onnx.converters import (
     arithmetic,
     indexing,
     joining,
-    logical,
     matrix,
     normalization,
     pooling,
     recurrent,
     reduction,
     searching,
+)
+from crosschip.devices.kits.onnx.lowering.arithmetic import (
+    choice_in_wider_type,
+    quotient_without_traps,
+    remainder_without_traps,
+)
+from crosschip.devices.kits.onnx.lowering.reduction import (
+    extreme_of_booleans,
+    mean_of_nothing,
+    nan_of_reduction,
+    product_of_few,
+    sum_that_wraps,
 )
 from crosschip.devices.kits.quirks import Differs, Quirk, Quirks, Raises
 from crosschip.devices.onnxruntime import unchecked
@@ -108,7 +119,7 @@ def log_softmax_of_nan() -> str:
     Mod,
     when="integers are divided by 0",
     what="refuses the run",
-    avoided_by=[arithmetic.div, arithmetic.mod],
+    avoided_by=[quotient_without_traps, remainder_without_traps],
     inputs=[np.array([7, 9], np.int32), np.array([0, 3], np.int32)],
     right=[0, 3],
     wrong=Raises("division by zero"),
@@ -122,14 +133,14 @@ def integers_by_zero() -> str:
     ReduceMean,
     when="there are no elements",
     what="makes 0 of them",
-    avoided_by=reduction.reduce_mean,
+    avoided_by=mean_of_nothing,
     inputs=[np.zeros((2, 0), np.float32)],
     right=[[NAN], [NAN]],
     wrong=[[0], [0]],
     open_sizes=True,
     model=lambda b, x: b.add(ReduceMean, x, (1,), keepdim=True),
 )
-def mean_of_nothing() -> str:
+def mean_of_no_elements() -> str:
     return "g (float[N,M] x) => (float[N,1] y) <int64[1] axes = {1}> { y = ReduceMean (x, axes) }"
 
 
@@ -137,7 +148,7 @@ def mean_of_nothing() -> str:
     ReduceMax,
     when="there are no booleans",
     what="finds no extreme, and fails",
-    avoided_by=reduction.extreme,
+    avoided_by=extreme_of_booleans,
     inputs=[np.zeros((2, 0), np.bool_)],
     right=[[False], [False]],
     wrong=Raises(""),
@@ -152,7 +163,7 @@ def greatest_of_no_booleans() -> str:
     ReduceMax,
     when="an element is NaN",
     what="may leave it out",
-    avoided_by=reduction.extreme,
+    avoided_by=nan_of_reduction,
     inputs=[[[1, 2], [NAN, 3]]],
     right=[[NAN, 3]],
     wrong=Differs(),
@@ -166,7 +177,7 @@ def greatest_with_nan() -> str:
     ReduceSum,
     when="integers are added, and overflow",
     what="saturates",
-    avoided_by=reduction.reduce_sum,
+    avoided_by=sum_that_wraps,
     inputs=[np.array([2**63 - 1, 1])],
     right=[-(2**63)],
     wrong=[2**63 - 1],
@@ -180,7 +191,7 @@ def sum_of_int64() -> str:
     ReduceProd,
     when="integers of int64 are multiplied",
     what="multiplies them as float64",
-    avoided_by=reduction.reduce_prod,
+    avoided_by=product_of_few,
     inputs=[np.array([2**53 + 1, 1])],
     right=[2**53 + 1],
     wrong=[2**53],
@@ -220,7 +231,7 @@ def window_beyond_image() -> str:
     Where,
     when="it chooses between integers of int16, uint16 or uint64, or booleans",
     what="has no kernel",
-    avoided_by=logical.where,
+    avoided_by=choice_in_wider_type,
     inputs=[np.array([True, False]), np.array([1, 2], np.uint64), np.array([3, 4], np.uint64)],
     right=[1, 4],
     wrong=Raises("NOT_IMPLEMENTED"),

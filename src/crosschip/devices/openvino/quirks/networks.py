@@ -8,7 +8,7 @@ from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.devices.kits.quirks import Dies, Differs, Raises
-from crosschip.devices.openvino import chains, instruction_sets
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.converters import (
     convolution,
     matrix,
@@ -16,10 +16,17 @@ from crosschip.devices.openvino.converters import (
     pooling,
     recurrent,
     reduction,
-    sampling,
     suppression,
 )
+from crosschip.devices.openvino.lowering import chains
 from crosschip.devices.openvino.lowering import convolution as convolutions
+from crosschip.devices.openvino.lowering.nan import nan_and_infinity_of_reduction
+from crosschip.devices.openvino.lowering.reduction import (
+    apart_from_constants,
+    apart_from_normalization,
+    apart_from_scales,
+)
+from crosschip.devices.openvino.lowering.sampling import zero_for_no_samples
 from crosschip.devices.openvino.quirks.raw import quirk
 from crosschip.devices.openvino.quirks.shapes import integers
 from crosschip.ops.standard.activation import Relu
@@ -218,7 +225,7 @@ def _normalized(image: np.ndarray) -> np.ndarray:
     InstanceNormalization,
     when="oneDNN is limited to less than AVX-512 on a processor that has it",
     what="dies in MVN, which normalizations and what they consist of become",
-    avoided_by=[instruction_sets.refusal, instruction_sets.breaks_mvn],
+    avoided_by=[instruction_sets.refusal, apart_from_normalization],
     inputs=[_IMAGE],
     right=_normalized(_IMAGE),
     wrong=Differs(),
@@ -236,7 +243,7 @@ def limited_mvn(x: Node) -> Node:
     ReduceMax,
     when="an element is NaN",
     what="leaves it out",
-    avoided_by=reduction.reduce_some,
+    avoided_by=nan_and_infinity_of_reduction,
     inputs=[[1, NAN, 3]],
     right=NAN,
     wrong=3,
@@ -250,7 +257,7 @@ def greatest_with_nan(x: Node) -> Node:
     ReduceMin,
     when="all elements are infinite",
     what="makes the greatest number of them",
-    avoided_by=reduction.reduce_some,
+    avoided_by=nan_and_infinity_of_reduction,
     inputs=[[INF, INF]],
     right=INF,
     wrong=np.finfo(np.float32).max,
@@ -330,7 +337,7 @@ def lengths_with_open_sizes(x: Node, start: Node, lengths: Node) -> Output:
     RoiAlign,
     when="a region has no extent, and the number of samples is to follow from it",
     what="makes NaN of no samples",
-    avoided_by=sampling.roi_align,
+    avoided_by=zero_for_no_samples,
     inputs=[PIXELS, [[1, 1, 1, 1]]],
     right=[[[[0]]]],
     wrong=[[[[NAN]]]],
@@ -430,7 +437,7 @@ _ROW_FACTORS = np.array([[1], [2], [3]], np.float32)
     ReduceMax,
     when="the first of three axes is reduced away, and the result combined with a constant a row",
     what="takes the constant's wrong elements, or what lies behind them",
-    avoided_by=[reduction.reduce, reduction.reduce_some],
+    avoided_by=[apart_from_constants, apart_from_scales],
     inputs=[_BLOCK],
     right=_BLOCK.sum(0) * _ROW_FACTORS,
     wrong=Differs(),
