@@ -207,17 +207,17 @@ class CompiledModel(Closing):
                 if self._check is not None:
                     self._check()
                 places = check_places(self.outputs, outputs, keep)
-                made = self._run_in_place(arrays, places, keep)
+                results = self._run_in_place(arrays, places, keep)
             else:
-                made = dict(zip(self._output_names, self._execute(arrays), strict=True))
+                results = dict(zip(self._output_names, self._execute(arrays), strict=True))
         except DeviceLost as lost:
-            made = self._substitutes.after(lost).run(inputs, outputs, keep)
+            results = self._substitutes.after(lost).run(inputs, outputs, keep)
         except OutOfRange as error:
-            made = self._substitutes.beyond(error).run(inputs, outputs, keep)
+            results = self._substitutes.beyond(error).run(inputs, outputs, keep)
         finally:
             self._running.pop()
         self._took(perf_counter() - begin)
-        return made
+        return results
 
     def submit(
         self,
@@ -333,8 +333,8 @@ class CompiledModel(Closing):
         """
         if not isinstance(shapes, Mapping):
             raise InputError(f'shapes is {shapes!r}, but must be like {{"x": [1, 3, 224]}}')
-        given = {name: concrete(name, shape) for name, shape in shapes.items()}
-        sizes = self._signature.sizes(given)
+        concrete_shapes = {name: concrete(name, shape) for name, shape in shapes.items()}
+        sizes = self._signature.sizes(concrete_shapes)
         for program in self._programs:
             program.prepare(sizes)
 
@@ -359,7 +359,7 @@ class CompiledModel(Closing):
 
     def _segment_statistics(self) -> list[SegmentStatistics]:
         """The figures about each segment, with all runs."""
-        return [found for program in self._programs for found in program.statistics()]
+        return [statistics for program in self._programs for statistics in program.statistics()]
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, runs: int = 10, warm_up: int = 2
@@ -387,14 +387,14 @@ class CompiledModel(Closing):
         whole = None if self._check is not None else self._substitutes.whole()
         if whole is not None:
             return whole.profile(inputs, runs=runs, warm_up=warm_up)
-        given = (
+        values = (
             typical_inputs(self.placement.model, self.options.sizes) if inputs is None else inputs
         )
         try:
             self._running.append(None)
             if self._check is not None:
                 self._check()
-            arrange = partial(self._signature.arrange, given)
+            arrange = partial(self._signature.arrange, values)
             return profiled(self.placement, self._programs, arrange, runs, warm_up)
         finally:
             self._running.pop()
@@ -556,11 +556,11 @@ class CompiledModel(Closing):
             self._running.append(None)
             if self._check is not None:
                 self._check()
-            made = run(inputs)
+            results = run(inputs)
         finally:
             self._running.pop()
         self._took(perf_counter() - begin)
-        return made
+        return results
 
     def _saved(self) -> Iterator[bytes]:
         """The content of the model's file."""
@@ -587,18 +587,18 @@ class CompiledModel(Closing):
         begin = perf_counter()
         try:
             if outputs or keep or self._plan.submits:
-                made = self._run_in_place(values, outputs, keep, awaited)
+                results = self._run_in_place(values, outputs, keep, awaited)
             else:
-                found = self._plan.execute_while(values, awaited)
-                made = dict(zip(self._output_names, found, strict=True))
+                arrays = self._plan.execute_while(values, awaited)
+                results = dict(zip(self._output_names, arrays, strict=True))
         except DeviceLost as lost:
             inputs = dict(zip(self.inputs, values, strict=True))
-            made = self._substitutes.after(lost).run(inputs, outputs or None, keep)
+            results = self._substitutes.after(lost).run(inputs, outputs or None, keep)
         except OutOfRange as error:
             inputs = dict(zip(self.inputs, values, strict=True))
-            made = self._substitutes.beyond(error).run(inputs, outputs or None, keep)
+            results = self._substitutes.beyond(error).run(inputs, outputs or None, keep)
         self._took(perf_counter() - begin)
-        return made
+        return results
 
     def _run_in_place(
         self,
@@ -610,7 +610,7 @@ class CompiledModel(Closing):
         """`run` where buffers come in, outputs have their places, or stay on their devices."""
         places = {index: outputs.get(name) for index, name in enumerate(self._output_names)}
         targets = {index: place for index, place in places.items() if place is not None}
-        made = dict(
+        results = dict(
             zip(
                 self._output_names,
                 self._plan.execute_values(values, targets, awaited),
@@ -618,8 +618,8 @@ class CompiledModel(Closing):
             )
         )
         return {
-            name: placed(name, value, outputs.get(name), self.copies, kept=name in keep)
-            for name, value in made.items()
+            name: placed(name, value, outputs.get(name), self.copies, is_kept=name in keep)
+            for name, value in results.items()
         }
 
 

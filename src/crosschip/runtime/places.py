@@ -68,16 +68,16 @@ def _check(name: str, declared: Operand, place: object) -> None:
     fits = type_.shape is None or (
         len(type_.shape) == len(place.shape)
         and all(
-            not isinstance(size, int) or size == given
-            for size, given in zip(type_.shape, place.shape, strict=True)
+            not isinstance(size, int) or size == actual
+            for size, actual in zip(type_.shape, place.shape, strict=True)
         )
     )
     if not fits or _dtype(place) != type_.element_type.dtype:
-        raise _misfit(name, str(type_), place)
+        raise _mismatch(name, str(type_), place)
 
 
 def placed(
-    name: str, value: Place, place: Place | None, copies: Copies, *, kept: bool
+    name: str, value: Place, place: Place | None, copies: Copies, *, is_kept: bool
 ) -> Array | Buffer:
     """An output where the caller wants it.
 
@@ -86,14 +86,14 @@ def placed(
         value: what was made.
         place: where it is to be; `None` if anywhere.
         copies: where it is counted if it has to be copied.
-        kept: whether it stays on its device.
+        is_kept: whether it stays on its device.
 
     Raises:
         InputError: the place has another shape.
     """
     if place is value:
         return place
-    if place is None and kept:
+    if place is None and is_kept:
         return value if isinstance(value, Buffer) else HostBuffer(value)
     if isinstance(value, Buffer):
         array = value.array()
@@ -104,7 +104,7 @@ def placed(
     if place is None:
         return array
     if place.shape != array.shape or _dtype(place) != array.dtype:
-        raise _misfit(name, f"{array.dtype}{list(array.shape)}", place)
+        raise _mismatch(name, f"{array.dtype}{list(array.shape)}", place)
     if isinstance(place, Buffer):
         place.write(array)
     else:
@@ -113,10 +113,10 @@ def placed(
     return place
 
 
-def _misfit(name: str, made: str, place: Place) -> InputError:
-    given = f"{_dtype(place)}{list(place.shape)}"
+def _mismatch(name: str, result: str, place: Place) -> InputError:
+    target = f"{_dtype(place)}{list(place.shape)}"
     return InputError(
-        f"output {name!r} is {made}, which does not fit the {given} that it is to be written "
+        f"output {name!r} is {result}, which does not fit the {target} that it is to be written "
         f"into; give an array of its type and shape, or none"
     )
 

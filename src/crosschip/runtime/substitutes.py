@@ -31,7 +31,7 @@ class Substitutes:
         self._anew = details.anew
         self._beyond: CompiledModel | None = None
         self._whole: CompiledModel | None = None
-        self._made: dict[str, CompiledModel] = {}
+        self._by_device: dict[str, CompiledModel] = {}
         self._lock = threading.Lock()
 
     def after(self, lost: DeviceLost) -> CompiledModel:
@@ -41,19 +41,19 @@ class Substitutes:
             DeviceLost: there is no other device, or none that runs the model; the message says why.
         """
         with self._lock:
-            made = self._made.get(lost.device)
-            if made is not None:
-                return made
+            substitute = self._by_device.get(lost.device)
+            if substitute is not None:
+                return substitute
             if self._recompiled_without is None:
                 raise lost
             logger.warning("%s: %s; its runs go elsewhere meanwhile", self._name, lost)
             try:
-                made = self._recompiled_without(lost.device)
+                substitute = self._recompiled_without(lost.device)
             except Error as error:
-                told = f"{lost}; and it cannot go elsewhere: {error}"
-                raise DeviceLost(told, lost.seconds, lost.device) from error
-            self._made[lost.device] = made
-            return made
+                message = f"{lost}; and it cannot go elsewhere: {error}"
+                raise DeviceLost(message, lost.seconds, lost.device) from error
+            self._by_device[lost.device] = substitute
+            return substitute
 
     def beyond(self, error: OutOfRange) -> CompiledModel:
         """The model for inputs that are beyond the range of a device.
@@ -92,7 +92,7 @@ class Substitutes:
         """Release them."""
         with self._lock:
             others = [one for one in (self._beyond, self._whole) if one is not None]
-            made, self._made = [*self._made.values(), *others], {}
+            substitutes, self._by_device = [*self._by_device.values(), *others], {}
             self._beyond = self._whole = None
-        for one in made:
+        for one in substitutes:
             one.close()

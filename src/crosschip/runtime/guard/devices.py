@@ -69,12 +69,12 @@ class GuardedDevice(Closing):
             "telling its capabilities", Capabilities, lambda: device.capabilities()
         )
         types = self.capabilities.lacking
-        self._asked: Device | Retyping = device
+        self._target: Device | Retyping = device
         if types:
             # Few devices lack any, and it needs the operators.
             from crosschip.lowering.type_conversion import Retyping
 
-            self._asked = Retyping(device, types)
+            self._target = Retyping(device, types)
         self.properties: Mapping[str, str] = dict(
             self._checked("telling its properties", dict, lambda: device.properties)
         )
@@ -114,9 +114,9 @@ class GuardedDevice(Closing):
         """
         try:
             check_device(self.name)
-            wishes = self.effective_options(options)
+            effective = self.effective_options(options)
             with self._compiler():
-                program = call(self.name, "compiling", self._asked.compile, model, wishes)
+                program = call(self.name, "compiling", self._target.compile, model, effective)
             return self._program("compiling", program, model)
         except CompileError:
             raise
@@ -130,11 +130,11 @@ class GuardedDevice(Closing):
             DeviceError: the device failed.
         """
         check_device(self.name)
-        doing, wishes = "loading a saved program", self.effective_options(options)
+        doing, effective = "loading a saved program", self.effective_options(options)
         if not self.capabilities.loads_views:
             saved = bytes(saved)
         return self._program(
-            doing, call(self.name, doing, self._asked.load, saved, model, wishes), model
+            doing, call(self.name, doing, self._target.load, saved, model, effective), model
         )
 
     def operators(self) -> Collection[str]:
@@ -146,11 +146,11 @@ class GuardedDevice(Closing):
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         """The engine's settings that performance modes stand for; none if it fails to say."""
-        return self._told(self.device.modes)
+        return self._mapping(self.device.modes)
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         """The settings that the engine gets for these options; none if it fails to say."""
-        return self._told(self.device.engine_settings, self.effective_options(options))
+        return self._mapping(self.device.engine_settings, self.effective_options(options))
 
     def close(self) -> None:
         """Close the device; if it fails to, that is a warning."""
@@ -165,7 +165,9 @@ class GuardedDevice(Closing):
             return nullcontext()
         return _compilers[type(self.device)]
 
-    def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
+    def _mapping(
+        self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options
+    ) -> dict[Any, Any]:
         try:
             return dict(call(self.name, "telling its settings", tell, *arguments))
         except (DeviceError, TypeError, ValueError) as error:
@@ -173,7 +175,7 @@ class GuardedDevice(Closing):
             return {}
 
     def _offer(self, model: Model, options: Options) -> Offer:
-        offer = call(self.name, "answering", self._asked.query, model, options)
+        offer = call(self.name, "answering", self._target.query, model, options)
         count = len(model.operations)
         if not isinstance(offer, Offer):
             self._broke(f"answered with {kind_of(offer)}, not with an Offer")
@@ -191,7 +193,7 @@ class GuardedDevice(Closing):
     def _answer(self, operation: Operation, options: Options) -> Support:
         """The answer about one operation, where one about another broke off all of them."""
         try:
-            answer = call(self.name, "answering", self._asked.supports, operation, options)
+            answer = call(self.name, "answering", self._target.supports, operation, options)
             if not isinstance(answer, Support):
                 self._broke(f"answered with {kind_of(answer)}, not with Support")
             return answer
@@ -213,10 +215,10 @@ class GuardedDevice(Closing):
         )
 
     def _checked(self, doing: str, kind: type[T], ask: Callable[[], object]) -> T:
-        found = call(self.name, doing, ask)
-        if not isinstance(found, kind):
-            self._broke(f"answered with {kind_of(found)} while {doing}, not with {kind.__name__}")
-        return found
+        answer = call(self.name, doing, ask)
+        if not isinstance(answer, kind):
+            self._broke(f"answered with {kind_of(answer)} while {doing}, not with {kind.__name__}")
+        return answer
 
     def _broke(self, how: str) -> NoReturn:
         raise DeviceError(f"{self.name}: {how}; the device breaks the driver contract")

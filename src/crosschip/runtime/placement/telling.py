@@ -26,24 +26,24 @@ def messages(placement: Placement) -> list[Told]:
     name = placement.model.name
     choice = placement.choice
     summary = placement.summary() if choice is None else f"{placement.summary()}; {choice.summary}"
-    told = [(level, f"{name}: {summary}")]
+    lines = [(level, f"{name}: {summary}")]
     if choice is not None and choice.problem:
-        told.append((logs.WARNING, f"{name}: no device was measured: {choice.problem}"))
+        lines.append((logs.WARNING, f"{name}: no device was measured: {choice.problem}"))
     slow = [decision for decision in fallbacks if decision.device == SLOWEST]
     if slow:
         reasons = "; ".join(support.reason for support in slow[0].refusals)
-        told.append(
+        lines.append(
             (
                 logs.WARNING,
                 f"{name}: {len(slow)} operations run on `reference`, which is slow, the first of "
                 f"them {slow[0].name} ({reasons})",
             )
         )
-    return told
+    return lines
 
 
-def tell(told: Iterable[Told]) -> None:
+def tell(lines: Iterable[Told]) -> None:
     """Log messages."""
-    for level, text in told:
+    for level, text in lines:
         say = logger.warning if level == logs.WARNING else logger.info
         say("%s", text)

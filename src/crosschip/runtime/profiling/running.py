@@ -52,8 +52,8 @@ def profiled(
     """
     recorder = Recorder()
     with ExitStack() as opened:
-        told: list[_Told] = []
-        plan = _Plan(placement, programs, recorder, told, opened)
+        profiled_programs: list[_ProfiledProgram] = []
+        plan = _Plan(placement, programs, recorder, profiled_programs, opened)
 
         def run() -> None:
             with recorder.span(SpanKind.RUN, placement.model.name):
@@ -64,16 +64,16 @@ def profiled(
         for _ in range(warm_up):
             run()
         recorder.runs.clear()
-        for one in told:
-            one.begin()
+        for program in profiled_programs:
+            program.begin()
         for _ in range(runs):
             run()
-        for one in told:
-            one.tell()
+        for program in profiled_programs:
+            program.tell()
     return Profile(placement, recorder.runs)
 
 
-class _Told(Program):
+class _ProfiledProgram(Program):
     """A profiler as a program, and the spans of its runs.
 
     Args:
@@ -116,7 +116,7 @@ class _Plan:
         placement: the placed model.
         programs: what its segments were compiled to, in order.
         recorder: where spans go.
-        told: where the profilers go that are opened.
+        profiled_programs: a list to which the opened profilers are added.
         opened: closes them.
     """
 
@@ -125,13 +125,13 @@ class _Plan:
         placement: Placement,
         programs: Sequence[SegmentProgram],
         recorder: Recorder,
-        told: list[_Told],
+        profiled_programs: list[_ProfiledProgram],
         opened: ExitStack,
     ) -> None:
         self._placement = placement
         self._recorder = recorder
         self._opened = opened
-        self._told = told
+        self._profiled_programs = profiled_programs
         self._runners = [
             (segment, *self._runner(segment, program))
             for segment, program in zip(placement.segments, programs, strict=True)
@@ -146,24 +146,24 @@ class _Plan:
             own: whether outputs must be the caller's own.
         """
         values: dict[Operand, Value] = dict(zip(self._inputs, inputs, strict=True))
-        for segment, program, told in self._runners:
+        for segment, program, steps in self._runners:
             read = [values[operand] for operand in segment.inputs]
             if program.submits:
                 buffers = [self._as_buffer(value, program) for value in read]
                 with self._segment(segment) as span:
-                    made: Sequence[Value] = self._submit(program, buffers)
+                    outputs: Sequence[Value] = self._submit(program, buffers)
             else:
                 arrays = [self._as_array(value) for value in read]
                 with self._segment(segment) as span:
-                    made = program.run(arrays)
-            if told is not None:
-                told.spans.append(span)
-            values.update(zip(segment.outputs, map(self._contiguous, made), strict=True))
+                    outputs = program.run(arrays)
+            if steps is not None:
+                steps.spans.append(span)
+            values.update(zip(segment.outputs, map(self._contiguous, outputs), strict=True))
         return self._handed_out(values, own=own)
 
     def _runner(
         self, segment: Segment, program: SegmentProgram
-    ) -> tuple[SegmentProgram, _Told | None]:
+    ) -> tuple[SegmentProgram, _ProfiledProgram | None]:
         """The program that runs a segment, and the one that tells of its steps, if any does."""
         if not isinstance(program, GuardedProgram):
             return program, None
@@ -182,9 +182,9 @@ class _Plan:
         if profiler is None:
             return program, None
         self._opened.callback(call, program.name, "closing a profiler", profiler.close)
-        told = _Told(program.name, program.program, profiler)
-        self._told.append(told)
-        return program.around(told), told
+        profiled = _ProfiledProgram(program.name, program.program, profiler)
+        self._profiled_programs.append(profiled)
+        return program.around(profiled), profiled
 
     def _control(self, segment: Segment, program: ControlProgram) -> GuardedProgram:
         """Control flow that runs its bodies in this way, too."""
@@ -199,7 +199,7 @@ class _Plan:
         return GuardedProgram(segment.device, None, again, segment.model, 1)
 
     def _body(self, name: str, body: Placement, programs: Sequence[SegmentProgram]) -> Execute:
-        plan = _Plan(body, programs, self._recorder, self._told, self._opened)
+        plan = _Plan(body, programs, self._recorder, self._profiled_programs, self._opened)
 
         def execute(inputs: Sequence[Array]) -> Sequence[Array]:
             with self._recorder.span(SpanKind.BODY, name):
@@ -237,14 +237,14 @@ class _Plan:
 
     def _handed_out(self, values: Mapping[Operand, Value], *, own: bool) -> list[Array]:
         """The outputs; what somebody else holds is copied for a caller who wants his own."""
-        taken = set(self._inputs)
-        found = []
+        returned = set(self._inputs)
+        arrays = []
         for operand in self._placement.model.outputs.values():
             constant = operand.value
             array = self._as_array(values[operand]) if constant is None else constant
-            if own and (constant is not None or operand in taken):
+            if own and (constant is not None or operand in returned):
                 with self._recorder.span(SpanKind.COPY):
                     array = array.copy() if isinstance(array, np.ndarray) else array
-            taken.add(operand)
-            found.append(array)
-        return found
+            returned.add(operand)
+            arrays.append(array)
+        return arrays
