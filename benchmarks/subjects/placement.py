@@ -15,6 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
+from crosschip.runtime.placement.directives import Directives
+
 import crosschip
 from benchmarks.subject import Column, Row
 from benchmarks.synthetic import GRAPHS, write_onnx
@@ -23,7 +25,6 @@ from crosschip.hal import YES, Kind, Offer, Support
 from crosschip.ir import Model
 from crosschip.lowering.decomposition import Ask
 from crosschip.passes import simplify
-from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.sources import sources_of
 

@@ -111,7 +111,7 @@ def find_failing_operators(
         model,
         [chosen, trusted],
         shapes={name: np.shape(value) for name, value in all_inputs.items() if _is_tensor(value)},
-        mixed_precision=mixed_precision,
+        placement=crosschip.PlacementOptions(mixed_precision=mixed_precision),
         cache=False,
         **options,
     )

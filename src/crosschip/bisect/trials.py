@@ -140,9 +140,11 @@ class Trials:
         with crosschip.compile(
             model,
             devices,
-            pin=pin,
-            strict=bool(pin) and self.all,
-            mixed_precision="\n".join(lines) if lines else None,
+            placement=crosschip.PlacementOptions(
+                pin=pin,
+                strict=bool(pin) and self.all,
+                mixed_precision="\n".join(lines) if lines else None,
+            ),
             cache=False,
             **self.options,
         ) as compiled:

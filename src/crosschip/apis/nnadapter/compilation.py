@@ -22,6 +22,7 @@ from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.ir import CacheError, Error
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
+from crosschip.runtime.options import CacheOptions, ShapeOptions
 from crosschip.runtime.saving.loading import load_compiled
 
 logger = logging.getLogger("crosschip.nnadapter")
@@ -135,13 +136,11 @@ def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
         compiled = compile(
             model.model,
             context.names,
-            cache=folder,
-            token=own.token if folder else False,
+            shapes=ShapeOptions(ranges=model.ranges, profiles=model.profiles),
             threads=context.threads,
             precision=context.precision,
             properties=context.properties,
-            ranges=model.ranges,
-            profiles=model.profiles,
+            cache=CacheOptions(location=folder, token=own.token if folder else False),
         )
     own.compiled = Compiled(compiled, Signature.of(compiled.inputs, compiled.outputs))
 

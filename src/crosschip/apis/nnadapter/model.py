@@ -34,6 +34,7 @@ from crosschip.apis.nnadapter.results import (
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.ir import Array
 from crosschip.runtime.compiler import explain
+from crosschip.runtime.options import ShapeOptions
 
 
 @returns_value
@@ -166,10 +167,10 @@ def NNAdapterModel_getSupportedOperations(
     placement = explain(
         own.finished.model,
         devices.names,
+        shapes=ShapeOptions(ranges=own.finished.ranges),
         properties=devices.properties,
         threads=devices.threads,
         precision=devices.precision,
-        ranges=own.finished.ranges,
         cache=False,
     )
     missing = {origin for decision in placement.unplaced for origin in decision.operation.origins}

@@ -29,6 +29,8 @@ from crosschip.apis.nnrt.results import (
 from crosschip.ir import Array, Error, UnsupportedError
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
+from crosschip.runtime.configuration import Configuration
+from crosschip.runtime.options import CacheOptions
 from crosschip.runtime.requests import Priority
 from crosschip.runtime.saving.loading import load_compiled
 
@@ -256,10 +258,11 @@ def _compile(own: OH_NNCompilation, device: str, mode: OH_NN_PerformanceMode) ->
         compiled = compile(
             model,
             [device],
-            cache=folder or False,
-            token=token or False,
             precision="float16" if own.float16 else "float32",
-            performance=mode.name.removeprefix("OH_NN_PERFORMANCE_").lower(),
+            configuration=Configuration(
+                performance=mode.name.removeprefix("OH_NN_PERFORMANCE_").lower()
+            ),
+            cache=CacheOptions(location=folder or False, token=token or False),
         )
     except UnsupportedError as error:
         if not own.float16:

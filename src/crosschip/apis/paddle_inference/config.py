@@ -14,6 +14,7 @@ from crosschip.apis.paddle_inference.enumerations import PrecisionType
 from crosschip.hal import Kind
 from crosschip.ir import InputError, UnsupportedError
 from crosschip.runtime.discovery import automatic, instances
+from crosschip.runtime.placement.options import PlacementOptions
 
 NOTES = Notes(logging.getLogger("crosschip.paddle_inference"))
 
@@ -360,6 +361,8 @@ class Config:
             "prog_file": self._program,
             "params_file": self._parameters,
             **self.arguments(),
+            "placement": "",
+            "mixed_precision": self._float32_operators(),
         }
         return "\n".join(f"{name}: {value}" for name, value in chosen.items() if value) + "\n"
 
@@ -384,7 +387,6 @@ class Config:
             UnsupportedError: some operators were to have another arithmetic than the others.
         """
         precision = self._wished.get("precision", "float32")
-        exact = sorted(self._exact - self._allowed)
         if self._partial and precision != "float32":
             raise UnsupportedError(
                 f"{self._partial}: all operators compute in {precision} but for those that are "
@@ -396,8 +398,15 @@ class Config:
         elif self._gpu is not None and self.use_gpu():
             first = _gpus()[self._gpu[1]]
             devices = [first, *(name for name in automatic() if name != first)]
-        mixed = "\n".join(exact) if exact and precision != "float32" else None
-        return {"devices": devices, "mixed_precision": mixed, **self._wished}
+        mixed = self._float32_operators()
+        placement = PlacementOptions(mixed_precision=mixed)
+        return {"devices": devices, "placement": placement, **self._wished}
+
+    def _float32_operators(self) -> str | None:
+        """The operators that compute in float32 where the others do not, a line each."""
+        exact = sorted(self._exact - self._allowed)
+        reduced = self._wished.get("precision", "float32") != "float32"
+        return "\n".join(exact) if exact and reduced else None
 
     def _precise(self, name: str, precision: PrecisionType) -> None:
         if precision not in _PRECISIONS:

@@ -24,7 +24,9 @@ from crosschip.importers.paddle import load_lite
 from crosschip.ir import InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
 from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import instances
+from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.saving.loading import load_compiled
 
 NOTES = Notes(logging.getLogger("crosschip.paddle_lite"))
@@ -120,7 +122,7 @@ class ConfigBase(NNAdapterSettings):
     def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
         """The arguments of `crosschip.compile` besides the model."""
         arguments: dict[str, Any] = {"threads": self._threads}
-        arguments["performance"] = _PERFORMANCE[self._power]
+        arguments["configuration"] = Configuration(performance=_PERFORMANCE[self._power])
         first = next(iter(places), None)
         if self._half or (first and first.percision is PrecisionType.FP16 and not _on_gpu(first)):
             arguments["precision"] = "float16"
@@ -251,11 +253,10 @@ class CxxConfig(ConfigBase):
         return Files(folder, None)
 
     def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
-        configurations = {
-            "partition": self._partition or None,
-            "mixed_precision": self._mixed or None,
-        }
-        return {**super()._arguments(places), **configurations}
+        placement = PlacementOptions(
+            partition=self._partition or None, mixed_precision=self._mixed or None
+        )
+        return {**super()._arguments(places), "placement": placement}
 
 
 idle(
