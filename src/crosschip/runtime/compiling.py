@@ -35,8 +35,8 @@ from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.compile_request import CompileRequest
-from crosschip.runtime.compiled import CompiledModel, CompileReport
-from crosschip.runtime.details import Details
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.details import CompileReport, Details
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.opening import host_of_kernels, instances, open_devices
 from crosschip.runtime.placement.constraints import Constraints

@@ -9,7 +9,7 @@ import numpy as np
 
 from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Operand
-from crosschip.ir.binding import bind
+from crosschip.ir.binding import bind, concrete
 from crosschip.ir.sizing import SizeReader
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
@@ -140,6 +140,16 @@ class Signature:
         if array is not value and isinstance(array, np.ndarray) and _is_copy(array, value):
             self._copies.add(Copied.INPUT, array)
         return array
+
+    def checked_sizes(self, shapes: object) -> dict[str, Dim]:
+        """`sizes` of shapes that a caller passes.
+
+        Raises:
+            InputError: they are no shapes by name, or as for `sizes`.
+        """
+        if not isinstance(shapes, Mapping):
+            raise InputError(f'shapes is {shapes!r}, but must be like {{"x": [1, 3, 224]}}')
+        return self.sizes({name: concrete(name, shape) for name, shape in shapes.items()})
 
     def sizes(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Dim]:
         """The named sizes of inputs of these shapes.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from crosschip.hal import (
+    Buffer,
     Capabilities,
     CompileError,
     Device,
@@ -25,6 +26,7 @@ from crosschip.hal import (
 )
 from crosschip.ir import (
     DeviceError,
+    ElementType,
     Model,
     Operation,
     logs,
@@ -148,6 +150,14 @@ class GuardedDevice(Closing):
         """The engine's settings that performance modes stand for; none if it fails to say."""
         return self._mapping(self.device.modes)
 
+    def allocate(self, element_type: ElementType, shape: Sequence[int]) -> Buffer:
+        """Allocate memory of the device.
+
+        Raises:
+            DeviceError: the device does not have enough.
+        """
+        return call(self.name, "allocating memory", self.device.allocate, element_type, shape)
+
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         """The settings that the engine gets for these options; none if it fails to say."""
         return self._mapping(self.device.engine_settings, self.effective_options(options))
@@ -233,3 +243,23 @@ def _check_groups(groups: Sequence[Any], count: int) -> None:
     members = [index for group in groups for index in group.operations]
     if len(set(members)) < len(members) or not all(0 <= index < count for index in members):
         raise ValueError("its groups are not disjoint sets of the model's operations")
+
+
+def on_death(
+    devices: Iterable[GuardedDevice], callback: Callable[[str], None]
+) -> Callable[[], None]:
+    """Call a function whenever the driver process of a device dies; see `CompiledModel.on_death`.
+
+    Returns:
+        A function that removes the callback.
+    """
+    removals = [
+        call(device.name, "taking note", device.device.on_death, callback)
+        for device in {id(one.device): one for one in devices}.values()
+    ]
+
+    def remove() -> None:
+        for one in removals:
+            one()
+
+    return remove

@@ -139,8 +139,8 @@ class Plans:
                 return None
             failing.callback(program.close)
             programs.append(program)
-        from crosschip.runtime.compiled import CompiledModel, CompileReport
-        from crosschip.runtime.details import Details
+        from crosschip.runtime.compiled import CompiledModel
+        from crosschip.runtime.details import CompileReport, Details
 
         several = len(record.names) > 1
         details = Details(

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal import Buffer, HostBuffer, Profiler, Program
-from crosschip.ir import Array, ControlFlow, DeviceError, Operand
+from crosschip.hal import Buffer, HostBuffer, Profiler, Program, Sizes
+from crosschip.ir import Array, ControlFlow, DeviceError, InputError, Operand
 from crosschip.runtime.control import ControlProgram, Execute, program_for
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.programs import GuardedProgram
+from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.profiling.profile import Profile
@@ -34,22 +35,29 @@ logger = logging.getLogger("crosschip")
 def profiled(
     placement: Placement,
     programs: Sequence[SegmentProgram],
-    arrange: Callable[[], Sequence[Value]],
+    inputs: Mapping[str, Any] | None,
+    sizes: Sizes,
+    arrange: Callable[[Mapping[str, Any]], Sequence[Value]],
     runs: int,
     warm_up: int,
 ) -> Profile:
-    """The times of runs.
+    """Measure the times of runs.
 
     Args:
         placement: what the programs were compiled from.
         programs: one for each segment, in order.
-        arrange: checks the inputs, and brings them into order.
-        runs: how many count.
-        warm_up: how many come before them.
+        inputs: values by the names of inputs; random if `None`.
+        sizes: the ranges and profiles of open sizes.
+        arrange: checks the inputs, and returns them in the model's order.
+        runs: the number of measured runs.
+        warm_up: the number of runs before them.
 
     Raises:
+        InputError: the inputs do not fit the model, or cannot be generated.
         DeviceError: a device failed.
     """
+    if inputs is None:
+        inputs = typical_inputs(placement.model, sizes)
     recorder = Recorder()
     with ExitStack() as opened:
         profiled_programs: list[_ProfiledProgram] = []
@@ -58,7 +66,7 @@ def profiled(
         def run() -> None:
             with recorder.span(SpanKind.RUN, placement.model.name):
                 with recorder.span(SpanKind.CHECK):
-                    values = arrange()
+                    values = arrange(inputs)
                 plan.execute(values)
 
         for _ in range(warm_up):
@@ -71,6 +79,16 @@ def profiled(
         for program in profiled_programs:
             program.tell()
     return Profile(placement, recorder.runs)
+
+
+def check_counts(runs: int, warm_up: int) -> None:
+    """Check the numbers of runs.
+
+    Raises:
+        InputError: no run would be measured.
+    """
+    if runs < 1 or warm_up < 0:
+        raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
 
 
 class _ProfiledProgram(Program):

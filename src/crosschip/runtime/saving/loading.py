@@ -28,9 +28,9 @@ from crosschip.runtime.cache.entry import Damaged, Entry, is_content, read_conte
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
-from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.details import Details
+from crosschip.runtime.details import CompileReport, Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement

@@ -62,8 +62,8 @@ class Session(Closing):
     each other, and their runs may overlap. A run that fails leaves the state as it was.
 
     Attributes:
-        kept: the names of the inputs that make up the state, each with that of the output that it
-            becomes.
+        state_outputs: for the name of each input that makes up the state, the name of the output
+            from which it is read.
     """
 
     def __init__(self, runner: Runner, state: object, start: object) -> None:
@@ -219,10 +219,8 @@ class Session(Closing):
             if self._guard is not None:
                 _check_guard(self._guard, values, shapes)
             outputs = series.run(values)
-        except DeviceLost as lost:
-            return self._run_on_substitute(self._runner.substitutes.after(lost), arrays)
-        except OutOfRange as error:
-            return self._run_on_substitute(self._runner.substitutes.beyond(error), arrays)
+        except (DeviceLost, OutOfRange) as error:
+            return self._run_on_substitute(self._runner.substitutes.after(error), arrays)
         series.advance()
         return {name: outputs[index] for name, index in self._outputs}
 
