@@ -1,4 +1,4 @@
-"""The meaning of a caller's directives for a model: where operations are at home."""
+"""Resolution of placement options against a model: the devices that each operation may run on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def homes(
         kinds: the sort of each device, by name, in the order of preference.
 
     Raises:
-        InputError: as for `Directives.constraints`.
+        InputError: as for `PlacementOptions.constraints`.
     """
     homes_by_operation: dict[Operation, Home] = {}
     sources = sources_of(model)
