@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ops.definition.examples import Sample, example, examples, model_input
-from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
+from crosschip.ops.standard.suppression import (
+    NonMaxSuppression,
+    NonMaxSuppressionIndices,
+    PolygonNonMaxSuppression,
+)
 
 
 def _boxes(generator: np.random.Generator, *shape: int) -> Sample:
@@ -48,6 +52,36 @@ examples(
         nms_threshold=0.5,
         keep_top_k=5,
         return_index=True,
+    ),
+)
+
+
+def _polygons(generator: np.random.Generator, count: int, corners: int) -> Sample:
+    """Random convex polygons [1, count, 2 * corners], many of which overlap."""
+    angle = np.sort(generator.uniform(0, 2 * np.pi, (1, count, corners)), axis=-1)
+    around = np.stack([np.cos(angle), np.sin(angle)], axis=-1) * generator.uniform(4, 9)
+    points = generator.uniform(0, 12, (1, count, 1, 2)) + around
+    return model_input(points.reshape(1, count, -1).astype(np.float32))
+
+
+_generator = np.random.default_rng(9)
+examples(
+    PolygonNonMaxSuppression,
+    example(
+        bboxes=_polygons(_generator, 12, 4),
+        scores=_scores(_generator, 1, 3, 12),
+        background_label=-1,
+        score_threshold=0.3,
+        nms_top_k=8,
+        nms_threshold=0.4,
+        keep_top_k=7,
+        return_index=True,
+    ),
+    example(
+        bboxes=_polygons(_generator, 10, 8),
+        scores=_scores(_generator, 1, 2, 10),
+        nms_threshold=0.6,
+        nms_eta=0.9,
     ),
 )
 

@@ -15,7 +15,7 @@ from crosschip.ops.definition.shape_values import Sizes, reshaped
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import flag, integer, integers, real, reals, tensor
 from crosschip.ops.definition.windows import static
-from crosschip.ops.numerics.overlap import overlaps, ranked, suppressed
+from crosschip.ops.numerics.overlap import overlaps, ranked, row_lookup, suppressed
 from crosschip.ops.standard.activation import Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Pow, Sub
 from crosschip.ops.standard.comparison import Less
@@ -364,11 +364,11 @@ class DetectionPostProcess(Operator):
         half = np.exp(encoded[:, 2:]) * anchors[:, 2:] / 2
         boxes = np.concatenate([centre - half, centre + half], axis=1)
         class_scores = scores[0][:, scores.shape[2] - self.num_classes :]
-        overlap = overlaps(boxes, 0.0)
+        overlaps_with = row_lookup(overlaps(boxes, 0.0))
 
         def picked(ranking: Array, most: int) -> list[int]:
             order = ranked(ranking, self.nms_score_threshold, np.greater_equal)
-            return suppressed(order, overlap, self.nms_iou_threshold, 1.0, most)
+            return suppressed(order, overlaps_with, self.nms_iou_threshold, 1.0, most)
 
         places = self.max_detections * self.max_classes_per_detection
         detections: list[tuple[int, int]] = []

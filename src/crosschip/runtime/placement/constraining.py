@@ -26,7 +26,7 @@ def homes(
     original: Model,
     kinds: Mapping[str, Kind],
 ) -> dict[Operation, Home]:
-    """The homes of the operations that directives name; warns of entries that match nothing.
+    """The homes of the operations that the options name; warns of entries that match nothing.
 
     Args:
         partition: operators that are kept off the first device, if any.
