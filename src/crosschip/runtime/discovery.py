@@ -7,6 +7,7 @@ not a failure of ours.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from crosschip.devices.kits.native import device_of, libraries
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.device import code_of
-from crosschip.ir import DeviceError, InputError, logs
+from crosschip.ir import DeviceError, InputError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.installed import entry_points
 from crosschip.ir.interruption import raise_interruption
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 GROUP = "crosschip.devices"
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 
 @dataclass(frozen=True, slots=True)

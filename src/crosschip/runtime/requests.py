@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import math
 import threading
 import time
@@ -16,14 +17,14 @@ from typing import Any
 from weakref import ref
 
 from crosschip.hal import urgency
-from crosschip.ir import DeadlineError, DeviceError, InputError, QueueFullError, logs
+from crosschip.ir import DeadlineError, DeviceError, InputError, QueueFullError
 from crosschip.runtime.priority import Priority as Priority
 from crosschip.runtime.programs import Awaited
 
 Work = Callable[[Awaited], dict[str, Any]]
 """Computes a result, as long as somebody waits for it."""
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 
 class Request(Future[dict[str, Any]]):

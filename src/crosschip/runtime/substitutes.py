@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING
 
 from crosschip.hal import DeviceLost
 from crosschip.hal.device import OutOfRange
-from crosschip.ir import Error, logs
+from crosschip.ir import Error
 from crosschip.runtime.details import Details
 
 if TYPE_CHECKING:
     from crosschip.runtime.compiled import CompiledModel
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 
 class Substitutes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,7 +30,6 @@ from crosschip.ir import (
     ElementType,
     Model,
     Operation,
-    logs,
 )
 from crosschip.ir.closing import Closing
 from crosschip.runtime.guard.calls import call, kind_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 _compilers: defaultdict[type[Device], threading.RLock] = defaultdict(threading.RLock)
 """The lock of each class of devices that compiles one model at a time."""

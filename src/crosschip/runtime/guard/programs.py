@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -25,7 +26,6 @@ from crosschip.ir import (
     Model,
     Shape,
     TensorType,
-    logs,
 )
 from crosschip.ir.interruption import raise_interruption
 from crosschip.ir.sizing import ShapeCheck, SizeReader
@@ -38,7 +38,7 @@ from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 if TYPE_CHECKING:
     from crosschip.runtime.statistics import SegmentStatistics
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 _BYTES = bytes | bytearray | memoryview
 

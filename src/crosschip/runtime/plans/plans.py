@@ -182,7 +182,6 @@ class Plans:
     @contextmanager
     def noting(self) -> Iterator[None]:
         """Take note of what a compilation reads, and of what it warns of."""
-        # Only those who compile come here: who finds a plan need not import logging.
         from crosschip.runtime.plans.warning_recorder import WarningRecorder
 
         with noting() as reading, WarningRecorder() as heard:
