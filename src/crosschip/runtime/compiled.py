@@ -19,8 +19,8 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime import lifetime
+from crosschip.runtime.artifact.atomic_files import write_named
 from crosschip.runtime.cache import background_writer
-from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import Details
 from crosschip.runtime.execution import Plan
@@ -36,6 +36,7 @@ from crosschip.runtime.submitting import Submissions
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
+    from crosschip.runtime.artifact.compiled_model import Contents
     from crosschip.runtime.choice import Choice
     from crosschip.runtime.placement.placing import Placement
     from crosschip.runtime.profiling.profile import Profile
@@ -435,7 +436,7 @@ class CompiledModel(Closing):
             DeviceError: a device fails to save one.
             ModelFileError: a file that the weights are in has changed since they were loaded.
         """
-        write_named(path, self._saved())
+        write_named(path, self._encode())
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes, which `crosschip.load_compiled` takes too.
@@ -443,7 +444,7 @@ class CompiledModel(Closing):
         Raises:
             InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
         """
-        return b"".join(self._saved())
+        return b"".join(self._encode())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the content of the file that `save` writes; devices are opened again by name.
@@ -452,7 +453,7 @@ class CompiledModel(Closing):
             InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
         """
         # Seldom needed, and imports all that loads.
-        from crosschip.runtime.saving.loading import load_compiled
+        from crosschip.runtime.artifact.loading import load_compiled
 
         requests = self._requests
         load = partial(load_compiled, in_flight=requests.workers, queue_size=requests.capacity)
@@ -562,19 +563,30 @@ class CompiledModel(Closing):
         self._took(perf_counter() - begin)
         return made
 
-    def _saved(self) -> Iterator[bytes]:
-        """The content of the model's file."""
+    def contents(self) -> Contents:
+        """Return what the file of the model holds.
+
+        Raises:
+            InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
+        """
         # Seldom needed, like what saving needs besides: it takes long to import.
-        from crosschip.runtime.saving.form import assembled
+        from crosschip.runtime.artifact.compiled_model import contents_of
 
         try:
             self._running.append(None)
             if self._check is not None:
                 self._check()
             identity = self.details.identity()
-            return assembled(self.placement, self._programs, self.devices, self.options, identity)
+            return contents_of(self.placement, self._programs, self.devices, self.options, identity)
         finally:
             self._running.pop()
+
+    def _encode(self) -> Iterator[bytes | memoryview]:
+        """Return the content of the model's file."""
+        from crosschip.runtime.artifact.container import encode
+        from crosschip.runtime.artifact.header import KIND
+
+        return encode(KIND, *self.contents())
 
     def _answer(
         self,
