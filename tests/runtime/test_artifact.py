@@ -194,7 +194,7 @@ def test_a_forger_who_names_the_right_secret_is_noticed() -> None:
     assert_damaged(bytes(content), "has a header that is damaged or forged")
 
 
-PART = {"size": len(PROGRAM), "blocks": [hashlib.sha256(PROGRAM).hexdigest()]}
+PART: dict[str, Any] = {"size": len(PROGRAM), "blocks": [hashlib.sha256(PROGRAM).hexdigest()]}
 HEADER: dict[str, Any] = {
     "kind": KIND,
     "crosschip": "0.3.0",
