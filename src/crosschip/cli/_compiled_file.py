@@ -10,7 +10,7 @@ import typer
 import crosschip
 from crosschip.cli._show import doing
 from crosschip.ir import Budget
-from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.artifact.container import is_shipped
 from crosschip.runtime.compiled import CompiledModel
 
 _SETTINGS = ("threads", "performance")
@@ -19,7 +19,7 @@ _SETTINGS = ("threads", "performance")
 
 def is_compiled(path: Path) -> bool:
     """Tell whether a file holds a compiled model."""
-    return recognizes(path)
+    return is_shipped(path)
 
 
 def load(

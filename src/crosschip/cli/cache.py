@@ -14,8 +14,8 @@ from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
 from crosschip.hal.folders import cache_folder
 from crosschip.ir.text import legible
+from crosschip.runtime.artifact.container import Artifact
 from crosschip.runtime.cache.archive import export_entries, import_entries
-from crosschip.runtime.cache.container import Container
 from crosschip.runtime.cache.folder import Cache, Listed
 from crosschip.runtime.cache.secret import secret_file
 
@@ -104,7 +104,7 @@ def export(
     """Write all that is kept to one file, for another machine or user."""
     with doing(f"writing {file}"):
         count = export_entries(_cache(folder), file)
-    with Container(file) as written:
+    with Artifact(file) as written:
         digest = written.digest
     size = file.stat().st_size
     if as_json:

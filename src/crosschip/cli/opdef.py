@@ -20,7 +20,7 @@ from crosschip.opdef.generation.project import Target
 from crosschip.opdef.merging import merged
 from crosschip.opdef.problems import OpDefError, Problem
 from crosschip.opdef.schema import require_xmlschema
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_named
 from crosschip.runtime.discovery import open_device, origins
 
 if TYPE_CHECKING:

@@ -23,6 +23,9 @@ from crosschip.ir import (
 from crosschip.ir.budget import require, spending
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.decomposition import Ask
+from crosschip.runtime.artifact.header import ShapePrograms
+from crosschip.runtime.artifact.placements import programs_by_segment
+from crosschip.runtime.artifact.shape_programs import MissingProgramError, SavedPrograms
 from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import background_writer
@@ -41,11 +44,9 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.runtime.saving.placements import programs_by_segment
 from crosschip.runtime.shapes.arguments import buckets_from
 from crosschip.runtime.shapes.padding import Buckets, Padding
 from crosschip.runtime.shapes.policy import way_of
-from crosschip.runtime.shapes.saved import Missing, read
 from crosschip.runtime.shapes.specialized import Compile, Compiled, SpecializedProgram, told
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
@@ -304,20 +305,25 @@ def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compi
     return Built(program, lambda: cache_word(words))
 
 
-def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> Built:
-    """A segment that is compiled for each set of shapes, with programs that were saved.
+def load_for_shapes(
+    segment: Segment,
+    header: ShapePrograms,
+    programs: Sequence[bytes | memoryview],
+    compilation: Compilation,
+) -> Built:
+    """Load a segment that is compiled for each set of shapes, with programs that were saved.
 
     Args:
         segment: the segment.
-        part: what `SpecializedProgram.save` returned.
-        compilation: the devices and options; the part has the rest.
+        header: what `SpecializedProgram.save_all` returned first.
+        programs: what it returned second.
+        compilation: the devices and options.
 
     Raises:
-        ArithmeticError, InputError, LookupError, ModelError, ModelFileError, ValueError: the part
-            is damaged, or not laid out as it should be.
-        DeviceError: a device does not load a program in it.
+        ArithmeticError, InputError, LookupError, ModelError, ValueError: the header does not fit.
+        DeviceError: a device does not load a program.
     """
-    header, saved = read(part)
+    saved = SavedPrograms(dict(zip(header.entries, programs, strict=True)))
     if header.devices[:1] != (segment.device,):
         raise ValueError(f"its programs are not {segment.device}'s")
     absent = [name for name in header.devices if name not in compilation.devices]
@@ -334,7 +340,7 @@ def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> 
     with _compiling(program, lambda model: _compiled(model, kept, words)):
         for key in header.shapes:
             # A device that had failed to compile something is not asked to do so again.
-            with suppress(Missing):
+            with suppress(MissingProgramError):
                 program.make(key)
     return Built(program, lambda: cache_word(words))
 

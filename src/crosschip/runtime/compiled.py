@@ -15,8 +15,8 @@ from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
+from crosschip.runtime.artifact.atomic_files import write_named
 from crosschip.runtime.cache import background_writer
-from crosschip.runtime.cache.whole import write_named
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import CompileReport, Details
 from crosschip.runtime.execution import Plan
@@ -32,6 +32,7 @@ from crosschip.runtime.submitting import Submissions
 from crosschip.runtime.substitutes import Substitutes
 
 if TYPE_CHECKING:
+    from crosschip.runtime.artifact.compiled_model import Contents
     from crosschip.runtime.placement.placing import Placement
     from crosschip.runtime.profiling.profile import Profile
     from crosschip.runtime.requests import Request
@@ -354,24 +355,16 @@ class CompiledModel(TrackedRuns, Closing):
             DeviceError: a device fails to save one.
             ModelFileError: a file that the weights are in has changed since they were loaded.
         """
-        write_named(path, self._saved())
+        write_named(path, self._encode())
 
     def to_bytes(self) -> bytes:
-        """Return the content of the file that `save` writes, for `crosschip.load_compiled`.
-
-        Raises:
-            InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
-        """
-        return b"".join(self._saved())
+        """Return the content of the file that `save` writes, for `crosschip.load_compiled`; it fails as `save` does."""
+        return b"".join(self._encode())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the content of the file that `save` writes; loading opens devices by name.
-
-        Raises:
-            InputError, UnsupportedError, DeviceError, ModelFileError: as for `save`.
-        """
+        """Pickle the content of the file that `save` writes; loading opens devices by name; it fails as `save` does."""
         # Imported late: few models are pickled, and the import is slow.
-        from crosschip.runtime.saving.loading import load_compiled
+        from crosschip.runtime.artifact.loading import load_compiled
 
         requests = self._requests
         load = partial(load_compiled, in_flight=requests.workers, queue_size=requests.capacity)
@@ -441,19 +434,26 @@ class CompiledModel(TrackedRuns, Closing):
         self._add_time(perf_counter() - begin)
         return results
 
-    def _saved(self) -> Iterator[bytes]:
-        """The content of the model's file."""
+    def contents(self) -> Contents:
+        """Return what the file of the model holds; it fails as `save` does."""
         # Imported late: few models are saved, and the import is slow.
-        from crosschip.runtime.saving.form import assembled
+        from crosschip.runtime.artifact.compiled_model import contents_of
 
         try:
             self._running.append(None)
             if self._check is not None:
                 self._check()
             identity = self.details.identity()
-            return assembled(self.placement, self._programs, self.devices, self.options, identity)
+            return contents_of(self.placement, self._programs, self.devices, self.options, identity)
         finally:
             self._running.pop()
+
+    def _encode(self) -> Iterator[bytes | memoryview]:
+        """Return the content of the model's file."""
+        from crosschip.runtime.artifact.container import encode
+        from crosschip.runtime.artifact.header import KIND
+
+        return encode(KIND, *self.contents())
 
     def _answer(
         self,

@@ -19,6 +19,8 @@ from crosschip.ir.bodies import every_constant
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.passes import Specialize, simplify
+from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.header import Identity
 from crosschip.runtime.automatic import Automatic
 from crosschip.runtime.building import (
     Built,
@@ -29,7 +31,6 @@ from crosschip.runtime.building import (
     place_and_build,
     tell_ways,
 )
-from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
@@ -45,7 +46,6 @@ from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.runtime.precisions import EXACT, name_in, reduced, with_exact
-from crosschip.runtime.saving.identity import Identity
 from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
 from crosschip.runtime.shapes.padding import Buckets
 
@@ -221,7 +221,7 @@ class _Task:
         if not self.token or self.store is None:
             return self._compiled(self.store)
         # Importing all that loads whole models takes longer than most of what does not need it.
-        from crosschip.runtime.saving.token_store import TokenStore
+        from crosschip.runtime.artifact.token_store import TokenStore
 
         every = self._every_device
         kept = TokenStore(self.store, self._identify(), self.model, every, self.budget)
@@ -430,7 +430,7 @@ def _with_exact(
 
 def _check_uncompiled(source: object) -> None:
     """Refuse a file that holds a compiled model, where a model is wanted."""
-    if isinstance(source, str | os.PathLike | bytes) and recognizes(source):
+    if isinstance(source, str | os.PathLike | bytes) and is_shipped(source):
         where = "the content" if isinstance(source, bytes) else source
         raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from crosschip.ir.dataclass import dataclass
 
 if TYPE_CHECKING:
+    from crosschip.runtime.artifact.header import Identity
     from crosschip.runtime.cache.entry import Entry
     from crosschip.runtime.choice import Choice
     from crosschip.runtime.compiled import CompiledModel
     from crosschip.runtime.placement.placing import Placement
-    from crosschip.runtime.saving.identity import Identity
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from crosschip.ir.binding import bind, shapes_and_sizes
 from crosschip.ir.dimension import name_of
 from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_named
 from crosschip.runtime.shapes.deriving import ShapeSearch
 from crosschip.runtime.shapes.words import as_argument, as_options, shortest
 

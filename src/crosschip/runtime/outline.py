@@ -56,7 +56,7 @@ class Outline(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPart:
+class StoredPart:
     """A part of an outline that was kept."""
 
     device: str
@@ -71,11 +71,11 @@ class KeptPart:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOutline:
+class StoredOutline:
     """An outline that was kept."""
 
     model: Model
-    segments: Sequence[KeptPart]
+    segments: Sequence[StoredPart]
     conditions: Sequence[Condition]
 
 

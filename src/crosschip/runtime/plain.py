@@ -47,6 +47,8 @@ def from_plain(kind: type[T], plain: object) -> T:
 
 def _value_from(kind: Any, plain: object) -> object:
     origin, arguments = get_origin(kind), get_args(kind)
+    if kind is object:
+        return plain
     if origin in (Union, UnionType):
         return _value_of_union(arguments, plain)
     if kind in (None, NoneType) and plain is None:

@@ -11,7 +11,7 @@ from crosschip.drawing import columns
 from crosschip.ir import Operation, Origin
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_named
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.profiling.spans import Span, SpanKind

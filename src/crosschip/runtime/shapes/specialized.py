@@ -13,6 +13,7 @@ from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.static_shapes import Fixed, fixed
+from crosschip.runtime.artifact.header import ShapeKey, ShapePrograms
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
@@ -21,7 +22,6 @@ from crosschip.runtime.guard.programs import bytes_of, shapes_of, tensors_among
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.padding import Padding, Shapes
 from crosschip.runtime.shapes.pool import Pool
-from crosschip.runtime.shapes.saved import Key, written
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 from crosschip.runtime.statistics import SegmentStatistics
 
@@ -83,7 +83,7 @@ class SpecializedProgram(SegmentProgram):
         self._tensors = tensors_among(self._types)
         self._holding = [i for i, type_ in enumerate(self._types) if type_.shape_value is not None]
         self._padding = padding if padding else None
-        self._pool: Pool[Key, _Specialization] = Pool(self._make, self._drop, most)
+        self._pool: Pool[ShapeKey, _Specialization] = Pool(self._make, self._drop, most)
         self._lock = threading.Lock()
         self._past = SegmentStatistics(model.name, name, told(most, padding), programs=0)
 
@@ -133,7 +133,7 @@ class SpecializedProgram(SegmentProgram):
             wider = known if self._padding is None else self._padding.shapes(known)
             self.make((wider, elements))
 
-    def make(self, key: Key) -> None:
+    def make(self, key: ShapeKey) -> None:
         """Compile for a key, unless that has been done.
 
         Raises:
@@ -149,8 +149,14 @@ class SpecializedProgram(SegmentProgram):
                 raise ValueError(f"{list(numbers)} are not the elements of {list(shapes[index])}")
         self._pool.release(self._pool.take(key), used=False)
 
-    def save(self) -> bytes | None:
-        """The programs that there are, for the shapes that they are for."""
+    def save_all(self) -> tuple[ShapePrograms, Sequence[bytes]] | None:
+        """Return the programs that there are, and the shapes that they are for.
+
+        It is `None` where a device does not save a program.
+
+        Raises:
+            DeviceError: a device fails to save one.
+        """
         held = self._pool.borrow()
         try:
             saved = [lease.value.saved() for _, lease in held]
@@ -163,7 +169,13 @@ class SpecializedProgram(SegmentProgram):
                 return None
             programs.update(entries)
         buckets = {} if self._padding is None else self._padding.buckets
-        return written(self.compilers, buckets, [key for key, _ in held], programs)
+        shapes = ShapePrograms(
+            tuple(self.compilers),
+            {name: tuple(sizes) for name, sizes in buckets.items()},
+            tuple([key for key, _ in held]),
+            tuple(programs),
+        )
+        return shapes, list(programs.values())
 
     def statistics(self) -> Iterable[SegmentStatistics]:
         total = self._past
@@ -188,7 +200,7 @@ class SpecializedProgram(SegmentProgram):
         finally:
             self._pool.release(lease)
 
-    def _make(self, key: Key) -> _Specialization:
+    def _make(self, key: ShapeKey) -> _Specialization:
         """The program for a key.
 
         Raises:
