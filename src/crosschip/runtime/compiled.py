@@ -358,11 +358,11 @@ class CompiledModel(TrackedRuns, Closing):
         write_named(path, self._encode())
 
     def to_bytes(self) -> bytes:
-        """Return the content of the file that `save` writes, for `crosschip.load_compiled`; it fails as `save` does."""
+        """Return the content of the file that `save` writes; fails as `save` does."""
         return b"".join(self._encode())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the content of the file that `save` writes; loading opens devices by name; it fails as `save` does."""
+        """Pickle the content of the file that `save` writes; fails as `save` does."""
         # Imported late: few models are pickled, and the import is slow.
         from crosschip.runtime.artifact.loading import load_compiled
 

@@ -233,10 +233,10 @@ class Plans:
     def _anew(self, origin: Origin) -> CompiledModel:
         """The model compiled from what it was loaded from, which must be the same."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compiled_anew
+        from crosschip.runtime.compiling import compile_model
 
         self._check(origin)
-        return compiled_anew(self._source, self._wishes, self._store)
+        return compile_model(self._source, self._wishes, self._store)
 
     def _check(self, origin: Origin) -> None:
         if not origin.is_same:
@@ -246,7 +246,7 @@ class Plans:
     def _substitute(self, origin: Origin, lost: str | None) -> CompiledModel:
         """The model on all devices but one; for all inputs if none is lost."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import substitute
+        from crosschip.runtime.compiling import compile_substitute
 
         self._check(origin)
-        return substitute(self._source, self._wishes, self._store, lost)
+        return compile_substitute(self._source, self._wishes, self._store, lost)
