@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.limits import ending_where_declined
 
 from crosschip.devices.onnxruntime import quiet as onnxruntime
 from crosschip.devices.openvino import quiet as openvino
@@ -36,8 +37,10 @@ SHARE = 24
 os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
 
 # How long an example takes says nothing about whether it is right.
-settings.register_profile("crosschip", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=20)
+settings.register_profile("crosschip", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=20, derandomize=True)
+# The other lanes end alike on every machine; this one draws anew in each run.
+settings.register_profile("nightly", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,7 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes seconds; `--quick` leaves it out")
     config.addinivalue_line("markers", "nightly: takes long; only `--nightly` runs it")
     quick = config.getoption("--quick")
-    settings.load_profile("quick" if quick else "crosschip")
+    nightly = config.getoption("--nightly")
+    settings.load_profile("quick" if quick else "nightly" if nightly else "crosschip")
     # Before any test imports an engine by itself, and the engine tells its maker.
     for module in (onnxruntime, openvino):
         if not quick or _is_installed(module.__name__.split(".")[-2]):
@@ -85,6 +89,13 @@ def _is_in_quick_folder(parts: tuple[str, ...]) -> bool:
     if not (_is_installed("onnxruntime") and _is_installed("openvino")):
         return parts[0] in WITHOUT_ENGINES
     return parts[0] not in NOT_QUICK and (parts[:2] != ("devices", "xla") or _is_installed("xla"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    with ending_where_declined():
+        return (yield)
+    return True
 
 
 def _names_chips(config: pytest.Config) -> bool:

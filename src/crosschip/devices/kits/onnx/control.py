@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.table import MOVABLE
 from crosschip.devices.kits.onnx.graph import Graph
+from crosschip.devices.kits.onnx.lowering import lowered
 from crosschip.devices.kits.onnx.rows import Rows, rows_in
 from crosschip.hal import YES, Rule, Support
 from crosschip.ir import ControlFlow, Dim, ElementType, If, Loop, Model, Operand, Operation, Scan
@@ -51,7 +52,8 @@ def add_operation(graph: Graph, operation: Operation, rows: Rows) -> None:
     elif isinstance(operation, ControlFlow):
         graph.define(operation, _convert(graph, operation))
     else:
-        graph.define(operation, converters.convert(graph, operation))
+        for part in lowered(operation):
+            graph.define(part, converters.convert(graph, part))
 
 
 def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:

@@ -14,6 +14,7 @@ from onnx import NodeProto, defs, helper, shape_inference
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.quantization import dequantized, quantized
 from crosschip.devices.kits.onnx.graph import OPSET, Graph
+from crosschip.devices.kits.onnx.lowering import lowered
 from crosschip.devices.kits.onnx.model import EXTERNAL_BYTES, OnnxModel
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
@@ -194,15 +195,21 @@ def _converted(graph: Graph, operation: Operation) -> Sequence[str]:
     """The names of an operation's outputs."""
     reals = on_reals(operation)
     if reals is operation:
-        return converters.convert(graph, operation)
+        return _lowered(graph, operation)
     for operand, real in zip(operation.inputs, reals.inputs, strict=True):
         if operand is not None and real is not None and operand is not real:
             graph.stand_for(real, dequantized(graph, graph[operand], operand))
-    names = converters.convert(graph, reals)
+    names = _lowered(graph, reals)
     return [
         quantized(graph, name, operand) if operand.type.quantization else name
         for name, operand in zip(names, operation.outputs, strict=True)
     ]
+
+
+def _lowered(graph: Graph, operation: Operation) -> Sequence[str]:
+    for part in lowered(operation):
+        graph.define(part, converters.convert(graph, part))
+    return [graph[output] for output in operation.outputs]
 
 
 def _real(operand: Operand) -> Operand:
