@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import runpy
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.limits import ending_where_declined
 
 from crosschip.devices.onnxruntime import quiet as onnxruntime
 from crosschip.devices.openvino import quiet as openvino
@@ -70,6 +71,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return True
     chosen = folder == ("tests",) or (folder[:1] == ("tests",) and folder[1] in QUICK)
     return True if config.getoption("--quick") and not chosen else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    with ending_where_declined():
+        return (yield)
+    return True
 
 
 def _names_chips(config: pytest.Config) -> bool:

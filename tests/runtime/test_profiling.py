@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -137,7 +138,10 @@ def test_bodies_count_inside_of_control_flow(devices: str, trips: int) -> None:
     check_sums(profile)
     for operator in ("Sqrt", "Exp"):
         steps = [step for step in profile.steps if operator.upper() in step.types]
-        assert {step.calls for step in steps} == ({trips} if trips else set())
+        # At SSE4.1, the layers of a function are no single kernel, and count one by one.
+        layers = 3 if os.environ.get("ONEDNN_MAX_CPU_ISA") == "SSE41" and "Exp" in operator else 1
+        assert {step.calls for step in steps} <= {trips, layers * trips}
+        assert bool(steps) == bool(trips)
         assert all(operator in {origin.type for origin in step.origins} for step in steps)
 
 

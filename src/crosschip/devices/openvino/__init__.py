@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import (
     SCHEDULING,
@@ -98,7 +99,7 @@ class OpenVinoDevice(Device):
             narrowed={ElementType.INT64: ElementType.INT32},
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),
-            tied_to=(processor(), self._engine.chip),
+            tied_to=(processor(), self._engine.chip, instruction_sets.setting()),
             settable_at_load=SCHEDULING,
         )
 
@@ -111,6 +112,7 @@ class OpenVinoDevice(Device):
     def supports(self, operation: Operation, options: Options) -> Support:
         # Imported by what asks, and not by what runs.
         from crosschip.devices.openvino.converters import converters
+        from crosschip.hal.converters import refused
         from crosschip.ops.definition.operator import Operator
 
         outputs = (("output", output) for output in operation.outputs)
@@ -123,6 +125,9 @@ class OpenVinoDevice(Device):
             if operand.value is not None and 0 in operand.type.shape and slot not in parameters:
                 return Support.no(operation, slot, "is constant, without elements", Rule.SHAPE)
         answer = converters.supports(operation)
+        limited = instruction_sets.refusal(operation) if self._engine.device == "CPU" else None
+        if answer and limited is not None:
+            return refused(operation, limited)
         if answer and any(0 in (output.type.shape or ()) for output in operation.outputs):
             return Support.no(operation, "output", "has no elements", Rule.SHAPE)
         return answer

@@ -17,7 +17,7 @@ from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.lowering import REWRITES
 from crosschip.devices.openvino.meeting import meeting_constants, scaled_integers
-from crosschip.devices.openvino.precision import activations
+from crosschip.devices.openvino.precision import activations, exact_bytes
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.sharing import threads
 from crosschip.devices.openvino.unchecked import sizes
@@ -34,7 +34,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     """
     settings = activations(model)
     if engine.device == "CPU":
-        settings |= threads(model, options)
+        settings |= threads(model, options) | exact_bytes(model)
     config = {**engine.config(options), **settings}
     legal = legalize(model, REWRITES)
     graph = _empty_graph(legal.model)

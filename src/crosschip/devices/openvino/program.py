@@ -18,6 +18,7 @@ import numpy as np
 import openvino
 
 from crosschip.devices.kits.input_checks import Checks
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.memory import shared_tensor
 from crosschip.devices.openvino.request import Request
@@ -43,21 +44,8 @@ _CAPABILITIES = {
     Precision.BFLOAT16: "BF16",
     Precision.FLOAT16: "FP16",
 }
-_LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
-"""oneDNN's environment variables, the first one set counts: https://uxlfoundation.github.io/oneDNN,
-"CPU Dispatcher Control"."""
-
-_FLOAT32_ONLY = frozenset({"SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2"})
-"""The instruction sets for which oneDNN has no kernels in bfloat16 or float16."""
-
 _SIZE = struct.Struct("<Q")
 """The size of a saved program's requirements, which stand between it and OpenVINO's own bytes."""
-
-
-def _limited_to_float32() -> bool:
-    """Tell whether the environment limits oneDNN to instruction sets that have float32 alone."""
-    limit = next((os.environ[name] for name in _LIMITS if name in os.environ), "")
-    return limit.upper() in _FLOAT32_ONLY
 
 
 class Engine:
@@ -90,7 +78,7 @@ class Engine:
                 f"OpenVINO has no device {device!r} here; it has {present}"
             ) from error
         precisions = {p for p, word in _CAPABILITIES.items() if word in offered}
-        if device == "CPU" and _limited_to_float32():
+        if device == "CPU" and instruction_sets.computes_in_float32_alone():
             # OpenVINO 2026.4 lists what the processor has, and then finds no kernel.
             precisions &= {Precision.FLOAT32}
         self.precisions = frozenset(precisions)

@@ -9,6 +9,7 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     absolute,
@@ -72,7 +73,12 @@ def bounded(g: Graph, operand: Operand, low: float, high: float) -> Node:
 @converts(activation.PRelu)
 def prelu(g: Graph, op: activation.PRelu) -> Node:
     # A slope of one axis runs along the channels there, too; without channels, along the input.
-    return ops.prelu(g[op.input], g[op.slope])
+    value, result = g[op.input], ops.prelu(g[op.input], g[op.slope])
+    slope = op.slope.value
+    if instruction_sets.has_avx512() or (slope is not None and np.isfinite(slope).all()):
+        return result
+    # Quirk `prelu-of-zero`: 0 times an infinite slope is NaN there.
+    return ops.select(ops.equal(value, g.number(0, op.input)), value, result)
 
 
 def _numbers(*slots: str) -> Callable[[Operator], Refusal | None]:

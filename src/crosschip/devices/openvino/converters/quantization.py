@@ -13,6 +13,7 @@ import openvino
 from openvino import Node, Output
 from openvino import opset15 as ops
 
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     converts,
@@ -106,7 +107,10 @@ def _exact(op: Dequantize) -> Refusal | None:
 def dequantize(g: Graph, op: Dequantize) -> Node:
     if op.input.value is None:
         quantized = g[op.input]
-    elif op.input.type.element_type in _BYTES | _PACKED.keys():
+    elif (
+        op.input.type.element_type in _BYTES | _PACKED.keys()
+        and not instruction_sets.breaks_at_sse41()
+    ):
         # OpenVINO computes on the integers.
         quantized = g.constant(op.input.value.astype(_stored_type(op.input)))
     else:

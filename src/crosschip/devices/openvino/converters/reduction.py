@@ -9,6 +9,7 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.kits.limits import some_elements
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.converters.table import (
     EXACT,
     FLOAT_TYPES,
@@ -51,7 +52,9 @@ def _reduced(function: Callable[..., Node], g: Graph, op: Reduction, value: Valu
     if may_mislead and op.input in g.scaled:
         value = _apart(value)
     result = function(value, g.int64(axes), op.keepdim)
-    return _apart(result) if may_mislead and op.outputs[0] in g.meeting_constants else result
+    misleads = may_mislead and op.outputs[0] in g.meeting_constants
+    would_be_mvn = isinstance(op, ReduceMean) and instruction_sets.breaks_mvn()
+    return _apart(result) if misleads or would_be_mvn else result
 
 
 def _apart(value: Value) -> Node:
