@@ -45,9 +45,7 @@ def run(limit: str) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(
-    "avx512f" not in processor().split(), reason="this processor has no AVX-512"
-)
+@pytest.mark.skipif("avx512f" not in processor().split(), reason="this processor has no AVX-512")
 @pytest.mark.parametrize("limit", ["AVX2", "SSE41"])
 def test_normalizations_are_declined_and_right(limit: str) -> None:
     told = f"OpenVINO computes it wrong with ONEDNN_MAX_CPU_ISA={limit} here (quirk limited-"

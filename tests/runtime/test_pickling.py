@@ -98,7 +98,11 @@ def test_an_error_comes_back_from_a_process(network: Path) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_settings_survive(network: Path, engine: str) -> None:
     compiled = crosschip.compile(
-        network, engine, cache=False, in_flight=3, queue_size=7, shapes={"batch": 2}
+        network,
+        engine,
+        shapes={"batch": 2},
+        configuration=crosschip.Configuration(in_flight=3, queue_size=7),
+        cache=False,
     )
     with compiled, pickle.loads(pickle.dumps(compiled)) as copy:
         assert copy.options == compiled.options

@@ -26,7 +26,7 @@ from crosschip.runtime.compile_request import CompileRequest
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.outline import KeptOutline
-from crosschip.runtime.placement.directives import Directives
+from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.plans import surroundings
 from crosschip.runtime.plans.background_task import BackgroundTask
 from crosschip.runtime.plans.sources import Origin
@@ -191,25 +191,32 @@ def test_sizes_that_do_not_fit_are_refused_as_before(engine: str, tmp_path: Path
 
 VARIED: Mapping[str, list[Any]] = {
     "devices": [["reference"], ["reference", "openvino"], "reference"],
-    "shapes": [None, {"x": [2, 3]}, {"x": [3, 3]}, {"n": 2}],
+    "shapes": [
+        cc.ShapeOptions(),
+        *(cc.ShapeOptions(shapes) for shapes in ({"x": [2, 3]}, {"x": [3, 3]}, {"n": 2})),
+        *(cc.ShapeOptions(ranges=ranges) for ranges in ({"n": (1, 4)}, {"n": (1, 8)})),
+        *(cc.ShapeOptions(profiles=[profile]) for profile in ({"n": 1}, {"n": 2})),
+        cc.ShapeOptions(buckets={"n": [2, 4]}),
+        cc.ShapeOptions(specializations=4),
+    ],
     "settings": [
         CONFIGURATION(),
         *(CONFIGURATION(precision="bfloat16"), CONFIGURATION(threads=1)),
         *(CONFIGURATION(in_flight=2), CONFIGURATION(performance="high")),
-        CONFIGURATION(properties={"onnxruntime": {"spinning": "0"}}),
+        *(
+            CONFIGURATION(properties={"onnxruntime": {"spinning": "0"}}),
+            CONFIGURATION(queue_size=2),
+        ),
     ],
     "demanded": [{}, {"onnxruntime": {"spinning": "0"}}],
-    "ranges": [None, {"n": (1, 4)}, {"n": (1, 8)}],
-    "profiles": [(), [{"n": 1}], [{"n": 2}]],
-    "buckets": [None, {"n": [2, 4]}],
-    "specializations": [16, 4],
-    "directives": [
-        Directives(),
-        *(Directives("relu"), Directives("mul"), Directives(pin={"relu": "reference"})),
-        *(Directives(min_segment=2), Directives(max_segments=1), Directives(strict=True)),
+    "placement": [
+        PlacementOptions(),
+        *(PlacementOptions(partition=lines) for lines in ("relu", "mul")),
+        *(PlacementOptions(mixed_precision=lines) for lines in ("relu", "mul")),
+        *(PlacementOptions(pin={"relu": "reference"}), PlacementOptions(min_segment=2)),
+        *(PlacementOptions(max_segments=1), PlacementOptions(strict=True)),
+        PlacementOptions(isolate=True),
     ],
-    "mixed_precision": [None, "relu", "mul"],
-    "isolate": [False, True],
     "budget": [None, Budget(), Budget(seconds=7)],
 }
 """Values of every field of `CompileRequest`, which all mean something else."""
@@ -407,7 +414,12 @@ def test_a_compilation_that_warned_of_something_is_not_kept(
     path, cache = write(tmp_path / "model.onnx"), tmp_path / "cache"
     for _ in range(2):
         caplog.clear()
-        with compile(path, cache, devices=["openvino", "reference"], partition="gelu") as compiled:
+        with compile(
+            path,
+            cache,
+            devices=["openvino", "reference"],
+            placement=PlacementOptions(partition="gelu"),
+        ) as compiled:
             assert not is_planned(compiled)
         assert "gelu" in caplog.text
 

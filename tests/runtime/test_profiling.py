@@ -150,7 +150,9 @@ def test_each_device_has_its_segments(devices: list[str]) -> None:
     model = chain(Abs, Sqrt, Exp, Neg)
     first, second = devices
     pin = {"ABS": first, "SQRT": second, "EXP": first, "NEG": second}
-    with crosschip.compile(model, devices, pin=pin, cache=False) as compiled:
+    with crosschip.compile(
+        model, devices, placement=crosschip.PlacementOptions(pin=pin), cache=False
+    ) as compiled:
         profile = compiled.profile({"x0": np.ones(2, np.float32)}, runs=2)
     check_sums(profile)
     assert [segment.device for segment in profile.segments] == [first, second] * 2
@@ -162,7 +164,10 @@ def test_each_device_has_its_segments(devices: list[str]) -> None:
 def test_values_that_leave_a_device_are_copied(device: str) -> None:
     pin = {"ABS": device, "SQRT": "reference", "EXP": device}
     with crosschip.compile(
-        chain(Abs, Sqrt, Exp), [device, "reference"], pin=pin, cache=False
+        chain(Abs, Sqrt, Exp),
+        [device, "reference"],
+        placement=crosschip.PlacementOptions(pin=pin),
+        cache=False,
     ) as compiled:
         profile = compiled.profile({"x0": np.ones(2, np.float32)}, runs=2)
     kinds = Counter(span.kind for span in spans(profile))

@@ -132,16 +132,19 @@ class Compilation(Engines):
             "cache": _options.cache(self.use_cache, self.cache_dir),
             "precision": self.precision,
             "threads": self.threads,
-            "performance": self.performance,
             "properties": _options.properties(self.properties),
-            "configuration": self.config,
-            "partition": _options.configuration(self.partition),
-            "mixed_precision": _options.configuration(self.mixed_precision),
-            "pin": _options.pins(self.pin),
-            "min_segment": self.min_segment,
-            "max_segments": self.max_segments,
-            "strict": self.strict,
-            "isolate": self.isolate,
+            "configuration": crosschip.Configuration.of(self.config).overridden(
+                performance=self.performance
+            ),
+            "placement": crosschip.PlacementOptions(
+                pin=_options.pins(self.pin),
+                partition=_options.configuration(self.partition),
+                mixed_precision=_options.configuration(self.mixed_precision),
+                min_segment=self.min_segment,
+                max_segments=self.max_segments,
+                strict=self.strict,
+                isolate=self.isolate,
+            ),
             "budget": _options.budget(self.budget),
         }
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from crosschip.cli._drivers import short
 from crosschip.cli._show import console, table
-from crosschip.drivers.client.fatal_runs import Kept
+from crosschip.drivers.client.fatal_runs import FatalRun
 from crosschip.drivers.client.replaying import Outcome, Replay
 from crosschip.ir.text import legible
 
 
-def document_of(run: Kept, replay: Replay) -> Mapping[str, object]:
+def document_of(run: FatalRun, replay: Replay) -> Mapping[str, object]:
     """What came of a run, for JSON; numbers that are not finite are `null`."""
     return {
         "model": run.model.name,
@@ -26,7 +26,7 @@ def document_of(run: Kept, replay: Replay) -> Mapping[str, object]:
     }
 
 
-def show(run: Kept, device: str, replay: Replay) -> None:
+def show(run: FatalRun, device: str, replay: Replay) -> None:
     """Print what came of a run."""
     console.print(f"kept for: {short(run.reason)}", highlight=False)
     if replay.outcome is not Outcome.RAN:
@@ -39,7 +39,7 @@ def show(run: Kept, device: str, replay: Replay) -> None:
     table("Outputs", columns, rows, "least,greatest,NaN")
 
 
-def _outputs(run: Kept, replay: Replay) -> Iterator[Mapping[str, Any]]:
+def _outputs(run: FatalRun, replay: Replay) -> Iterator[Mapping[str, Any]]:
     named = zip(run.model.outputs.items(), replay.outputs, strict=False)
     for (name, operand), value in named:
         yield {

@@ -158,10 +158,10 @@ def replay(
     those of --property; else these come before those that the run was kept with.
     """
     from crosschip.cli import _replays
-    from crosschip.drivers.client.fatal_runs import Kept
+    from crosschip.drivers.client.fatal_runs import FatalRun
     from crosschip.drivers.client.replaying import Outcome, replay
 
-    run = Kept.read(file)
+    run = FatalRun.read(file)
     name = (device or run.device).partition("@")[0]
     given = _options.properties(properties).get(name.partition(":")[0], {})
     settings = given if device else {**run.properties, **given}

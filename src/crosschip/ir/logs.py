@@ -35,8 +35,8 @@ class _LazyLogger:
             return _unheard
         from logging import getLogger
 
-        found: Callable[..., object] = getattr(getLogger(self._name), method)
-        return found
+        log: Callable[..., object] = getattr(getLogger(self._name), method)
+        return log
 
 
 def _unheard(*_: object, **__: object) -> None:

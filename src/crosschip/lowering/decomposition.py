@@ -45,7 +45,7 @@ class Decompose(Pass):
 
 def decomposed(operation: Operator, ask: Ask, used_names: set[str]) -> Sequence[Operation] | None:
     """The operation as simpler ones that the device supports; `None` if there is no such way."""
-    builder = Builder(prefix=f"{operation.name}.", taken=used_names)
+    builder = Builder(prefix=f"{operation.name}.", used_names=used_names)
     results = operation.decomposition(builder)
     if results is None:
         return None

@@ -55,7 +55,7 @@ class RewriteOperations(Pass):
         used_names = {operation.name for operation in model.operations}
         replaced: dict[Operation, Sequence[Operation]] = {}
         for operation in candidates:
-            builder = Builder(prefix=f"{operation.name}.", taken=used_names)
+            builder = Builder(prefix=f"{operation.name}.", used_names=used_names)
             results = self.function(builder, operation)
             if results is not None:
                 replaced[operation] = _named(operation, results, builder)

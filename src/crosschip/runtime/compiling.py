@@ -40,8 +40,8 @@ from crosschip.runtime.details import Details
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.opening import host_of_kernels, instances, open_devices
 from crosschip.runtime.placement.constraints import Constraints
-from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.mixed import Mixed
+from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.runtime.precisions import EXACT, name_in, reduced, with_exact
@@ -57,7 +57,6 @@ def compiled_anew(
     wishes: CompileRequest,
     store: Store | None,
     token: str | bool = False,
-    queue_size: int = 64,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts; see `compiler.compile`.
 
@@ -66,13 +65,12 @@ def compiled_anew(
         wishes: what the caller wants of it.
         store: where programs are kept; `None` for nowhere.
         token: the name under which the whole is kept, as for `compiler.compile`.
-        queue_size: how many requests wait.
 
     Raises:
         Error: as for `compiler.compile`.
     """
     with ExitStack() as owned:
-        task = _task(source, wishes, store, owned, token, queue_size)
+        task = _task(source, wishes, store, owned, token)
         compiled = task.kept_or_compiled()
         owned.pop_all()
     theirs = instances(wishes.devices)
@@ -111,19 +109,18 @@ def _task(
     store: Store | None,
     owned: ExitStack,
     token: str | bool = False,
-    queue_size: int = 64,
 ) -> _Task:
     """The task of compiling a model; devices that are made for it are closed with `owned`."""
     given, model = _prepared(source, wishes)
     fingerprints = Fingerprints()
-    options, padded = _options(model, wishes), buckets_from(wishes.buckets)
+    options, padded = _options(model, wishes), buckets_from(wishes.shapes.buckets)
     devices = _opened(model, wishes, owned)
     mixed = _mixed(wishes, model, given, devices, options)
     if store is not None:
         fingerprints.begin(every_constant(model))
     return _Task(
-        given, mixed, devices, options, padded, wishes.directives,
-        token, store, wishes.budget, wishes.settings.in_flight, queue_size,
+        given, mixed, devices, options, padded, wishes.placement,
+        token, store, wishes.budget, wishes.settings.in_flight, wishes.settings.queue_size,
         automatic=wishes.devices == "auto", fingerprints=fingerprints,
     )  # fmt: skip
 
@@ -137,7 +134,7 @@ def explained(source: Model | Any, wishes: CompileRequest, store: Store | None) 
         Error: as for `compiler.explain`.
     """
     given, model = _prepared(source, wishes)
-    options, padded = _options(model, wishes), buckets_from(wishes.buckets)
+    options, padded = _options(model, wishes), buckets_from(wishes.shapes.buckets)
     with ExitStack() as owned:
         opened = _opened(model, wishes, owned)
         mixed = _mixed(wishes, model, given, opened, options)
@@ -148,7 +145,7 @@ def explained(source: Model | Any, wishes: CompileRequest, store: Store | None) 
             choice = Automatic(model, opened, options, store).remembered()
             ordered = _in_order(opened, choice, partial(_count, model, options, wishes.budget))
         with limited(model.name, wishes.budget):
-            constraints = wishes.directives.constraints(model, given, _kinds(ordered))
+            constraints = wishes.placement.constraints(model, given, _kinds(ordered))
             every, constraints = _with_exact(ordered, options, mixed, constraints)
             asked = Compilation(every, options, buckets=padded)
             placement = place(
@@ -163,16 +160,21 @@ def explained(source: Model | Any, wishes: CompileRequest, store: Store | None) 
 
 def _options(model: Model, wishes: CompileRequest) -> Options:
     types = {name: operand.type for name, operand in model.inputs.items()}
-    sizes = sizes_from(types, wishes.ranges, wishes.profiles, wishes.specializations)
+    shapes = wishes.shapes
+    sizes = sizes_from(types, shapes.ranges, shapes.profiles, shapes.specializations)
     return wishes.settings.options(sizes)
 
 
 def _opened(model: Model, wishes: CompileRequest, owned: ExitStack) -> dict[str, GuardedDevice]:
     """The devices that a model may go to, by name; those made here are closed with `owned`."""
     opened = open_devices(
-        wishes.devices, wishes.settings.properties, wishes.demanded, owned, isolate=wishes.isolate
+        wishes.devices,
+        wishes.settings.properties,
+        wishes.demanded,
+        owned,
+        isolate=wishes.placement.isolate,
     )
-    return opened | host_of_kernels(model, opened, owned, isolate=wishes.isolate)
+    return opened | host_of_kernels(model, opened, owned, isolate=wishes.placement.isolate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ class _Task:
     devices: Mapping[str, GuardedDevice]
     options: Options
     buckets: Buckets
-    directives: Directives
+    placement_options: PlacementOptions
     token: str | bool
     store: Store | None
     budget: Budget | None
@@ -236,12 +238,14 @@ class _Task:
         if self.automatic and len(self.devices) > 1:
             auto = Automatic(self.model, self.devices, self.options, store, self.fingerprints)
         devices = self.devices
-        moves = self.directives.moves or bool(self.mixed.kept)
+        moves = self.placement_options.moves or bool(self.mixed.kept)
         if auto is not None and moves:
             count = partial(_count, self.model, self.options, self.budget)
             devices = _in_order(devices, auto.remembered(), count)
         with limited(self.model.name, self.budget):
-            constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
+            constraints = self.placement_options.constraints(
+                self.model, self.given, _kinds(devices)
+            )
             devices, constraints = _with_exact(devices, self.options, self.mixed, constraints)
 
         def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
@@ -302,7 +306,7 @@ class _Task:
         padded = sorted((name, list(sizes)) for name, sizes in self.buckets.items())
         kept = [operation.name for operation in self.mixed.kept]
         processors = os.cpu_count() if self.automatic else None
-        wishes = self.directives.words(), padded, processors, kept
+        wishes = self.placement_options.words(), padded, processors, kept
         token = self.token if isinstance(self.token, str) else ""
         devices = list(self.devices.values())
         return cached(
@@ -379,7 +383,7 @@ def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
 
 def _prepared(source: Model | Any, wishes: CompileRequest) -> tuple[Model, Model]:
     """The model with the shapes fixed, and that simplified."""
-    model, budget, shapes = source, wishes.budget, wishes.shapes
+    model, budget, shapes = source, wishes.budget, wishes.shapes.shapes
     if not isinstance(model, Model):
         _check_uncompiled(model)
         # Importers are found where users find them: the runtime itself knows none.
@@ -389,7 +393,7 @@ def _prepared(source: Model | Any, wishes: CompileRequest) -> tuple[Model, Model
         if shapes is not None:
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
             types = {name: operand.type for name, operand in model.inputs.items()}
-        unnamed = unnamed_sizes(types) if wishes.ranges or wishes.profiles else {}
+        unnamed = unnamed_sizes(types) if wishes.shapes.ranges or wishes.shapes.profiles else {}
         if unnamed:
             # Only what has a name can have a range, and be found by it in another process.
             model = Specialize({}, unnamed)(model)
@@ -405,13 +409,13 @@ def _mixed(
     options: Options,
 ) -> Mixed:
     """The model with what is to compute in float32."""
-    if wishes.mixed_precision is None:
+    if wishes.placement.mixed_precision is None:
         return Mixed(model)
     # Seldom needed, as is what reads configurations.
     from crosschip.runtime.placement.mixed_precision import mixed
 
     with limited(model.name, wishes.budget):
-        return mixed(wishes.mixed_precision, model, given, reduced(devices, options))
+        return mixed(wishes.placement.mixed_precision, model, given, reduced(devices, options))
 
 
 def _with_exact(

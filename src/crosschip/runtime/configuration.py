@@ -30,7 +30,9 @@ class Configuration:
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
         in_flight: how many runs there will be at once, among which devices on the processor divide
-            its cores; with `None`, each run may have all.
+            its cores, for the highest throughput; with `None`, each run may have all, for the
+            lowest latency, and `CompiledModel.submit` runs two at once.
+        queue_size: how many more runs `CompiledModel.submit` takes before they are done.
         performance: the balance between speed and power: `none`, `low`, `medium`, `high` or
             `extreme`; what devices make of it is in `docs/devices.md`.
         properties: settings for devices, by device name; those of devices that are not used are
@@ -43,6 +45,7 @@ class Configuration:
     precision: str = "float32"
     threads: int | None = None
     in_flight: int | None = None
+    queue_size: int = 64
     performance: str = "none"
     properties: Properties = field(default_factory=dict)
 
@@ -52,6 +55,7 @@ class Configuration:
         for name, count in (("threads", self.threads), ("in_flight", self.in_flight)):
             if count is not None:
                 check_count(name, count)
+        check_count("queue_size", self.queue_size)
         _check_properties(self.properties)
 
     @classmethod
@@ -165,6 +169,7 @@ class Configuration:
         for name, count in (("threads", self.threads), ("in_flight", self.in_flight)):
             if count is not None:
                 lines.append(f"{name} = {count}")
+        lines.append(f"queue_size = {self.queue_size}")
         lines.append(f"performance = {_quoted(self.performance)}")
         for device, settings in self.properties.items():
             lines += ["", f"[properties.{_quoted(device)}]"]

@@ -33,7 +33,7 @@ _unusable: frozenset[str] = frozenset()
 
 _ADVICE = (
     "start processes with multiprocessing's 'spawn' or 'forkserver', fork before the model is "
-    "compiled and compile it in the child, or compile with isolate=True"
+    "compiled and compile it in the child, or compile with PlacementOptions(isolate=True)"
 )
 
 

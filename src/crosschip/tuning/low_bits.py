@@ -90,7 +90,7 @@ def with_low_bit_weights(
             operations.append(operation)
             continue
         assert isinstance(operation, Operator), "all that is convertible is"
-        b = Builder(prefix=f"{old.name}.", taken=taken)
+        b = Builder(prefix=f"{old.name}.", used_names=taken)
         b.origins = tuple(old.origins)
         results.update(zip(old.outputs, conversion.convert(b, operation), strict=True))
         operations += b.operations

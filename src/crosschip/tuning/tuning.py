@@ -31,6 +31,8 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import automatic
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.opening import open_devices
+from crosschip.runtime.options import CacheOptions, Shapes
+from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.tuning.int8 import METHODS, quantizers_version
 from crosschip.tuning.quantized_forms import QuantizedForms
@@ -73,10 +75,10 @@ def tune(
     *,
     accuracy: float,
     samples: Samples = None,
-    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
+    shapes: Shapes | None = None,
     precisions: Sequence[str] | None = None,
     calibrations: Sequence[str] = ("minmax", "percentile"),
-    cache: CacheArgument = True,
+    cache: CacheArgument | CacheOptions = True,
     configuration: Configuration | str | Path | None = None,
     budget: Budget | None = None,
     progress: Callable[[str], None] | None = None,
@@ -133,11 +135,12 @@ def tune(
         about = [accuracy, sorted(wanted), list(calibrations), tools]
         wishes = [*about, os.cpu_count(), _digest(found)]
         entry = _entry(model, list(opened.values()), settings, wishes)
-    store = open_store(cache)
+    options = CacheOptions.of(cache)
+    store = open_store(options.location, options.size)
 
     def compile(model: Model, variant: Variant) -> CompiledModel:
         return compile_model(
-            model, variant.devices, pin=variant.pins, cache=cache,
+            model, variant.devices, placement=PlacementOptions(pin=variant.pins), cache=cache,
             configuration=settings, budget=budget,
         )  # fmt: skip
 

@@ -66,7 +66,7 @@ class _ModelImport:
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
         taken: set[str] = set()
-        self._builder = Builder(name, taken=taken)
+        self._builder = Builder(name, used_names=taken)
         with located(path):
             self._shared = Shared(proto.ir_version, reader, proto.functions, taken)
         self._scope = Scope(self._shared, self._opsets, self._builder)

@@ -1,4 +1,4 @@
-"""The meaning of a caller's directives for a model: where operations are at home."""
+"""The meaning of a caller's options for a model: where operations are at home."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def homes(
     given: Model,
     kinds: Mapping[str, Kind],
 ) -> dict[Operation, Home]:
-    """The homes of the operations that directives name; warns of entries that match nothing.
+    """The homes of the operations that the options name; warns of entries that match nothing.
 
     Args:
         partition: operators that are kept off the first device, if any.
@@ -36,7 +36,7 @@ def homes(
         kinds: the sort of each device, by name, in the order of preference.
 
     Raises:
-        InputError: as for `Directives.constraints`.
+        InputError: as for `PlacementOptions.constraints`.
     """
     found: dict[Operation, Home] = {}
     sources = sources_of(model)

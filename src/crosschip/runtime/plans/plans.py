@@ -74,7 +74,7 @@ class Plans:
         """
         name = name_of(source)
         devices = wishes.devices
-        if name is None or wishes.isolate or not isinstance(devices, str | list | tuple):
+        if name is None or wishes.placement.isolate or not isinstance(devices, str | list | tuple):
             return None
         if any(not isinstance(device, str) or "@" in device for device in devices):
             return None
@@ -86,7 +86,7 @@ class Plans:
         except TypeError:  # a value that has no text is none that a plan is found by
             return None
 
-    def find(self, queue_size: int) -> CompiledModel | None:
+    def find(self) -> CompiledModel | None:
         """The compiled model, if it is planned and all is as it was; else `None`."""
         background_writer.wait(self._entry.key)
         content = self._store.read(self._entry)
@@ -102,7 +102,7 @@ class Plans:
         saved = [begin_reading(self._store, entry) for entry in plan.record.programs]
         same = BackgroundTask(lambda: plan.record.origin.is_same)
         with ExitStack() as failing:
-            compiled = self._loaded(plan, saved, queue_size, failing)
+            compiled = self._loaded(plan, saved, failing)
             if compiled is None or not same.result():
                 return None
             failing.pop_all()
@@ -113,7 +113,6 @@ class Plans:
         self,
         plan: _Plan,
         saved: Sequence[Callable[[], bytes | memoryview | None]],
-        queue_size: int,
         failing: ExitStack,
     ) -> CompiledModel | None:
         """The compiled model; what is opened for it is closed with `failing`."""
@@ -159,7 +158,7 @@ class Plans:
             CompileReport(0.0, lambda: "hit", record.choice),
             details,
             self._wishes.settings.in_flight,
-            queue_size,
+            self._wishes.settings.queue_size,
         )
         compiled.own(devices.values())
         return compiled

@@ -295,6 +295,6 @@ def _kept(folder: Path, token: str) -> bytes:
     if found is None:
         raise CacheError(
             f"{legible(cache.path(entry))}: there is no compiled model under the token; "
-            f"compile the model with cache= and token= first"
+            f"compile the model with cache=CacheOptions(…, token=…) first"
         )
     return bytes(found)

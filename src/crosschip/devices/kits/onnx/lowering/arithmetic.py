@@ -33,7 +33,7 @@ def may_trap(op: Div | Mod) -> bool:
 
 
 def quotient_without_traps(b: Builder, op: Div) -> Sequence[Operand] | None:
-    """Divide integers by 1 in place of 0 and -1, of which ONNX Runtime ends the process."""
+    """Divide integers by 1 in place of 0 and -1, of which the run fails, or the process ends."""
     if not may_trap(op):
         return None
     is_zero, is_minus, safe = _without_traps(b, op)
