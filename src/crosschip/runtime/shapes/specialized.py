@@ -12,7 +12,7 @@ import numpy as np
 from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dataclass import dataclass
-from crosschip.lowering.static_shapes import Fixed, fixed
+from crosschip.lowering.static_shapes import FixedModel, fix_sizes
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
@@ -202,7 +202,7 @@ class SpecializedProgram(SegmentProgram):
             )
             for index, numbers in zip(self._holding, elements, strict=True)
         }
-        model = fixed(self._model, shapes, held, self.name)
+        model = fix_sizes(self._model, shapes, held, self.name)
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
@@ -236,13 +236,13 @@ class _Specialization:
         compiled: that, compiled; `None` if nothing is left to run.
     """
 
-    def __init__(self, fixed: Fixed, compiled: Compiled | None) -> None:
-        self._reads = fixed.reads
-        self._makes = fixed.makes
+    def __init__(self, fix_sizes: FixedModel, compiled: Compiled | None) -> None:
+        self._reads = fix_sizes.reads
+        self._makes = fix_sizes.makes
         self._compiled = compiled
         self._moved = [
             sum(bytes_of(operand.type) for operand in side.values())
-            for side in (fixed.model.inputs, fixed.model.outputs)
+            for side in (fix_sizes.model.inputs, fix_sizes.model.outputs)
         ]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
