@@ -37,13 +37,23 @@ RANDOM = "random"
 _LOADED = ("plain", "dynamic", "quantized-int8")
 _RUN_TWICE = ("plain", "dynamic")
 _QUICK: Sequence[Container[str]] = (
-    ("plain", "dynamic", "float16", "quantized-int8", "quantized-int8-ties"),
-    ("plain", "dynamic", "float16", "quantized-uint8-ties"),
+    ("plain", "dynamic", "float16", "quantized-int8"),
+    ("plain", "dynamic", "float16"),
 )
 """The variations of an operator's first examples in the quick kit; others have `plain` alone."""
+_QUICK_ONCE = frozenset(
+    {
+        *("int64", "uint64", "denormal", "denormal-and-large"),
+        *("quantized-int8-ties", "quantized-uint8-ties", "quantized-int16-ties"),
+    }
+)
+"""Variations that the quick kit has of the first example on which they are valid."""
+_WIDE = ("int64", "uint64")
+_WIDE_RUNS = 3
+"""The number of runs on integers of all magnitudes for 64-bit types."""
 _WITH_OTHER_DATA = 3
 """The number of examples of which the quick kit tries integers far off, 0 and other conditions."""
-_WITHOUT_EXTREMES = ("resized", "input-nan")
+_WITHOUT_EXTREMES = ("resized", "input-nan", "denormal", "denormal-and-large")
 _MIXTURES = 4
 """How many times as many mixtures the whole kit has as the quick one."""
 
@@ -168,18 +178,21 @@ def _by_id(operator: str, *, quick: bool = False) -> dict[str, Case]:
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
     own: set[str] = set()
+    once = set(_QUICK_ONCE)
     for index, arguments in enumerate(examples_of(operator)):
         for variation in variations(operator, arguments):
-            if quick and not _is_quick(index, variation.words):
+            if quick and variation.words not in once and not _is_quick(index, variation.words):
                 continue
             if variation.words != "plain" and not _is_valid(operator, variation):
                 continue
+            once.discard(variation.words)
             if variation.words in _RUN_TWICE:
                 later = other_run(operator, variation.arguments, named=variation.named)
                 variation = replace(variation, runs=(later,))
             if variation.words not in _WITHOUT_EXTREMES:
                 extremes = extreme_run(variation.arguments, index)
-                variation = replace(variation, runs=(*variation.runs, extremes))
+                count = _WIDE_RUNS if variation.words in _WIDE else 1
+                variation = replace(variation, runs=(*variation.runs, *(extremes,) * count))
             id = f"{operator.type}/{index}/{variation.words}"
             own.add(id)
             element_type = _element_type(variation)
@@ -191,7 +204,7 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
                 id = f"{operator.type}/{index}/invalid-{words}"
                 variation = Variation(words, mutated)
                 yield Case(id, operator.type, _element_type(variation), variation, invalid=slot)
-    count = 4 + 2 * len(operator.slots)
+    count = 8 + 2 * len(operator.slots)
     for case in _mixed(operator.type, count if quick else _MIXTURES * count):
         if case.id not in own:
             own.add(case.id)

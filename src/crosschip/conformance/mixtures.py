@@ -2,8 +2,10 @@
 
 A mixture begins with an example. For each factor of the operator (type, size, rank, each
 parameter, each tensor that may be a constant or left out, ...) a setting is drawn now and then,
-and stays if inference takes it. So conditions of two and three settings are met by few cases, on
-a device that declines few of them; what such a device declines, `pairs` covers one by one.
+and stays if inference takes it and all outputs still have elements. Of several such uses, that is
+taken in which most pairs and triples of conditions (see `conditions`) meet for the first time. So
+conditions of two and three settings are met by few cases, on a device that declines few of them;
+what such a device declines, `pairs` covers one by one.
 """
 
 from __future__ import annotations
@@ -13,13 +15,16 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from crosschip.conformance.changes import at_axis, group_of, ranks_of, reshaped, retyped_group
+from crosschip.conformance.conditions import Coverage, conditions
 from crosschip.conformance.draw import Draw
 from crosschip.conformance.pairs import Change, Setting, settings_of, value_setting
-from crosschip.conformance.uses import Use, draws, is_valid, replaced, use_of
+from crosschip.conformance.uses import Use, draws, is_valid, output_sizes, replaced, use_of
 from crosschip.conformance.variations import QUANTIZATIONS, leading_quantized
 from crosschip.ir import ElementType
-from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.ir.types import NARROW_TYPES, PYTHONS_TYPES
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.slots import Parameter
 
@@ -28,16 +33,28 @@ _CHANCES = {
     "empty": 0.05,
     "rank": 0.3,
     "sizes": 0.25,
-    "saved": 0.2,
-    "constants": 0.35,
+    "saved": 0.3,
+    "constants": 0.45,
 }
 _CHANCE = 0.5
 """How likely a factor is set, where `_CHANCES` does not say it."""
 
 _SIZES = (1, 5, 16, 17, 33, 65)
 _NUMBERS = (-2, -1, 2, 3)
+_STEP = -3
+"""A number that is tried in lists besides: as a step backwards, it divides few spans."""
+
+_AXES = ((0, 1), (-2, -1), (0, -1), (1, 2), (-1, 1), (-3, 0, -1))
+"""Lists of several axes."""
+
+_UNMIXED = PYTHONS_TYPES | NARROW_TYPES - {ElementType.INT4, ElementType.FLOAT8E4M3FN}
+"""Element types that are not mixed with other settings; most operators treat narrow ones alike."""
+
 _MOST_TRIES = 3
 """How many settings of a factor are tried until inference takes one."""
+
+_CANDIDATES = 3
+"""How many uses are drawn for each mixture."""
 
 
 def mixtures(operator: type[Operator], count: int) -> Iterator[tuple[int, str, Use]]:
@@ -47,16 +64,23 @@ def mixtures(operator: type[Operator], count: int) -> Iterator[tuple[int, str, U
     """
     examples = examples_of(operator)
     factors = _factors(operator)
-    drawn: set[tuple[int, str]] = set()
+    yielded: set[tuple[int, str]] = set()
+    coverage = Coverage()
     for number in range(count):
         random = Random(f"{operator.type} {number}")
-        index = (
-            number % len(examples) if number < len(examples) else random.randrange(len(examples))
-        )
-        use, words = _mixed(use_of(operator, examples[index]), factors, random)
-        if words and (index, words) not in drawn:
-            drawn.add((index, words))
-            yield index, words, use
+        best: tuple[int, str, Use] | None = None
+        most = -1.0
+        for candidate in range(_CANDIDATES):
+            index = (number + candidate) % len(examples)
+            use, words = _mixed(use_of(operator, examples[index]), factors, random)
+            if words and (index, words) not in yielded:
+                gain = coverage.gain(conditions(use))
+                if gain > most:
+                    most, best = gain, (index, words, use)
+        if best is not None:
+            coverage.add(conditions(best[2]))
+            yielded.add(best[:2])
+            yield best
 
 
 def _mixed(use: Use, factors: dict[str, list[Setting]], random: Random) -> tuple[Use, str]:
@@ -69,7 +93,10 @@ def _mixed(use: Use, factors: dict[str, list[Setting]], random: Random) -> tuple
         settings = [s for s in factors[name] if not any(s.excludes(other) for other in row)]
         for setting in random.sample(settings, min(_MOST_TRIES, len(settings))):
             changed = setting.change(use)
-            if changed is not None and is_valid(changed):
+            sizes = None if changed is None else output_sizes(changed)
+            if changed is None or sizes is None:
+                continue
+            if all(sizes) or name == "empty":
                 use = changed
                 row.append(setting)
                 break
@@ -92,7 +119,7 @@ def _more_settings(operator: type[Operator]) -> Iterator[Setting]:
         if slot.like:
             continue
         factor, prefix = ("type", "") if place == 0 else (f"type of {slot.name}", f"{slot.name}=")
-        for element_type in sorted(slot.types - PYTHONS_TYPES, key=lambda t: t.value):
+        for element_type in sorted(slot.types - _UNMIXED, key=lambda t: t.value):
             yield Setting(factor, f"{prefix}{element_type}", _typed(slot.name, element_type))
     for words in QUANTIZATIONS:
         yield Setting("type", words, _quantized(words))
@@ -101,6 +128,8 @@ def _more_settings(operator: type[Operator]) -> Iterator[Setting]:
             if slot.kind == "integer":
                 yield from (value_setting(slot, number) for number in _NUMBERS)
             if slot.kind == "list of integers":
+                if slot.name.endswith("axes"):
+                    yield from (value_setting(slot, axes) for axes in _AXES)
                 for example in examples_of(operator):
                     given: Any = example.get(slot.name)
                     if isinstance(given, tuple) and given:
@@ -112,6 +141,9 @@ def _more_settings(operator: type[Operator]) -> Iterator[Setting]:
                 if slot.optional and slot.name in example:
                     words = f"{slot.name}-as-in-{index}"
                     yield Setting(slot.name, words, _as_in(slot.name, index), slot.name)
+            yield Setting(
+                f"signs of {slot.name}", f"{slot.name}-from-the-end", _from_the_end(slot.name)
+            )
             yield Setting("constants", f"{slot.name}-constant", _constant({slot.name}))
             for more in (True, False):
                 words = f"{slot.name}:axis-{'more' if more else 'less'}"
@@ -152,7 +184,7 @@ def _size_setting(factor: str, axis: int, size: int) -> Setting:
 
 def _lists(given: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Lists like a given one: of each of some numbers, and with one number of them alone."""
-    for number in _NUMBERS:
+    for number in (*_NUMBERS, _STEP):
         yield (number,) * len(given)
         yield (number, *given[1:])
         yield (*given[:-1], number)
@@ -198,6 +230,22 @@ def _as_in(name: str, index: int) -> Change:
         example = examples_of(use.operator)[index]
         value = use_of(use.operator, {name: example[name]}).arguments[name]
         return replace(use, arguments={**use.arguments, name: value})
+
+    return change
+
+
+def _from_the_end(name: str) -> Change:
+    """Every second given index counted from the end: `-1 - i` in the place of `i`."""
+
+    def change(use: Use) -> Use | None:
+        draw = draws(use.arguments).get(name)
+        value = None if draw is None else draw.value
+        if draw is None or value is None or value.dtype not in (np.int32, np.int64):
+            return None
+        flipped = value.copy()
+        flat = flipped.reshape(-1)
+        flat[::2] = np.where(flat[::2] >= 0, ~flat[::2], flat[::2])
+        return replace(use, arguments=replaced(use.arguments, {name: replace(draw, value=flipped)}))
 
     return change
 

@@ -27,7 +27,9 @@ from crosschip.conformance.tolerance import (
     narrowed,
     rounds_exact_reals,
     sensitivity,
+    signs_bind,
     tolerance,
+    wrong_zeros,
 )
 from crosschip.conformance.variations import Variation
 from crosschip.devices.reference import ReferenceProgram
@@ -314,6 +316,8 @@ def wrong_outputs(
             )[index]
             moved = max(moved, least)
             wrong = difference(made, wanted, operand.type, allowed, moved, precision)
+        if not wrong and signs_bind(operation):
+            wrong = wrong_zeros(made, wanted)
         if wrong:
             return f"{name}: {wrong}"
     return ""

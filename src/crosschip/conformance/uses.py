@@ -98,16 +98,23 @@ def is_valid(use: Use) -> bool:
 
     A foreign exception of inference is a defect of the definition, so such a use counts as valid.
     """
+    return output_sizes(use) is not None
+
+
+def output_sizes(use: Use) -> tuple[int, ...] | None:
+    """The number of elements of each output whose shape is known; `None` if the use is invalid."""
     if not is_small(use.operator, use.arguments):
-        return False
+        return None
     try:
         variation = use.variation("")
         model = model_of(use.operator, variation.arguments, named=use.named)
     except (ModelError, ValueError):
-        return False
+        return None
     except Exception:
-        return True
-    return _makes_little(model)
+        return ()
+    shapes = (operand.type.static_shape for operand in model.outputs.values())
+    sizes = tuple(prod(shape) for shape in shapes if shape is not None)
+    return sizes if all(size <= _MOST_OUTPUTS for size in sizes) else None
 
 
 def is_small(operator: type[Operator], arguments: Example) -> bool:
