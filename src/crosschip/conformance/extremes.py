@@ -2,8 +2,8 @@
 
 Integers are drawn so that each number of bits is as likely, but the highest number more likely:
 most products of int64 have more than the 53 bits that float64 holds, and many numbers of uint64
-more than the 63 that int64 does. Two thirds of them are taken from one sequence, or differ from it
-in the lowest bit, so that operands of one type have equal and adjacent elements. Of integers that
+more than the 63 that int64 does. Half of them are one of the two greatest integers of the type, so
+that operands of one type have equal and adjacent elements. Of integers that
 stand for reals the ends of the range are drawn. Floats are multiples of an eighth, so that some are
 equal and some lie in the middle between integers, and special numbers are among them.
 """
@@ -25,9 +25,6 @@ from crosschip.ops.definition.quantized import limits
 
 _SPECIALS = ((nan, -0.0), (inf, -0.0), (-inf, 0.0, 1e-40), (nan, inf, -0.0))
 
-_COMMON = 61
-"""The number of integers that all tensors of a type have in common: a prime, so that they shift."""
-
 
 @dataclass(frozen=True, slots=True)
 class Extreme(Draw):
@@ -46,15 +43,12 @@ class Extreme(Draw):
             integers = np.where(generator.random(shape) < 0.5, ends, drawn)
             return integers.astype(self.type.element_type.dtype)
         own = _integers(self.type.element_type, shape, generator)
-        common = _integers(self.type.element_type, _COMMON, np.random.default_rng(_COMMON))
-        shared = np.resize(common, shape)
-        neighbours = shared ^ shared.dtype.type(1)
-        kinds = generator.integers(0, 3, shape)
-        return np.asarray(np.where(kinds == 0, own, np.where(kinds == 1, shared, neighbours)))
+        ends = own.dtype.type(greatest) - generator.integers(0, 2, shape).astype(own.dtype)
+        return np.where(generator.random(shape) < 0.5, own, ends).astype(own.dtype)
 
 
 def _integers(
-    element_type: ElementType, shape: int | tuple[int, ...], generator: np.random.Generator
+    element_type: ElementType, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Array:
     """Integers of all magnitudes of a type; a quarter of them have its highest bit set."""
     least, greatest = limits(element_type)

@@ -36,7 +36,7 @@ _CHANCES = {
     "saved": 0.3,
     "constants": 0.45,
 }
-_CHANCE = 0.5
+_CHANCE = 0.4
 """How likely a factor is set, where `_CHANCES` does not say it."""
 
 _SIZES = (1, 5, 16, 17, 33, 65)
@@ -53,7 +53,7 @@ _UNMIXED = PYTHONS_TYPES | NARROW_TYPES - {ElementType.INT4, ElementType.FLOAT8E
 _MOST_TRIES = 3
 """How many settings of a factor are tried until inference takes one."""
 
-_CANDIDATES = 3
+_CANDIDATES = 5
 """How many uses are drawn for each mixture."""
 
 
