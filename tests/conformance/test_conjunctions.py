@@ -12,7 +12,6 @@ from crosschip.conformance.cases import DEVICE
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
 
-
 MISSED = frozenset(
     {
         "transposed_matrix_under_a_batch",
