@@ -23,7 +23,7 @@ from crosschip.ir.types import FLOATS, INTEGERS
 from crosschip.ops.definition.examples import Example, Sample, samples
 from crosschip.ops.definition.quantized import limits
 
-_SPECIALS = ((nan, -0.0), (inf, -0.0), (-inf, 0.0, 1e-40), (nan, inf, -0.0))
+_SPECIALS = ((nan, -0.0), (inf, -0.0), (-inf, 0.0), (nan, inf, -0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ MOST_ELEMENTS = 1 << 13
 """The most elements of a drawn tensor."""
 
 _MOST_OUTPUTS = 1 << 17
-_MOST_AXES = 6
+_MOST_AXES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Use:
         runs = tuple(
             {n: v for n, v in run.items() if _is_sampled(given.get(n))} for run in self.runs
         )
-        constants = {n: d for n, d in self.arguments.items() if isinstance(d, Draw) and d.constant}
+        constants = {n: d for n, d in draws(self.arguments).items() if d.constant}
         drawn = frozenset(name for name, draw in constants.items() if draw.value is None)
         return Variation(words, given, self.named, runs, drawn)
 
@@ -150,6 +150,8 @@ def _makes_little(model: Model) -> bool:
 
 
 def _filled(name: str, value: object) -> object:
+    if isinstance(value, list):
+        return [_filled(f"{name}.{index}", part) for index, part in enumerate(value)]
     if isinstance(value, Draw) and value.constant:
         array = value.array(np.random.default_rng(zlib.crc32(name.encode())))
         return constant(array, name, value.type.quantization)

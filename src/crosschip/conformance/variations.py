@@ -321,6 +321,6 @@ def word(value: object) -> str:
     """A value as it stands in the id of a case."""
     if isinstance(value, Enum):
         return value.name
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return "x".join(map(str, value))
     return str(value).lower()
