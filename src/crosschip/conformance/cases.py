@@ -52,7 +52,7 @@ _WITH_OTHER_DATA = 3
 _WITHOUT_EXTREMES = ("resized", "input-nan", "denormal", "denormal-and-large")
 _MIXTURES = (14, 5)
 """How many mixtures the quick kit has of an operator, and how many more for each of its slots."""
-_TIMES_AS_MANY = 8
+_TIMES_AS_MANY = 4
 """How many times as many mixtures the whole kit has as the quick one."""
 
 
