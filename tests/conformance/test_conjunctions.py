@@ -12,7 +12,16 @@ from crosschip.conformance.cases import DEVICE
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
 
-MISSED: frozenset[str] = frozenset()
+MISSED = frozenset(
+    {
+        "transposed_matrix_under_a_batch",
+        "rank_five",
+        "unsigned_zero_point",
+        "mean_over_all_axes_of_one_row",
+        "several_negative_axes_without_keepdim",
+        "ties_of_products_away_from_zero",
+    }
+)
 """Faults that the quick kit does not find yet."""
 
 

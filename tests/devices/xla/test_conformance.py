@@ -8,7 +8,7 @@ import pytest
 from tests.devices.xla.conftest import CHIP
 from tests.lanes import share
 
-from crosschip.conformance import all_cases, run_cases
+from crosschip.conformance import Verdict, all_cases, run_cases
 
 PARTS = 4
 """The number of tests among which the cases are divided, so that several processes have some."""
@@ -20,4 +20,5 @@ def test_nothing_fails(part: int, pytestconfig: pytest.Config) -> None:
     report = run_cases(f"xla:{CHIP}", list(cases))
     assert not [f"{entry.id}: {entry.detail}" for entry in report.failed]
     assert report.counts["not_run"] == 0
-    assert report.counts["excluded"] == 0
+    excluded = {entry.detail for entry in report.entries if entry.verdict is Verdict.EXCLUDED}
+    assert excluded <= {"XLA takes denormal numbers for 0"}
