@@ -2,10 +2,10 @@
 
 A mixture begins with an example. Several rows of settings (see `settings`) are drawn, and that is
 taken which holds most pairs and triples of settings that no mixture has had yet; what an example
-says by itself counts as settings, too. Of the row, a setting stays if inference takes it and all
-outputs still have elements; else others of its factor are tried. So conditions of two and three
-settings are met by few cases, on a device that declines few of them; what such a device declines,
-`pairs` covers one by one.
+says by itself counts as settings, too. The first mixtures have each rank and each list of axes. Of
+the row, a setting stays if inference takes it and all outputs still have elements; else others of
+its factor are tried. So conditions of two and three settings are met by few cases, on a device that
+declines few of them; what such a device declines, `pairs` covers one by one.
 """
 
 from __future__ import annotations
@@ -96,6 +96,12 @@ class _Search:
             for name, settings in factors.items()
         }
         self._given = [_settings_of_example(use) for use in examples]
+        self._once = [
+            setting
+            for name, settings in factors.items()
+            for setting in settings
+            if name == "rank" or (setting.slot == name and name.endswith("axes"))
+        ]
         self._numbers: dict[str, int] = {}
         self._covered: set[int] = set()
         self._taken: set[tuple[int, str]] = set()
@@ -105,9 +111,12 @@ class _Search:
         """The example's number, the row and the use of the mixture of a number."""
         best: tuple[int, list[Setting]] = (0, [])
         most = -1
+        first = self._first_setting(number)
         for candidate in range(_CANDIDATES):
-            index = (number + candidate) % len(self._examples)
+            index = (number + candidate) % len(self._examples) if first is None else first[0]
             row = self._drawn_row(index, random)
+            if first is not None:
+                row = [first[1], *(each for each in row if not each.excludes(first[1]))]
             gain = sum(group not in self._covered for group in self._groups(index, row))
             if gain > most:
                 most, best = gain, (index, row)
@@ -115,6 +124,18 @@ class _Search:
         use, row = self._applied(index, row, random)
         self._covered.update(self._groups(index, row))
         return index, row, use
+
+    def _first_setting(self, number: int) -> tuple[int, Setting] | None:
+        """The setting that the mixture of a number is to have, and an example that takes it."""
+        if number >= len(self._once):
+            return None
+        setting = self._once[number]
+        for offset in range(len(self._examples)):
+            index = (number + offset) % len(self._examples)
+            changed = setting.change(self._examples[index])
+            if changed is not None and _is_filled(changed, [setting]):
+                return index, setting
+        return None
 
     def _drawn_row(self, index: int, random: Random) -> list[Setting]:
         row: list[Setting] = []
