@@ -155,7 +155,8 @@ class _Search:
         self, index: int, row: Sequence[Setting], random: Random
     ) -> tuple[Use, list[Setting]]:
         """The use that a row makes of an example, and what of the row inference takes."""
-        use, taken = self._examples[index], []
+        use = self._examples[index]
+        taken: list[Setting] = []
         at_once: Use | None = use
         for setting in row:
             at_once = None if at_once is None else setting.change(at_once)

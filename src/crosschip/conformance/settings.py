@@ -32,7 +32,7 @@ from crosschip.conformance.uses import MOST_ELEMENTS, Use, draws, is_valid, repl
 from crosschip.conformance.variations import QUANTIZATIONS, interesting, leading_quantized, word
 from crosschip.ir import ElementType
 from crosschip.ir.types import PYTHONS_TYPES
-from crosschip.ops import Operator, examples_of
+from crosschip.ops import Operator, examples_of, operator_named
 from crosschip.ops.definition.slots import Parameter, Slot
 
 Change = Callable[[Use], Use | None]
@@ -102,7 +102,7 @@ def use_of_row(operator: type[Operator], index: int, words: str) -> Use:
         raise KeyError(index)
     use = use_of(operator, examples_of(operator)[index])
     for name in words.split(","):
-        changed = _settings_by_words(operator)[name].change(use)
+        changed = _settings_by_words(operator.type)[name].change(use)
         if changed is None:
             raise KeyError(words)
         use = changed
@@ -110,8 +110,8 @@ def use_of_row(operator: type[Operator], index: int, words: str) -> Use:
 
 
 @lru_cache(maxsize=8)
-def _settings_by_words(operator: type[Operator]) -> dict[str, Setting]:
-    return {setting.words: setting for setting in all_settings(operator)}
+def _settings_by_words(operator: str) -> dict[str, Setting]:
+    return {setting.words: setting for setting in all_settings(operator_named(operator))}
 
 
 def by_factor(settings: Iterator[Setting]) -> dict[str, list[Setting]]:

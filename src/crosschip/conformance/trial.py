@@ -221,6 +221,7 @@ class _Trial:
         grown = growth(lambda: self._program.run(run.inputs))
         if grown > LARGEST_GROWTH:
             raise Failed(f"memory grows by {grown} bytes with each run on the same inputs")
+        self._called(run, "after many runs: ", lambda inputs: [self._program.run(inputs)])
 
     def check_kept(self) -> None:
         """Fail if outputs are not what they were when they were returned."""
