@@ -163,7 +163,7 @@ def _quirk(record: Quirk) -> tuple[str, ...]:
         ", ".join(f"`{operator}`" for operator in record.operators),
         record.condition + (f" ({', '.join(limits)})" if limits else ""),
         record.symptom,
-        record.versions,
+        record.versions + (f", fixed in {record.fixed_in}" if record.fixed_in else ""),
         ", ".join(f"`{_reference(avoiding)}`" for avoiding in record.avoided_by),
         record.since,
     )
