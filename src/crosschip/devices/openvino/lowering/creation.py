@@ -17,7 +17,10 @@ from crosschip.passes.rewrite_operations import rebuild
 
 
 def number_itself(b: Builder, op: Fill) -> Sequence[Operand] | None:
-    """Take the number for the tensor without axes that is filled with it: OpenVINO crashes."""
+    """Take the number for the tensor without axes that is filled with it: OpenVINO crashes.
+
+    Quirk `broadcast-to-no-axes`.
+    """
     if op.outputs[0].type.shape != ():
         return None
     if op.value.value is not None:
