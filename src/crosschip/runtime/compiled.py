@@ -19,7 +19,7 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime import lifetime
-from crosschip.runtime.artifact.atomic_files import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import Details
@@ -436,7 +436,7 @@ class CompiledModel(Closing):
             DeviceError: a device fails to save one.
             ModelFileError: a file that the weights are in has changed since they were loaded.
         """
-        write_named(path, self._encode())
+        write_user_file(path, self._encode())
 
     def to_bytes(self) -> bytes:
         """The content of the file that `save` writes, which `crosschip.load_compiled` takes too.
