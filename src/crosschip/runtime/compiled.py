@@ -563,7 +563,7 @@ class CompiledModel(Closing):
         self._took(perf_counter() - begin)
         return made
 
-    def contents(self) -> Contents:
+    def _contents(self) -> Contents:
         """Return what the file of the model holds.
 
         Raises:
@@ -586,7 +586,7 @@ class CompiledModel(Closing):
         from crosschip.runtime.artifact.container import encode
         from crosschip.runtime.artifact.header import KIND
 
-        return encode(KIND, *self.contents())
+        return encode(KIND, *self._contents())
 
     def _answer(
         self,

@@ -76,7 +76,7 @@ class TokenStore:
             Whether all of its devices save their programs; if not, a warning says so.
         """
         try:
-            contents = compiled.contents()
+            contents = compiled._contents()
         except (DeviceError, UnsupportedError) as error:
             logger.warning("token %s: %s", self._entry.key, error)
             return False
