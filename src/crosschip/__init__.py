@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from crosschip.runtime.compiler import explain as explain
     from crosschip.runtime.configuration import Configuration as Configuration
     from crosschip.runtime.discovery import list_devices as list_devices
+    from crosschip.runtime.options import CacheOptions as CacheOptions
+    from crosschip.runtime.options import ShapeOptions as ShapeOptions
+    from crosschip.runtime.placement.options import PlacementOptions as PlacementOptions
     from crosschip.runtime.priority import Priority as Priority
     from crosschip.tuning.tuning import tune as tune
 
@@ -64,6 +67,9 @@ _HOMES = {
     "explain": "crosschip.runtime.compiler",
     "load": "crosschip.importers",
     "load_compiled": "crosschip.runtime.artifact.loading",
+    "CacheOptions": "crosschip.runtime.options",
+    "PlacementOptions": "crosschip.runtime.placement.options",
+    "ShapeOptions": "crosschip.runtime.options",
     "tune": "crosschip.tuning.tuning",
 }
 

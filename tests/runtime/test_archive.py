@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.modelling import chain
 
 import crosschip
+from crosschip import CacheOptions
 from crosschip.ir import InputError, ModelFileError
 from crosschip.ops.definition.serialization import to_bytes
 from crosschip.ops.standard.activation import Relu
@@ -125,14 +126,18 @@ def test_compiled_models_and_plans_are_exported_with_their_parts(tmp_path: Path)
     path.write_bytes(to_bytes(chain(Relu)))
     caches = [Cache(tmp_path / "one"), Cache(tmp_path / "other")]
     for token in (False, "mine"):
-        crosschip.compile(path, ["reference"], cache=caches[0].folder, token=token).close()
+        crosschip.compile(
+            path, ["reference"], cache=CacheOptions(caches[0].folder, token=token)
+        ).close()
     assert export_entries(caches[0], tmp_path / "file") == 3
     assert import_entries(caches[1], tmp_path / "file") == 3
     assert {each.entry for each in caches[0].listing()} == {
         each.entry for each in caches[1].listing()
     }
     for token in (False, "mine"):
-        with crosschip.compile(path, ["reference"], cache=caches[1].folder, token=token) as model:
+        with crosschip.compile(
+            path, ["reference"], cache=CacheOptions(caches[1].folder, token=token)
+        ) as model:
             assert model.report.cache == "hit"
             assert isinstance(model._outline, StoredOutline) is not token
             assert model(np.array([-1, 1], np.float32)).tolist() == [0, 1]

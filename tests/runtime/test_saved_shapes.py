@@ -42,10 +42,22 @@ LONG = 30.0
 
 
 def saved(
-    model: Model, devices: Sequence[str | Device], sizes: Sequence[int], **more: Any
+    model: Model,
+    devices: Sequence[str | Device],
+    sizes: Sequence[int],
+    strict: bool = False,
+    threads: int | None = None,
+    **shapes: Any,
 ) -> bytes:
     """The file of a compiled model that has run with these sizes."""
-    with crosschip.compile(model, devices, cache=False, **more) as compiled:
+    with crosschip.compile(
+        model,
+        devices,
+        shapes=crosschip.ShapeOptions(**shapes),
+        threads=threads,
+        placement=crosschip.PlacementOptions(strict=strict),
+        cache=False,
+    ) as compiled:
         for size in sizes:
             compiled.run(ones(size))
         return compiled.to_bytes()
@@ -138,7 +150,9 @@ def test_elements_that_another_device_has_computed_count_besides_shapes() -> Non
     model = model_of(build, float32(12), float32(symbol("N")))
     pins = {"SHAPE": "reference", "CONCAT": "reference"}
     devices: list[str | Device] = [Static(name="npu"), "reference"]
-    with crosschip.compile(model, devices, cache=False, pin=pins) as compiled:
+    with crosschip.compile(
+        model, devices, placement=crosschip.PlacementOptions(pin=pins), cache=False
+    ) as compiled:
         for size in (3, 4):
             compiled.run(inputs(size))
         content = compiled.to_bytes()
@@ -178,7 +192,10 @@ def test_under_a_token(tmp_path: Path) -> None:
     for word in ("miss", "hit"):
         device = Static(name="npu")
         with crosschip.compile(
-            OPEN, [device], cache=tmp_path, token="mine", profiles=[{"N": 2}, {"N": 3}]
+            OPEN,
+            [device],
+            shapes=crosschip.ShapeOptions(profiles=[{"N": 2}, {"N": 3}]),
+            cache=crosschip.CacheOptions(location=tmp_path, token="mine"),
         ) as compiled:
             assert compiled.report.cache == word
             for size in (2, 3, 4):
@@ -235,7 +252,9 @@ def test_programs_are_not_closed_while_they_are_saved() -> None:
 
     device = Slow(name="npu")
     files: list[bytes] = []
-    with crosschip.compile(OPEN, [device], cache=False, specializations=1) as compiled:
+    with crosschip.compile(
+        OPEN, [device], shapes=crosschip.ShapeOptions(specializations=1), cache=False
+    ) as compiled:
         compiled.run(ones(2))
         thread = threading.Thread(target=lambda: files.append(compiled.to_bytes()))
         thread.start()

@@ -125,10 +125,12 @@ def test_quantization_survives(example: Example) -> None:
 
 
 def check_copies(
-    example: Example, devices: Callable[[], list[DelegatingDevice]], limits: dict[str, int]
+    example: Example, devices: Callable[[], list[DelegatingDevice]], limits: dict[str, Any]
 ) -> None:
     """Saved models are loaded as they were, and so is one that was loaded and saved again."""
-    with compile(example.model, devices(), **limits) as compiled:
+    with compile(
+        example.model, devices(), placement=crosschip.PlacementOptions(**limits)
+    ) as compiled:
         expected = compiled.run(example.inputs)
         content = compiled.to_bytes()
     for _ in range(2):
@@ -267,9 +269,8 @@ def test_options_survive() -> None:
 
     model = model_of(lambda b, x: b.add(Exp, x), float32(symbol("N")))
     devices = [Remembering({}, name="npu")]
-    content = saved(
-        model, devices, ranges={"N": (1, 4)}, profiles=[{"N": 2}], threads=3, precision="bfloat16"
-    )
+    shapes = crosschip.ShapeOptions(ranges={"N": (1, 4)}, profiles=[{"N": 2}])
+    content = saved(model, devices, shapes=shapes, threads=3, precision="bfloat16")
     with crosschip.load_compiled(content, devices=devices) as loaded:
         assert loaded.run({"x0": np.zeros(4, np.float32)})["y0"].tolist() == [1] * 4
         with pytest.raises(InputError, match="was compiled for 1 to 4"):
@@ -675,18 +676,17 @@ def test_sigmoid_and_friends_survive_decomposition() -> None:
 def test_wishes_survive(tmp_path: Path, device: str) -> None:
     """Saved or kept under a token: the options, what engines were told, the mixed precision."""
     wishes: dict[str, Any] = {
-        "in_flight": 3,
-        "performance": "low",
-        "mixed_precision": "MatMul\n",
+        "configuration": crosschip.Configuration(in_flight=3, performance="low"),
+        "placement": crosschip.PlacementOptions(mixed_precision="MatMul\n"),
     }
     path = tmp_path / "quantized.onnx"
     onnx.save(pairs(), path)
-    kept: dict[str, Any] = {"cache": tmp_path / "cache", "token": "wishes"}
-    with crosschip.compile(path, device, **kept, **wishes) as compiled:
+    cache = crosschip.CacheOptions(tmp_path / "cache", token="wishes")
+    with crosschip.compile(path, device, cache=cache, **wishes) as compiled:
         assert compiled.placement.in_float == ("mixed",)
         assert (compiled.options.in_flight, compiled.options.performance) == (3, "low")
         content = compiled.to_bytes()
-    with crosschip.compile(path, device, **kept, **wishes) as again:
+    with crosschip.compile(path, device, cache=cache, **wishes) as again:
         assert again.report.cache == "hit"
         for loaded in (again, crosschip.load_compiled(content)):
             assert loaded.options == compiled.options
@@ -694,8 +694,13 @@ def test_wishes_survive(tmp_path: Path, device: str) -> None:
             assert loaded.placement.settings == compiled.placement.settings
             assert loaded._requests.workers == 3
             loaded.close()
-    for change in ({"in_flight": 2}, {"performance": "high"}, {"mixed_precision": None}):
-        with crosschip.compile(path, device, **kept, **wishes | change) as other:
+    changes: list[dict[str, Any]] = [
+        {"configuration": crosschip.Configuration(in_flight=2, performance="low")},
+        {"configuration": crosschip.Configuration(in_flight=3, performance="high")},
+        {"placement": None},
+    ]
+    for change in changes:
+        with crosschip.compile(path, device, cache=cache, **wishes | change) as other:
             assert other.report.cache == "miss"
 
 

@@ -92,8 +92,8 @@ def doing(what: str) -> Iterator[None]:
             yield
         return
     done = Event()
-    said = Thread(target=say_until, args=(done, what), daemon=True)
-    said.start()
+    reporter = Thread(target=say_until, args=(done, what), daemon=True)
+    reporter.start()
     try:
         yield
     finally:

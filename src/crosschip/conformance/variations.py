@@ -18,7 +18,7 @@ from crosschip.conformance.draw import Draw
 from crosschip.ir import ElementType, Quantization, TensorType
 from crosschip.ir.types import BOOLEANS, FLOATS, NARROW_TYPES
 from crosschip.ops import Operator
-from crosschip.ops.definition.examples import Example, Sample, given, samples
+from crosschip.ops.definition.examples import Example, Sample, model_input, samples
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.slots import Parameter
 
@@ -165,7 +165,7 @@ def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variatio
         if isinstance(slot, Parameter) and slot.name != "fuse_code" and slot.name in arguments:
             value = arguments[slot.name]
             if value is not None and not isinstance(value, Sample):
-                computed = given(slot.encode(value))
+                computed = model_input(slot.encode(value))
                 yield Variation(f"{slot.name}-computed", {**arguments, slot.name: computed})
 
 

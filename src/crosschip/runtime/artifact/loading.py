@@ -42,9 +42,9 @@ from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
-from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.details import Details
+from crosschip.runtime.details import CompileReport, Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
@@ -319,7 +319,7 @@ def _open(
         if artifact is None:
             raise CacheError(
                 f"{legible(cache.path(entry))}: there is no compiled model under the token; "
-                f"compile the model with cache= and token= first"
+                f"compile the model with cache=CacheOptions(…, token=…) first"
             )
         return artifact
     if isinstance(source, bytes) and is_authenticated(source):

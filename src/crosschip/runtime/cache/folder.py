@@ -8,6 +8,7 @@ what they are trusted with are specified in docs/formats.md.
 from __future__ import annotations
 
 import errno
+import logging
 import math
 import os
 import re
@@ -17,7 +18,7 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from crosschip.ir import CacheError, logs
+from crosschip.ir import CacheError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_own
 from crosschip.ir.reading import StrPath
@@ -62,7 +63,7 @@ _LEDGER_UNIT = 2**16
 _SIZE = r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([KMGT]?)(?:i?B)?"
 _ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
-logger = logs.logger("crosschip.cache")
+logger = logging.getLogger("crosschip.cache")
 
 
 @dataclass(frozen=True, slots=True)

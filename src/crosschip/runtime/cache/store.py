@@ -6,6 +6,7 @@ and crosschip's own, where what an entry holds depends on the content of the mod
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +14,13 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from crosschip.hal.folders import cache_folder
-from crosschip.ir import InputError, logs
+from crosschip.ir import InputError
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.container import Artifact, Part, encode
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import KIND, Cache
 
-logger = logs.logger("crosschip.cache")
+logger = logging.getLogger("crosschip.cache")
 
 _TOKEN = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}"
 

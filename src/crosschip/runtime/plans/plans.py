@@ -82,7 +82,7 @@ class Plans:
         """
         name = source_name(source)
         devices = request.devices
-        if name is None or request.isolate or not isinstance(devices, str | list | tuple):
+        if name is None or request.placement.isolate or not isinstance(devices, str | list | tuple):
             return None
         if any(not isinstance(device, str) or "@" in device for device in devices):
             return None
@@ -94,7 +94,7 @@ class Plans:
         except TypeError:  # a value that has no text is none that a plan is found by
             return None
 
-    def find(self, queue_size: int) -> CompiledModel | None:
+    def find(self) -> CompiledModel | None:
         """Return the compiled model; `None` if there is no plan, or something has changed."""
         background_writer.wait(self._entry.key)
         try:
@@ -135,7 +135,7 @@ class Plans:
                     return None
                 failing.callback(program.close)
                 loaded.append(program)
-            compiled = self._assemble(header, plan, later, outline, loaded, devices, queue_size)
+            compiled = self._assemble(header, plan, later, outline, loaded, devices)
             if not same.result():
                 return None
             failing.pop_all()
@@ -164,10 +164,9 @@ class Plans:
         outline: StoredOutline,
         programs: Sequence[GuardedProgram],
         devices: dict[str, GuardedDevice],
-        queue_size: int,
     ) -> CompiledModel:
-        from crosschip.runtime.compiled import CompiledModel, CompileReport
-        from crosschip.runtime.details import Details
+        from crosschip.runtime.compiled import CompiledModel
+        from crosschip.runtime.details import CompileReport, Details
 
         several = len(plan.candidates) > 1
         details = Details(
@@ -185,7 +184,7 @@ class Plans:
             CompileReport(0.0, lambda: "hit", plan.choice),
             details,
             self._request.settings.in_flight,
-            queue_size,
+            self._request.settings.queue_size,
         )
         compiled.own(devices.values())
         return compiled
@@ -211,7 +210,6 @@ class Plans:
     @contextmanager
     def noting(self) -> Iterator[None]:
         """Record what a compilation reads, and whether it warns."""
-        # Only those who compile come here: who finds a plan need not import logging.
         from crosschip.runtime.plans.warning_recorder import WarningRecorder
 
         with noting() as reading, WarningRecorder() as heard:
@@ -238,10 +236,10 @@ class Plans:
     def _recompile(self, origin: Origin) -> CompiledModel:
         """Compile the model from its source, which must be unchanged."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compiled_anew
+        from crosschip.runtime.compiling import compile_model
 
         self._check(origin)
-        return compiled_anew(self._source, self._request, self._store)
+        return compile_model(self._source, self._request, self._store)
 
     def _check(self, origin: Origin) -> None:
         if not origin.is_same:
@@ -251,10 +249,10 @@ class Plans:
     def _substitute(self, origin: Origin, lost: str | None) -> CompiledModel:
         """Compile the model for all devices but a lost one; for all inputs if none is lost."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import substitute
+        from crosschip.runtime.compiling import compile_substitute
 
         self._check(origin)
-        return substitute(self._source, self._request, self._store, lost)
+        return compile_substitute(self._source, self._request, self._store, lost)
 
 
 class LazyPlacement:

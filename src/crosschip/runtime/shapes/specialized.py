@@ -94,13 +94,13 @@ class SpecializedProgram(SegmentProgram):
             if wider != shapes:
                 with self._lock:
                     self._past = replace(self._past, padded=self._past.padded + 1)
-                made = self._run(wider, self._padding.padded(inputs, wider))
-                return self._padding.cropped(made, shapes)
+                outputs = self._run(wider, self._padding.padded(inputs, wider))
+                return self._padding.cropped(outputs, shapes)
         return self._run(shapes, inputs)
 
     def count_copies(self, copies: Copies) -> None:
         super().count_copies(copies)
-        for _, program, _ in self._pool.kept():
+        for _, program, _ in self._pool.entries():
             program.count_copies(copies)
 
     def owns(self, buffer: Buffer) -> bool:
@@ -111,17 +111,17 @@ class SpecializedProgram(SegmentProgram):
     ) -> Submission:
         shapes = tuple([tuple(buffer.shape) for buffer in inputs])
         if self._padding is not None and self._padding.shapes(shapes) != shapes:
-            made = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
-            return Submission.on_host(made, outputs)
+            results = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
+            return Submission.on_host(results, outputs)
         held = [call(self.name, "handing out elements", inputs[i].array) for i in self._holding]
         lease = self._pool.take((shapes, _elements(held)))
         try:
-            taken = lease.value.submit(inputs, outputs, after)
+            submission = lease.value.submit(inputs, outputs, after)
         except BaseException:
-            self._pool.give_back(lease)
+            self._pool.release(lease)
             raise
-        end = _End(taken.event, lambda: self._pool.give_back(lease))
-        return Submission(taken.outputs, end)
+        end = _End(submission.event, lambda: self._pool.release(lease))
+        return Submission(submission.outputs, end)
 
     def prepare(self, sizes: Mapping[str, Dim]) -> None:
         types = [type_.substitute(sizes) for type_ in self._types]
@@ -147,7 +147,7 @@ class SpecializedProgram(SegmentProgram):
         for index, numbers in zip(self._holding, elements, strict=True):
             if len(numbers) != math.prod(shapes[index]):
                 raise ValueError(f"{list(numbers)} are not the elements of {list(shapes[index])}")
-        self._pool.give_back(self._pool.take(key), used=False)
+        self._pool.release(self._pool.take(key), used=False)
 
     def save_all(self) -> tuple[ShapePrograms, Sequence[bytes]] | None:
         """Return the programs that there are, and the shapes that they are for.
@@ -162,7 +162,7 @@ class SpecializedProgram(SegmentProgram):
             saved = [lease.value.saved() for _, lease in held]
         finally:
             for _, lease in held:
-                self._pool.give_back(lease, used=False)
+                self._pool.release(lease, used=False)
         programs: dict[Entry, bytes] = {}
         for entries in saved:
             if entries is None:
@@ -178,13 +178,13 @@ class SpecializedProgram(SegmentProgram):
         return shapes, list(programs.values())
 
     def statistics(self) -> Iterable[SegmentStatistics]:
-        found = self._past
-        kept = self._pool.kept()
-        for _, program, uses in kept:
-            found = program.counted(found, uses)
+        total = self._past
+        entries = self._pool.entries()
+        for _, program, uses in entries:
+            total = program.counted(total, uses)
         yield replace(
-            found,
-            programs=len(kept),
+            total,
+            programs=len(entries),
             hits=self._pool.hits,
             evicted=self._pool.evicted,
         )
@@ -198,7 +198,7 @@ class SpecializedProgram(SegmentProgram):
         try:
             return lease.value.run(inputs)
         finally:
-            self._pool.give_back(lease)
+            self._pool.release(lease)
 
     def _make(self, key: ShapeKey) -> _Specialization:
         """The program for a key.
@@ -251,23 +251,23 @@ class _Specialization:
     def __init__(self, fixed: Fixed, compiled: Compiled | None) -> None:
         self._reads = fixed.reads
         self._makes = fixed.makes
-        self._compiled = compiled
+        self._executable = compiled
         self._moved = [
             sum(bytes_of(operand.type) for operand in side.values())
             for side in (fixed.model.inputs, fixed.model.outputs)
         ]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        made: Sequence[Array] = ()
-        if self._compiled is not None:
-            made = self._compiled.run([inputs[index] for index in self._reads])
-        return [made[m] if isinstance(m, int) else m.copy() for m in self._makes]
+        outputs: Sequence[Array] = ()
+        if self._executable is not None:
+            outputs = self._executable.run([inputs[index] for index in self._reads])
+        return [outputs[m] if isinstance(m, int) else m.copy() for m in self._makes]
 
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
         """Take on a run; its rules have been checked when its event has been waited for."""
-        compiled = self._compiled
+        compiled = self._executable
         places = outputs or [None] * len(self._makes)
         if compiled is None or not (compiled.whole and compiled.plan.submits):
             for event in after:
@@ -275,18 +275,18 @@ class _Specialization:
             return Submission.on_host(self.run([buffer.array() for buffer in inputs]), places)
         wanted = [place for place, m in zip(places, self._makes, strict=True) if isinstance(m, int)]
         (program,) = compiled.plan.programs
-        taken = program.submit([inputs[index] for index in self._reads], wanted, after)
-        every = [
-            taken.outputs[m] if isinstance(m, int) else _put(m.copy(), place)
+        submission = program.submit([inputs[index] for index in self._reads], wanted, after)
+        buffers = [
+            submission.outputs[m] if isinstance(m, int) else _put(m.copy(), place)
             for m, place in zip(self._makes, places, strict=True)
         ]
         check = program.check_rules
-        return Submission(every, _End(taken.event, lambda: check(taken.outputs)))
+        return Submission(buffers, _End(submission.event, lambda: check(submission.outputs)))
 
     def count_copies(self, copies: Copies) -> None:
         """Have copies counted there from now on."""
-        if self._compiled is not None:
-            self._compiled.plan.count_copies(copies)
+        if self._executable is not None:
+            self._executable.plan.count_copies(copies)
 
     def counted(self, statistics: SegmentStatistics, uses: int) -> SegmentStatistics:
         """Statistics with the runs of this program added."""
@@ -300,10 +300,10 @@ class _Specialization:
 
     def saved(self) -> Mapping[Entry, bytes] | None:
         """What a cache would hold of it; `None` if a device does not save its program."""
-        return {} if self._compiled is None else self._compiled.saved()
+        return {} if self._executable is None else self._executable.saved()
 
     def close(self) -> None:
-        for program in () if self._compiled is None else self._compiled.plan.programs:
+        for program in () if self._executable is None else self._executable.plan.programs:
             program.close()
 
 

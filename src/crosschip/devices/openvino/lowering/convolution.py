@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Builder, ElementType, Operand
-from crosschip.lowering.legalization import rebuild
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.integers import Conv2DInteger
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.slicing import Slice
+from crosschip.passes.rewrite_operations import rebuild
 
 _HEIGHT, _WIDTH = 2, 3
 
@@ -34,9 +34,8 @@ def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
     return (b.add(Cast, rebuild(b, op, **inputs), ElementType.BFLOAT16),)
 
 
-def without_strided_padding(b: Builder, op: Operator) -> Sequence[Operand] | None:
+def without_strided_padding(b: Builder, op: Conv2D) -> Sequence[Operand] | None:
     """Compute every pixel, and then take those that the strides ask for."""
-    assert isinstance(op, Conv2D)
     if not strides_over_padding(op):
         return None
     result = rebuild(b, op, strides=(1, 1))
@@ -53,9 +52,8 @@ def strides_over_padding(op: Conv2D | Conv2DInteger) -> bool:
     return kernel == (1, 1) and max(op.strides) > 1 and any(op.pads)
 
 
-def without_lone_column(b: Builder, op: Operator) -> Sequence[Operand] | None:
+def without_lone_column(b: Builder, op: Conv2D) -> Sequence[Operand] | None:
     """Compute on two channels, of which the second one is 0."""
-    assert isinstance(op, Conv2D)
     if op.group > 1 or not reads_lone_column(op):
         return None
     image, filters = (b.add(Pad, o, (0, 0, 0, 1, 0, 0, 0, 0)) for o in (op.input, op.filter))

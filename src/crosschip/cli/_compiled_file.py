@@ -45,8 +45,8 @@ def load(
     """
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
-        given = source is not None and source.name == "COMMANDLINE"
-        if given and parameter.name not in (*meaningful, *_SETTINGS):
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if is_given and parameter.name not in (*meaningful, *_SETTINGS):
             raise typer.BadParameter(
                 f"{path} holds a compiled model, for which this means nothing",
                 param_hint=parameter.opts[0],
