@@ -166,7 +166,7 @@ def test_a_task_that_fails_is_a_warning_and_the_next_is_done(
 
 def test_so_many_tasks_wait_and_no_more() -> None:
     tasks, go, taken = BackgroundWriter(), threading.Event(), threading.Event()
-    for _ in range(background_writer._MOST):
+    for _ in range(background_writer._MAX_TASKS):
         tasks.put("a", go.wait)
 
     def put() -> None:

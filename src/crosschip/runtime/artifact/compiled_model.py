@@ -23,7 +23,7 @@ from crosschip.runtime.artifact.header import (
 )
 from crosschip.runtime.artifact.placements import (
     describe,
-    left_out,
+    omitted_constants,
     programs_by_segment,
     restore,
 )
@@ -84,10 +84,10 @@ def describe_placement(
     devices: Mapping[str, GuardedDevice],
     compiled_later: Sequence[Segment] = (),
 ) -> tuple[bytes, bytes]:
-    """Return the models and the placement as parts; `left_out` explains the arguments."""
+    """Return the models and the placement as parts; `omitted_constants` explains the arguments."""
     models = [placement.given]
     described = json.dumps(describe(placement, models), separators=(",", ":")).encode()
-    return many_to_bytes(models, left_out(placement, devices, compiled_later)), described
+    return many_to_bytes(models, omitted_constants(placement, devices, compiled_later)), described
 
 
 def restore_placement(models: bytes, described: bytes, header: Header, location: str) -> Placement:

@@ -78,7 +78,7 @@ def plan_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Contents 
 
 
 def _is_plain(placement: Placement) -> bool:
-    """Tell whether an outline says all that running the placement takes."""
+    """Return whether an outline has all that running the placement takes."""
     ends = [*placement.model.inputs.values(), *placement.model.outputs.values()]
     failed = any(
         support.rule is Rule.FAILURE
