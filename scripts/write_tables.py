@@ -1,6 +1,6 @@
 """Writes what the documentation says about devices and operators, out of the code.
 
-python scripts/write_tables.py          # rewrites README.md and pages in docs/
+python scripts/write_tables.py          # rewrites the generated pages and tables in docs/
 python scripts/write_tables.py --check  # says what is stale, exit status 1 if anything is
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import typer
+from architecture_map import draw, layers
 from typer.core import TyperGroup
 
 import crosschip
@@ -66,14 +67,15 @@ def main() -> int:
     """Write or check every generated page; the exit status."""
     devices = [open_device(report.name) for report in crosschip.list_devices() if report.available]
     described = [describe(operator, devices) for operator in operators().values()]
-    readme, chips = ROOT / "README.md", ROOT / "docs" / "chips.md"
+    supported, chips = ROOT / "docs" / "supported.md", ROOT / "docs" / "chips.md"
     hdi = ROOT / "docs" / "nnrt-hdi.md"
     pages = {
-        readme: _filled(readme.read_text("utf-8"), "devices", _device_table(devices, described)),
+        supported: _filled(supported.read_text("utf-8"), "devices", _device_table(devices, described)),
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
         hdi: _filled(hdi.read_text("utf-8"), "nodes", _node_table()),
         OTHER_FORMATS: _filled(OTHER_FORMATS.read_text("utf-8"), "foreign", _format_table()),
         ROOT / "docs" / "placement.svg": _picture(),
+        ROOT / "docs" / "architecture.svg": draw(layers(ROOT / "pyproject.toml")),
         ROOT / "docs" / "operators.md": _index(described),
         ROOT / "docs" / "command-line.md": _command_line(),
         OPDEF: _filled(OPDEF.read_text("utf-8"), "datatypes", _datatype_table()),

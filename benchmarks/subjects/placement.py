@@ -15,8 +15,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
-from crosschip.runtime.placement.options import PlacementOptions
-
 import crosschip
 from benchmarks.subject import Column, Row
 from benchmarks.synthetic import GRAPHS, write_onnx
@@ -25,6 +23,7 @@ from crosschip.hal import YES, Kind, Offer, Support
 from crosschip.ir import Model
 from crosschip.lowering.decomposition import Ask
 from crosschip.passes import simplify
+from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.sources import sources_of
 

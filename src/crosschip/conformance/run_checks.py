@@ -18,7 +18,7 @@ from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.serialization import many_from_bytes, many_to_bytes
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
-from crosschip.runtime.saving.placements import LARGE
+from crosschip.runtime.artifact.placements import LARGE
 
 _MANY_RUNS = 300
 _SECONDS_UNTIL_READ = 0.2
