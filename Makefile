@@ -67,9 +67,11 @@ quirks: $(VENV)/installed-test
 benchmark: models
 	$(BIN)/python -m benchmarks --output docs
 
+# Generated tables and pages, then the documentation site in build/site.
 docs: $(VENV)/installed-test
 	$(BIN)/python scripts/write_onnx_defaults.py
 	$(BIN)/python scripts/write_tables.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf build $(VENV)

@@ -70,7 +70,9 @@ def main() -> int:
     supported, chips = ROOT / "docs" / "supported.md", ROOT / "docs" / "chips.md"
     hdi = ROOT / "docs" / "nnrt-hdi.md"
     pages = {
-        supported: _filled(supported.read_text("utf-8"), "devices", _device_table(devices, described)),
+        supported: _filled(
+            supported.read_text("utf-8"), "devices", _device_table(devices, described)
+        ),
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
         hdi: _filled(hdi.read_text("utf-8"), "nodes", _node_table()),
         OTHER_FORMATS: _filled(OTHER_FORMATS.read_text("utf-8"), "foreign", _format_table()),
@@ -161,7 +163,7 @@ def _quirk(record: Quirk) -> tuple[str, ...]:
         ", ".join(f"`{operator}`" for operator in record.operators),
         record.condition + (f" ({', '.join(limits)})" if limits else ""),
         record.symptom,
-        record.versions,
+        record.versions + (f", fixed in {record.fixed_in}" if record.fixed_in else ""),
         ", ".join(f"`{_reference(avoiding)}`" for avoiding in record.avoided_by),
         record.since,
     )

@@ -80,6 +80,7 @@ class Quirk:
         condition: when it happens; the end of a sentence that begins with "where".
         symptom: what the engine then does; the end of a sentence that begins with its name.
         versions: the versions of the engine that it was seen in.
+        fixed_in: the version of the engine in which it is gone; empty if in none so far.
         since: the version of crosschip that avoids it.
         avoided_by: the functions that avoid it, rewrites, converters and refusals.
         inputs: the inputs of the run that goes wrong.
@@ -101,6 +102,7 @@ class Quirk:
     condition: str
     symptom: str
     versions: str
+    fixed_in: str = ""
     since: str
     avoided_by: Sequence[Callable[..., Any]]
     inputs: Sequence[Array]
@@ -154,6 +156,10 @@ class Quirk:
             here = not self.processor or self.processor in processor().split()
             return Verdict.GONE if here else Verdict.ELSEWHERE
         return Verdict.PRESENT if self._matches(outcome, self.wrong) else Verdict.DIFFERENT
+
+    def is_news(self, verdict: Verdict) -> bool:
+        """Tell whether a verdict is not what the record says."""
+        return verdict is Verdict.DIFFERENT or (verdict is Verdict.GONE and not self.fixed_in)
 
     def is_right(self, outputs: Sequence[Array]) -> bool:
         """Tell whether outputs are those that the operators' definitions ask for."""
@@ -225,7 +231,8 @@ class Quirks:
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorator: the function is the reproduction of a quirk, which gets its name from it.
 
-        Lists among the inputs are taken as float32. For the rest see `Quirk`.
+        Lists among the inputs are taken as float32. For the rest see `Quirk`. One that is fixed is
+        avoided as long as crosschip takes older versions of the engine.
         """
 
         def register(reproduction: Callable[..., Any]) -> Callable[..., Any]:

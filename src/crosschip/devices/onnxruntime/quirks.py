@@ -12,6 +12,7 @@ import onnxruntime
 
 from crosschip.devices.kits.onnx.converters import (
     activation,
+    arithmetic,
     indexing,
     joining,
     matrix,
@@ -21,8 +22,18 @@ from crosschip.devices.kits.onnx.converters import (
     reduction,
     searching,
 )
-from crosschip.devices.kits.onnx.lowering import arithmetic as numbers
-from crosschip.devices.kits.onnx.lowering import reduction as reductions
+from crosschip.devices.kits.onnx.lowering.arithmetic import (
+    choice_in_wider_type,
+    quotient_without_traps,
+    remainder_without_traps,
+)
+from crosschip.devices.kits.onnx.lowering.reduction import (
+    extreme_of_booleans,
+    mean_of_nothing,
+    nan_of_reduction,
+    product_of_few,
+    sum_that_wraps,
+)
 from crosschip.devices.kits.quirks import Differs, Quirk, Quirks, Raises
 from crosschip.devices.onnxruntime import unchecked
 from crosschip.hal import Converters
@@ -44,7 +55,7 @@ from crosschip.ops.standard.reduction import (
     ReduceProd,
     ReduceSum,
 )
-from crosschip.ops.standard.searching import ArgMax
+from crosschip.ops.standard.searching import ArgMax, TopK
 from crosschip.ops.standard.unary import Sign
 
 NAN, INF = np.nan, np.inf
@@ -108,7 +119,7 @@ def log_softmax_of_nan() -> str:
     Mod,
     when="integers are divided by 0",
     what="refuses the run",
-    avoided_by=[numbers.quotient_without_traps, numbers.remainder_without_traps],
+    avoided_by=[quotient_without_traps, remainder_without_traps],
     inputs=[np.array([7, 9], np.int32), np.array([0, 3], np.int32)],
     right=[0, 3],
     wrong=Raises("division by zero"),
@@ -122,14 +133,14 @@ def integers_by_zero() -> str:
     ReduceMean,
     when="there are no elements",
     what="makes 0 of them",
-    avoided_by=reductions.mean_of_nothing,
+    avoided_by=mean_of_nothing,
     inputs=[np.zeros((2, 0), np.float32)],
     right=[[NAN], [NAN]],
     wrong=[[0], [0]],
     open_sizes=True,
     model=lambda b, x: b.add(ReduceMean, x, (1,), keepdim=True),
 )
-def mean_of_nothing() -> str:
+def mean_of_no_elements() -> str:
     return "g (float[N,M] x) => (float[N,1] y) <int64[1] axes = {1}> { y = ReduceMean (x, axes) }"
 
 
@@ -137,7 +148,7 @@ def mean_of_nothing() -> str:
     ReduceMax,
     when="there are no booleans",
     what="finds no extreme, and fails",
-    avoided_by=reductions.extreme_of_booleans,
+    avoided_by=extreme_of_booleans,
     inputs=[np.zeros((2, 0), np.bool_)],
     right=[[False], [False]],
     wrong=Raises(""),
@@ -152,7 +163,7 @@ def greatest_of_no_booleans() -> str:
     ReduceMax,
     when="an element is NaN",
     what="may leave it out",
-    avoided_by=reductions.nan_of_reduction,
+    avoided_by=nan_of_reduction,
     inputs=[[[1, 2], [NAN, 3]]],
     right=[[NAN, 3]],
     wrong=Differs(),
@@ -166,7 +177,7 @@ def greatest_with_nan() -> str:
     ReduceSum,
     when="integers are added, and overflow",
     what="saturates",
-    avoided_by=reductions.sum_that_wraps,
+    avoided_by=sum_that_wraps,
     inputs=[np.array([2**63 - 1, 1])],
     right=[-(2**63)],
     wrong=[2**63 - 1],
@@ -180,7 +191,7 @@ def sum_of_int64() -> str:
     ReduceProd,
     when="integers of int64 are multiplied",
     what="multiplies them as float64",
-    avoided_by=reductions.product_of_few,
+    avoided_by=product_of_few,
     inputs=[np.array([2**53 + 1, 1])],
     right=[2**53 + 1],
     wrong=[2**53],
@@ -220,7 +231,7 @@ def window_beyond_image() -> str:
     Where,
     when="it chooses between integers of int16, uint16 or uint64, or booleans",
     what="has no kernel",
-    avoided_by=numbers.choice_in_wider_type,
+    avoided_by=choice_in_wider_type,
     inputs=[np.array([True, False]), np.array([1, 2], np.uint64), np.array([3, 4], np.uint64)],
     right=[1, 4],
     wrong=Raises("NOT_IMPLEMENTED"),
@@ -379,3 +390,53 @@ def last_function_of_lstm() -> str:
          float[1,8] b = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, int32[1] s = {1}> {
         y = LSTM <hidden_size: int = 1, clip: float = 0.1> (x, w, w, b, s, h, c)
     }"""
+
+
+@quirk(
+    Mod,
+    when="integers of int64 take the sign of the dividend",
+    what="computes in float64",
+    avoided_by=arithmetic.mod,
+    versions="1.31.1",
+    fixed_in="1.32.0",
+    inputs=[np.array([2**53 + 1]), np.array([2**53])],
+    right=[1],
+    wrong=[0],
+    model=lambda b, x, y: b.add(Mod, x, y, fmod=True),
+)
+def remainder_of_int64() -> str:
+    return "g (int64[1] x, int64[1] y) => (int64[1] z) { z = Mod <fmod: int = 1> (x, y) }"
+
+
+@quirk(
+    ReduceSum,
+    ReduceMax,
+    when="there are no elements, and axes count from the end",
+    what="does not find them",
+    avoided_by=reduction.reduce,
+    versions="1.31.1",
+    fixed_in="1.32.0",
+    inputs=[np.zeros((2, 0), np.float32)],
+    right=[[0], [0]],
+    wrong=np.zeros((2, 0), np.float32),
+    open_sizes=True,
+    model=lambda b, x: b.add(ReduceSum, x, (-1,), keepdim=True),
+)
+def axes_of_nothing() -> str:
+    return "g (float[N,M] x) => (float[N,1] y) <int64[1] axes = {-1}> { y = ReduceSum (x, axes) }"
+
+
+@quirk(
+    TopK,
+    when="an element is NaN",
+    what="puts it anywhere, and others with it",
+    avoided_by=searching.top_k,
+    versions="1.31.1",
+    fixed_in="1.32.0",
+    inputs=[[1, NAN, 3, 2, NAN, 7, 5, 4]],
+    right=[NAN, NAN, 7],
+    wrong=[NAN, 7, 5],
+    model=lambda b, x: b.add_all(TopK, x, 3)[0],
+)
+def order_of_nan() -> str:
+    return "g (float[8] x) => (float[3] y) <int64[1] k = {3}> { y, i = TopK (x, k) }"

@@ -14,10 +14,19 @@ from crosschip.devices.openvino.converters import (
     conversion,
     table,
 )
-from crosschip.devices.openvino.lowering import arithmetic as operations
-from crosschip.devices.openvino.lowering import comparison, nan
-from crosschip.devices.openvino.lowering import conversion as conversions
-from crosschip.devices.openvino.lowering import elementwise as functions
+from crosschip.devices.openvino.lowering.arithmetic import (
+    product_of_zero,
+    remainder_of_infinite_divisors,
+    zero_for_zero_divisors,
+)
+from crosschip.devices.openvino.lowering.comparison import swapped
+from crosschip.devices.openvino.lowering.conversion import unlike_zero
+from crosschip.devices.openvino.lowering.elementwise import (
+    absolute_of_negative,
+    softplus_as_series,
+    zero_of_prelu,
+)
+from crosschip.devices.openvino.lowering.nan import nan_of_extreme, nan_of_function
 from crosschip.devices.openvino.quirks.raw import quirk
 from crosschip.hal import Converters
 from crosschip.ir import ElementType
@@ -72,7 +81,7 @@ def clamp_of_nan(x: Node) -> Node:
     Max,
     when="its first input is NaN",
     what="takes the other one",
-    avoided_by=nan.nan_of_extreme,
+    avoided_by=nan_of_extreme,
     inputs=[[NAN, 3], [1, 2]],
     right=[NAN, 3],
     wrong=[1, 3],
@@ -86,7 +95,7 @@ def maximum_of_nan(x: Node, y: Node) -> Node:
     Min,
     when="its first input is NaN",
     what="takes the other one",
-    avoided_by=nan.nan_of_extreme,
+    avoided_by=nan_of_extreme,
     inputs=[[NAN, 3], [1, 2]],
     right=[NAN, 2],
     wrong=[1, 2],
@@ -100,7 +109,7 @@ def minimum_of_nan(x: Node, y: Node) -> Node:
     Max,
     when="it is computed while compiling, and its second input is NaN",
     what="takes the first one",
-    avoided_by=[nan.nan_of_extreme, activation.relu],
+    avoided_by=[nan_of_extreme, activation.relu],
     inputs=[[1, 1]],
     right=[NAN, 4],
     wrong=[2, 4],
@@ -117,7 +126,7 @@ def folded_maximum_of_nan(x: Node) -> Node:
     Exp,
     when="its input is NaN",
     what="makes a number of it",
-    avoided_by=nan.nan_of_function,
+    avoided_by=nan_of_function,
     inputs=[[NAN, 0]],
     right=[NAN, 1],
     wrong=Differs(),
@@ -131,7 +140,7 @@ def exp_of_nan(x: Node) -> Node:
     activations.HardSigmoid,
     when="its input is NaN",
     what="makes a bound of it",
-    avoided_by=nan.nan_of_function,
+    avoided_by=nan_of_function,
     inputs=[[NAN, 0]],
     right=[NAN, 0.5],
     wrong=[1, 0.5],
@@ -177,7 +186,7 @@ def gelu_of_infinity(x: Node) -> Node:
     activations.Softplus,
     when="its input is far below 0",
     what="is up to 2e-6 off, and gives negative numbers",
-    avoided_by=functions.softplus_as_series,
+    avoided_by=softplus_as_series,
     inputs=[[-20, -13]],
     right=[np.log1p(np.exp(-20)), np.log1p(np.exp(-13))],
     wrong=Differs(),
@@ -192,7 +201,7 @@ def softplus_of_small_powers(x: Node) -> Node:
     activations.PRelu,
     when="its input is 0, the slope infinite and computed, and there is no AVX-512",
     what="makes NaN of it",
-    avoided_by=functions.zero_of_prelu,
+    avoided_by=zero_of_prelu,
     inputs=[[0, -1], [INF]],
     right=[0, -INF],
     wrong=[NAN, -INF],
@@ -253,7 +262,7 @@ def folded_quotient_of_integers(x: Node) -> Node:
     Mod,
     when="integers are divided by 0",
     what="makes anything of it",
-    avoided_by=operations.zero_for_zero_divisors,
+    avoided_by=zero_for_zero_divisors,
     inputs=[np.array([7, 9], np.int32), np.array([0, 3], np.int32)],
     right=[0, 3],
     wrong=Differs(),
@@ -268,7 +277,7 @@ def integers_by_zero(x: Node, y: Node) -> Node:
     Mod,
     when="the divisor is infinite",
     what="makes NaN of it",
-    avoided_by=operations.remainder_of_infinite_divisors,
+    avoided_by=remainder_of_infinite_divisors,
     inputs=[[5, 5], [INF, 3]],
     right=[5, 2],
     wrong=[NAN, 2],
@@ -282,7 +291,7 @@ def remainder_by_infinity(x: Node, y: Node) -> Node:
     Mul,
     when="a product by a large constant is added to, as masks of transformers are",
     what="multiplies before it subtracts, so that what is added is lost",
-    avoided_by=operations.product_of_zero,
+    avoided_by=product_of_zero,
     inputs=[[1, 0]],
     right=[0.7, -3.4028234e38],
     wrong=[0, -3.4028234e38],
@@ -342,7 +351,7 @@ def large_integers_compared(x: Node, y: Node) -> Node:
     Greater,
     when="an input is NaN",
     what="says that it is greater",
-    avoided_by=comparison.swapped,
+    avoided_by=swapped,
     inputs=[[NAN, 1], [1, NAN]],
     right=[False, False],
     wrong=[True, True],
@@ -356,7 +365,7 @@ def greater_than_nan(x: Node, y: Node) -> Node:
     GreaterEqual,
     when="an input is NaN",
     what="says that it is greater or equal",
-    avoided_by=comparison.swapped,
+    avoided_by=swapped,
     inputs=[[NAN, 1], [1, NAN]],
     right=[False, False],
     wrong=[True, True],
@@ -370,7 +379,7 @@ def greater_or_equal_to_nan(x: Node, y: Node) -> Node:
     Cast,
     when="a NaN becomes a boolean",
     what="says that it is false",
-    avoided_by=conversions.unlike_zero,
+    avoided_by=unlike_zero,
     inputs=[[NAN, 0]],
     right=[True, False],
     wrong=[False, False],
@@ -398,7 +407,7 @@ def boolean_of_uint32(x: Node) -> Node:
     Abs,
     when="its input is joined of parts, and read by others, too",
     what="writes over what is joined",
-    avoided_by=functions.absolute_of_negative,
+    avoided_by=absolute_of_negative,
     inputs=[[-1], [-2]],
     right=([1, 2], [-1, -2]),
     wrong=([1, 2], [1, 2]),

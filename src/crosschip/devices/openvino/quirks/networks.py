@@ -18,10 +18,15 @@ from crosschip.devices.openvino.converters import (
     reduction,
     suppression,
 )
-from crosschip.devices.openvino.lowering import chains, nan
+from crosschip.devices.openvino.lowering import chains
 from crosschip.devices.openvino.lowering import convolution as convolutions
-from crosschip.devices.openvino.lowering import reduction as reductions
-from crosschip.devices.openvino.lowering import sampling as regions
+from crosschip.devices.openvino.lowering.nan import nan_and_infinity_of_reduction
+from crosschip.devices.openvino.lowering.reduction import (
+    apart_from_constants,
+    apart_from_normalization,
+    apart_from_scales,
+)
+from crosschip.devices.openvino.lowering.sampling import zero_for_no_samples
 from crosschip.devices.openvino.quirks.raw import quirk
 from crosschip.devices.openvino.quirks.shapes import integers
 from crosschip.ops.standard.activation import Relu
@@ -220,7 +225,7 @@ def _normalized(image: np.ndarray) -> np.ndarray:
     InstanceNormalization,
     when="oneDNN is limited to less than AVX-512 on a processor that has it",
     what="dies in MVN, which normalizations and what they consist of become",
-    avoided_by=[instruction_sets.refusal, reductions.apart_from_normalization],
+    avoided_by=[instruction_sets.refusal, apart_from_normalization],
     inputs=[_IMAGE],
     right=_normalized(_IMAGE),
     wrong=Differs(),
@@ -238,7 +243,7 @@ def limited_mvn(x: Node) -> Node:
     ReduceMax,
     when="an element is NaN",
     what="leaves it out",
-    avoided_by=nan.nan_and_infinity_of_reduction,
+    avoided_by=nan_and_infinity_of_reduction,
     inputs=[[1, NAN, 3]],
     right=NAN,
     wrong=3,
@@ -252,7 +257,7 @@ def greatest_with_nan(x: Node) -> Node:
     ReduceMin,
     when="all elements are infinite",
     what="makes the greatest number of them",
-    avoided_by=nan.nan_and_infinity_of_reduction,
+    avoided_by=nan_and_infinity_of_reduction,
     inputs=[[INF, INF]],
     right=INF,
     wrong=np.finfo(np.float32).max,
@@ -332,7 +337,7 @@ def lengths_with_open_sizes(x: Node, start: Node, lengths: Node) -> Output:
     RoiAlign,
     when="a region has no extent, and the number of samples is to follow from it",
     what="makes NaN of no samples",
-    avoided_by=regions.zero_for_no_samples,
+    avoided_by=zero_for_no_samples,
     inputs=[PIXELS, [[1, 1, 1, 1]]],
     right=[[[[0]]]],
     wrong=[[[[NAN]]]],
@@ -373,7 +378,7 @@ _ROWS = _RANDOM.uniform(0.1, 1, (4, 16)).astype(np.float32)
     MatMul,
     when="products of a few rows follow each other, and one is both read and an output",
     what="dies while compiling, or refuses the model",
-    avoided_by=chains.with_another_axis,
+    avoided_by=chains.wrongly_chained_products,
     inputs=[_ROWS],
     right=(_ROWS @ _WEIGHTS[0] @ _WEIGHTS[1], np.ones((4, 16), np.float32)),
     wrong=Dies(),
@@ -432,7 +437,7 @@ _ROW_FACTORS = np.array([[1], [2], [3]], np.float32)
     ReduceMax,
     when="the first of three axes is reduced away, and the result combined with a constant a row",
     what="takes the constant's wrong elements, or what lies behind them",
-    avoided_by=reductions.apart_from_constants,
+    avoided_by=[apart_from_constants, apart_from_scales],
     inputs=[_BLOCK],
     right=_BLOCK.sum(0) * _ROW_FACTORS,
     wrong=Differs(),

@@ -17,8 +17,8 @@ from crosschip.devices.openvino.converters import (
     searching,
 )
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.lowering import creation as creations
-from crosschip.devices.openvino.lowering import layout as layouts
+from crosschip.devices.openvino.lowering.creation import number_itself
+from crosschip.devices.openvino.lowering.layout import input_itself
 from crosschip.devices.openvino.quirks.raw import quirk
 from crosschip.ops.standard.creation import Fill, Range
 from crosschip.ops.standard.indexing import Gather, GatherND
@@ -46,7 +46,7 @@ SIX = np.arange(6, dtype=np.float32).reshape(2, 3)
     Fill,
     when="a tensor without axes is filled",
     what="dies",
-    avoided_by=creations.number_itself,
+    avoided_by=number_itself,
     inputs=[np.array(3, np.float32)],
     right=3,
     wrong=Differs(),
@@ -60,7 +60,7 @@ def broadcast_to_no_axes(x: Node) -> Node:
     Expand,
     when="a tensor without axes is expanded to none",
     what="dies",
-    avoided_by=layouts.input_itself,
+    avoided_by=input_itself,
     inputs=[np.array(3, np.float32)],
     right=3,
     wrong=Differs(),
@@ -103,7 +103,7 @@ def computed_shape_of_many_axes(x: Node, shape: Node) -> Node:
     Tile,
     when="a tensor without axes is repeated along none",
     what="leaves the output unwritten",
-    avoided_by=layouts.input_itself,
+    avoided_by=input_itself,
     inputs=[np.array(3, np.float32)],
     right=3,
     wrong=Differs(),
@@ -117,7 +117,7 @@ def repeats_along_no_axes(x: Node) -> Node:
     Roll,
     when="it rolls along no axes",
     what="leaves the output unwritten",
-    avoided_by=layouts.input_itself,
+    avoided_by=input_itself,
     inputs=[SIX + 1],
     right=SIX + 1,
     wrong=Differs(),

@@ -10,7 +10,10 @@ from openvino import opset15 as ops
 from crosschip.devices.kits.quirks import Differs, Raises
 from crosschip.devices.openvino import precision, program
 from crosschip.devices.openvino.converters import table
-from crosschip.devices.openvino.lowering import chains, conversion, elementwise, quantization
+from crosschip.devices.openvino.lowering import chains
+from crosschip.devices.openvino.lowering.conversion import choice_of_reals
+from crosschip.devices.openvino.lowering.elementwise import absolute_of_negative
+from crosschip.devices.openvino.lowering.quantization import dequantized_addends, quantizes_nan
 from crosschip.devices.openvino.quirks.elementwise import number
 from crosschip.devices.openvino.quirks.raw import quirk
 from crosschip.ops.standard.arithmetic import Add
@@ -70,7 +73,7 @@ def uint32_as_int32(x: Node, y: Node) -> Node:
     Abs,
     when="it is taken of constants that are negated",
     what="makes nothing of it",
-    avoided_by=elementwise.reads_concatenation,
+    avoided_by=absolute_of_negative,
     inputs=[[0, 0]],
     right=[1, 2],
     wrong=[-1, 2],
@@ -110,7 +113,7 @@ _ONES = np.ones((1, 4), np.float32)
     Cast,
     when="a model of bytes multiplies converted booleans by a mask's least number, and adds to it",
     what="takes them for quantized bytes, and fails to compile, or adds to the bytes",
-    avoided_by=conversion.choice_of_reals,
+    avoided_by=choice_of_reals,
     inputs=[_ONES, _FLAGS, _ONES],
     right=(_ONES * 4, _FLAGS * LEAST + _ONES),
     wrong=Raises("boolean"),
@@ -128,7 +131,7 @@ _MASK = np.array([[0, LEAST, 0, 0]], np.float32)
     Dequantize,
     when="a mask is added to what bytes stand for",
     what="adds the mask divided by the scale, which is infinite, to the bytes",
-    avoided_by=quantization.dequantized_addends,
+    avoided_by=dequantized_addends,
     inputs=[_ONES, _TABLE, _MASK],
     right=4 + (_TABLE.astype(np.float32) - 127) * np.float32(0.197) + _MASK,
     wrong=Differs(),
@@ -143,7 +146,7 @@ def mask_on_bytes(x: Node, table: Node, mask: Node) -> Node:
     Quantize,
     when="sizes are open, and an element is NaN",
     what="makes the greatest byte of it, and the least where sizes are known",
-    avoided_by=quantization.nan_as_least,
+    avoided_by=quantizes_nan,
     inputs=[[[np.nan, 1]]],
     right=np.array([[0, 255]], np.uint8),
     wrong=np.array([[255, 255]], np.uint8),
@@ -175,7 +178,7 @@ def _chained() -> np.ndarray:
     MatMul,
     when="quantized products of a few rows follow each other",
     what="makes garbage of them in one kernel",
-    avoided_by=chains.with_another_axis,
+    avoided_by=chains.wrongly_chained_products,
     inputs=[_ROWS],
     right=_chained(),
     wrong=Differs(),
