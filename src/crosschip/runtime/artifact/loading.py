@@ -30,7 +30,12 @@ from crosschip.runtime.artifact.header import (
     StoredSegment,
     read_header,
 )
-from crosschip.runtime.building import (
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.secret import secret
+from crosschip.runtime.cache.store import check_token
+from crosschip.runtime.compile.assembly import assemble
+from crosschip.runtime.compile.segments import (
     Built,
     Compilation,
     build_all,
@@ -38,13 +43,9 @@ from crosschip.runtime.building import (
     load_for_shapes,
     place_and_build,
 )
-from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.cache.secret import secret
-from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.details import CompileReport, Details
+from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
@@ -200,21 +201,21 @@ def load_file(
         dict(zip(device_segments(placement), stored, strict=True)),
     )
     programs = [one.program for one in build_all(placement, loading)]
-    return CompiledModel(
+    details = Details(
+        lambda: placement,
+        lambda: header.identity,
+        recompiled_unconditionally=lambda: _recompiled_unconditionally(placement, header, devices),
+    )
+    return assemble(
         placement,
         programs,
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
-        CompileReport(0.0, lambda: "file", placement.choice),
-        Details(
-            lambda: placement,
-            lambda: header.identity,
-            recompiled_unconditionally=lambda: _recompiled_unconditionally(
-                placement, header, devices
-            ),
-        ),
-        in_flight,
-        queue_size,
+        details,
+        source=lambda: "file",
+        choice=placement.choice,
+        in_flight=in_flight,
+        queue_size=queue_size,
     )
 
 
@@ -231,11 +232,10 @@ def _recompiled_unconditionally(
     own = {needs.name: devices[needs.name] for needs in header.devices}
     devices = {**own, **devices}
     compilation = Compilation(devices, header.options, conditions=False)
-    found, built = place_and_build(placement.model, compilation)
+    recompiled, built = place_and_build(placement.model, compilation)
     programs = [one.program for one in built]
-    report = CompileReport(0.0, lambda: "off")
-    details = Details(lambda: found, lambda: header.identity)
-    return CompiledModel(found, programs, devices, header.options, report, details)
+    details = Details(lambda: recompiled, lambda: header.identity)
+    return assemble(recompiled, programs, devices, header.options, details, source=lambda: "off")
 
 
 _MISMATCHES = (InputError, ModelError, ModelFileError)

@@ -27,7 +27,7 @@ from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store, begin_reading, open_stored, write_stored
-from crosschip.runtime.compile_request import CompileRequest
+from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.telling import tell
@@ -162,8 +162,8 @@ class Plans:
         programs: Sequence[GuardedProgram],
         devices: dict[str, GuardedDevice],
     ) -> CompiledModel:
-        from crosschip.runtime.compiled import CompiledModel
-        from crosschip.runtime.details import CompileReport, Details
+        from crosschip.runtime.compile.assembly import assemble
+        from crosschip.runtime.details import Details
 
         several = len(plan.candidates) > 1
         details = Details(
@@ -173,18 +173,18 @@ class Plans:
             partial(self._substitute, plan.origin, None) if several else None,
             anew=partial(self._anew, plan.origin),
         )
-        compiled = CompiledModel(
+        return assemble(
             outline,
             programs,
             devices,
             header.options,
-            CompileReport(0.0, lambda: "hit", plan.choice),
             details,
-            self._wishes.settings.in_flight,
-            self._wishes.settings.queue_size,
+            source=lambda: "hit",
+            choice=plan.choice,
+            owned=devices.values(),
+            in_flight=self._wishes.settings.in_flight,
+            queue_size=self._wishes.settings.queue_size,
         )
-        compiled.own(devices.values())
-        return compiled
 
     def _open_device(
         self, required: DeviceRequirements, module: str, attribute: str
@@ -233,7 +233,7 @@ class Plans:
     def _anew(self, origin: Origin) -> CompiledModel:
         """The model compiled from what it was loaded from, which must be the same."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compile_model
+        from crosschip.runtime.compile.task import compile_model
 
         self._check(origin)
         return compile_model(self._source, self._wishes, self._store)
@@ -246,7 +246,7 @@ class Plans:
     def _substitute(self, origin: Origin, lost: str | None) -> CompiledModel:
         """The model on all devices but one; for all inputs if none is lost."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compile_substitute
+        from crosschip.runtime.compile.task import compile_substitute
 
         self._check(origin)
         return compile_substitute(self._source, self._wishes, self._store, lost)

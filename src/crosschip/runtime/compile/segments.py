@@ -26,13 +26,13 @@ from crosschip.lowering.decomposition import Ask
 from crosschip.runtime.artifact.header import ShapePrograms
 from crosschip.runtime.artifact.placements import programs_by_segment
 from crosschip.runtime.artifact.shape_programs import MissingProgramError, SavedPrograms
-from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import cache_key
 from crosschip.runtime.cache.store import Store, begin_reading, write_parts
+from crosschip.runtime.compile.failures import Failed, FailureSearch
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, is_whole
