@@ -51,7 +51,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.precisions import EXACT, InPrecision, name_in
-from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.policy import strategy_for
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
@@ -256,8 +256,10 @@ class _Loading:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
         stored, numbers = self.stored[segment]
         saved = [self.file.part(number) for number in numbers]
-        way = way_of(device.capabilities, placement.given, segment.model, self.options.sizes)
-        by_shape = way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE
+        way = strategy_for(
+            device.capabilities, placement.original, segment.model, self.options.sizes
+        )
+        by_shape = way is DynamicShapeStrategy.PROGRAM_PER_SHAPE
         if by_shape != (stored.shapes is not None):
             raise self.file.error(f"has programs of {segment.name} for shapes that do not fit it")
         if stored.shapes is not None:

@@ -37,18 +37,18 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
     assignment = placement.assignment
     return {
         "devices": list(placement.devices),
-        "owners": assignment.owners,
+        "owners": assignment.devices,
         "asked": {
-            device: _described_answers(answers, placement.given, models)
-            for device, answers in assignment.asked.items()
+            device: _described_answers(answers, placement.original, models)
+            for device, answers in assignment.answers.items()
         },
         "inside": [
             [index, [describe(body, models) for body in inside.bodies], sorted(inside.used)]
             for index, inside in placement.inside.items()
-            if assignment.owners[index] == RUNTIME
+            if assignment.devices[index] == RUNTIME
         ],
         "problem": placement.problem,
-        "ways": list(placement.ways),
+        "ways": list(placement.shape_strategies),
         "choice": to_plain(placement.choice),
         "settings": to_plain(placement.settings),
         "in_float": list(placement.in_float),
@@ -90,7 +90,7 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
     assignment = Assignment(asked, owners)
     placement = Placement(given, assignment, inside, list(map(str, plain["devices"])))
     placement.problem = str(plain["problem"])
-    placement.ways = from_plain(tuple[str, ...], plain["ways"])
+    placement.shape_strategies = from_plain(tuple[str, ...], plain["ways"])
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
     placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
     placement.in_float = from_plain(tuple[str, ...], plain["in_float"])
@@ -136,7 +136,7 @@ def left_out(
     """
     wanted = {id(operand.content) for operand in _wanted(placement, devices)}
     wanted |= {id(o.content) for s in compiled_later for o in every_constant(s.model)}
-    every = list(every_constant(placement.given)) + list(every_constant(placement.model))
+    every = list(every_constant(placement.original)) + list(every_constant(placement.model))
     return {
         id(operand.content)
         for operand in every
@@ -217,7 +217,7 @@ def _grafted(operation: Operation, parts: Model) -> Sequence[Operation]:
 
 def _shapes(placement: Placement) -> list[object]:
     """The shapes of the inputs, by whose sizes conditions go."""
-    return [encode_shape(o.type.shape, named=True) for o in placement.given.inputs.values()]
+    return [encode_shape(o.type.shape, named=True) for o in placement.original.inputs.values()]
 
 
 def _renamed(shapes: Sequence[Any], given: Model) -> Fresh:

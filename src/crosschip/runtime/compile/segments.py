@@ -46,7 +46,7 @@ from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.arguments import buckets_from
 from crosschip.runtime.shapes.padding import Buckets, Padding
-from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.policy import strategy_for
 from crosschip.runtime.shapes.specialized import Compile, Compiled, SpecializedProgram, told
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
@@ -100,9 +100,9 @@ class Compilation:
             Failed: its device fails to compile it.
         """
         device, model, sizes = self.devices[segment.device], segment.model, self.options.sizes
-        way = way_of(device.capabilities, placement.given, model, sizes)
+        way = strategy_for(device.capabilities, placement.original, model, sizes)
         try:
-            if way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
+            if way is DynamicShapeStrategy.PROGRAM_PER_SHAPE:
                 return _build_for_shapes(segment, placement, self)
             if self.store is None:
                 return Built.once(device.compile(model, self.options), "off")
@@ -165,7 +165,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
         try:
             with limited(model.name, compilation.budget):
                 placement = place(model, asks, refusals, constraints=constraints)
-                segments = placement.every_segment()
+                segments = placement.all_segments()
                 require(programs=sum(segment.device != RUNTIME for segment in segments))
         except UnsupportedError as error:
             if not refusals:
@@ -205,7 +205,7 @@ def _refuse(
     reasons = search.reasons(failed, compilation.devices[device], compilation.options)
     answers = refusals.setdefault(device, {})
     before = len(answers)
-    for decision in placement.every_decision():
+    for decision in placement.all_decisions():
         details = [reasons[part] for part in decision.parts if part in reasons]
         if decision.device == device and details:
             no = Support(False, decision.type, "", Rule.FAILURE, details[0])
@@ -213,11 +213,13 @@ def _refuse(
     return len(answers) - before
 
 
-def tell_ways(placement: Placement, compilation: Compilation) -> None:
+def record_strategies(placement: Placement, compilation: Compilation) -> None:
     """Say in a placement, and in those of its bodies, what becomes of open sizes."""
-    placement.ways = tuple(_way(segment, placement, compilation) for segment in placement.segments)
+    placement.shape_strategies = tuple(
+        _way(segment, placement, compilation) for segment in placement.segments
+    )
     for body in placement.run_bodies():
-        tell_ways(body, compilation)
+        record_strategies(body, compilation)
 
 
 def _way(segment: Segment, placement: Placement, compilation: Compilation) -> str:
@@ -225,8 +227,8 @@ def _way(segment: Segment, placement: Placement, compilation: Compilation) -> st
         return ""
     sizes = compilation.options.sizes
     capabilities = compilation.devices[segment.device].capabilities
-    way = way_of(capabilities, placement.given, segment.model, sizes)
-    if way is not DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
+    way = strategy_for(capabilities, placement.original, segment.model, sizes)
+    if way is not DynamicShapeStrategy.PROGRAM_PER_SHAPE:
         return str(way.value)
     return told(sizes.specializations, Padding(segment.model, compilation.buckets))
 

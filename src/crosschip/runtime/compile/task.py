@@ -30,7 +30,7 @@ from crosschip.runtime.compile.segments import (
     entries_of,
     limited,
     place_and_build,
-    tell_ways,
+    record_strategies,
 )
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.details import Details
@@ -108,7 +108,7 @@ def explain_model(source: Model | Any, request: CompileRequest, store: Store | N
         with limited(model.name, request.budget):
             queries = compilation.queries()
             placement = place(model, queries, constraints=constraints, ask_all=True, partial=True)
-            tell_ways(placement, compilation)
+            record_strategies(placement, compilation)
         placement.choice = choice
         placement.settings = engine_settings(devices, options)
         placement.in_float = prepared.mixed.operations
@@ -226,7 +226,7 @@ class _Task:
         """Place the model on devices, compile its segments, and assemble the compiled model."""
         prepared, settings = self.prepared, self.prepared.request.settings
         placement, built = place_and_build(prepared.model, compilation)
-        tell_ways(placement, compilation)
+        record_strategies(placement, compilation)
         placement.settings = engine_settings(compilation.devices, prepared.options)
         placement.in_float = prepared.mixed.operations
         words = [one.cache for one in built]

@@ -236,7 +236,7 @@ class SpecializedProgram(SegmentProgram):
 
 def told(most: int, padding: Padding) -> str:
     """The treatment of open sizes here, for people."""
-    way = f"{DynamicShapeStrategy.A_PROGRAM_A_SHAPE.value}, {most} at most"
+    way = f"{DynamicShapeStrategy.PROGRAM_PER_SHAPE.value}, {most} at most"
     return f"{way}; pads {padding}" if padding else way
 
 
