@@ -66,14 +66,14 @@ class Preparation:
         kinds: dict[str, Kind] = {name: device.kind for name, device in devices.items()}
         with limited(self.model.name, self.request.budget):
             constraints = self.request.placement.constraints(self.model, self.original, kinds)
-            if not self.mixed.kept:
+            if not self.mixed.in_float32:
                 return devices, constraints
             all_devices, exact = with_exact(devices, self.options)
             return all_devices, self.mixed.constraints(constraints, devices, exact)
 
     def all_devices(self) -> Mapping[str, GuardedDevice]:
         """Return the devices, with those that compute in float32 for mixed precision."""
-        return with_exact(self.devices, self.options)[0] if self.mixed.kept else self.devices
+        return with_exact(self.devices, self.options)[0] if self.mixed.in_float32 else self.devices
 
 
 def prepare(source: Model | Any, request: CompileRequest, owned: ExitStack) -> Preparation:

@@ -156,7 +156,7 @@ class _Task:
         devices = prepared.devices
         if self.automatic and len(devices) > 1:
             auto = Automatic(prepared.model, devices, prepared.options, store, self.fingerprints)
-        moves = request.placement.moves or bool(prepared.mixed.kept)
+        moves = request.placement.moves or bool(prepared.mixed.in_float32)
         if auto is not None and moves:
             devices = _in_order(prepared, auto.remembered())
         devices, constraints = prepared.constrained(devices)
@@ -254,7 +254,7 @@ class _Task:
         """Return a function that computes the identity, and holds nothing else of the task."""
         prepared = self.prepared
         padded = sorted((name, list(sizes)) for name, sizes in prepared.buckets.items())
-        in_float32 = [operation.name for operation in prepared.mixed.kept]
+        in_float32 = [operation.name for operation in prepared.mixed.in_float32]
         processors = os.cpu_count() if self.automatic else None
         key_options = prepared.request.placement.words(), padded, processors, in_float32
         token = self.token if isinstance(self.token, str) else ""

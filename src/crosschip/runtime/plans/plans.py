@@ -48,27 +48,27 @@ class Plans:
 
     Args:
         source: what the model is loaded from.
-        name: what it is found by.
-        effective_options: what the caller wants.
-        words: those as a text.
-        store: where plans and programs are.
+        name: the name of the source, part of the key.
+        request: the request.
+        words: the text of the request, part of the key.
+        store: the store of plans and programs.
     """
 
     def __init__(
-        self, source: Any, name: object, wishes: CompileRequest, words: str, store: Store
+        self, source: Any, name: object, request: CompileRequest, words: str, store: Store
     ) -> None:
         self._source = source
-        self._wishes = wishes
+        self._request = request
         self._store = store
         self._reading: Reading | None = None
         self._warned = False
-        names = automatic() if wishes.devices == "auto" else []
+        names = automatic() if request.devices == "auto" else []
         about = canonical([FORMAT_VERSION, VERSION, name, words, names, environment()])
         key = hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()
         self._entry = Entry(key, "plan", VERSION, "", 0)
 
     @classmethod
-    def of(cls, source: Any, wishes: CompileRequest, store: Store) -> Plans | None:
+    def of(cls, source: Any, request: CompileRequest, store: Store) -> Plans | None:
         """The plan of a call; `None` where none is kept.
 
         That is so for models in memory, devices of the caller's or in other processes, and where
@@ -78,8 +78,8 @@ class Plans:
             InputError: a wish is none.
         """
         name = name_of(source)
-        devices = wishes.devices
-        if name is None or wishes.placement.isolate or not isinstance(devices, str | list | tuple):
+        devices = request.devices
+        if name is None or request.placement.isolate or not isinstance(devices, str | list | tuple):
             return None
         if any(not isinstance(device, str) or "@" in device for device in devices):
             return None
@@ -87,7 +87,7 @@ class Plans:
         if packages is not None and packages.packages():
             return None
         try:
-            return cls(source, name, wishes, wishes.words(), store)
+            return cls(source, name, request, request.words(), store)
         except TypeError:  # a value that has no text is none that a plan is found by
             return None
 
@@ -182,8 +182,8 @@ class Plans:
             source=lambda: "hit",
             choice=plan.choice,
             owned=devices.values(),
-            in_flight=self._wishes.settings.in_flight,
-            queue_size=self._wishes.settings.queue_size,
+            in_flight=self._request.settings.in_flight,
+            queue_size=self._request.settings.queue_size,
         )
 
     def _open_device(
@@ -198,7 +198,7 @@ class Plans:
             return None
         if not (isinstance(device_class, type) and issubclass(device_class, Device)):
             return None
-        settings = settings_of(required.name, self._wishes.settings.properties)
+        settings = settings_of(required.name, self._request.settings.properties)
         try:
             return open_device(required.name, settings, device_class)
         except (DeviceError, InputError):
@@ -236,7 +236,7 @@ class Plans:
         from crosschip.runtime.compile.task import compile_model
 
         self._check(origin)
-        return compile_model(self._source, self._wishes, self._store)
+        return compile_model(self._source, self._request, self._store)
 
     def _check(self, origin: Origin) -> None:
         if not origin.is_same:
@@ -249,4 +249,4 @@ class Plans:
         from crosschip.runtime.compile.task import compile_substitute
 
         self._check(origin)
-        return compile_substitute(self._source, self._wishes, self._store, lost)
+        return compile_substitute(self._source, self._request, self._store, lost)
