@@ -1,4 +1,4 @@
-"""Draws the map of the packages, docs/architecture.svg, from the import contract in pyproject.toml."""
+"""Draws the map of the packages, docs/architecture.svg, from the import contract."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _FRAME = (
     '<rect width="100%" height="100%" fill="white"/>\n{body}</svg>\n'
 )
 _BOX = (
-    '<rect x="{x}" y="{y}" width="{box}" height="{height}" rx="4" fill="#e8eef7" stroke="#35507a"/>\n'
+    '<rect x="{x}" y="{y}" width="{box}" height="{height}" rx="4"'
+    ' fill="#e8eef7" stroke="#35507a"/>\n'
     '<text x="{middle}" y="{base}" text-anchor="middle" fill="#1b2b45">{name}</text>\n'
 )
 
@@ -22,7 +23,7 @@ def layers(project: Path) -> list[list[str]]:
     """The packages of each layer of the import contract, from the top one."""
     tools = tomllib.loads(project.read_text("utf-8"))["tool"]
     (contract,) = (c for c in tools["importlinter"]["contracts"] if c["type"] == "layers")
-    rows = [[name.strip() for name in row.replace(":", "|").split("|")] for row in contract["layers"]]
+    rows = [row.replace(":", "|").replace(" ", "").split("|") for row in contract["layers"]]
     return [[name for name in row if not name.startswith("_")] for row in rows]
 
 

@@ -1,37 +1,29 @@
 """A hook of mkdocs: pages that the site has besides docs/, and links that leave that folder.
 
 The site shows README.md, CONTRIBUTING.md and CHANGELOG.md as pages, has a page for each public
-package, generated from docstrings, and holds a copy of each source file that a page links to. So the
-pages read the same in the repository and on the site, and no link leads out of it.
+package, generated from docstrings, and holds a copy of each source file that a page links to. So
+the pages read the same in the repository and on the site, and no link leads out of it.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from write_public_surface import PACKAGES
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "readme.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+}
 """The documents beside docs/, and their pages."""
-
-API = (
-    "crosschip",
-    "crosschip.ir",
-    "crosschip.ops",
-    "crosschip.hal",
-    "crosschip.opdef",
-    "crosschip.conformance",
-    "crosschip.apis.nnadapter",
-    "crosschip.apis.nnrt",
-    "crosschip.apis.paddle_inference",
-    "crosschip.apis.paddle_lite",
-)
-"""The public packages, each of which has a page."""
 
 _LINK = re.compile(r'(\]\(|src=")(?![a-z]+:|#)([^)\s"#]+)')
 
@@ -40,7 +32,7 @@ def on_config(config: Any) -> Any:
     """Fill the part of the navigation that is generated."""
     for section in config["nav"]:
         if "API reference" in section:
-            section["API reference"] = [{name: f"api/{name}.md"} for name in API]
+            section["API reference"] = [{name: f"api/{name}.md"} for name in PACKAGES]
     return config
 
 
@@ -49,7 +41,7 @@ def on_files(files: Files, config: Any) -> Files:
     for name, page in PAGES.items():
         text = (ROOT / name).read_text("utf-8")
         files.append(File.generated(config, page, content=_relinked(text, name, files, config)))
-    for name in API:
+    for name in PACKAGES:
         files.append(File.generated(config, f"api/{name}.md", content=_reference(name)))
     for file in list(files.documentation_pages()):
         if (path := ROOT / "docs" / file.src_uri).exists():
@@ -71,7 +63,9 @@ def _relinked(text: str, source: str, files: Files, config: Any) -> str:
     def relinked(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))
         name = _target(target, files, config)
-        return match[1] + posixpath.relpath(name, posixpath.dirname(page) or ".")
+        # mkdocs turns links of Markdown into those of the page's folder, and leaves HTML as it is.
+        start = page.removesuffix(".md") if match[1] == 'src="' else posixpath.dirname(page) or "."
+        return match[1] + posixpath.relpath(name, start)
 
     return _LINK.sub(relinked, text)
 
@@ -97,15 +91,24 @@ def _listing(folder: Path) -> str:
 
 
 def _reference(name: str) -> str:
-    """The page of a public package: what is in its `__all__`, from the docstrings."""
-    from importlib import import_module
+    """The page of a public package: what is in its `__all__`, from the docstrings.
 
+    What several packages have is described once, on the page of the last one in `PACKAGES`.
+    """
     package = import_module(name)
+    later = PACKAGES[PACKAGES.index(name) + 1 :]
     lines = [f"# {name}", "", (package.__doc__ or "").strip().partition("\n")[0], ""]
     for public in sorted(package.__all__):
         value = getattr(package, public)
-        home = getattr(value, "__module__", None) or name
-        qualified = getattr(value, "__qualname__", public)
-        if home.startswith("crosschip") and "." not in qualified:
-            lines += [f"::: {home}.{qualified}", ""]
+        home = next((other for other in later if _is_in(other, public, value)), None)
+        module = getattr(value, "__module__", None) or ""
+        if home:
+            lines += [f"`{public}`: see [{home}]({home}.md).", ""]
+        elif module.startswith("crosschip") and getattr(value, "__qualname__", "") == public:
+            lines += [f"::: {module}.{public}", ""]
     return "\n".join(lines)
+
+
+def _is_in(package: str, public: str, value: object) -> bool:
+    module = import_module(package)
+    return public in module.__all__ and getattr(module, public) is value

@@ -106,6 +106,23 @@ def carried(device: Device, options: Options) -> None:
         program.close()
 
 
+@check("models/same-operand-twice")
+def same_operand_twice(device: Device, options: Options) -> None:
+    """One operand that fills both slots of an operator of two tensors."""
+    b = Builder("twice")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3)))
+    for operator in (Add, Sub, Mul):
+        b.output(operator.type, b.add(operator, x, x))
+    model = _supported(device, b.build(), options)
+    inputs = inputs_of(model, 0)
+    program = device.compile(model, options)
+    try:
+        expected = ReferenceProgram(model).run(inputs)
+        alike(options, model, inputs, program.run(inputs), expected, "of one operand twice")
+    finally:
+        program.close()
+
+
 @check("runs/many")
 def many_runs(device: Device, options: Options) -> None:
     """Run after run on changing inputs is right, the last as the first."""

@@ -15,7 +15,7 @@ from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.capability_check import Screen
-from crosschip.lowering.decomposition import Ask, decomposed
+from crosschip.lowering.decomposition import Ask, decompose
 from crosschip.lowering.narrowing import Narrowing
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator
@@ -154,7 +154,7 @@ class Inquiry:
             if not self._used_names:
                 self._used_names = {operation.name for operation in self.model.operations}
             ask = self.devices[device]
-            self._simpler[key] = decomposed(operation, ask, self._used_names) or ()
+            self._simpler[key] = decompose(operation, ask, self._used_names) or ()
         return self._simpler[key]
 
     def _form_groups(self, answers: Answers, offer: Offer) -> None:

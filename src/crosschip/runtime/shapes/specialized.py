@@ -12,7 +12,7 @@ import numpy as np
 from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dataclass import dataclass
-from crosschip.lowering.static_shapes import Fixed, fixed
+from crosschip.lowering.static_shapes import FixedModel, fix_sizes
 from crosschip.runtime.artifact.header import ShapeKey, ShapePrograms
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
@@ -214,7 +214,7 @@ class SpecializedProgram(SegmentProgram):
             )
             for index, numbers in zip(self._holding, elements, strict=True)
         }
-        model = fixed(self._model, shapes, held, self.name)
+        model = fix_sizes(self._model, shapes, held, self.name)
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
@@ -248,7 +248,7 @@ class _Specialization:
         compiled: that, compiled; `None` if nothing is left to run.
     """
 
-    def __init__(self, fixed: Fixed, compiled: Compiled | None) -> None:
+    def __init__(self, fixed: FixedModel, compiled: Compiled | None) -> None:
         self._reads = fixed.reads
         self._makes = fixed.makes
         self._executable = compiled

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.table import MOVABLE
 from crosschip.devices.kits.onnx.graph import Graph
-from crosschip.devices.kits.onnx.lowering import lowered
+from crosschip.devices.kits.onnx.lowering import lower
 from crosschip.devices.kits.onnx.rows import Rows, rows_in
 from crosschip.hal import YES, Rule, Support
 from crosschip.ir import ControlFlow, Dim, ElementType, If, Loop, Model, Operand, Operation, Scan
@@ -52,7 +52,7 @@ def add_operation(graph: Graph, operation: Operation, rows: Rows) -> None:
     elif isinstance(operation, ControlFlow):
         graph.define(operation, _convert(graph, operation))
     else:
-        for part in lowered(operation):
+        for part in lower(operation):
             graph.define(part, converters.convert(graph, part))
 
 

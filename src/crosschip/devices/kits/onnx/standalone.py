@@ -14,7 +14,7 @@ from onnx import NodeProto, defs, helper, shape_inference
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.quantization import dequantized, quantized
 from crosschip.devices.kits.onnx.graph import OPSET, Graph
-from crosschip.devices.kits.onnx.lowering import lowered
+from crosschip.devices.kits.onnx.lowering import lower
 from crosschip.devices.kits.onnx.model import EXTERNAL_BYTES, OnnxModel
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
@@ -207,7 +207,7 @@ def _converted(graph: Graph, operation: Operation) -> Sequence[str]:
 
 
 def _lowered(graph: Graph, operation: Operation) -> Sequence[str]:
-    for part in lowered(operation):
+    for part in lower(operation):
         graph.define(part, converters.convert(graph, part))
     return [graph[output] for output in operation.outputs]
 
