@@ -19,7 +19,7 @@ from tests.modelling import python_path
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.background_writer import BackgroundWriter
 from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.compiler import compile
+from crosschip.runtime.compile.front_door import compile
 
 SIZE = 1_200_000
 """So many float32 numbers that an entry is hashed by several threads."""

@@ -260,7 +260,9 @@ def test_weights_are_hashed_once(monkeypatch: pytest.MonkeyPatch, token: bool) -
     monkeypatch.setattr("crosschip.runtime.cache.fingerprints.block_digests", counting)
     devices = [npu(), DelegatingDevice(name="gpu")]
     opened = [GuardedDevice(device, device.name) for device in devices]
-    monkeypatch.setattr("crosschip.runtime.opening.open_automatic", lambda _, isolate: opened)
+    monkeypatch.setattr(
+        "crosschip.runtime.compile.devices.open_automatic", lambda _, isolate: opened
+    )
     model = model_of(make, float32(2**16))
     with crosschip.compile(
         model, "auto", cache=crosschip.CacheOptions(location=crosschip.Memory(), token=token)

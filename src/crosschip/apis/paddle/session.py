@@ -18,8 +18,8 @@ from crosschip.importers.paddle import files
 from crosschip.ir import Array, Dim, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
 from crosschip.runtime.artifact.atomic_files import write_user_file
+from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile
 
 logger = logging.getLogger("crosschip")
 

@@ -30,7 +30,12 @@ from crosschip.runtime.artifact.header import (
     StoredSegment,
     read_header,
 )
-from crosschip.runtime.building import (
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.secret import secret
+from crosschip.runtime.cache.store import check_token
+from crosschip.runtime.compile.assembly import assemble
+from crosschip.runtime.compile.segments import (
     Built,
     Compilation,
     build_all,
@@ -38,19 +43,15 @@ from crosschip.runtime.building import (
     load_for_shapes,
     place_and_build,
 )
-from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.cache.secret import secret
-from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.details import CompileReport, Details
+from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.precisions import EXACT, InPrecision, name_in
-from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.policy import strategy_for
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
@@ -205,21 +206,21 @@ def load_file(
         dict(zip(device_segments(placement), stored, strict=True)),
     )
     programs = [one.program for one in build_all(placement, loading)]
-    return CompiledModel(
+    details = Details(
+        lambda: placement,
+        lambda: header.identity,
+        recompiled_unconditionally=lambda: _recompiled_unconditionally(placement, header, devices),
+    )
+    return assemble(
         placement,
         programs,
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
-        CompileReport(0.0, lambda: "file", placement.choice),
-        Details(
-            lambda: placement,
-            lambda: header.identity,
-            recompiled_unconditionally=lambda: _recompiled_unconditionally(
-                placement, header, devices
-            ),
-        ),
-        in_flight,
-        queue_size,
+        details,
+        source=lambda: "file",
+        choice=placement.choice,
+        in_flight=in_flight,
+        queue_size=queue_size,
     )
 
 
@@ -238,9 +239,8 @@ def _recompiled_unconditionally(
     compilation = Compilation(devices, header.options, conditions=False)
     recompiled, built = place_and_build(placement.model, compilation)
     programs = [one.program for one in built]
-    report = CompileReport(0.0, lambda: "off")
     details = Details(lambda: recompiled, lambda: header.identity)
-    return CompiledModel(recompiled, programs, devices, header.options, report, details)
+    return assemble(recompiled, programs, devices, header.options, details, source=lambda: "off")
 
 
 _MISMATCHES = (InputError, ModelError, ModelFileError)
@@ -261,8 +261,10 @@ class _Loading:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
         stored, numbers = self.stored[segment]
         saved = [self.file.part(number) for number in numbers]
-        way = way_of(device.capabilities, placement.given, segment.model, self.options.sizes)
-        by_shape = way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE
+        way = strategy_for(
+            device.capabilities, placement.original, segment.model, self.options.sizes
+        )
+        by_shape = way is DynamicShapeStrategy.PROGRAM_PER_SHAPE
         if by_shape != (stored.shapes is not None):
             raise self.file.error(f"has programs of {segment.name} for shapes that do not fit it")
         if stored.shapes is not None:

@@ -37,18 +37,18 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
     assignment = placement.assignment
     return {
         "devices": list(placement.devices),
-        "assigned_devices": assignment.owners,
+        "assigned_devices": assignment.devices,
         "answers": {
-            device: _describe_answers(answers, placement.given, models)
-            for device, answers in assignment.asked.items()
+            device: _describe_answers(answers, placement.original, models)
+            for device, answers in assignment.answers.items()
         },
         "bodies": [
             [index, [describe(body, models) for body in inside.bodies], sorted(inside.used)]
             for index, inside in placement.inside.items()
-            if assignment.owners[index] == RUNTIME
+            if assignment.devices[index] == RUNTIME
         ],
         "problem": placement.problem,
-        "shape_strategies": list(placement.ways),
+        "shape_strategies": list(placement.shape_strategies),
         "choice": to_plain(placement.choice),
         "settings": to_plain(placement.settings),
         "float32_operations": list(placement.in_float),
@@ -91,7 +91,7 @@ def restore(plain: Mapping[str, Any], model: Model, models: Sequence[Model]) -> 
     assignment = Assignment(answers_by_device, assigned)
     placement = Placement(model, assignment, bodies_by_operation, list(map(str, plain["devices"])))
     placement.problem = str(plain["problem"])
-    placement.ways = from_plain(tuple[str, ...], plain["shape_strategies"])
+    placement.shape_strategies = from_plain(tuple[str, ...], plain["shape_strategies"])
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
     placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
     placement.in_float = from_plain(tuple[str, ...], plain["float32_operations"])
@@ -137,7 +137,7 @@ def omitted_constants(
     """
     needed = {id(operand.content) for operand in _needed_constants(placement, devices)}
     needed |= {id(o.content) for s in compiled_later for o in every_constant(s.model)}
-    constants = list(every_constant(placement.given)) + list(every_constant(placement.model))
+    constants = list(every_constant(placement.original)) + list(every_constant(placement.model))
     return {
         id(operand.content)
         for operand in constants
@@ -222,7 +222,7 @@ def _graft(operation: Operation, parts: Model) -> Sequence[Operation]:
 
 def _describe_shapes(placement: Placement) -> list[object]:
     """Return the shapes of the inputs, whose sizes conditions refer to."""
-    return [encode_shape(o.type.shape, named=True) for o in placement.given.inputs.values()]
+    return [encode_shape(o.type.shape, named=True) for o in placement.original.inputs.values()]
 
 
 def _sizes_by_name(shapes: Sequence[Any], model: Model) -> Fresh:

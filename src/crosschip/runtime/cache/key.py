@@ -64,7 +64,7 @@ def model_key(model: Model, fingerprints: Fingerprints | None = None) -> str:
 
 
 def request_key(
-    model: str, devices: Sequence[GuardedDevice], options: Options, request: object
+    model: str, devices: Sequence[GuardedDevice], options: Options, key_options: object
 ) -> str:
     """Return a SHA-256, in hexadecimal, of all arguments of one call of `compile`.
 
@@ -72,13 +72,13 @@ def request_key(
         model: the model's key.
         devices: those that it may go to, in the order of preference.
         options: how it is compiled.
-        request: whatever else bears on where operations go.
+        key_options: whatever else bears on where operations go.
     """
     content = _Content()
     content.add("request", VERSION, model)
     for device in devices:
         content.add_device(device)
-    content.add(canonical(options), canonical(request))
+    content.add(canonical(options), canonical(key_options))
     return content.digest.hexdigest()
 
 

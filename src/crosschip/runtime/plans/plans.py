@@ -30,7 +30,7 @@ from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store, begin_reading, open_stored, write_stored
-from crosschip.runtime.compile_request import CompileRequest
+from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.telling import tell
@@ -51,10 +51,10 @@ class Plans:
 
     Args:
         source: what the model is loaded from.
-        name: what it is found by.
-        request: what the caller wants.
-        words: those as a text.
-        store: where plans and programs are.
+        name: the name of the source, part of the key.
+        request: the request.
+        words: the text of the request, part of the key.
+        store: the store of plans and programs.
     """
 
     def __init__(
@@ -165,8 +165,8 @@ class Plans:
         programs: Sequence[GuardedProgram],
         devices: dict[str, GuardedDevice],
     ) -> CompiledModel:
-        from crosschip.runtime.compiled import CompiledModel
-        from crosschip.runtime.details import CompileReport, Details
+        from crosschip.runtime.compile.assembly import assemble
+        from crosschip.runtime.details import Details
 
         several = len(plan.candidates) > 1
         details = Details(
@@ -176,18 +176,18 @@ class Plans:
             partial(self._substitute, plan.origin, None) if several else None,
             anew=partial(self._recompile, plan.origin),
         )
-        compiled = CompiledModel(
+        return assemble(
             outline,
             programs,
             devices,
             header.options,
-            CompileReport(0.0, lambda: "hit", plan.choice),
             details,
-            self._request.settings.in_flight,
-            self._request.settings.queue_size,
+            source=lambda: "hit",
+            choice=plan.choice,
+            owned=devices.values(),
+            in_flight=self._request.settings.in_flight,
+            queue_size=self._request.settings.queue_size,
         )
-        compiled.own(devices.values())
-        return compiled
 
     def _open_device(
         self, required: DeviceRequirements, module: str, attribute: str
@@ -236,7 +236,7 @@ class Plans:
     def _recompile(self, origin: Origin) -> CompiledModel:
         """Compile the model from its source, which must be unchanged."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compile_model
+        from crosschip.runtime.compile.task import compile_model
 
         self._check(origin)
         return compile_model(self._source, self._request, self._store)
@@ -249,7 +249,7 @@ class Plans:
     def _substitute(self, origin: Origin, lost: str | None) -> CompiledModel:
         """Compile the model for all devices but a lost one; for all inputs if none is lost."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compile_substitute
+        from crosschip.runtime.compile.task import compile_substitute
 
         self._check(origin)
         return compile_substitute(self._source, self._request, self._store, lost)

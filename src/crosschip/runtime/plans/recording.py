@@ -82,10 +82,10 @@ def _is_plain(placement: Placement) -> bool:
     ends = [*placement.model.inputs.values(), *placement.model.outputs.values()]
     failed = any(
         support.rule is Rule.FAILURE
-        for decision in placement.every_decision()
+        for decision in placement.all_decisions()
         for support in decision.refusals
     )
-    packaged = any(isinstance(o, PackagedOperator) for o in every_operation(placement.given))
+    packaged = any(isinstance(o, PackagedOperator) for o in every_operation(placement.original))
     return not (
         failed
         or packaged
