@@ -21,7 +21,15 @@ from crosschip.mapping.rules import (
     value_in,
 )
 from crosschip.mapping.translation import Export, Import, Passed, Rule, refusal
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    DeformableConv2D,
+)
 
 
 class ChannelwiseGroups(Rule):
@@ -245,3 +253,8 @@ map_operator(
     nnadapter=NNAdapter(18),
     onnx=("DeformConv",),
 )
+
+for _operator in (Conv1D, Conv3D):
+    map_operator(_operator, onnx=("Conv", "QLinearConv"))
+for _transposed in (Conv1DTranspose, Conv3DTranspose):
+    map_operator(_transposed, onnx=("ConvTranspose",))
