@@ -75,7 +75,9 @@ def test_images_of_other_ranks(
     pads = (1, 0, 0, 2, 1, 1)[: 2 * rank] if auto_pad is AutoPad.NONE else (0,) * 2 * rank
     strides, filters, bias = (2, 1, 3)[:rank], floats(4, 2, *KERNELS[rank]), floats(4)
     given = {"auto_pad": auto_pad, "pads": pads, "strides": strides, "group": 2}
-    padding = {"pads": (*pads[::2], *pads[1::2])} if auto_pad is AutoPad.NONE else {}
+    padding: dict[str, Any] = (
+        {"pads": (*pads[::2], *pads[1::2])} if auto_pad is AutoPad.NONE else {}
+    )
     conv = of_onnx("Conv", auto_pad=NAMES[auto_pad], strides=strides, group=2, **padding)
     check(
         lambda b, x: b.add(operator, x, filters, bias, **given),

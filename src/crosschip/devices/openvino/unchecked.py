@@ -12,8 +12,8 @@ from crosschip.ops.standard.convolution import (
     Conv2DTranspose,
     Conv3D,
     Conv3DTranspose,
-    DeformableConv2D,
 )
+from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.indexing import GatherElements, GatherND, ScatterElements, ScatterND
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import (

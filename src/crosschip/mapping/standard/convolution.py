@@ -28,7 +28,6 @@ from crosschip.ops.standard.convolution import (
     Conv2DTranspose,
     Conv3D,
     Conv3DTranspose,
-    DeformableConv2D,
 )
 
 
@@ -246,12 +245,6 @@ map_operator(
         ),
     ),
     onnx=("ConvTranspose",),
-)
-
-map_operator(
-    DeformableConv2D,
-    nnadapter=NNAdapter(18),
-    onnx=("DeformConv",),
 )
 
 for _operator in (Conv1D, Conv3D):

@@ -20,8 +20,8 @@ from crosschip.ops.standard.convolution import (
     Conv3D,
     Conv3DTranspose,
     ConvTranspose,
-    DeformableConv2D,
 )
+from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.integers import Conv2DInteger
 
 

@@ -11,8 +11,8 @@ from crosschip.ops.standard.convolution import (
     Conv2DTranspose,
     Conv3D,
     Conv3DTranspose,
-    DeformableConv2D,
 )
+from crosschip.ops.standard.deformable import DeformableConv2D
 
 _CONV = (
     convolution.in_float32,

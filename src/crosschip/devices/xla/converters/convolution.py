@@ -24,8 +24,8 @@ from crosschip.ops.standard.convolution import (
     Conv3D,
     Conv3DTranspose,
     ConvTranspose,
-    DeformableConv2D,
 )
+from crosschip.ops.standard.deformable import DeformableConv2D
 
 _LAYOUTS = {
     1: ("NWC", "WIO", "NWC"),

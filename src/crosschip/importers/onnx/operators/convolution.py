@@ -27,8 +27,8 @@ from crosschip.ops.standard.convolution import (
     Conv2DTranspose,
     Conv3D,
     Conv3DTranspose,
-    DeformableConv2D,
 )
+from crosschip.ops.standard.deformable import DeformableConv2D
 
 _CONVS = {1: Conv1D, 2: Conv2D, 3: Conv3D}
 _CONV_TRANSPOSES = {1: Conv1DTranspose, 2: Conv2DTranspose, 3: Conv3DTranspose}

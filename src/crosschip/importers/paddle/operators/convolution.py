@@ -8,7 +8,8 @@ from crosschip.importers.paddle.images import Images, padding, volume_padding
 from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D, DeformableConv2D
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D
+from crosschip.ops.standard.deformable import DeformableConv2D
 
 
 @imports("conv2d", "depthwise_conv2d")

@@ -19,8 +19,8 @@ from crosschip.ops.standard.convolution import (
     Conv3D,
     Conv3DTranspose,
     ConvTranspose,
-    DeformableConv2D,
 )
+from crosschip.ops.standard.deformable import DeformableConv2D
 
 
 def _filtered(op: DeformableConv2D) -> Refusal | None:
