@@ -224,6 +224,39 @@ def multiclass_nms_cases() -> Iterator[Case]:
         yield inputs, {**common, **settings}
 
 
+def polygons(*shape: int, corners: int) -> Array:
+    """Polygons around their centres, many of which overlap."""
+    angle = np.sort(uniform(0, 2 * np.pi, *shape, corners))
+    around = np.stack([np.cos(angle), np.sin(angle)], axis=-1) * uniform(3, 9, *shape, corners, 1)
+    corner_points: Array = uniform(0, 20, *shape, 1, 2) + around
+    return corner_points.reshape(*shape, -1).astype(np.float32)
+
+
+def polygon_nms_cases() -> Iterator[Case]:
+    common = {
+        "background_label": -1,
+        "score_threshold": 0.2,
+        "nms_top_k": -1,
+        "nms_threshold": 0.2,
+        "nms_eta": 1.0,
+        "keep_top_k": -1,
+        "normalized": True,
+    }
+    for corners, settings in (
+        (4, {}),
+        (8, {"background_label": 0, "nms_top_k": 10, "keep_top_k": 8}),
+        (12, {"nms_threshold": 0.7, "nms_eta": 0.7, "normalized": False}),
+        (16, {"keep_top_k": 5, "score_threshold": 0.6}),
+        (4, {"score_threshold": 1.5}),
+    ):
+        inputs = {"bboxes": polygons(2, 25, corners=corners), "scores": uniform(0, 1, 2, 3, 25)}
+        yield inputs, {**common, **settings}
+    # Sides that cross, whole coordinates: common vertices, level sides and equal polygons.
+    yield {"bboxes": normal(2, 12, 16), "scores": uniform(0, 1, 2, 2, 12)}, common
+    squares = np.round(boxes(1, 30)[..., [0, 1, 2, 1, 2, 3, 0, 3]] / 8)
+    yield {"bboxes": squares, "scores": uniform(0, 1, 1, 2, 30)}, common
+
+
 def multiclass_nms(
     bboxes: Any, scores: Any, rois_num: Any = None, **settings: Any
 ) -> Sequence[Any]:
@@ -306,6 +339,7 @@ OPERATORS: Mapping[str, tuple[Callable[[], Iterator[Case]], Callable[..., Sequen
     "multiclass_nms3": (multiclass_nms_cases, multiclass_nms),
     "pool2d": (pool_cases, pool),
     "interp_v2": (interp_cases, interp),
+    "polygon_nms": (polygon_nms_cases, multiclass_nms),
 }
 
 

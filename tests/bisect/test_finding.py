@@ -102,8 +102,8 @@ def test_an_error_that_shows_only_inside_is_found_with_what_reads_it(data: st.Da
 
 
 def readers(operation: Operation) -> list[Operation]:
-    made = set(operation.outputs)
-    return [other for other in placed().operations if made.intersection(other.inputs)]
+    actual = set(operation.outputs)
+    return [other for other in placed().operations if actual.intersection(other.inputs)]
 
 
 @pytest.mark.parametrize("hides", ["", "outputs", "fusions"])
@@ -143,8 +143,8 @@ def test_what_a_report_says() -> None:
     assert culprit.shows is True
     assert culprit.difference is not None
     assert culprit.difference.largest > 10 * culprit.difference.explained
-    (made,), (wanted,) = culprit.made.values(), culprit.expected.values()
-    assert np.abs(made - wanted).max() == pytest.approx(1e-3, rel=1e-2)
+    (actual,), (wanted,) = culprit.actual.values(), culprit.expected.values()
+    assert np.abs(actual - wanted).max() == pytest.approx(1e-3, rel=1e-2)
     assert report.mended is not None
     assert report.mended < 1e-6 < (report.error or 0)
     assert report.exposed

@@ -25,7 +25,7 @@ from crosschip.ops.standard.pooling import (
 )
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
-from crosschip.ops.standard.suppression import NonMaxSuppression
+from crosschip.ops.standard.suppression import NonMaxSuppression, PolygonNonMaxSuppression
 
 if TYPE_CHECKING:
     from tests.ops.conftest import Checker
@@ -94,14 +94,27 @@ def test_grid_sample(check: Checker, case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases_of("multiclass_nms3"), ids=lambda case: str(case.settings))
 def test_non_max_suppression(check: Checker, case: Case) -> None:
+    compare_selection(check, NonMaxSuppression, case, **case.settings)
+
+
+@pytest.mark.parametrize("case", cases_of("polygon_nms"), ids=lambda case: str(case.settings))
+def test_polygon_non_max_suppression(check: Checker, case: Case) -> None:
+    """Whether polygons are normalized is nothing to Paddle either."""
+    settings = {name: case.settings[name] for name in case.settings if name != "normalized"}
+    compare_selection(check, PolygonNonMaxSuppression, case, **settings)
+
+
+def compare_selection(
+    check: Checker, operator: type[Operator], case: Case, **settings: Any
+) -> None:
     """Sizes depend on the boxes, so that there is nothing inferred to be compared."""
     b = Builder()
     operands: dict[str, Any] = {
         name: b.input(name, TensorType(ElementType.of(array.dtype), array.shape))
         for name, array in case.inputs.items()
     }
-    made = b.add_all(NonMaxSuppression, return_index=True, **operands, **case.settings)
-    for index, operand in enumerate(made):
+    outputs = b.add_all(operator, return_index=True, **operands, **settings)
+    for index, operand in enumerate(outputs):
         b.output(str(index), operand)
     program = ReferenceDevice().compile(b.build(), Options())
     for actual, expected in zip(program.run([*case.inputs.values()]), case.outputs, strict=True):

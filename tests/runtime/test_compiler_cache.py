@@ -26,6 +26,7 @@ from crosschip.ir import (
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.options import CacheOptions
 
 Warnings = Callable[[], list[str]]
 x = {"x0": np.array([-1, 0.5], np.float32)}
@@ -343,11 +344,15 @@ def test_an_argument_that_is_no_folder_is_an_error(argument: Any) -> None:
 
 def test_the_size_of_the_cache_is_kept(tmp_path: Path, warnings: Warnings) -> None:
     for operator in (Relu, Tanh, Sigmoid):
-        compile(chain(operator), [DelegatingDevice()], cache=tmp_path, cache_size=800).close()
+        compile(
+            chain(operator), [DelegatingDevice()], cache=CacheOptions(location=tmp_path, size=800)
+        ).close()
     assert len(Cache(tmp_path).listing()) == 1
     with compile(chain(Sigmoid), [DelegatingDevice()], cache=tmp_path) as model:
         assert model.report.cache == "hit"
-    compile(chain(Relu), [DelegatingDevice()], cache=tmp_path, cache_size=0).close()
+    compile(
+        chain(Relu), [DelegatingDevice()], cache=CacheOptions(location=tmp_path, size=0)
+    ).close()
     assert len(Cache(tmp_path).listing()) == 1
     (warning,) = warnings()
     assert "not kept" in warning

@@ -18,6 +18,7 @@ from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits, reals
 from crosschip.ops.definition.slots import Fuse
+from crosschip.ops.numerics.polygons import crosses_itself
 from crosschip.ops.standard.convolution import Conv
 from crosschip.ops.standard.indexing import Scatter
 from crosschip.ops.standard.layout import Reshape
@@ -314,6 +315,15 @@ def _boxes(operation: Operator, arrays: Arrays, expected: Array) -> bool:
     return bool(is_inside_out) or not np.isfinite(boxes).all()
 
 
+def _polygons(operation: Operator, arrays: Arrays, expected: Array) -> bool:
+    """Everything, if a corner is not finite or sides of a polygon cross each other."""
+    polygons = arrays["bboxes"][0].astype(np.float64)
+    if not np.isfinite(polygons).all():
+        return True
+    corners = polygons.reshape(-1, polygons.shape[-1] // 2, 2)
+    return any(crosses_itself(points) for points in corners)
+
+
 def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:
     """Everything, if there is a NaN."""
     return bool(np.isnan(arrays["input"][0].astype(np.float64)).any())
@@ -358,6 +368,7 @@ RULES: dict[str, Rule] = {
     "UNIQUE": _unique,
     "NON_MAX_SUPPRESSION": _boxes,
     "NON_MAX_SUPPRESSION_INDICES": _boxes,
+    "POLYGON_NON_MAX_SUPPRESSION": _polygons,
 }
 """The rule of each operator that leaves elements unspecified."""
 

@@ -54,9 +54,9 @@ class FoldIntoWeights(Pass):
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
-        kept = {operation.name for operation in before.operations}
+        names = {operation.name for operation in before.operations}
         for operation in after.operations:
-            if operation.name not in kept:
+            if operation.name not in names:
                 raise ModelError(f"{operation.type} {operation.name!r} was not there before")
 
 

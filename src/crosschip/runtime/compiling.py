@@ -19,9 +19,10 @@ from crosschip.ir.bodies import every_constant
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.passes import Specialize, simplify
+from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.header import Identity
 from crosschip.runtime.automatic import Automatic
 from crosschip.runtime.building import (
-    Built,
     Compilation,
     cache_word,
     entries_of,
@@ -29,35 +30,32 @@ from crosschip.runtime.building import (
     place_and_build,
     tell_ways,
 )
-from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.compile_request import CompileRequest
-from crosschip.runtime.compiled import CompiledModel, CompileReport
-from crosschip.runtime.details import Details
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.details import CompileReport, Details
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.opening import host_of_kernels, instances, open_devices
 from crosschip.runtime.placement.constraints import Constraints
-from crosschip.runtime.placement.directives import Directives
 from crosschip.runtime.placement.mixed import Mixed
+from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.runtime.precisions import EXACT, name_in, reduced, with_exact
-from crosschip.runtime.saving.identity import Identity
 from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
 from crosschip.runtime.shapes.padding import Buckets
 
 logger = logging.getLogger("crosschip")
 
 
-def compiled_anew(
+def compile_model(
     source: Model | Any,
     wishes: CompileRequest,
     store: Store | None,
     token: str | bool = False,
-    queue_size: int = 64,
 ) -> CompiledModel:
     """Place a model on devices, compile each part, and join the parts; see `compiler.compile`.
 
@@ -66,21 +64,22 @@ def compiled_anew(
         wishes: what the caller wants of it.
         store: where programs are kept; `None` for nowhere.
         token: the name under which the whole is kept, as for `compiler.compile`.
-        queue_size: how many requests wait.
 
     Raises:
         Error: as for `compiler.compile`.
     """
     with ExitStack() as owned:
-        task = _task(source, wishes, store, owned, token, queue_size)
-        compiled = task.kept_or_compiled()
+        task = _task(source, wishes, store, owned, token)
+        compiled = (
+            task.compile(store) if store is None or not token else task.load_or_compile(store)
+        )
         owned.pop_all()
     theirs = instances(wishes.devices)
     compiled.own(device for device in task.devices.values() if device.device not in theirs)
     return compiled
 
 
-def substitute(
+def compile_substitute(
     source: Model | Any, wishes: CompileRequest, store: Store | None, lost: str | None
 ) -> CompiledModel:
     """The model compiled in the place of one that cannot run it any more.
@@ -111,33 +110,32 @@ def _task(
     store: Store | None,
     owned: ExitStack,
     token: str | bool = False,
-    queue_size: int = 64,
 ) -> _Task:
     """The task of compiling a model; devices that are made for it are closed with `owned`."""
     given, model = _prepared(source, wishes)
     fingerprints = Fingerprints()
-    options, padded = _options(model, wishes), buckets_from(wishes.buckets)
+    options, padded = _options(model, wishes), buckets_from(wishes.shapes.buckets)
     devices = _opened(model, wishes, owned)
     mixed = _mixed(wishes, model, given, devices, options)
     if store is not None:
         fingerprints.begin(every_constant(model))
     return _Task(
-        given, mixed, devices, options, padded, wishes.directives,
-        token, store, wishes.budget, wishes.settings.in_flight, queue_size,
+        given, mixed, devices, options, padded, wishes.placement,
+        token, store, wishes.budget, wishes.settings.in_flight, wishes.settings.queue_size,
         automatic=wishes.devices == "auto", fingerprints=fingerprints,
     )  # fmt: skip
 
 
-def explained(source: Model | Any, wishes: CompileRequest, store: Store | None) -> Placement:
+def explain_model(source: Model | Any, wishes: CompileRequest, store: Store | None) -> Placement:
     """Place a model without compiling it; see `compiler.explain`.
 
-    The arguments are those of `compiled_anew`.
+    The arguments are those of `compile_model`.
 
     Raises:
         Error: as for `compiler.explain`.
     """
     given, model = _prepared(source, wishes)
-    options, padded = _options(model, wishes), buckets_from(wishes.buckets)
+    options, padded = _options(model, wishes), buckets_from(wishes.shapes.buckets)
     with ExitStack() as owned:
         opened = _opened(model, wishes, owned)
         mixed = _mixed(wishes, model, given, opened, options)
@@ -148,7 +146,7 @@ def explained(source: Model | Any, wishes: CompileRequest, store: Store | None) 
             choice = Automatic(model, opened, options, store).remembered()
             ordered = _in_order(opened, choice, partial(_count, model, options, wishes.budget))
         with limited(model.name, wishes.budget):
-            constraints = wishes.directives.constraints(model, given, _kinds(ordered))
+            constraints = wishes.placement.constraints(model, given, _kinds(ordered))
             every, constraints = _with_exact(ordered, options, mixed, constraints)
             asked = Compilation(every, options, buckets=padded)
             placement = place(
@@ -163,16 +161,21 @@ def explained(source: Model | Any, wishes: CompileRequest, store: Store | None) 
 
 def _options(model: Model, wishes: CompileRequest) -> Options:
     types = {name: operand.type for name, operand in model.inputs.items()}
-    sizes = sizes_from(types, wishes.ranges, wishes.profiles, wishes.specializations)
+    shapes = wishes.shapes
+    sizes = sizes_from(types, shapes.ranges, shapes.profiles, shapes.specializations)
     return wishes.settings.options(sizes)
 
 
 def _opened(model: Model, wishes: CompileRequest, owned: ExitStack) -> dict[str, GuardedDevice]:
     """The devices that a model may go to, by name; those made here are closed with `owned`."""
     opened = open_devices(
-        wishes.devices, wishes.settings.properties, wishes.demanded, owned, isolate=wishes.isolate
+        wishes.devices,
+        wishes.settings.properties,
+        wishes.demanded,
+        owned,
+        isolate=wishes.placement.isolate,
     )
-    return opened | host_of_kernels(model, opened, owned, isolate=wishes.isolate)
+    return opened | host_of_kernels(model, opened, owned, isolate=wishes.placement.isolate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +197,7 @@ class _Task:
     devices: Mapping[str, GuardedDevice]
     options: Options
     buckets: Buckets
-    directives: Directives
+    placement_options: PlacementOptions
     token: str | bool
     store: Store | None
     budget: Budget | None
@@ -214,56 +217,56 @@ class _Task:
         """The devices, with those that are there once more in float32."""
         return _with_exact(self.devices, self.options, self.mixed, Constraints())[0]
 
-    def kept_or_compiled(self) -> CompiledModel:
-        """The compiled model, as a whole from the store if a token says so and it is there."""
-        if not self.token or self.store is None:
-            return self._compiled(self.store)
+    def load_or_compile(self, store: Store) -> CompiledModel:
+        """Load the compiled model that a store holds under the token, or compile and store it."""
         # Importing all that loads whole models takes longer than most of what does not need it.
-        from crosschip.runtime.saving.token_store import TokenStore
+        from crosschip.runtime.artifact.token_store import TokenStore
 
         every = self._every_device
-        kept = TokenStore(self.store, self._identify(), self.model, every, self.budget)
+        kept = TokenStore(store, self._identify(), self.model, every, self.budget)
         compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
         if compiled is None:
-            compiled = self._compiled(None)
+            compiled = self.compile(None)
             word = "miss" if kept.save(compiled) else "off"
         compiled.report = replace(compiled.report, _cache=lambda: word)
         return compiled
 
-    def _compiled(self, store: Store | None) -> CompiledModel:
-        """The compiled model, whose programs come one by one from a store if they are there."""
+    def compile(self, store: Store | None) -> CompiledModel:
+        """Compile the model; programs that a store holds are loaded."""
         auto = None
         if self.automatic and len(self.devices) > 1:
             auto = Automatic(self.model, self.devices, self.options, store, self.fingerprints)
         devices = self.devices
-        moves = self.directives.moves or bool(self.mixed.kept)
+        moves = self.placement_options.moves or bool(self.mixed.kept)
         if auto is not None and moves:
             count = partial(_count, self.model, self.options, self.budget)
             devices = _in_order(devices, auto.remembered(), count)
         with limited(self.model.name, self.budget):
-            constraints = self.directives.constraints(self.model, self.given, _kinds(devices))
+            constraints = self.placement_options.constraints(
+                self.model, self.given, _kinds(devices)
+            )
             devices, constraints = _with_exact(devices, self.options, self.mixed, constraints)
-
-        def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-            compilation = Compilation(
-                devices, self.options, store, constraints, self.budget, self.buckets,
-                conditions=self.conditions, fingerprints=self.fingerprints,
-            )  # fmt: skip
-            placement, built = place_and_build(self.model, compilation)
-            tell_ways(placement, compilation)
-            placement.settings = _given(devices, self.options)
-            return self._joined(placement, built, devices)
-
+        compilation = Compilation(
+            devices, self.options, store, constraints, self.budget, self.buckets,
+            conditions=self.conditions, fingerprints=self.fingerprints,
+        )  # fmt: skip
         try:
             if auto is None or moves:
-                return build(devices)
-            return _automatic(self.model, devices, self.options, auto, self.budget, build)
+                return self._compile_for(devices, compilation)
+            return _automatic(
+                *(self.model, devices, self.options, auto, self.budget),
+                lambda some: self._compile_for(some, replace(compilation, devices=some)),
+            )
         finally:
             self.fingerprints.release()
 
-    def _joined(
-        self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
+    def _compile_for(
+        self, devices: Mapping[str, GuardedDevice], compilation: Compilation
     ) -> CompiledModel:
+        """Place the model on devices, compile its segments, and assemble the compiled model."""
+        placement, built = place_and_build(self.model, compilation)
+        tell_ways(placement, compilation)
+        placement.settings = _given(devices, self.options)
         placement.in_float = self.mixed.operations
         words = [one.cache for one in built]
         return CompiledModel(
@@ -289,12 +292,12 @@ class _Task:
         """The model on all devices but one."""
         left = {n: d for n, d in self.devices.items() if lost not in (n, name_in(EXACT, n))}
         store = None if self.token else self.store
-        return replace(self, devices=left, automatic=False)._compiled(store)
+        return replace(self, devices=left, automatic=False).compile(store)
 
     def recompiled_unconditionally(self) -> CompiledModel:
         """The model without what devices compute right for some inputs only."""
         store = None if self.token else self.store
-        return replace(self, conditions=False, automatic=False)._compiled(store)
+        return replace(self, conditions=False, automatic=False).compile(store)
 
     @property
     def _identify(self) -> Callable[[], Identity]:
@@ -302,7 +305,7 @@ class _Task:
         padded = sorted((name, list(sizes)) for name, sizes in self.buckets.items())
         kept = [operation.name for operation in self.mixed.kept]
         processors = os.cpu_count() if self.automatic else None
-        wishes = self.directives.words(), padded, processors, kept
+        wishes = self.placement_options.words(), padded, processors, kept
         token = self.token if isinstance(self.token, str) else ""
         devices = list(self.devices.values())
         return cached(
@@ -379,7 +382,7 @@ def _kinds(devices: Mapping[str, GuardedDevice]) -> dict[str, Kind]:
 
 def _prepared(source: Model | Any, wishes: CompileRequest) -> tuple[Model, Model]:
     """The model with the shapes fixed, and that simplified."""
-    model, budget, shapes = source, wishes.budget, wishes.shapes
+    model, budget, shapes = source, wishes.budget, wishes.shapes.shapes
     if not isinstance(model, Model):
         _check_uncompiled(model)
         # Importers are found where users find them: the runtime itself knows none.
@@ -389,7 +392,7 @@ def _prepared(source: Model | Any, wishes: CompileRequest) -> tuple[Model, Model
         if shapes is not None:
             model = Specialize(*shapes_and_sizes(types, shapes))(model)
             types = {name: operand.type for name, operand in model.inputs.items()}
-        unnamed = unnamed_sizes(types) if wishes.ranges or wishes.profiles else {}
+        unnamed = unnamed_sizes(types) if wishes.shapes.ranges or wishes.shapes.profiles else {}
         if unnamed:
             # Only what has a name can have a range, and be found by it in another process.
             model = Specialize({}, unnamed)(model)
@@ -405,13 +408,13 @@ def _mixed(
     options: Options,
 ) -> Mixed:
     """The model with what is to compute in float32."""
-    if wishes.mixed_precision is None:
+    if wishes.placement.mixed_precision is None:
         return Mixed(model)
     # Seldom needed, as is what reads configurations.
     from crosschip.runtime.placement.mixed_precision import mixed
 
     with limited(model.name, wishes.budget):
-        return mixed(wishes.mixed_precision, model, given, reduced(devices, options))
+        return mixed(wishes.placement.mixed_precision, model, given, reduced(devices, options))
 
 
 def _with_exact(
@@ -426,7 +429,7 @@ def _with_exact(
 
 def _check_uncompiled(source: object) -> None:
     """Refuse a file that holds a compiled model, where a model is wanted."""
-    if isinstance(source, str | os.PathLike | bytes) and recognizes(source):
+    if isinstance(source, str | os.PathLike | bytes) and is_shipped(source):
         where = "the content" if isinstance(source, bytes) else source
         raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
 

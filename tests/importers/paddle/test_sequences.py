@@ -154,3 +154,78 @@ def test_what_a_network_over_sequences_does_not_make_is_refused(tmp_path: Path) 
     made.operator("lstm", {"Input": "x", "Weight": "w", "Bias": "b"}, {"Hidden": "h", "Cell": "y"})
     made.output("y")
     assert "operator 1 (lstm): Cell: only the hidden values" in refused(made.save(tmp_path))
+
+
+def var_conv(image: Array, weight: Array, strides: tuple[int, int]) -> Array:
+    """The columns of windows [channels * kernel, windows] of an image, as Paddle Lite has them."""
+    (height, width), kernel = image.shape[1:], weight.shape[2:]
+    pads = [(0, 0), *((size // 2, size) for size in kernel)]
+    padded = np.pad(image, pads)
+    windows = [
+        padded[:, y : y + kernel[0], x : x + kernel[1]].ravel()
+        for y in range(0, height, strides[0])
+        for x in range(0, width, strides[1])
+    ]
+    return np.array(windows, np.float32).reshape(len(windows), weight[0].size).T
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
+@pytest.mark.parametrize("kernel", [(3, 3), (4, 5), (1, 2)])
+@pytest.mark.parametrize("of_paddle_lite", [False, True])
+def test_a_convolution_of_images_of_different_sizes(
+    tmp_path: Path, of_paddle_lite: bool, kernel: tuple[int, int], strides: tuple[int, int]
+) -> None:
+    random = np.random.default_rng(4)
+    weight = random.normal(size=(5, 2, *kernel)).astype(np.float32)
+    sizes = [(4, 6), (1, 3), (0, 2), (7, 5)]
+    images = [random.normal(size=(2, *size)).astype(np.float32) for size in sizes]
+    offsets = [
+        np.cumsum([0, *lengths]) for lengths in ([i.size for i in images], *np.array(sizes).T)
+    ]
+    made = Paddle2Writer()
+    made.input("x", "float32", [-1, 1])
+    made.program.blocks[0].vars[-1].type.lod_tensor.lod_level = 3 if of_paddle_lite else 1
+    for name in () if of_paddle_lite else ("rows", "columns"):
+        made.input(name, "float32", [-1, 1])
+        made.program.blocks[0].vars[-1].type.lod_tensor.lod_level = 1
+    made.parameter("w", weight.reshape(5, -1))
+    made.operator(
+        "var_conv_2d",
+        {"X": "x", "W": "w"} | ({} if of_paddle_lite else {"ROW": "rows", "COLUMN": "columns"}),
+        {"Out": "y", "Col": "c"},
+        dict(
+            zip(
+                ("OutputChannel", "InputChannel", "KernelH", "KernelW", "StrideH", "StrideW"),
+                (5, 2, *kernel, *strides),
+                strict=True,
+            )
+        ),
+    )
+    made.output("y")
+    made.output("c")
+    x = np.concatenate([image.ravel() for image in images]).reshape(-1, 1)
+    names = (
+        ("x.lod0", "x.lod1", "x.lod2")
+        if of_paddle_lite
+        else ("x.lod0", "rows.lod0", "columns.lod0")
+    )
+    inputs = {"x": x, **dict(zip(names, offsets, strict=True))}
+    for name, level in zip(("rows", "columns"), offsets[1:], strict=True):
+        inputs[name] = np.zeros((level[-1], 1), np.float32)
+    found = outputs(load(made.save(tmp_path)), inputs)
+    columns = [var_conv(image, weight, strides) for image in images]
+    results = [weight.reshape(5, -1) @ column for column in columns]
+    for actual, lod, expected in ((found[0], found[2], results), (found[1], found[3], columns)):
+        whole = np.concatenate([part.ravel() for part in expected]).reshape(-1, 1)
+        np.testing.assert_allclose(actual, whole, 1e-4, 1e-5)
+        np.testing.assert_array_equal(lod, np.cumsum([0, *(part.size for part in expected)]))
+
+
+def test_images_of_no_known_sizes_are_refused(tmp_path: Path) -> None:
+    made = Paddle2Writer()
+    made.input("x", "float32", [-1, 1])
+    made.program.blocks[0].vars[-1].type.lod_tensor.lod_level = 1
+    made.parameter("w", np.zeros((2, 9), np.float32))
+    made.operator("var_conv_2d", {"X": "x", "W": "w"}, {"Out": "y", "Col": "c"})
+    made.output("y")
+    assert "neither ROW and COLUMN nor two further levels" in refused(made.save(tmp_path))

@@ -86,8 +86,8 @@ class Slot:
                 raise ModelError(f"{self.name}: {type_} does not have a scale for each index")
             check_zero_point(f"{self.name}: ", type_.quantization, type_.element_type)
         elif type_.element_type not in self.types:
-            taken = ", ".join(sorted(map(str, self.types)))
-            raise ElementTypeError(f"{self.name}: takes {taken}, not {type_.element_type}")
+            accepted = ", ".join(sorted(map(str, self.types)))
+            raise ElementTypeError(f"{self.name}: takes {accepted}, not {type_.element_type}")
 
     def reads_reals(self, operand: Operand) -> bool:
         """Tell whether it reads what a quantized operand's integers stand for."""
@@ -218,11 +218,11 @@ class Parameter(Slot, Generic[T]):
         if array.size != (len(value) if isinstance(value, tuple) else 1):
             return False
         try:
-            found = self.decode(array)
+            decoded = self.decode(array)
         except ValueError:
             return False
         # 0.0 is not -0.0
-        return found is value or (found == value and repr(found) == repr(value))
+        return decoded is value or (decoded == value and repr(decoded) == repr(value))
 
     def symbol(self, operand: Operand) -> str | None:
         """The name of the choice or element type that a constant stands for, if it is one."""
@@ -344,10 +344,10 @@ def index_type(default: ElementType) -> Parameter[ElementType]:
     """The element type of indices or sizes: int32 or int64, stored as its code."""
 
     def decode(array: Array) -> ElementType:
-        found = ElementType.from_code(int(array.item()))
-        if found not in INDICES:
-            raise ValueError(f"{found} is neither int32 nor int64")
-        return found
+        element_type = ElementType.from_code(int(array.item()))
+        if element_type not in INDICES:
+            raise ValueError(f"{element_type} is neither int32 nor int64")
+        return element_type
 
     return Parameter(INDICES, decode, default, kind=ELEMENT_TYPE, optional=True)
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from crosschip.ir import Array
+
+OverlapsWith: TypeAlias = Callable[[int, Sequence[int]], Array]
+"""Returns the overlaps of a box with others, all by index."""
 
 
 def ranked(
     scores: Array, threshold: float, enough: Callable[[Array, Array], Array] = np.greater
 ) -> Array:
     """The indices of scores beyond a threshold, the highest first, equal ones in order."""
-    found = np.flatnonzero(enough(scores, np.array(threshold, scores.dtype)))
-    return found[np.argsort(-scores[found], kind="stable")]
+    indices = np.flatnonzero(enough(scores, np.array(threshold, scores.dtype)))
+    return indices[np.argsort(-scores[indices], kind="stable")]
 
 
 def overlaps(boxes: Array, pixel: float) -> Array:
@@ -52,16 +56,33 @@ def overlaps_of_any(boxes: Array, pixel: float) -> Array:
         return np.where(are_apart, 0, common / either)
 
 
+def row_lookup(matrix: Array) -> OverlapsWith:
+    """Return the function that reads overlaps of a box with others from the matrix of all."""
+    return lambda box, others: matrix[box, others]
+
+
 def suppressed(
-    order: Array, overlap: Array, threshold: float, eta: float, most: int | None = None
+    order: Array,
+    overlaps_with: OverlapsWith,
+    threshold: float,
+    eta: float,
+    most: int | None = None,
 ) -> list[int]:
-    """The first of the boxes, in their order, that do not overlap one before them that is kept."""
-    kept: list[int] = []
+    """Return the first of the boxes, in their order, that overlap none returned before them.
+
+    Args:
+        order: the indices of the boxes.
+        overlaps_with: returns the overlaps of a box with others.
+        threshold: the greatest overlap that is none.
+        eta: what multiplies the threshold, while that is above 0.5, if less than 1.
+        most: how many boxes to return at most; all if not given.
+    """
+    selected: list[int] = []
     for box in order:
-        if most is not None and len(kept) >= most:
+        if most is not None and len(selected) >= most:
             break
-        if not (overlap[box, kept] > threshold).any():
-            kept.append(int(box))
+        if not (overlaps_with(int(box), selected) > threshold).any():
+            selected.append(int(box))
             if eta < 1 and threshold > 0.5:
                 threshold *= eta
-    return kept
+    return selected

@@ -12,7 +12,18 @@ from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
-from crosschip.ops.numerics.overlap import overlaps, overlaps_of_any, ranked, suppressed
+from crosschip.ops.numerics.overlap import (
+    OverlapsWith,
+    overlaps,
+    overlaps_of_any,
+    ranked,
+    row_lookup,
+    suppressed,
+)
+from crosschip.ops.numerics.polygons import PolygonOverlaps
+
+_POLYGONS = (8, 16, 24, 32)
+"""How many numbers a polygon may have: two for each corner."""
 
 
 @operator("NON_MAX_SUPPRESSION", core=True)
@@ -80,30 +91,112 @@ class NonMaxSuppression(Operator):
         return [(count, 6), (images,), (count, 1)][: self.output_count()]
 
     def reference(self, bboxes: Array, scores: Array, rois_num: Array | None) -> Sequence[Array]:
-        rows: list[Array] = []
-        places: list[int] = []
-        counts = []
-        for boxes, marks, own in _images(bboxes, scores, rois_num):
-            kept: list[tuple[int, int]] = []
-            for label in range(len(marks)):
-                if label == self.background_label:
-                    continue
-                order = ranked(marks[label], self.score_threshold)
-                order = order[: self.nms_top_k] if self.nms_top_k >= 0 else order
-                overlap = overlaps_of_any(boxes[label], 0.0 if self.normalized else 1.0)
-                picked = suppressed(order, overlap, self.nms_threshold, self.nms_eta)
-                kept += [(label, box) for box in picked]
-            if 0 <= self.keep_top_k < len(kept):
-                best = sorted(kept, key=lambda entry: -marks[entry])[: self.keep_top_k]
-                kept = sorted(best, key=lambda entry: entry[0])
-            if rois_num is not None:
-                kept.sort()
-            rows += [np.concatenate([[c, marks[c, i]], boxes[c, i]]) for c, i in kept]
-            places += [int(own[entry]) for entry in kept]
-            counts.append(len(kept))
-        table = np.array(rows, bboxes.dtype).reshape(-1, 6)
-        outputs = [table, np.array(counts, np.int32), np.array(places, np.int32).reshape(-1, 1)]
-        return outputs[: 3 if self.return_index else 2]
+        pixel = 0.0 if self.normalized else 1.0
+        images = _images(bboxes, scores, rois_num)
+        overlaps_of_images = [
+            [row_lookup(overlaps_of_any(of_class, pixel)) for of_class in boxes]
+            for boxes, _, _ in images
+        ]
+        return _selected_rows(self, bboxes, images, overlaps_of_images)
+
+
+@operator("POLYGON_NON_MAX_SUPPRESSION", core=True)
+class PolygonNonMaxSuppression(Operator):
+    """The best polygons of each class, without those that overlap a better one of the same class.
+
+    `bboxes` is [N, M, B], the x and y of each corner of a polygon in turn (B is 8, 16, 24 or 32),
+    and `scores` [N, C, M]. The polygons are chosen as NON_MAX_SUPPRESSION chooses boxes, with the
+    settings of the same names; only the overlap is another: the area inside both outlines over the
+    area of either, 0 where one of these areas is 0.
+
+    Outputs: [K, 2 + B] rows of class, score and polygon, image by image, class by class, by falling
+    score; [N] the number of rows for each image, int32; with `return_index`, [K, 1] int32: the row
+    of each in `bboxes` as [N * M, B].
+
+    A score that is NaN is never greater than a threshold; with corners that are not finite, or
+    sides of a polygon that cross each other, the outputs are not specified. (The reference is exact
+    with the latter as Paddle is: the area by the shoelace formula, the common area by the even-odd
+    rule, its holes included.) Source: Paddle's multiclass_nms3.
+    """
+
+    __slots__ = ()
+    data_dependent = True
+    bboxes = tensor(FLOATS)
+    scores = tensor(FLOATS, like="bboxes")
+    background_label = integer(0)
+    score_threshold = real(0.0)
+    nms_top_k = integer(-1)
+    nms_threshold = real(0.3)
+    nms_eta = real(1.0, least=0)
+    keep_top_k = integer(-1)
+    return_index = flag(False)
+
+    def output_count(self) -> int:
+        return 3 if self.return_index else 2
+
+    def infer_element_type(self) -> Sequence[ElementType]:
+        (slot, boxes), *_ = self.filled()
+        kinds = [slot.element_type(boxes), ElementType.INT32, ElementType.INT32]
+        return kinds[: self.output_count()]
+
+    def infer_shape(self) -> Sequence[Shape]:
+        images, count, numbers = of_rank(shape_of(self.bboxes), 3, "bboxes")
+        if isinstance(numbers, int) and numbers not in _POLYGONS:
+            raise ValueError(f"bboxes: {numbers} numbers are no polygon; it has 8, 16, 24 or 32")
+        scores = of_rank(shape_of(self.scores), 3, "scores")
+        for size, of_boxes in ((scores[0], images), (scores[2], count)):
+            same(size, of_boxes, "scores: its sizes, and those of bboxes")
+        rows = unknown()
+        shapes: list[Shape] = [(rows, numbers + 2), (images,), (rows, 1)]
+        return shapes[: self.output_count()]
+
+    def reference(self, bboxes: Array, scores: Array) -> Sequence[Array]:
+        overlaps_of_images = [[PolygonOverlaps(polygons)] * scores.shape[1] for polygons in bboxes]
+        images = _images(bboxes, scores, None)
+        return _selected_rows(self, bboxes, images, overlaps_of_images)
+
+
+def _selected_rows(
+    op: NonMaxSuppression | PolygonNonMaxSuppression,
+    bboxes: Array,
+    images: Sequence[tuple[Array, Array, Array]],
+    overlaps_of_images: Sequence[Sequence[OverlapsWith]],
+) -> Sequence[Array]:
+    """Return the outputs of the operator.
+
+    Args:
+        op: the operator.
+        bboxes: the boxes of all images.
+        images: what `_images` returns.
+        overlaps_of_images: for each image and class what returns the overlaps of its boxes.
+    """
+    table: list[Array] = []
+    places: list[int] = []
+    counts = []
+    by_index = isinstance(op, NonMaxSuppression) and bool(op.rois_num)
+    for (boxes, scores, rows), overlaps_with in zip(images, overlaps_of_images, strict=True):
+        selected: list[tuple[int, int]] = []
+        for label in range(len(scores)):
+            if label == op.background_label:
+                continue
+            order = ranked(scores[label], op.score_threshold)
+            order = order[: op.nms_top_k] if op.nms_top_k >= 0 else order
+            remaining = suppressed(order, overlaps_with[label], op.nms_threshold, op.nms_eta)
+            selected += [(label, box) for box in remaining]
+        if 0 <= op.keep_top_k < len(selected):
+            best = sorted(selected, key=lambda entry: -scores[entry])[: op.keep_top_k]
+            selected = sorted(best, key=lambda entry: entry[0])
+        if by_index:
+            selected.sort()
+        table += [np.concatenate([[c, scores[c, i]], boxes[c, i]]) for c, i in selected]
+        places += [int(rows[entry]) for entry in selected]
+        counts.append(len(selected))
+    outputs = [
+        np.array(table, bboxes.dtype).reshape(-1, bboxes.shape[-1] + 2),
+        np.array(counts, np.int32),
+        np.array(places, np.int32).reshape(-1, 1),
+    ]
+    return outputs[: op.output_count()]
 
 
 @operator("NON_MAX_SUPPRESSION_INDICES", core=True)
@@ -151,24 +244,24 @@ class NonMaxSuppressionIndices(Operator):
         corners = np.concatenate([low, high], axis=-1)
         chosen = []
         for image, marks in enumerate(scores):
-            overlap = overlaps(corners[image], 0.0)
+            overlaps_with = row_lookup(overlaps(corners[image], 0.0))
             for label, ranking in enumerate(marks):
                 order = ranked(ranking, self.score_threshold)
                 kept = suppressed(
-                    order, overlap, self.iou_threshold, 1.0, self.max_output_boxes_per_class
+                    order, overlaps_with, self.iou_threshold, 1.0, self.max_output_boxes_per_class
                 )
                 chosen += [(image, label, box) for box in kept]
         return np.array(chosen, np.int64).reshape(-1, 3)
 
 
 def _images(boxes: Array, scores: Array, counts: Array | None) -> list[tuple[Array, Array, Array]]:
-    """For each image, boxes [C, M, 4], scores [C, M] and the rows that they are in [C, M]."""
+    """For each image, boxes [C, M, B], scores [C, M] and the rows that they are in [C, M]."""
     if counts is None:
         classes, own = scores.shape[1:]
         rows = np.arange(boxes.shape[0] * own).reshape(boxes.shape[0], 1, own)
         return [
             (
-                np.broadcast_to(boxes[image], (classes, own, 4)),
+                np.broadcast_to(boxes[image], (classes, own, boxes.shape[-1])),
                 scores[image],
                 np.broadcast_to(rows[image], (classes, own)),
             )

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Builder, ElementType, Operand
-from crosschip.lowering.legalization import rebuild
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv
 from crosschip.ops.standard.integers import Conv2DInteger
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.slicing import Slice
+from crosschip.passes.rewrite_operations import rebuild
 
 
 def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
@@ -32,9 +32,8 @@ def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
     return (b.add(Cast, rebuild(b, op, **inputs), ElementType.BFLOAT16),)
 
 
-def without_strided_padding(b: Builder, op: Operator) -> Sequence[Operand] | None:
+def without_strided_padding(b: Builder, op: Conv) -> Sequence[Operand] | None:
     """Compute every pixel, and then take those that the strides ask for."""
-    assert isinstance(op, Conv)
     if not strides_over_padding(op):
         return None
     rank = op.spatial_rank
@@ -52,9 +51,8 @@ def strides_over_padding(op: Conv | Conv2DInteger) -> bool:
     return set(kernel) == {1} and max(op.strides) > 1 and any(op.pads)
 
 
-def without_lone_column(b: Builder, op: Operator) -> Sequence[Operand] | None:
+def without_lone_column(b: Builder, op: Conv) -> Sequence[Operand] | None:
     """Compute on two channels, of which the second one is 0."""
-    assert isinstance(op, Conv)
     if op.group > 1 or not reads_lone_column(op):
         return None
     pads = (0, 0, 0, 1, *(0, 0) * op.spatial_rank)

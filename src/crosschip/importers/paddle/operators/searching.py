@@ -105,6 +105,8 @@ def _make_unique(op: Context, outputs: tuple[str, ...], axis: int | None, is_sor
     op.define(made[0], outputs[0])
     for output, operand in zip(outputs[1:], made[1:], strict=True):
         if output and op.count(output):
+            if output == "Index" and x.type.shape == () and not is_sorted:
+                operand = op.add(Reshape, operand, ())
             op.define(op.as_type(operand, dtype), output)
 
 

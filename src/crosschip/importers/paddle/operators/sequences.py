@@ -241,6 +241,96 @@ def im2sequence(op: Context) -> None:
     op.set_levels([ragged.offsets_of(op, windows)])
 
 
+@imports("var_conv_2d")
+def var_conv_2d(op: Context) -> None:
+    """A convolution of images of different sizes, padded by half of the kernel.
+
+    An image is a sequence of numbers, [InputChannel, height, width] flattened, and so is a result.
+    The heights are the lengths of the sequences of ROW and the widths of those of COLUMN; Paddle
+    Lite has both as further levels of X. `Col` has for each image a column for each window,
+    [InputChannel, KernelH, KernelW, windows].
+
+    Source: lite/kernels/x86/var_conv_2d_compute.h of Paddle Lite.
+    """
+    op.expect("fuse_relu", False)
+    offsets, *of_sizes = op.levels()
+    if op.holds_sequences("ROW"):
+        of_sizes = [op.levels("ROW")[-1], op.levels("COLUMN")[-1]]
+    if len(of_sizes) != 2:
+        raise ModelError("X: neither ROW and COLUMN nor two further levels have the images' sizes")
+    sizes = [ragged.lengths(op, level) for level in of_sizes]
+    strides = [np.int64(op.integer(name)) for name in ("StrideH", "StrideW")]
+    grid = [
+        op.add(FloorDiv, op.add(Add, size, stride - 1), stride)
+        for size, stride in zip(sizes, strides, strict=True)
+    ]
+    windows = op.add(Mul, *grid)
+    image, window = ragged.repeated(op, windows)
+    width = op.add(Gather, grid[1], image, 0)
+    corners = [
+        op.add(Mul, op.add(operator, window, width), stride)
+        for operator, stride in zip((FloorDiv, Mod), strides, strict=True)
+    ]
+    rows, row = _image_windows(op, offsets, image, sizes, corners)
+    results = op.add(MatMul, rows, op.input("W"), transpose_y=True)
+    tables = {"Out": (results, op.integer("OutputChannel")), "Col": (rows, row)}
+    for output in filter(op.count, tables):
+        table, count = tables[output]
+        op.make(Unsqueeze, _columns(op, table, windows, count), (1,), output=output)
+        lengths = op.add(Mul, windows, np.int64(count))
+        op.set_levels([ragged.offsets_of(op, lengths)], output)
+
+
+def _image_windows(
+    op: Context,
+    offsets: Operand,
+    image: Operand,
+    sizes: Sequence[Operand],
+    corners: Sequence[Operand],
+) -> tuple[Operand, int]:
+    """The pixels [windows, row] of windows, 0 outside of their images, and the length of a row.
+
+    Args:
+        op: the operator.
+        offsets: where each image begins.
+        image: the image of each window.
+        sizes: the heights and the widths of the images.
+        corners: the row and the column of the pixel in the middle of each window.
+    """
+    channels, kernel = op.integer("InputChannel"), (op.integer("KernelH"), op.integer("KernelW"))
+    height, width, begin, row, column = (
+        op.add(Unsqueeze, operand, (1, 2, 3))
+        for operand in (
+            *(op.add(Gather, each, image, 0) for each in (*sizes, ragged.starts(op, offsets))),
+            *corners,
+        )
+    )
+    channel = op.constant(np.arange(channels).reshape(-1, 1, 1), "channels")
+    rows = op.constant((np.arange(kernel[0]) - kernel[0] // 2).reshape(-1, 1), "rows")
+    columns = op.constant(np.arange(kernel[1]) - kernel[1] // 2, "columns")
+    row, column = op.add(Add, row, rows), op.add(Add, column, columns)
+    is_inside = op.add(
+        And,
+        ragged.is_between(op, row, np.int64(0), height),
+        ragged.is_between(op, column, np.int64(0), width),
+    )
+    line = op.add(Add, op.add(Mul, channel, height), row)
+    pixel = op.add(Add, op.add(Add, op.add(Mul, line, width), column), begin)
+    pixels = ragged.picked(op, op.add(Reshape, op.input(), (-1,)), pixel, is_inside)
+    length = channels * math.prod(kernel)
+    return op.add(Reshape, pixels, (-1, length)), length
+
+
+def _columns(op: Context, table: Operand, lengths: Operand, count: int) -> Operand:
+    """For sequences of rows, each sequence as a flattened table of which the rows are columns."""
+    owner, place = ragged.repeated(op, op.add(Mul, lengths, np.int64(count)))
+    length = op.add(Gather, lengths, owner, 0)
+    first = op.add(Gather, op.add(Sub, op.add(CumSum, lengths, 0), lengths), owner, 0)
+    row = op.add(Add, first, op.add(Mod, place, length))
+    flat = op.add(Add, op.add(Mul, row, np.int64(count)), op.add(FloorDiv, place, length))
+    return op.add(Gather, op.add(Reshape, table, (-1,)), flat, 0)
+
+
 def _two(op: Context, name: str) -> tuple[int, int]:
     found = op.integers(name, (1, 1))
     if len(found) != 2 or min(found) < 1:

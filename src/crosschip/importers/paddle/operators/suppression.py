@@ -19,10 +19,8 @@ from crosschip.ops.standard.logical import And, Where
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin, ReduceSum
 from crosschip.ops.standard.searching import NonZero, TopK
 from crosschip.ops.standard.slicing import Slice
-from crosschip.ops.standard.suppression import NonMaxSuppression
+from crosschip.ops.standard.suppression import NonMaxSuppression, PolygonNonMaxSuppression
 from crosschip.ops.standard.unary import Exp, IsNaN, Neg, Square
-
-_POLYGONS = (8, 16, 24, 32)
 
 
 @imports("multiclass_nms3")
@@ -68,33 +66,37 @@ def multiclass_nms(op: Context) -> None:
 def _suppressed(op: Context) -> tuple[Operand, Operand, Operand]:
     """The rows that are left, the number of each image's, and where they were."""
     boxes, scores, counts = op.input("BBoxes"), op.input("Scores"), op.optional_input("RoisNum")
-    numbers = (boxes.type.shape or (None,))[-1]
-    if numbers in _POLYGONS:
-        raise UnsupportedError(
-            f"BBoxes: {boxes.type} are polygons; only rectangles are expressed. Export without "
-            f"the suppression, and do it outside of the model"
-        )
-    if counts is None and op.rank(scores) == 2:
+    if op.rank(scores) == 3:
+        counts = None  # Paddle reads them only beside scores of two axes.
+    elif counts is None:
         lengths = ragged.lengths(op, op.levels("BBoxes")[-1])
         counts = op.as_type(lengths, ElementType.INT32)
     images, more = ((operand.type.shape or (None,))[0] for operand in (scores, boxes))
     if counts is None and images != more and isinstance(images, int) and isinstance(more, int):
         # Boxes without scores are of no account.
         boxes = op.add(Slice, boxes, (0,), (0,), (images,))
-    rows, counts, places = op.add_all(
-        NonMaxSuppression,
-        boxes,
-        scores,
-        counts,
-        background_label=op.integer("background_label", 0),
-        score_threshold=op.real("score_threshold"),
-        nms_top_k=op.integer("nms_top_k"),
-        keep_top_k=op.integer("keep_top_k"),
-        nms_threshold=op.real("nms_threshold", 0.3),
-        normalized=op.flag("normalized", True),
-        nms_eta=op.real("nms_eta", 1.0),
-        return_index=True,
-    )
+    settings = {
+        "background_label": op.integer("background_label", 0),
+        "score_threshold": op.real("score_threshold"),
+        "nms_top_k": op.integer("nms_top_k"),
+        "keep_top_k": op.integer("keep_top_k"),
+        "nms_threshold": op.real("nms_threshold", 0.3),
+        "nms_eta": op.real("nms_eta", 1.0),
+        "return_index": True,
+    }
+    if (boxes.type.shape or (None,))[-1] in (None, 4):
+        is_normalized = op.flag("normalized", True)
+        outputs = op.add_all(
+            NonMaxSuppression, boxes, scores, counts, normalized=is_normalized, **settings
+        )
+    elif counts is None:
+        outputs = op.add_all(PolygonNonMaxSuppression, boxes, scores, **settings)
+    else:
+        raise UnsupportedError(
+            f"BBoxes: {boxes.type} are polygons of each class; with scores of two axes only "
+            f"rectangles are"
+        )
+    rows, counts, places = outputs
     return rows, counts, places
 
 
