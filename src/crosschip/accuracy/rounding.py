@@ -40,8 +40,8 @@ _PRODUCTS = {
     "MUL": ("input0", "input1"),
     "MAT_MUL": ("x", "y"),
     "FULLY_CONNECTED": ("input", "weight"),
-    "CONV_2D": ("input", "filter"),
-    "CONV_2D_TRANSPOSE": ("input", "filter"),
+    **{f"CONV_{rank}D": ("input", "filter") for rank in (1, 2, 3)},
+    **{f"CONV_{rank}D_TRANSPOSE": ("input", "filter") for rank in (1, 2, 3)},
     "DEFORMABLE_CONV_2D": ("input", "filter"),
 }
 """The operators whose result is as exact as the largest product of their factors, with these."""

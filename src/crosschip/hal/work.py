@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from crosschip.ir import Operation
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.convolution import Conv, ConvTranspose
 from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
 from crosschip.ops.standard.matrix import FullyConnected, MatMul, MatMulNBits
 from crosschip.ops.standard.recurrent import Recurrent
@@ -19,9 +19,9 @@ def multiply_adds(operation: Operation) -> int:
     """
     elements = prod(operation.outputs[0].type.static_shape or ())
     match operation:
-        case Conv2D() | Conv2DInteger():
+        case Conv() | Conv2DInteger():
             return elements * prod((operation.filter.type.static_shape or ())[1:])
-        case Conv2DTranspose():
+        case ConvTranspose():
             read = prod(operation.input.type.static_shape or ())
             return read * prod((operation.filter.type.static_shape or ())[1:])
         case FullyConnected():

@@ -39,8 +39,16 @@ from crosschip.ops.standard.arithmetic import (
 from crosschip.ops.standard.attention import Attention
 from crosschip.ops.standard.comparison import Greater, GreaterEqual
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
 from crosschip.ops.standard.creation import Fill
+from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.layout import Expand, Flatten, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.padding import Pad
@@ -62,6 +70,10 @@ from crosschip.passes.base import Pass
 from crosschip.passes.rewrite_operations import RewriteOperations
 
 _REDUCTIONS = (ReduceL1, ReduceL2, ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum)
+
+_CONVS = (Conv1D, Conv2D, Conv3D)
+
+_CONV_TRANSPOSES = (Conv1DTranspose, Conv2DTranspose, Conv3DTranspose)
 
 _BROADCASTS = (Add, Div, Max, Min, Mod, Mul, Pow, SquaredDifference, Sub)
 
@@ -98,9 +110,9 @@ _PASSES: tuple[Pass, ...] = (
     RewriteOperations(creation.number_itself, (Fill,)),
     RewriteOperations(sampling.zero_for_no_samples, (RoiAlign,)),
     RewriteOperations(attention.heads_of_their_own, (Attention,)),
-    RewriteOperations(convolution.in_float32, (Conv2D, Conv2DTranspose, DeformableConv2D)),
-    RewriteOperations(convolution.without_strided_padding, (Conv2D,)),
-    RewriteOperations(convolution.without_lone_column, (Conv2D,)),
+    RewriteOperations(convolution.in_float32, (*_CONVS, *_CONV_TRANSPOSES, DeformableConv2D)),
+    RewriteOperations(convolution.without_strided_padding, _CONVS),
+    RewriteOperations(convolution.without_lone_column, _CONVS),
 )
 
 

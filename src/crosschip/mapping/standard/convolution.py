@@ -21,7 +21,14 @@ from crosschip.mapping.rules import (
     value_in,
 )
 from crosschip.mapping.translation import Export, Import, Passed, Rule, refusal
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
 
 
 class ChannelwiseGroups(Rule):
@@ -240,8 +247,7 @@ map_operator(
     onnx=("ConvTranspose",),
 )
 
-map_operator(
-    DeformableConv2D,
-    nnadapter=NNAdapter(18),
-    onnx=("DeformConv",),
-)
+for _operator in (Conv1D, Conv3D):
+    map_operator(_operator, onnx=("Conv", "QLinearConv"))
+for _transposed in (Conv1DTranspose, Conv3DTranspose):
+    map_operator(_transposed, onnx=("ConvTranspose",))

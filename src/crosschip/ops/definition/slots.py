@@ -159,9 +159,11 @@ class Parameter(Slot, Generic[T]):
         options: the values that there are, if it is a choice.
         rank: 0 for one number (a tensor of one element will do), 1 for a list.
         length: how many numbers a list must have, if that is fixed.
+        axis_length: how many it must have for each axis of an image; 0 if it is not such a list.
     """
 
     parameter = True
+    axis_length = 0
 
     def __init__(
         self,
@@ -184,6 +186,13 @@ class Parameter(Slot, Generic[T]):
         self.options = options
         self.rank = rank
         self.length = length
+
+    def set_spatial_rank(self, rank: int) -> None:
+        """Fix the length, and repeat the default, for images of so many axes."""
+        self.length = rank * self.axis_length
+        if isinstance(self.default, tuple):
+            self.default = cast(T, self.default * self.length)
+            self._left_out = self.decode(self.encode(self.default))
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -356,6 +365,20 @@ def integers(
         rank=1,
         length=length,
     )
+
+
+def axis_integers(default: int | None = None, axis_length: int = 1) -> Parameter[tuple[int, ...]]:
+    """So many integers for each axis of an image, all alike by default; see `SpatialOperator`."""
+    slot = integers(None if default is None else (default,))
+    slot.axis_length = axis_length
+    return slot
+
+
+def optional_axis_integers() -> Parameter[tuple[int, ...] | None]:
+    """An integer for each axis of an image that may be left out; reads as `None` then."""
+    slot = optional_integers()
+    slot.axis_length = 1
+    return slot
 
 
 def optional_integer() -> Parameter[int | None]:

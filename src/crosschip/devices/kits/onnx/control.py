@@ -8,7 +8,6 @@ from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.table import MOVABLE
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.devices.kits.onnx.lowering import lower
-from crosschip.devices.kits.onnx.rows import Rows, rows_in
 from crosschip.hal import YES, Rule, Support
 from crosschip.ir import ControlFlow, Dim, ElementType, If, Loop, Model, Operand, Operation, Scan
 from crosschip.onnx_messages import GraphProto
@@ -36,20 +35,16 @@ def operators() -> Collection[str]:
     return converters.operators
 
 
-def add_operation(graph: Graph, operation: Operation, rows: Rows) -> None:
+def add_operation(graph: Graph, operation: Operation, label: str = "") -> None:
     """Add an operation of a model, or of a body, to a graph.
 
     Args:
         graph: where to.
         operation: the operation.
-        rows: the convolutions in the model that are added as those of rows.
+        label: what its nodes are named after; its own name if empty.
     """
-    if operation in rows.within:
-        return
-    graph.label = operation.name
-    if operation in rows.made:
-        graph.define(operation, [rows.made[operation].add(graph)])
-    elif isinstance(operation, ControlFlow):
+    graph.label = label or operation.name
+    if isinstance(operation, ControlFlow):
         graph.define(operation, _convert(graph, operation))
     else:
         for part in lower(operation):
@@ -135,7 +130,6 @@ def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
     inner = Graph(own, graph, body=True)
     for operand, outside in zip(inputs[len(own) :], captures, strict=True):
         inner.stand_for(operand, graph[outside])
-    rows = rows_in(body, blocks=False)
     for operation in body.operations:
-        add_operation(inner, operation, rows)
+        add_operation(inner, operation)
     return inner.with_outputs(body.outputs.values())

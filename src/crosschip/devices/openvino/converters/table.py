@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,15 +76,6 @@ def exact_quotient(a: Value, b: Value) -> Node:
     quotient = ops.divide(a, b)
     quotient.get_rt_info()["nonconvertable_divide_0"] = True
     return quotient
-
-
-def before_unsqueezing(value: Value) -> tuple[Value, Sequence[int]] | None:
-    """What a value is with more axes of size 1, and their places in order; `None` if it is not."""
-    node = value if isinstance(value, Node) else value.get_node()
-    if node.get_type_name() != "Unsqueeze":
-        return None
-    axes = node.input_value(1).get_node()
-    return node.input_value(0), sorted(axes.get_data().ravel().tolist())
 
 
 _NUMBER = "crosschip_never_nan"

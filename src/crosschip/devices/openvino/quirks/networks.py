@@ -93,7 +93,7 @@ def lone_column(x: Node) -> Node:
     Conv2D,
     when="image and filter are constant, and the bias is not",
     what="adds the bias once more in each run",
-    avoided_by=convolution.conv_2d,
+    avoided_by=convolution.conv,
     inputs=[[1]],
     before=[[[1]]] * 2,
     right=PIXELS + 1,
