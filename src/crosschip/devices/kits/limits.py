@@ -76,8 +76,8 @@ def own_size(op: ConvTranspose) -> Refusal | None:
 def windows_in_image(op: Pool2D) -> Refusal | None:
     """Engines want padding narrower than a window, and no window that starts in it at the end."""
     for axis in range(2):
-        given = op.pads[2 * axis : 2 * axis + 2]
-        before, after = given if op.auto_pad is AutoPad.NONE else (0, 0)
+        pads = op.pads[2 * axis : 2 * axis + 2]
+        before, after = pads if op.auto_pad is AutoPad.NONE else (0, 0)
         span, stride = op.windows.spans[axis], op.strides[axis]
         if max(before, after) >= op.kernel_shape[axis]:
             return Refusal("pads", f"{max(before, after)} is not less than the window of {span}")

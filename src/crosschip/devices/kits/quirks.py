@@ -271,8 +271,8 @@ def write_outcome(engine: str, name: str, path: str) -> None:
     Path(path).write_bytes(pickle.dumps(quirks_of(engine)[name].outcome_here()))
 
 
-def _array(given: Any) -> Array:
-    return given if isinstance(given, np.ndarray) else np.array(given, np.float32)
+def _array(value: Any) -> Array:
+    return value if isinstance(value, np.ndarray) else np.array(value, np.float32)
 
 
 def _is_close(actual: Array, expected: Array, tolerance: float) -> bool:

@@ -50,7 +50,7 @@ def compile(
     facts = Facts(
         precise=_is_precise(model, payloads),
         optimize=provider is not None or not _survives_writing(model, payloads),
-        apart=multiplies_bytes(model),
+        sums_separate=multiplies_bytes(model),
         checks=sizes(model).checks,
         declared=_declared(model),
     )
@@ -153,12 +153,12 @@ def profiler(
     # Seldom needed: compiling a model is to take no longer for it.
     from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
 
-    made: list[OnnxRuntimeProgram] = []
+    programs: list[OnnxRuntimeProgram] = []
 
     def recording(record: str) -> OnnxRuntimeProgram:
-        made.append(make(record))
-        return made[0]
+        programs.append(make(record))
+        return programs[0]
 
     written = _onnx_model(source, payloads_of(source))
     nodes = Nodes(source, written.proto, compiled.proto)
-    return OnnxRuntimeProfiler(recording, lambda: made[0].end_recording(), nodes)
+    return OnnxRuntimeProfiler(recording, lambda: programs[0].end_recording(), nodes)

@@ -27,32 +27,32 @@ def supports(operation: Extension) -> Support:
     if operation.framework != FRAMEWORK:
         return Support.no(operation, "", "is not an operation of ONNX", Rule.OPERATOR)
     payload = ModelProto.FromString(operation.payload)
-    asked, newest = _opset(payload), _newest().opset
+    opset, newest = _opset(payload), _newest().opset
     joins = _joins(payload)
     if not joins and not _means_the_same(payload, _target(payload)):
-        told = (
-            f"is of opset {asked}, but ONNX Runtime {onnxruntime.__version__} knows operators "
+        detail = (
+            f"is of opset {opset}, but ONNX Runtime {onnxruntime.__version__} knows operators "
             f"up to {newest}"
-            if asked > newest
-            else f"calls functions that are not of its own opset {asked}, which ONNX Runtime reads "
+            if opset > newest
+            else f"calls functions that are not of its own opset {opset}, which ONNX Runtime reads "
             f"as if they were"
         )
-        return Support.no(operation, "", told, Rule.OPERATOR)
+        return Support.no(operation, "", detail, Rule.OPERATOR)
     if not joins and (lacking := _without_kernel(payload)):
         engine = f"ONNX Runtime {onnxruntime.__version__}"
-        told = f"is of opset {asked}, but {engine} has no {lacking} of that"
-        return Support.no(operation, "", told, Rule.OPERATOR)
+        detail = f"is of opset {opset}, but {engine} has no {lacking} of that"
+        return Support.no(operation, "", detail, Rule.OPERATOR)
     if _loses_strings(payload):
-        told = "ONNX Runtime loses strings where it gathers rows of them"
-        return Support.no(operation, "", told, Rule.ELEMENT_TYPE)
+        detail = "ONNX Runtime loses strings where it gathers rows of them"
+        return Support.no(operation, "", detail, Rule.ELEMENT_TYPE)
     computed = (o for o in operation.inputs if o is not None and not o.is_constant)
     for operand in (*computed, *operation.outputs):
         if operand.type.element_type in PACKED:
-            told = (
+            detail = (
                 f"{operand.name!r} is {operand.type.element_type}, which ONNX Runtime packs into "
                 f"bytes: it does not come in or out"
             )
-            return Support.no(operation, "", told, Rule.ELEMENT_TYPE)
+            return Support.no(operation, "", detail, Rule.ELEMENT_TYPE)
     return YES if joins else Support(True, dialect=f"opset {_target(payload)}")
 
 
@@ -155,11 +155,11 @@ def _without_kernel(payload: ModelProto) -> str:
 @lru_cache(maxsize=1)
 def _kernels() -> Mapping[str, Sequence[tuple[int, int]]]:
     """The versions of each standard operator that ONNX Runtime computes on the processor."""
-    found: dict[str, list[tuple[int, int]]] = {}
+    versions: dict[str, list[tuple[int, int]]] = {}
     for kernel in get_all_opkernel_def():
         if kernel.domain in _STANDARD_DOMAINS and kernel.provider == "CPUExecutionProvider":
-            found.setdefault(kernel.op_name, []).append(kernel.version_range)
-    return found
+            versions.setdefault(kernel.op_name, []).append(kernel.version_range)
+    return versions
 
 
 def _opset(proto: ModelProto | FunctionProto) -> int:
@@ -174,10 +174,10 @@ def _is_same(node: NodeProto, opset: int, other: int) -> bool:
     if node.domain not in _STANDARD_DOMAINS:
         return True
     try:
-        found, wanted = (defs.get_schema(node.op_type, v, "") for v in (opset, other))
+        schema, other_schema = (defs.get_schema(node.op_type, v, "") for v in (opset, other))
     except defs.SchemaError:
         return False
-    return bool(found.since_version == wanted.since_version)
+    return bool(schema.since_version == other_schema.since_version)
 
 
 def _loses_strings(proto: ModelProto) -> bool:

@@ -27,10 +27,10 @@ def settings(options: Options, properties: Mapping[str, str]) -> Mapping[str, st
 
     Of several runs at once, none has more threads than its share of the cores.
     """
-    found = {THREADS: "0", SPINNING: "1", **modes().get(options.performance, {})}
+    result = {THREADS: "0", SPINNING: "1", **modes().get(options.performance, {})}
     each = options.threads_each
-    if each is not None and (each == options.threads or not 0 < int(found[THREADS]) < each):
-        found[THREADS] = str(each)
+    if each is not None and (each == options.threads or not 0 < int(result[THREADS]) < each):
+        result[THREADS] = str(each)
     if "spinning" in properties:
-        found[SPINNING] = str(int(properties["spinning"] != "0"))
-    return found
+        result[SPINNING] = str(int(properties["spinning"] != "0"))
+    return result

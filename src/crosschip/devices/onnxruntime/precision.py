@@ -38,8 +38,8 @@ def saturates() -> bool:
     session = InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    (found,) = session.run(None, {"x": unsigned, "y": signed})
-    return bool(found.item() != 255 * 127 * _LENGTH)
+    (product,) = session.run(None, {"x": unsigned, "y": signed})
+    return bool(product.item() != 255 * 127 * _LENGTH)
 
 
 def multiplies_bytes(model: Model) -> bool:

@@ -158,8 +158,8 @@ class _Fused:
 
 
 def _start(name: str) -> str:
-    found = _VALUE.match(name)
-    return found[0] if found else name
+    match = _VALUE.match(name)
+    return match[0] if match else name
 
 
 def _printable(name: str) -> str:
@@ -224,7 +224,7 @@ class OnnxRuntimeProfiler(Profiler):
             runs = _runs_in(record)[self._warm_runs :]
         except Exception as error:  # a broken record raises whatever reading it does
             raise failure("has not told how long its nodes took", error) from error
-        types = {event.name: event.type for run in runs for event in _every(run.inside)}
+        types = {event.name: event.type for run in runs for event in _all_events(run.inside)}
         operations = self._nodes.operations(types)
         return [_steps(run.inside, run.start, operations) for run in runs]
 
@@ -255,10 +255,10 @@ def _runs_in(record: Sequence[Mapping[str, Any]]) -> list[_Event]:
     return runs
 
 
-def _every(events: Sequence[_Event]) -> Iterator[_Event]:
+def _all_events(events: Sequence[_Event]) -> Iterator[_Event]:
     for event in events:
         yield event
-        yield from _every(event.inside)
+        yield from _all_events(event.inside)
 
 
 def _steps(

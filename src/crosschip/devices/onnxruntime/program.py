@@ -76,21 +76,21 @@ class OnnxRuntimeProgram(Program):
         )
         self._session = session
         self._idle = [session, *others] if others else None
-        inputs, made = session.get_inputs(), session.get_outputs()
+        inputs, outputs = session.get_inputs(), session.get_outputs()
         self._inputs = [value.name for value in inputs]
-        self._outputs = [value.name for value in made]
+        self._outputs = [value.name for value in outputs]
         # What ONNX infers may differ from what its kernels make, which then refuse the memory.
-        self._inferred = [tuple(value.shape) for value in made]
-        self._is_plain = all_known([*inputs, *made])
+        self._inferred = [tuple(value.shape) for value in outputs]
+        self._is_plain = all_known([*inputs, *outputs])
         self._tensors_in = [is_tensor(value) for value in inputs]
-        self._tensors_out = [is_tensor(value) for value in made]
+        self._tensors_out = [is_tensor(value) for value in outputs]
         self._all_tensors = all(self._tensors_in) and all(self._tensors_out)
         self._check: Check | None = None
         if sizes is not None:
             self._check = sizes.check if all(self._tensors_in) else partial(self._checked, sizes)
-        straight = self._is_plain and self._idle is None and len(made) == self._count
+        straight = self._is_plain and self._idle is None and len(outputs) == self._count
         self._straight = _engine(session) if straight else None
-        self._renamed = renamed(made)
+        self._renamed = renamed(outputs)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         if self._straight is None:
@@ -130,11 +130,11 @@ class OnnxRuntimeProgram(Program):
 
         An output is of one element type in all runs.
         """
-        found = [outputs[place].shape for place in self._places]
-        if found != self._accepted:
+        shapes = [outputs[place].shape for place in self._places]
+        if shapes != self._accepted:
             for index, name, declared in self._declared:
                 _check(name, declared, outputs[index])
-            self._accepted = found
+            self._accepted = shapes
 
     def _run_on_idle(
         self,
@@ -192,8 +192,8 @@ class OnnxRuntimeProgram(Program):
             else:
                 binding.bind_ortvalue_output(name, ortvalue(place))
         session.run_with_iobinding(binding)
-        made = zip_longest(binding.get_outputs(), places)
-        return [array_of(value) if place is None else place for value, place in made]
+        pairs = zip_longest(binding.get_outputs(), places)
+        return [array_of(value) if place is None else place for value, place in pairs]
 
     def _run_values(self, session: InferenceSession, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = dict(zip(self._inputs, map(ortvalue, inputs), strict=True))

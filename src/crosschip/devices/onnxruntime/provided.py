@@ -42,8 +42,10 @@ def require(provider: Provider) -> None:
     from crosschip.devices.kits.onnx.graph import OPSET
 
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])
-    made = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "trial", [value], [made])
+    output_info = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    graph = helper.make_graph(
+        [helper.make_node("Relu", ["x"], ["y"])], "trial", [value], [output_info]
+    )
     opset = helper.make_operatorsetid("", OPSET)
     model = helper.make_model(graph, ir_version=10, opset_imports=[opset])
     provided(model.SerializeToString(), quiet_options(), provider)
@@ -67,13 +69,13 @@ def provided(
     """
     options.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-    given: list[tuple[str, dict[str, str]]] = []
+    providers: list[tuple[str, dict[str, str]]] = []
     if provider.plugin and provider.name not in onnxruntime.get_available_providers():
         options.add_provider_for_devices(_chips(provider), dict(provider.options))
     else:
-        given.append((provider.name, dict(provider.options)))
+        providers.append((provider.name, dict(provider.options)))
     try:
-        session = InferenceSession(model, options, providers=given, enable_fallback=False)
+        session = InferenceSession(model, options, providers=providers, enable_fallback=False)
     except Exception as error:
         raise failure("failed to compile", error) from error
     if provider.name not in session.get_providers():
@@ -98,9 +100,9 @@ def _chips(provider: Provider) -> Sequence[Any]:
         DeviceError: the plug-in does not load, or finds no chip.
     """
     for _ in range(2):
-        found = [chip for chip in onnxruntime.get_ep_devices() if chip.ep_name == provider.name]
-        if found:
-            return found[:1]
+        chips = [chip for chip in onnxruntime.get_ep_devices() if chip.ep_name == provider.name]
+        if chips:
+            return chips[:1]
         try:
             path = import_module(provider.plugin).get_library_path()
             onnxruntime.register_execution_provider_library(provider.name, path)

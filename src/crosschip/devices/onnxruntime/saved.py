@@ -49,7 +49,7 @@ class Facts:
 
     precise: bool
     optimize: bool
-    apart: bool
+    sums_separate: bool
     checks: Needs
     declared: Sequence[tuple[int, str, TensorType]]
 
@@ -70,7 +70,7 @@ def parts(model: OnnxModel, facts: Facts) -> list[bytes | memoryview]:
         {
             "precise": facts.precise,
             "optimize": facts.optimize,
-            "apart": facts.apart,
+            "apart": facts.sums_separate,
             "checks": facts.checks.to_plain(),
             "declared": [[place, name, encode_type(t)] for place, name, t in facts.declared],
             "constants": constants,

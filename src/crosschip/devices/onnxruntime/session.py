@@ -82,7 +82,7 @@ class Settings:
     provider: Provider | None = None
     record: str = ""
     sessions: int = 1
-    apart: bool = False
+    sums_separate: bool = False
 
     @classmethod
     def of(
@@ -95,7 +95,14 @@ class Settings:
         """
         threads = options.threads_each
         sessions = 1 if threads == 1 or provider is not None else options.in_flight
-        return cls(threads, spinning, facts.precise, provider, sessions=sessions, apart=facts.apart)
+        return cls(
+            threads,
+            spinning,
+            facts.precise,
+            provider,
+            sessions=sessions,
+            sums_separate=facts.sums_separate,
+        )
 
     def optimized(self, model: OnnxModel) -> OnnxModel:
         """A model as ONNX Runtime optimizes it for this processor.
@@ -131,7 +138,7 @@ class Settings:
             return b"".join(parts)
 
         try:
-            return OnnxModel(self._made(compile, ortvalues(model)), external)
+            return OnnxModel(self._session(compile, ortvalues(model)), external)
         except Exception as error:
             raise failure("failed to compile", error) from error
 
@@ -169,12 +176,12 @@ class Settings:
             )
 
         try:
-            return self._made(make, values if optimize else {})
+            return self._session(make, values if optimize else {})
         except Exception as error:
             what = "failed to compile" if optimize else "failed to load a compiled model"
             raise failure(what, error) from error
 
-    def _made(
+    def _session(
         self, make: Callable[[onnxruntime.SessionOptions], _T], values: Mapping[str, OrtValue]
     ) -> _T:
         try:
@@ -194,7 +201,7 @@ class Settings:
             options.profile_file_prefix = self.record
         options.add_session_config_entry(
             "optimization.disable_specified_optimizers",
-            ";".join([*_SPOILING, *(_OF_SUMS if self.apart else ()), *without]),
+            ";".join([*_SPOILING, *(_OF_SUMS if self.sums_separate else ()), *without]),
         )
         if values:
             options.add_external_initializers(list(values), list(values.values()))

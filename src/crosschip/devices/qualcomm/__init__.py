@@ -94,11 +94,11 @@ class QualcommDevice(Toolchain):
             if node.op_type == "Mul" and gates.get(node.input[1]) == node.input[0]:
                 node.input[:] = reversed(node.input)
 
-    def complaint(self, told: str) -> str:
-        refusals = _REFUSAL.findall(told)
+    def complaint(self, message: str) -> str:
+        refusals = _REFUSAL.findall(message)
         if not refusals:
             # Its own words are about sessions, and name nothing.
-            return "the compiler leaves it to the processor" if _LEFT in told else told
+            return "the compiler leaves it to the processor" if _LEFT in message else message
         operator, _, why = refusals[0]
         if why.startswith("Failed to add"):
             why = f"{operator} does not pass the validation of Qualcomm's backend in this form"

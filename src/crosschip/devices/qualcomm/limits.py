@@ -154,36 +154,36 @@ def _padding(op: Pad) -> Refusal | None:
 
 def _cast(op: Cast) -> Refusal | None:
     """256 becomes 255 as a uint8, -1 becomes false, and 2 as a uint8 becomes 1 in float32."""
-    made, read = op.dtype, op.input.type.element_type
+    target, read = op.dtype, op.input.type.element_type
     if op.input.type.quantization is not None:
-        detail = f"is quantized, and a step off is too far for {made}"
-        return Refusal("input", detail, Rule.QUANTIZATION) if made not in FLOATS else None
-    if made is ElementType.UINT8 and read in INTEGERS:
-        return Refusal("dtype", f"{made} of {read} is clipped", Rule.ELEMENT_TYPE)
-    if made is ElementType.BOOL and read in INTEGERS and read is not ElementType.UINT8:
-        detail = f"{made} is false for {read} whose first bit is set"
+        detail = f"is quantized, and a step off is too far for {target}"
+        return Refusal("input", detail, Rule.QUANTIZATION) if target not in FLOATS else None
+    if target is ElementType.UINT8 and read in INTEGERS:
+        return Refusal("dtype", f"{target} of {read} is clipped", Rule.ELEMENT_TYPE)
+    if target is ElementType.BOOL and read in INTEGERS and read is not ElementType.UINT8:
+        detail = f"{target} is false for {read} whose first bit is set"
         return Refusal("dtype", detail, Rule.ELEMENT_TYPE)
-    if made is ElementType.FLOAT32 and read is ElementType.UINT8:
+    if target is ElementType.FLOAT32 and read is ElementType.UINT8:
         return Refusal("input", f"{read} is taken for truth values", Rule.ELEMENT_TYPE)
     return None
 
 
 def _scale(op: Sigmoid | Tanh) -> Refusal | None:
     """Results of 16 bits get the scale that their range suggests, whatever the model says."""
-    made = op.outputs[0].type
-    wide = made.element_type in (ElementType.INT16, ElementType.UINT16)
-    detail = f"{made.element_type} results are made with a scale of its own"
+    output_type = op.outputs[0].type
+    wide = output_type.element_type in (ElementType.INT16, ElementType.UINT16)
+    detail = f"{output_type.element_type} results are made with a scale of its own"
     return Refusal("output", detail, Rule.QUANTIZATION) if wide else None
 
 
 def _probabilities(op: Softmax) -> Refusal | None:
     """They are made as if all of the type's range stood for 0 to 1, whatever the model says."""
-    made = op.outputs[0].type
-    if made.quantization is None:
+    output_type = op.outputs[0].type
+    if output_type.quantization is None:
         return None
-    least = int(np.iinfo(made.element_type.dtype).min)
-    scale = 0.5 ** (8 * made.element_type.dtype.itemsize)
-    if made.quantization == Quantization((scale,), (least,)):
+    least = int(np.iinfo(output_type.element_type.dtype).min)
+    scale = 0.5 ** (8 * output_type.element_type.dtype.itemsize)
+    if output_type.quantization == Quantization((scale,), (least,)):
         return None
     detail = f"must be quantized with scale {scale:g} and zero point {least}"
     return Refusal("output", detail, Rule.QUANTIZATION)

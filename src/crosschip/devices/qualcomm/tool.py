@@ -84,13 +84,13 @@ def _options(settings: Mapping[str, str], severity: int) -> Any:
 
 def _device() -> Any:
     """The neural processor if there is one; the emulation is registered as a processor."""
-    found = _devices()
-    if not found:
+    devices = _devices()
+    if not devices:
         path = onnxruntime_qnn.get_library_path()
         onnxruntime.register_execution_provider_library(_PROVIDER, path)
-        found = _devices()
+        devices = _devices()
     npu = onnxruntime.OrtHardwareDeviceType.NPU
-    return next((device for device in found if device.device.type == npu), found[0])
+    return next((device for device in devices if device.device.type == npu), devices[0])
 
 
 def _devices() -> Sequence[Any]:

@@ -85,11 +85,11 @@ class RockchipDevice(Toolchain):
     @classmethod
     def probe(cls) -> Sequence[Instance]:
         chip = _chip()
-        about = f"the NPU of {chip}" if chip else "the simulator of rknn-toolkit2"
+        description = f"the NPU of {chip}" if chip else "the simulator of rknn-toolkit2"
         return [
             Instance(
                 kind=cls.kind,
-                description=about,
+                description=description,
                 simulated=not chip,
                 problem=cls.missing(),
             )
@@ -104,10 +104,10 @@ class RockchipDevice(Toolchain):
         }
 
     def capabilities(self) -> Capabilities:
-        found = super().capabilities()
+        capabilities = super().capabilities()
         if self._platform in _INTEGERS_ONLY:
-            return replace(found, precisions=frozenset())
-        return found
+            return replace(capabilities, precisions=frozenset())
+        return capabilities
 
     def settings(self, options: Options, *, quantized: bool) -> Mapping[str, Any]:
         return {"platform": self._platform}
@@ -115,9 +115,9 @@ class RockchipDevice(Toolchain):
     def limit(self, operation: Operation, options: Options) -> Refusal | None:
         return limit(operation)
 
-    def complaint(self, told: str) -> str:
-        reasons = _REASONS.findall(told)
-        return str(reasons[-1]).strip() if reasons else told
+    def complaint(self, message: str) -> str:
+        reasons = _REASONS.findall(message)
+        return str(reasons[-1]).strip() if reasons else message
 
 
 def _chip() -> str:

@@ -72,10 +72,12 @@ def run(inputs: Sequence[Any]) -> list[Any]:
     """The outputs, in order and in the types of the model: float16 comes back as float32."""
     more = {"data_type": [str(array.dtype) for array in inputs]} if _has_chip() else {}
     formats = ["nchw"] * len(inputs)
-    made = _Loaded.rknn.inference(inputs=list(inputs), data_format=formats, **more)
-    if made is None:
+    outputs = _Loaded.rknn.inference(inputs=list(inputs), data_format=formats, **more)
+    if outputs is None:
         raise RuntimeError("rknn-toolkit2 did not run the model")
-    return [array.astype(kind, copy=False) for array, kind in zip(made, _Loaded.types, strict=True)]
+    return [
+        array.astype(kind, copy=False) for array, kind in zip(outputs, _Loaded.types, strict=True)
+    ]
 
 
 def _built(folder: str, settings: Mapping[str, str]) -> Any:
@@ -105,8 +107,8 @@ def _refuse_endless(graph: Any) -> None:
         elif node.op_type in _SUMS and node.input[0] in quantized:
             axes = [to_array(constants[name]).tolist() for name in node.input[1:]]
             if any(len(own) > 1 and sorted(own) != _HEIGHT_AND_WIDTH for own in axes):
-                told = "quantized, along several axes, and it may never end"
-                raise RuntimeError(f"{node.name}: {told}")
+                reason = "quantized, along several axes, and it may never end"
+                raise RuntimeError(f"{node.name}: {reason}")
 
 
 def _started(folder: str) -> None:

@@ -21,16 +21,16 @@ def chips() -> Sequence[Instance]:
     A chip whose driver for JAX is not installed is none: it is the processor that JAX would use.
     """
     problem = "" if find_spec("jax") is not None else _MISSING
-    found = [
-        Instance(name=f"{kind}:{index}", kind=sort, description=about, problem=problem)
+    instances = [
+        Instance(name=f"{kind}:{index}", kind=sort, description=description, problem=problem)
         for kind, sort, listed in (
             ("tpu", Kind.ACCELERATOR, _tpus()),
             ("gpu", Kind.GPU, _gpus()),
         )
-        for index, about in enumerate(listed)
+        for index, description in enumerate(listed)
     ]
     return [
-        *found,
+        *instances,
         Instance(name="cpu", kind=Kind.CPU, description="the processor", problem=problem),
     ]
 
@@ -40,19 +40,23 @@ def _gpus() -> Iterator[str]:
     if not any(find_spec(package) for package in _CUDA):
         return
     numbers = sorted(int(node.name[6:]) for node in Path("/dev").glob("nvidia[0-9]*"))
-    about = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    information_files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
     for place, _ in enumerate(numbers):
-        yield _model(about[place]) if len(about) == len(numbers) else "NVIDIA's GPU"
+        yield (
+            _model(information_files[place])
+            if len(information_files) == len(numbers)
+            else "NVIDIA's GPU"
+        )
 
 
-def _model(about: Path) -> str:
+def _model(information: Path) -> str:
     """The name of a GPU, from what its driver says about it."""
     try:
-        lines = about.read_text().splitlines()
+        lines = information.read_text().splitlines()
     except OSError:
         lines = []
-    found = (line.partition(":")[2].strip() for line in lines if line.startswith("Model"))
-    return next(found, "") or "NVIDIA's GPU"
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("Model"))
+    return next(models, "") or "NVIDIA's GPU"
 
 
 def _tpus() -> Iterator[str]:

@@ -46,10 +46,10 @@ class Executable:
     def __call__(self, arguments: Sequence[jax.Array]) -> list[jax.Array]:
         """Take on a run; the outputs, which may not be there yet."""
         try:
-            made = self._loaded.execute_sharded(arguments).disassemble_into_single_device_arrays()
+            arrays = self._loaded.execute_sharded(arguments).disassemble_into_single_device_arrays()
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise failure("failed while running", error) from error
-        return [parts[0] for parts in made]
+        return [parts[0] for parts in arrays]
 
     def to_bytes(self) -> bytes:
         """The function as bytes."""
@@ -127,13 +127,13 @@ class Engine:
     def _on_chip(self, weights: Sequence[Weight]) -> list[OnChip]:
         """Weights in the chip's memory, where programs for other shapes may have them already."""
         with self._putting:
-            found = []
+            weights_on_chip = []
             for weight in weights:
                 held = self._weights.get(weight)
                 if held is None:
                     held = self._weights[weight] = OnChip(self.put(weight.elements()))
-                found.append(held)
-        return found
+                weights_on_chip.append(held)
+        return weights_on_chip
 
     def _executable(
         self, model: Model, weights: Sequence[Weight], precision: Precision

@@ -114,14 +114,14 @@ class Graph:
         """Say what the outputs of an operation are."""
         for output, value in zip(operation.outputs, values, strict=True):
             last = isinstance(value, ChannelsLast)
-            found = jnp.asarray(value.value if isinstance(value, ChannelsLast) else value)
+            array = jnp.asarray(value.value if isinstance(value, ChannelsLast) else value)
             shape = (
-                tuple(found.shape[axis] for axis in last_axes(found.ndim)) if last else found.shape
+                tuple(array.shape[axis] for axis in last_axes(array.ndim)) if last else array.shape
             )
             wanted = inner(output.type.element_type.dtype)
-            if found.dtype != wanted or not _fits(shape, output.type.shape):
-                raise TypeError(f"made {found.dtype}{shape} where {output.type} belongs")
-            (self._last if last else self._values)[output] = found
+            if array.dtype != wanted or not _fits(shape, output.type.shape):
+                raise TypeError(f"made {array.dtype}{shape} where {output.type} belongs")
+            (self._last if last else self._values)[output] = array
 
     def require(self, operation: Operation, rule: str, holds: Value) -> None:
         """Refuse runs in which not all elements of a tensor of booleans are true.

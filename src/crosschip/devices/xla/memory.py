@@ -80,11 +80,11 @@ class XlaEvent(Event):
                 if time.monotonic() >= end:
                     return False
                 time.sleep(_LOOK_SECONDS)
-        settle(self._outputs, self._rules)
+        wait_for(self._outputs, self._rules)
         return True
 
 
-def settle(outputs: Sequence[jax.Array], rules: Sequence[str]) -> None:
+def wait_for(outputs: Sequence[jax.Array], rules: Sequence[str]) -> None:
     """Wait until outputs are there.
 
     Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import jax
 import numpy as np
 
-from crosschip.devices.xla.memory import XlaBuffer, XlaEvent, owned, settle
+from crosschip.devices.xla.memory import XlaBuffer, XlaEvent, owned, wait_for
 from crosschip.devices.xla.weights import OnChip
 from crosschip.hal import Buffer, Event, Program, Submission
 from crosschip.ir import Array, Model, Shape
@@ -43,7 +43,7 @@ class XlaProgram(Program):
         self._padded = [] if all(axis is None for axis in axes) else axes
         self._engine = engine
         self._executable = executable
-        self._kept = weights
+        self._keep_alive = weights
         self._weights = [weight.value for weight in weights]
         self._device = device
 
@@ -60,15 +60,18 @@ class XlaProgram(Program):
             if not isinstance(event, XlaEvent):  # XLA keeps its own runs in order
                 event.wait()
         executable = self._executable
-        made = executable([*self._weights, *map(self._value, inputs)])
+        results = executable([*self._weights, *map(self._value, inputs)])
         if self._padded:
-            return Submission.on_host(self._finished(made), outputs)
-        event = XlaEvent(made, executable.rules)
+            return Submission.on_host(self._finished(results), outputs)
+        event = XlaEvent(results, executable.rules)
         if executable.rules:
-            made = made[:-1]
-        given = outputs or [None] * len(made)
+            results = results[:-1]
+        targets = outputs or [None] * len(results)
         return Submission(
-            [self._held(value, buffer, event) for value, buffer in zip(made, given, strict=True)],
+            [
+                self._held(value, buffer, event)
+                for value, buffer in zip(results, targets, strict=True)
+            ],
             event,
         )
 
@@ -78,18 +81,18 @@ class XlaProgram(Program):
     def close(self) -> None:
         vars(self).clear()
 
-    def _finished(self, made: list[jax.Array]) -> Sequence[Array]:
+    def _finished(self, results: list[jax.Array]) -> Sequence[Array]:
         """The outputs of a run, on the host."""
         rules = self._executable.rules
-        settle(made, rules)
+        wait_for(results, rules)
         if rules:
-            made.pop()
+            results.pop()
         if not self._padded:
-            return [owned(output) for output in made]
-        count = int(made.pop())
+            return [owned(output) for output in results]
+        count = int(results.pop())
         return [
             owned(output) if axis is None else _cut(output, axis, count)
-            for output, axis in zip(made, self._padded, strict=True)
+            for output, axis in zip(results, self._padded, strict=True)
         ]
 
     def _value(self, buffer: Buffer) -> jax.Array:
@@ -114,5 +117,5 @@ def _open_axis(shape: Shape) -> int | None:
 
 def _cut(output: jax.Array, axis: int, count: int) -> Array:
     """The first entries along an axis, in memory of their own."""
-    kept = (slice(None),) * axis + (slice(count),)
-    return np.asarray(output)[kept].copy()
+    part = (slice(None),) * axis + (slice(count),)
+    return np.asarray(output)[part].copy()

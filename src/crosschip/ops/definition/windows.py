@@ -198,22 +198,22 @@ class Windows:
         )
         return np.sum([part for _, part in pixels], axis=0)
 
-    def sliding_windows(self, image: Array, border: float) -> Iterator[tuple[Place, Array]]:
+    def sliding_windows(self, image: Array, fill: float) -> Iterator[tuple[Place, Array]]:
         """For each element of a window, by its place, the [N, C, …] pixels that it meets.
 
-        Pixels outside the image are `border`.
+        Pixels outside the image are `fill`.
         """
         counts = self.static_counts(image.shape[2:])
-        padded = pad_image(image, self.padding(image.shape[2:]), border)
+        padded = pad_image(image, self.padding(image.shape[2:]), fill)
         return sliding_windows(padded, static(self.kernel), self.strides, self.dilations, counts)
 
-    def _given(self, axis: int) -> tuple[int, int]:
+    def _explicit_pads(self, axis: int) -> tuple[int, int]:
         before, after = self.pads[2 * axis : 2 * axis + 2]
         return (before, after) if self.auto_pad is AutoPad.NONE else (0, 0)
 
     def _side(self, axis: int, size: Dim) -> tuple[int, int]:
         if not self.auto_pad.keeps_size:
-            return self._given(axis)
+            return self._explicit_pads(axis)
         stride, span = self.strides[axis], self.spans[axis]
         if stride == 1:
             return self.auto_pad.divided(span - 1)
@@ -224,7 +224,7 @@ class Windows:
         stride, span = self.strides[axis], self.spans[axis]
         if self.auto_pad.keeps_size:
             return ceil_div(size, stride)
-        before, after = self._given(axis)
+        before, after = self._explicit_pads(axis)
         count = window_count(size + before + after, span, stride, ceil=self.ceil)
         if not (self.ceil and self.inside) or after + stride <= span:
             return count
@@ -240,10 +240,10 @@ def is_static(sizes: Sequence[Dim]) -> bool:
 
 def static(sizes: Sequence[Dim]) -> tuple[int, ...]:
     """The sizes, all of which are numbers; `UnknownRank` if one is not."""
-    found = tuple(size for size in sizes if isinstance(size, int))
-    if len(found) != len(sizes):
+    numbers = tuple(size for size in sizes if isinstance(size, int))
+    if len(numbers) != len(sizes):
         raise UnknownRank
-    return found
+    return numbers
 
 
 def extent(kernel: int, dilation: int) -> int:

@@ -68,7 +68,7 @@ class Sampler:
 
     image: Sequence[int]
     kernel: Kernel = Kernel.BILINEAR
-    border: PadMode = PadMode.CONSTANT
+    padding: PadMode = PadMode.CONSTANT
     at_centres: bool = False
 
     def sample(self, images: Array, rows: Array, columns: Array) -> Array:
@@ -108,7 +108,7 @@ class Sampler:
             weight = np.polyval(polynomial, clipped - first).astype(places.dtype)
             if self._cuts:
                 weight = np.where((wanted >= 0) & (wanted < size), weight, 0)
-            elif self.border is PadMode.REFLECT:
+            elif self.padding is PadMode.REFLECT:
                 last, period = self._mirror(size)
                 wanted = wanted % period
                 wanted = np.minimum(wanted, last - wanted)
@@ -134,7 +134,7 @@ class Sampler:
                 low, high = b.constant(np.array(-1)), b.constant(np.array(size))
                 inside = b.add(And, b.add(Less, low, wanted), b.add(Less, wanted, high))
                 weight = b.add(Where, inside, weight, b.constant(np.array(0, dtype)))
-            elif self.border is PadMode.REFLECT:
+            elif self.padding is PadMode.REFLECT:
                 last, period = self._mirror(size)
                 wanted = b.add(Mod, wanted, np.array(period))
                 wanted = b.add(Min, wanted, b.add(Sub, b.constant(np.array(last)), wanted))
@@ -145,7 +145,7 @@ class Sampler:
     @property
     def _cuts(self) -> bool:
         """Tell whether pixels outside of the image count nothing."""
-        return self.border in (PadMode.NONE, PadMode.CONSTANT)
+        return self.padding in (PadMode.NONE, PadMode.CONSTANT)
 
     def _mirror(self, size: int) -> tuple[int, int]:
         """The sum of two pixels that mirror each other, and after how many pixels all repeats."""

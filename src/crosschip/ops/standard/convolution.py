@@ -195,8 +195,8 @@ def over_rows(b: Builder, op: Conv | ConvTranspose, planar: type[Operator]) -> O
         if slot in arguments:
             arguments[slot] = (*of_height, *getattr(op, slot))
     stored = op.outputs[0].type.quantization
-    made = b.add(planar, **arguments, quantization=stored)
-    return b.add(Squeeze, made, (2,), quantization=stored)
+    planar_output = b.add(planar, **arguments, quantization=stored)
+    return b.add(Squeeze, planar_output, (2,), quantization=stored)
 
 
 def along_channels(bias: Array, spatial_rank: int) -> Array:
@@ -342,11 +342,11 @@ class ConvTranspose(SpatialOperator):
 
     def explicit(self, b: Builder) -> Operand | None:
         """The same with explicit `pads` and nothing else, filled up with zeros if need be."""
-        given = self.auto_pad is AutoPad.NONE and self.output_shape is None
-        if given and not any(self.output_padding):
+        has_pads = self.auto_pad is AutoPad.NONE and self.output_shape is None
+        if has_pads and not any(self.output_padding):
             return None
         cut = list(self.pads)
-        if not given:
+        if not has_pads:
             image, kernel = static(shape_of(self.input)[2:]), static(shape_of(self.filter)[2:])
             cut = list(self._cut(image, kernel))
         # What output_padding adds is beyond the filter's reach, and the first that is cut off.
@@ -446,7 +446,7 @@ class Conv3DTranspose(ConvTranspose, spatial_rank=3):
         if not channels:
             return None
         turned = b.add(Transpose, self.input, (0, 2, 1, 3, 4))
-        made = b.add(
+        planes_of_filter = b.add(
             Conv2DTranspose,
             b.add(Reshape, turned, (-1, channels, *plane)),
             b.add(Reshape, self.filter, (channels, per_group * kernel[0], *kernel[1:])),
@@ -455,8 +455,8 @@ class Conv3DTranspose(ConvTranspose, spatial_rank=3):
             group=self.group,
             dilations=self.dilations[1:],
         )
-        out, (height, width) = per_group * self.group, static(shape_of(made)[2:])
-        planes = b.add(Reshape, made, (-1, depth, out, kernel[0], height * width))
+        out, (height, width) = per_group * self.group, static(shape_of(planes_of_filter)[2:])
+        planes = b.add(Reshape, planes_of_filter, (-1, depth, out, kernel[0], height * width))
         planes = b.add(Transpose, planes, (0, 2, 4, 1, 3))
         planes = b.add(Reshape, planes, (-1, out, height * width, depth * kernel[0]))
         reached = np.arange(depth)[:, None] * self.strides[0]

@@ -89,8 +89,8 @@ class DeformableConv2D(Operator):
         count: Dim = self.deformable_group * int(np.prod(static(kernel)))
         for slot, operand, numbers in (("offset", self.offset, 2), ("mask", self.mask, 1)):
             if operand is not None and operand.type.shape is not None:
-                found = of_rank(operand.type.shape, 4, slot)
-                for own, wanted in zip(found, (batch, count * numbers, *size), strict=True):
+                shape = of_rank(operand.type.shape, 4, slot)
+                for own, wanted in zip(shape, (batch, count * numbers, *size), strict=True):
                     same(own, wanted, f"{slot}: its shape, and that of all filter positions")
         return (batch, out, *size)
 

@@ -202,8 +202,8 @@ class MaxPool2D(Pool2D):
         # Padding is as small as the least pixel can be, but never where the maximum is.
         inside_image = (places >= 0).argmax(axis=0)
         best = np.where(pixels.max(axis=0) == least, inside_image, pixels.argmax(axis=0))
-        found = np.take_along_axis(np.broadcast_to(places, pixels.shape), best[None], axis=0)
-        return [pixels.max(axis=0), found[0]]
+        indices = np.take_along_axis(np.broadcast_to(places, pixels.shape), best[None], axis=0)
+        return [pixels.max(axis=0), indices[0]]
 
     def decompose(self, b: Builder) -> Sequence[Operand] | None:
         """The same with explicit padding, or on an image that has been padded."""

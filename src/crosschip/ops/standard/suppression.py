@@ -243,14 +243,14 @@ class NonMaxSuppressionIndices(Operator):
             low, high = np.minimum(first, second), np.maximum(first, second)
         corners = np.concatenate([low, high], axis=-1)
         chosen = []
-        for image, marks in enumerate(scores):
+        for image, class_scores in enumerate(scores):
             overlaps_with = row_lookup(overlaps(corners[image], 0.0))
-            for label, ranking in enumerate(marks):
+            for label, ranking in enumerate(class_scores):
                 order = ranked(ranking, self.score_threshold)
-                kept = suppressed(
+                selected = suppressed(
                     order, overlaps_with, self.iou_threshold, 1.0, self.max_output_boxes_per_class
                 )
-                chosen += [(image, label, box) for box in kept]
+                chosen += [(image, label, box) for box in selected]
         return np.array(chosen, np.int64).reshape(-1, 3)
 
 
@@ -272,4 +272,7 @@ def _images(boxes: Array, scores: Array, counts: Array | None) -> list[tuple[Arr
     ends = np.cumsum(counts)[:-1]
     places = np.arange(scores.size).reshape(scores.shape)
     parts = (np.split(whole, ends) for whole in (boxes, scores, places))
-    return [(part.swapaxes(0, 1), marks.T, own.T) for part, marks, own in zip(*parts, strict=True)]
+    return [
+        (part.swapaxes(0, 1), class_scores.T, own.T)
+        for part, class_scores, own in zip(*parts, strict=True)
+    ]

@@ -139,17 +139,17 @@ class Graph:
         return self.add_all(type, count, *inputs, domain=CONTRIBUTED, **attributes)
 
     def branch(
-        self, operation: Operation, condition: str, *ways: Callable[[Graph], Sequence[str]]
+        self, operation: Operation, condition: str, *branches: Callable[[Graph], Sequence[str]]
     ) -> list[str]:
         """The outputs of an operation in the first way if a condition holds, else in the second."""
         graphs = []
-        for way in ways:
+        for build in branches:
             inner = Graph((), self)
-            inner.define(operation, way(inner))
+            inner.define(operation, build(inner))
             graphs.append(inner.with_outputs(operation.outputs))
         then_branch, else_branch = graphs
-        branches = {"then_branch": then_branch, "else_branch": else_branch}
-        return self.add_all("If", len(operation.outputs), condition, **branches)
+        bodies = {"then_branch": then_branch, "else_branch": else_branch}
+        return self.add_all("If", len(operation.outputs), condition, **bodies)
 
     def once(self, key: Hashable, make: Callable[[], str]) -> str:
         """What is the same wherever it is asked for by a key: made the first time."""

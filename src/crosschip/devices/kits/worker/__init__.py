@@ -190,11 +190,11 @@ class Worker(Closing):
             fate = self._fate()
             how = f"took more than {seconds:g} seconds" if late.is_set() else fate
             raise Died(f"{self.name}: the process {how} while {doing}", printed)
-        content, made = message
+        content, arrays_out = message
         if "error" in content:
             output = str(content["error"])
             raise Refused(f"{self.name}: {_one_line(output)}", f"{output}\n{printed}")
-        return Reply(content.get("result"), made, printed)
+        return Reply(content.get("result"), arrays_out, printed)
 
     def _end(self, late: threading.Event) -> None:
         late.set()

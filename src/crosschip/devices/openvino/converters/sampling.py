@@ -15,8 +15,8 @@ from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 
 @converts(GridSample, types=SINGLE)
 def grid_sample(g: Graph, op: GridSample) -> Node:
-    mode, border = op.mode.name.lower(), BORDERS[op.pad_mode]
-    attributes = {"mode": mode, "padding_mode": border, "align_corners": op.align_corners}
+    mode, padding_mode = op.mode.name.lower(), BORDERS[op.pad_mode]
+    attributes = {"mode": mode, "padding_mode": padding_mode, "align_corners": op.align_corners}
     return ops.grid_sample(g[op.input], g[op.grid], attributes)
 
 

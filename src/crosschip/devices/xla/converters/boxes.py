@@ -10,7 +10,7 @@ from jax import lax
 from crosschip.devices.xla.graph import Value
 
 
-def apart(
+def suppress(
     boxes: Value,
     scores: Value,
     candidates: Value,
@@ -44,20 +44,26 @@ def apart(
         return (state[3] < most) & eligible(state).any()
 
     def keep(state: tuple[Value, ...]) -> tuple[Value, ...]:
-        _, covered, kept, count, limit = state
-        found = eligible(state)
-        best = jnp.argmax(jnp.where(found, scores, -jnp.inf))
-        best = jnp.where(found[best], best, jnp.argmax(found))
+        _, covered, selected, count, limit = state
+        candidates_left = eligible(state)
+        best = jnp.argmax(jnp.where(candidates_left, scores, -jnp.inf))
+        best = jnp.where(candidates_left[best], best, jnp.argmax(candidates_left))
         covered = jnp.maximum(covered, _overlaps(boxes, boxes[best], pixel))
         shrinks = (eta < 1) & (limit > 0.5)
         limit = jnp.where(shrinks, limit * eta, limit)
-        return found & (places != best), covered, kept.at[count].set(best), count + 1, limit
+        return (
+            candidates_left & (places != best),
+            covered,
+            selected.at[count].set(best),
+            count + 1,
+            limit,
+        )
 
     nothing = jnp.full(places.shape, -jnp.inf, boxes.dtype)
-    kept = jnp.zeros(most, places.dtype)
-    first = candidates, nothing, kept, jnp.zeros((), places.dtype), jnp.float64(threshold)
-    _, _, kept, count, _ = lax.while_loop(goes_on, keep, first)
-    return kept, count
+    selected = jnp.zeros(most, places.dtype)
+    first = candidates, nothing, selected, jnp.zeros((), places.dtype), jnp.float64(threshold)
+    _, _, selected, count, _ = lax.while_loop(goes_on, keep, first)
+    return selected, count
 
 
 def _overlaps(boxes: Value, box: Value, pixel: float) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from crosschip.devices.xla.converters.boxes import apart
+from crosschip.devices.xla.converters.boxes import suppress
 from crosschip.devices.xla.converters.table import (
     converts,
     decomposed,
@@ -22,14 +22,14 @@ converts(YoloBox)(decomposed)
 @converts(DetectionPostProcess)
 def detection_post_process(g: Graph, op: DetectionPostProcess) -> Sequence[Value]:
     boxes = _boxes(op, g[op.bbox][0], g[op.anchors])
-    marks = g[op.scores][0]
-    marks = marks[:, marks.shape[1] - op.num_classes :]
-    if not marks.size or not op.max_detections:
+    class_scores = g[op.scores][0]
+    class_scores = class_scores[:, class_scores.shape[1] - op.num_classes :]
+    if not class_scores.size or not op.max_detections:
         return [jnp.zeros(output.type.static_shape or ()) for output in op.outputs]
     choose = _of_each_class if op.use_regular_nms else _of_all_classes
-    places, labels, there, count = choose(op, boxes, marks)
+    places, labels, there, count = choose(op, boxes, class_scores)
     outputs = []
-    for values in (boxes[places], labels, marks[places, labels]):
+    for values in (boxes[places], labels, class_scores[places, labels]):
         shown = jnp.where(there.reshape(-1, *(1,) * (values.ndim - 1)), values, 0)
         wanted = op.max_detections * op.max_classes_per_detection
         rest = [(0, wanted - shown.shape[0]), *((0, 0) for _ in shown.shape[1:])]
@@ -46,36 +46,38 @@ def _boxes(op: DetectionPostProcess, encoded: Value, anchors: Value) -> Value:
 
 
 def _of_all_classes(
-    op: DetectionPostProcess, boxes: Value, marks: Value
+    op: DetectionPostProcess, boxes: Value, class_scores: Value
 ) -> tuple[Value, Value, Value, Value]:
     """Candidates and classes, whether there is one at each place, and how many candidates."""
-    kept, count = _kept(op, boxes, jnp.max(marks, 1), op.max_detections)
-    order = jnp.argsort(-marks, 1, stable=True)[:, : op.max_classes_per_detection]
+    selected, count = _select(op, boxes, jnp.max(class_scores, 1), op.max_detections)
+    order = jnp.argsort(-class_scores, 1, stable=True)[:, : op.max_classes_per_detection]
     spare = op.max_classes_per_detection - order.shape[1]
-    labels = jnp.pad(order[kept], [(0, 0), (0, spare)])
+    labels = jnp.pad(order[selected], [(0, 0), (0, spare)])
     there = (jnp.arange(op.max_detections) < count)[:, None]
     there = there & (jnp.arange(op.max_classes_per_detection) < order.shape[1])
-    places = jnp.repeat(kept, op.max_classes_per_detection)
+    places = jnp.repeat(selected, op.max_classes_per_detection)
     return places, labels.reshape(-1), there.reshape(-1), count
 
 
 def _of_each_class(
-    op: DetectionPostProcess, boxes: Value, marks: Value
+    op: DetectionPostProcess, boxes: Value, class_scores: Value
 ) -> tuple[Value, Value, Value, Value]:
     """The same, of the best of what is kept for each class by itself."""
     most = max(0, min(op.detections_per_class, op.max_detections))
-    kept, counts = jax.vmap(lambda scores: _kept(op, boxes, scores, most))(marks.T)
-    labels = jnp.broadcast_to(jnp.arange(op.num_classes)[:, None], kept.shape)
+    selected, counts = jax.vmap(lambda scores: _select(op, boxes, scores, most))(class_scores.T)
+    labels = jnp.broadcast_to(jnp.arange(op.num_classes)[:, None], selected.shape)
     missing = jnp.arange(most) >= counts[:, None]
-    places, labels, missing = (each.reshape(-1) for each in (kept, labels, missing))
-    best = jnp.lexsort((-marks[places, labels], missing))[: op.max_detections]
+    places, labels, missing = (each.reshape(-1) for each in (selected, labels, missing))
+    best = jnp.lexsort((-class_scores[places, labels], missing))[: op.max_detections]
     there = ~missing[best]
     return places[best], labels[best], there, jnp.sum(there)
 
 
-def _kept(op: DetectionPostProcess, boxes: Value, scores: Value, most: int) -> tuple[Value, Value]:
+def _select(
+    op: DetectionPostProcess, boxes: Value, scores: Value, most: int
+) -> tuple[Value, Value]:
     """The best candidates that do not overlap a better one of them, and how many there are."""
     if not most or not scores.size:
         return jnp.zeros(most, jnp.int64), jnp.zeros((), jnp.int64)
     candidates = scores >= jnp.asarray(op.nms_score_threshold, scores.dtype)
-    return apart(boxes, scores, candidates, most, op.nms_iou_threshold)
+    return suppress(boxes, scores, candidates, most, op.nms_iou_threshold)

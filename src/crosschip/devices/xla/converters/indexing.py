@@ -53,8 +53,8 @@ def gather_nd(g: Graph, op: indexing.GatherND) -> Value:
     ]
     if not own and not parts:
         return jnp.broadcast_to(data, shape_of(op))
-    found = data.at[(*own, *parts)].get(mode=_TRUSTED)
-    return jnp.broadcast_to(found, shape_of(op)) if found.shape != shape_of(op) else found
+    gathered = data.at[(*own, *parts)].get(mode=_TRUSTED)
+    return jnp.broadcast_to(gathered, shape_of(op)) if gathered.shape != shape_of(op) else gathered
 
 
 @converts(indexing.ScatterND)

@@ -33,10 +33,10 @@ def _averaged(image: Value, axis: int, count: int) -> Value:
     places = np.arange(sizes.max(initial=0))
     starts = np.array([cell.start for cell in cells])
     pixels = jnp.take(image, starts[:, None] + places, axis, mode="clip")
-    behind = (1,) * (3 - axis)
-    inside = (places < sizes[:, None]).reshape(count, places.size, *behind)
+    trailing = (1,) * (3 - axis)
+    inside = (places < sizes[:, None]).reshape(count, places.size, *trailing)
     total = jnp.sum(jnp.where(inside, pixels, 0), axis + 1, dtype=image.dtype)
-    return total / sizes.astype(image.dtype).reshape(count, *behind)
+    return total / sizes.astype(image.dtype).reshape(count, *trailing)
 
 
 @converts(pooling.AveragePool2D)
@@ -63,14 +63,14 @@ def max_pool(g: Graph, op: pooling.MaxPool2D) -> ChannelsLast | Sequence[Value]:
     greatest = jnp.max(pixels, 0)
     # Padding is as small as the least pixel can be, but never where the maximum is.
     best = jnp.where(greatest == least, inside, jnp.argmax(pixels, 0))
-    found = jnp.take_along_axis(jnp.broadcast_to(places, pixels.shape), best[None], 0)
-    return [greatest, found[0]]
+    indices = jnp.take_along_axis(jnp.broadcast_to(places, pixels.shape), best[None], 0)
+    return [greatest, indices[0]]
 
 
 def _reduced(image: Value, windows: Windows, combine: object, neutral: float) -> Value:
     """A number for each window of an image whose channels are last."""
     sides, counts = windows.padding(image.shape[1:3]), windows.static_counts(image.shape[1:3])
-    made = lax.reduce_window(
+    reduced = lax.reduce_window(
         image,
         np.array(neutral, image.dtype),
         combine,
@@ -79,16 +79,16 @@ def _reduced(image: Value, windows: Windows, combine: object, neutral: float) ->
         [(0, 0), sides[:2], sides[2:], (0, 0)],
         window_dilation=(1, *windows.dilations, 1),
     )
-    return made[:, : counts[0], : counts[1]]
+    return reduced[:, : counts[0], : counts[1]]
 
 
-def _elements(image: Value, windows: Windows, border: float) -> list[Value]:
+def _elements(image: Value, windows: Windows, fill: float) -> list[Value]:
     """For each element of a window, the pixels that it meets in an image as models have it."""
     size = image.shape[2:]
     sides = windows.padding(size)
     frame = [(0, 0), (0, 0), sides[:2], sides[2:]]
     library = np if isinstance(image, np.ndarray) else jnp
-    padded = library.pad(image, frame, constant_values=border)
+    padded = library.pad(image, frame, constant_values=fill)
     counts, kernel = windows.static_counts(size), static(windows.kernel)
     parts = sliding_windows(padded, kernel, windows.strides, windows.dilations, counts)
     return [pixels for _, pixels in parts]

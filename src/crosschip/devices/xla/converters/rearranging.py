@@ -41,5 +41,5 @@ def trilu(g: Graph, op: Trilu) -> Value:
     data = g[op.input]
     rows, columns = (jnp.arange(size) for size in data.shape[-2:])
     diagonal = columns - rows[:, None]
-    kept = diagonal >= op.k if op.upper else diagonal <= op.k
-    return jnp.where(kept, data, jnp.zeros((), data.dtype))
+    mask = diagonal >= op.k if op.upper else diagonal <= op.k
+    return jnp.where(mask, data, jnp.zeros((), data.dtype))

@@ -115,8 +115,10 @@ def _scanned(
     def step(states: tuple[Value, ...], place: Any) -> tuple[tuple[Value, ...], Value]:
         x = [algebra.pick(part, place) for part in p.inputs]
         after = op.step(p, x, *states)
-        kept = tuple(p.unless_over(place, *pair) for pair in zip(after, states, strict=True))
-        return kept, p.unless_over(place, after[0], zero)
+        states_after = tuple(
+            p.unless_over(place, *pair) for pair in zip(after, states, strict=True)
+        )
+        return states_after, p.unless_over(place, after[0], zero)
 
     last, hidden = lax.scan(step, first, jnp.arange(steps), reverse=backwards)
     return hidden, last

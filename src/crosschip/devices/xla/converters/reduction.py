@@ -89,9 +89,9 @@ def _accumulated(
     axis = op.axis % data.ndim
     size = data.shape[axis]
     if op.exclusive and size:
-        taken = lax.slice_in_dim(data, 1, size, axis=axis)
+        shifted = lax.slice_in_dim(data, 1, size, axis=axis)
         if not op.reverse:
-            taken = lax.slice_in_dim(data, 0, size - 1, axis=axis)
+            shifted = lax.slice_in_dim(data, 0, size - 1, axis=axis)
         edge = jnp.full_like(lax.slice_in_dim(data, 0, 1, axis=axis), neutral)
-        data = jnp.concatenate([taken, edge] if op.reverse else [edge, taken], axis)
+        data = jnp.concatenate([shifted, edge] if op.reverse else [edge, shifted], axis)
     return function(data, axis, reverse=op.reverse) if data.size else data

@@ -83,9 +83,9 @@ def roi_align(g: Graph, op: RoiAlign) -> Value:
     shape = (rois.shape[0], op.output_height, op.output_width, images.shape[1])
     first = jnp.full(shape, -jnp.inf if greatest else 0, jnp.result_type(images, rows.start))
     total = lax.fori_loop(0, jnp.where(few, most, 0), add, first)
-    found = jnp.where(each > 0, 1, 0)[:, None, None, None]
+    has_samples = jnp.where(each > 0, 1, 0)[:, None, None, None]
     share = 1 if greatest else jnp.maximum(each, 1)[:, None, None, None].astype(total.dtype)
-    return jnp.transpose(jnp.where(found, total / share, 0), (0, 3, 1, 2))
+    return jnp.transpose(jnp.where(has_samples, total / share, 0), (0, 3, 1, 2))
 
 
 def _axes(op: RoiAlign, rois: Value, image: tuple[int, int]) -> list[_Axis]:
@@ -96,7 +96,7 @@ def _axes(op: RoiAlign, rois: Value, image: tuple[int, int]) -> list[_Axis]:
     scaled, extents = jnp.where(known, scaled, 0), jnp.where(known, extents, 0)
     if not op.aligned:
         extents = jnp.maximum(extents, 1)
-    made = []
+    axes = []
     for place, count, size in zip((1, 0), (op.output_height, op.output_width), image, strict=True):
         extent = extents[:, place]
         samples = jnp.full(extent.shape, op.sampling_ratio, jnp.int64)
@@ -104,5 +104,5 @@ def _axes(op: RoiAlign, rois: Value, image: tuple[int, int]) -> list[_Axis]:
             # More than can be is as good as any, and stays in the range of integers.
             wanted = jnp.clip(jnp.ceil(extent / count), 0, 2 * _MOST_SAMPLES)
             samples = wanted.astype(jnp.int64)
-        made.append(_Axis(scaled[:, place], extent, count, samples, size))
-    return made
+        axes.append(_Axis(scaled[:, place], extent, count, samples, size))
+    return axes

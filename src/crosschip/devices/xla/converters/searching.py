@@ -21,8 +21,8 @@ def placed(find: Callable[..., Value]) -> Callable[[Graph, ArgMax | ArgMin], Val
         data = g[op.input]
         size = data.shape[op.axis]
         turned = jnp.flip(data, op.axis) if op.select_last else data
-        found = find(turned, op.axis, keepdims=op.keepdim)
-        return size - 1 - found if op.select_last else found
+        position = find(turned, op.axis, keepdims=op.keepdim)
+        return size - 1 - position if op.select_last else position
 
     return convert
 
@@ -48,11 +48,11 @@ def top_k(g: Graph, op: TopK) -> Sequence[Value]:
 
 @converts(NonZero, narrow=True)
 def non_zero(g: Graph, op: NonZero) -> Value:
-    found = g[op.input] != 0
-    g.fill(jnp.count_nonzero(found))
-    if not found.ndim:
+    is_non_zero = g[op.input] != 0
+    g.fill(jnp.count_nonzero(is_non_zero))
+    if not is_non_zero.ndim:
         return jnp.zeros((0, 1), jnp.int64)
-    return jnp.stack(jnp.nonzero(found, size=found.size, fill_value=0))
+    return jnp.stack(jnp.nonzero(is_non_zero, size=is_non_zero.size, fill_value=0))
 
 
 @converts(Unique, narrow=True)

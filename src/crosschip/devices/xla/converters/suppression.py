@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 
-from crosschip.devices.xla.converters.boxes import apart
+from crosschip.devices.xla.converters.boxes import suppress
 from crosschip.devices.xla.converters.table import as_element, converts, shape_of
 from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices
@@ -27,52 +27,52 @@ def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Value
         low, high = jnp.minimum(first, second), jnp.maximum(first, second)
     corners = jnp.concatenate([low, high], -1)
 
-    def choose(boxes: Value, marks: Value, candidates: Value) -> tuple[Value, Value]:
-        return apart(boxes, marks, candidates, most, op.iou_threshold)
+    def choose(boxes: Value, class_scores: Value, candidates: Value) -> tuple[Value, Value]:
+        return suppress(boxes, class_scores, candidates, most, op.iou_threshold)
 
     of_classes = jax.vmap(choose, (None, 0, 0))
     beyond = scores > as_element(op.score_threshold, scores)
-    kept, counts = jax.vmap(of_classes)(corners, scores, beyond)
-    places = _filled(g, jnp.arange(most) < counts[..., None], kept.size)
-    return jnp.stack([*places[:2], kept[places]], -1)
+    selected, counts = jax.vmap(of_classes)(corners, scores, beyond)
+    places = _filled(g, jnp.arange(most) < counts[..., None], selected.size)
+    return jnp.stack([*places[:2], selected[places]], -1)
 
 
 @converts(NonMaxSuppression)
 def non_max_suppression(g: Graph, op: NonMaxSuppression) -> Sequence[Value]:
-    boxes, marks, candidates, rows = _images(g, op)
-    images, classes, count = marks.shape
+    boxes, class_scores, candidates, rows = _images(g, op)
+    images, classes, count = class_scores.shape
     most = min(count, op.nms_top_k) if op.nms_top_k >= 0 else count
     if not images * classes * most or op.keep_top_k == 0:
         g.fill(jnp.zeros((), jnp.int64))
         table = jnp.zeros((0, 6), boxes.dtype)
         counts = jnp.zeros(shape_of(op, 1), jnp.int32)
         return [table, counts, jnp.zeros((0, 1), jnp.int32)][: len(op.outputs)]
-    candidates &= marks > as_element(op.score_threshold, marks)
+    candidates &= class_scores > as_element(op.score_threshold, class_scores)
     candidates &= (jnp.arange(classes) != op.background_label)[:, None]
     if most < count:
-        candidates &= _ranks(marks, candidates) < most
+        candidates &= _ranks(class_scores, candidates) < most
 
-    def choose(boxes: Value, marks: Value, candidates: Value) -> tuple[Value, Value]:
+    def choose(boxes: Value, class_scores: Value, candidates: Value) -> tuple[Value, Value]:
         pixel = 0.0 if op.normalized else 1.0
         eta, threshold = op.nms_eta, op.nms_threshold
-        return apart(boxes, marks, candidates, most, threshold, eta=eta, pixel=pixel)
+        return suppress(boxes, class_scores, candidates, most, threshold, eta=eta, pixel=pixel)
 
     of_classes = jax.vmap(choose, (0 if op.rois_num else None, 0, 0))
-    kept, counts = jax.vmap(of_classes)(boxes, marks, candidates)
+    selected, counts = jax.vmap(of_classes)(boxes, class_scores, candidates)
     there = jnp.arange(most) < counts[..., None]
     wanted = classes * most
     if op.keep_top_k >= 0:
         wanted = min(wanted, op.keep_top_k)
-        own = jnp.take_along_axis(marks, kept, -1).reshape(images, -1)
+        own = jnp.take_along_axis(class_scores, selected, -1).reshape(images, -1)
         there &= (_ranks(own, there.reshape(own.shape)) < op.keep_top_k).reshape(there.shape)
     if op.rois_num:
-        order = jnp.argsort(jnp.where(there, kept, count), -1)
-        kept, there = (jnp.take_along_axis(each, order, -1) for each in (kept, there))
+        order = jnp.argsort(jnp.where(there, selected, count), -1)
+        selected, there = (jnp.take_along_axis(each, order, -1) for each in (selected, there))
     places = _filled(g, there, images * wanted)
     image, label = places[:2]
-    box = kept[places]
+    box = selected[places]
     corners = boxes[image, label, box] if op.rois_num else boxes[image, box]
-    score = marks[image, label, box]
+    score = class_scores[image, label, box]
     table = jnp.concatenate([jnp.stack([label.astype(score.dtype), score], 1), corners], 1)
     counts = there.sum((1, 2), dtype=jnp.int32)
     return [table, counts, rows(image, label, box)[:, None].astype(jnp.int32)][: len(op.outputs)]
@@ -87,12 +87,12 @@ def _images(g: Graph, op: NonMaxSuppression) -> tuple[Value, Value, Value, Calla
         own: whether each box is one of the image's, [N, 1, M].
         rows: makes of an image, a class and a box the row that this is in the operator's input.
     """
-    boxes, marks = g[op.bboxes], g[op.scores]
+    boxes, class_scores = g[op.bboxes], g[op.scores]
     if op.rois_num is None:
-        count = marks.shape[2]
-        every = jnp.ones((marks.shape[0], 1, count), bool)
-        return boxes, marks, every, lambda image, label, box: image * count + box
-    count, classes = marks.shape
+        count = class_scores.shape[2]
+        all_boxes = jnp.ones((class_scores.shape[0], 1, count), bool)
+        return boxes, class_scores, all_boxes, lambda image, label, box: image * count + box
+    count, classes = class_scores.shape
     ends = jnp.cumsum(g[op.rois_num])
     images = ends.shape[0]
     numbers = jnp.arange(count)
@@ -100,8 +100,8 @@ def _images(g: Graph, op: NonMaxSuppression) -> tuple[Value, Value, Value, Calla
     ends = ends.at[-1:].set(count)
     own = (numbers >= begins[:, None]) & (numbers < ends[:, None])
     boxes = jnp.broadcast_to(boxes.swapaxes(0, 1), (images, classes, count, 4))
-    marks = jnp.broadcast_to(marks.T, (images, classes, count))
-    return boxes, marks, own[:, None], lambda image, label, box: box * classes + label
+    class_scores = jnp.broadcast_to(class_scores.T, (images, classes, count))
+    return boxes, class_scores, own[:, None], lambda image, label, box: box * classes + label
 
 
 def _ranks(scores: Value, candidates: Value) -> Value:

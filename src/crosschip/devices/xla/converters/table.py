@@ -120,8 +120,8 @@ def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
     def convert(g: Graph, op: Operator) -> Sequence[Value | ChannelsLast]:
         turned = pointwise and _is_last(g, op)
         view = Turned(g, len(shape_of(op))) if turned else g
-        made = function(view if narrow else Widened(view), op)
-        values = list(made) if isinstance(made, list | tuple) else [made]
+        result = function(view if narrow else Widened(view), op)
+        values = list(result) if isinstance(result, list | tuple) else [result]
         if op.fused is not Fuse.NONE and function is not decomposed:
             values[0] = _mapped(values[0], lambda value: bounded(value, *op.fused.bounds))
         rounded = [

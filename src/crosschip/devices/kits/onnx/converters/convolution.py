@@ -47,8 +47,8 @@ def _may_skip(op: Conv) -> bool:
     """Tell whether pixels between windows may make ONNX Runtime pad `SAME` by less than nothing."""
     kernel = (op.filter.type.shape or (1,) * (2 + op.spatial_rank))[2:]
     sizes = (size if isinstance(size, int) else 1 for size in kernel)
-    apart = any(stride - size > 1 for stride, size in zip(op.strides, sizes, strict=True))
-    return op.auto_pad.keeps_size and apart
+    skips_pixels = any(stride - size > 1 for stride, size in zip(op.strides, sizes, strict=True))
+    return op.auto_pad.keeps_size and skips_pixels
 
 
 def _convolved(op: Conv) -> Refusal | None:

@@ -53,8 +53,8 @@ def _covered(g: Graph, op: Pool2D) -> str:
 
 
 def _pooled(op: Pool2D) -> Refusal | None:
-    apart = any(map(gt, op.strides, op.windows.spans))
-    if op.auto_pad.keeps_size and apart:
+    skips_pixels = any(map(gt, op.strides, op.windows.spans))
+    if op.auto_pad.keeps_size and skips_pixels:
         return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
     return windows_in_image(op) or dilated(op)
 
