@@ -124,8 +124,13 @@ def _is_quick(item: pytest.Item) -> bool:
         return False
     if item.get_closest_marker("slow") or "models" in item.fixturenames:
         return False
+    return all(map(_is_installed, _engines_of(item)))
+
+
+def _engines_of(item: pytest.Item) -> set[str]:
+    """The engines that the parameters of a test name."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return all(map(_is_installed, set().union(*map(_engines, parameters))))
+    return set().union(*map(_engines, parameters))
 
 
 def _engines(parameter: object) -> set[str]:
@@ -136,12 +141,13 @@ def _engines(parameter: object) -> set[str]:
 
 
 def _sampled(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """The first case of each test, and a share of the others, the same in every run."""
-    begun: set[str] = set()
+    """The first case of each test on each engine, and a share of the others; always the same."""
+    begun: set[tuple[str, frozenset[str]]] = set()
     for item in items:
         test, _, case = item.nodeid.partition("[")
-        if test not in begun or zlib.crc32(case.encode()) % SHARE == 0:
-            begun.add(test)
+        first = test, frozenset(_engines_of(item))
+        if first not in begun or zlib.crc32(case.encode()) % SHARE == 0:
+            begun.add(first)
             yield item
 
 
