@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo quick test test-nightly test-chips test-floors check models benchmark docs clean
+.PHONY: demo quick test test-nightly test-chips test-floors check models benchmark docs quirks clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/crosschip demo
@@ -59,6 +59,10 @@ check: $(VENV)/installed-test
 
 models: $(VENV)/installed-test
 	$(BIN)/python scripts/models/make.py
+
+# Which workarounds of engines are still needed: runs the reproductions of all quirks.
+quirks: $(VENV)/installed-test
+	$(BIN)/python scripts/quirks.py
 
 benchmark: models
 	$(BIN)/python -m benchmarks --output docs

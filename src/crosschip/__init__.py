@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from crosschip.ir import ModelFileError as ModelFileError
     from crosschip.ir import QueueFullError as QueueFullError
     from crosschip.ir import UnsupportedError as UnsupportedError
+    from crosschip.runtime.artifact.loading import load_compiled as load_compiled
     from crosschip.runtime.cache.store import Memory as Memory
     from crosschip.runtime.compiled import CompiledModel as CompiledModel
     from crosschip.runtime.compiler import compile as compile
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from crosschip.runtime.options import ShapeOptions as ShapeOptions
     from crosschip.runtime.placement.options import PlacementOptions as PlacementOptions
     from crosschip.runtime.priority import Priority as Priority
-    from crosschip.runtime.saving.loading import load_compiled as load_compiled
     from crosschip.tuning.tuning import tune as tune
 
 import_module("crosschip._interpreter").check()
@@ -66,7 +66,7 @@ _HOMES = {
     "list_devices": "crosschip.runtime.discovery",
     "explain": "crosschip.runtime.compiler",
     "load": "crosschip.importers",
-    "load_compiled": "crosschip.runtime.saving.loading",
+    "load_compiled": "crosschip.runtime.artifact.loading",
     "CacheOptions": "crosschip.runtime.options",
     "PlacementOptions": "crosschip.runtime.placement.options",
     "ShapeOptions": "crosschip.runtime.options",

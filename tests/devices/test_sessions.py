@@ -513,7 +513,7 @@ def test_numbers_beyond_a_devices_range_go_elsewhere(other: str) -> None:
 
 def test_the_names_of_exporters_are_known(text: onnx.ModelProto) -> None:
     with crosschip.compile(text, ["reference"], cache=False) as compiled:
-        kept: Mapping[str, str] = compiled.session().kept
+        kept: Mapping[str, str] = compiled.session().state_outputs
     assert kept == {
         "past_key_values.0.key": "present.0.key",
         "past_key_values.0.value": "present.0.value",

@@ -137,15 +137,18 @@ def test_commands_are_there(document: Path) -> None:
 
 def test_formats_page_has_the_versions_of_the_code() -> None:
     from crosschip.ops.definition import serialization
-    from crosschip.runtime.cache import container, entry, folder
+    from crosschip.runtime.artifact import container, header
+    from crosschip.runtime.cache import archive, folder
 
     page = (ROOT / "docs" / "formats.md").read_text("utf-8")
-    assert f"`{folder.SUFFIX}`" in page or f"<key>{folder.SUFFIX}" in page
-    assert f"A cache entry (`<key>{folder.SUFFIX}`), format version {entry.FORMAT_VERSION}" in page
+    for suffix in (f"<key>{folder.SUFFIX}", f"<token>{folder.MODEL_SUFFIX}"):
+        assert f"`{suffix}`" in page
+    assert f"An artifact, format version {container.FORMAT_VERSION}" in page
     assert f"A saved model, format version {serialization.FORMAT_VERSION}" in page
     first, second = re.findall(r"\| 8 \| 4 \| format version, unsigned: (\d+) \|", page)
-    assert (int(first), int(second)) == (entry.FORMAT_VERSION, serialization.FORMAT_VERSION)
-    assert serialization.MAGIC.hex(" ").upper() in page
-    assert f"A file of parts, format version {container.FORMAT_VERSION}" in page
-    assert f"format version of the file, unsigned: {container.FORMAT_VERSION} |" in page
-    assert container.MAGIC.hex(" ").upper() in page
+    versions = container.FORMAT_VERSION, serialization.FORMAT_VERSION
+    assert (int(first), int(second)) == versions
+    for magic in (container.MAGIC, serialization.MAGIC):
+        assert f"| 0 | 8 | the bytes `{magic.hex(' ').upper()}`" in page
+    for kind in (folder.KIND, header.KIND, archive.KIND):
+        assert f'`"{kind}"`' in page

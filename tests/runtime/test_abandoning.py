@@ -228,7 +228,7 @@ def test_whoever_runs_it_while_waiting_stops_too() -> None:
     with crosschip.compile(
         model, [first, second], placement=crosschip.PlacementOptions(pin=pin), cache=False
     ) as compiled:
-        compiled._requests._made()._start_worker = lambda: None  # type: ignore[method-assign]
+        compiled._requests._open_queue()._start_worker = lambda: None  # type: ignore[method-assign]
         request = compiled.submit({"x0": X})
         waiting = threading.Thread(target=wait, args=(request,))
         waiting.start()

@@ -40,11 +40,11 @@ AFTER
 ONCE_THE_CALLER_IS_DONE = """
 import threading
 from crosschip.runtime.cache.folder import Cache
-write_parts = Cache.write_parts
+write_artifact = Cache.write_artifact
 def late(*given):
     threading.main_thread().join()
-    write_parts(*given)
-Cache.write_parts = late
+    write_artifact(*given)
+Cache.write_artifact = late
 """
 
 
@@ -92,7 +92,7 @@ def test_a_process_that_ends_with_its_answer_loses_nothing(tmp_path: Path) -> No
     assert run(path, cache, ONCE_THE_CALLER_IS_DONE) == ("miss Placement 3.0", "", 0)
     assert entries(cache) == ["plan", "reference"]
     assert max(file.stat().st_size for file in cache.glob("*.chip")) > 4 * SIZE
-    assert run(path, cache) == ("hit KeptOutline 3.0", "", 0)
+    assert run(path, cache) == ("hit StoredOutline 3.0", "", 0)
 
 
 def test_what_a_process_that_is_killed_had_yet_to_write_is_not_there(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_what_a_process_that_is_killed_had_yet_to_write_is_not_there(tmp_path: P
     assert (said, warned, status) == ("miss Placement 3.0", "", -9)
     assert entries(cache) == []
     assert run(path, cache) == ("miss Placement 3.0", "", 0)
-    assert run(path, cache) == ("hit KeptOutline 3.0", "", 0)
+    assert run(path, cache) == ("hit StoredOutline 3.0", "", 0)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="files have no limit on this system")
@@ -119,7 +119,7 @@ def test_where_there_is_no_room_a_warning_says_so(tmp_path: Path) -> None:
     assert "reference" not in entries(cache)
     assert list((cache / ".unfinished").iterdir()) == []
     assert run(path, cache)[0] == "miss Placement 3.0"
-    assert run(path, cache) == ("hit KeptOutline 3.0", "", 0)
+    assert run(path, cache) == ("hit StoredOutline 3.0", "", 0)
 
 
 def test_a_file_that_changes_before_its_plan_is_written_has_none(tmp_path: Path) -> None:

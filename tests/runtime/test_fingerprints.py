@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from crosschip.ir import Array, Operand, constant
 from crosschip.ir.elements import Computed
+from crosschip.runtime.artifact.digests import BLOCK_SIZE
 from crosschip.runtime.cache.fingerprints import Fingerprints
-from crosschip.runtime.cache.hashing import BLOCK_SIZE
 
 F32 = np.dtype(np.float32)
 

@@ -133,13 +133,14 @@ def test_explaining_tells_the_line_and_the_device() -> None:
 
 def test_it_goes_on_as_float32_where_the_first_device_is_kept_from_it() -> None:
     """Partitions and pins name the caller's devices, in whatever they compute."""
-    wishes: dict[str, Any] = {"precision": "bfloat16", "mixed_precision": "Tanh"}
     both = ["xla", "openvino"]
     parted = crosschip.explain(
         NETWORK,
         both,
-        placement=crosschip.PlacementOptions(partition="Tanh::t0\nMatMul::m0"),
-        **wishes,
+        precision="bfloat16",
+        placement=crosschip.PlacementOptions(
+            mixed_precision="Tanh", partition="Tanh::t0\nMatMul::m0"
+        ),
     )
     places = {o.outputs[0].name: s.device for s in parted.segments for o in s.operations}
     assert places["t0"] == "openvino/float32"
@@ -150,7 +151,10 @@ def test_it_goes_on_as_float32_where_the_first_device_is_kept_from_it() -> None:
         assert refused.reasons["openvino"].endswith("computes in float32, not in bfloat16")
     assert (places["m1"], places["t1"]) == ("xla", "xla/float32")
     pinned = crosschip.explain(
-        NETWORK, both, placement=crosschip.PlacementOptions(pin={"Tanh::t1": "openvino"}), **wishes
+        NETWORK,
+        both,
+        precision="bfloat16",
+        placement=crosschip.PlacementOptions(mixed_precision="Tanh", pin={"Tanh::t1": "openvino"}),
     )
     places = {o.outputs[0].name: s.device for s in pinned.segments for o in s.operations}
     assert (places["t0"], places["t1"]) == ("xla/float32", "openvino/float32")
@@ -174,10 +178,17 @@ def test_what_no_device_does_in_the_precision_stays_refused() -> None:
 def test_a_quantized_model_in_bfloat16() -> None:
     """What is listed is not rounded to eight bits, nor to sixteen."""
     x = image(1)
-    wishes: dict[str, Any] = {"precision": "bfloat16", "mixed_precision": "Conv\nMatMul"}
-    if is_refused("openvino", "bfloat16", lambda: crosschip.compile(pairs(), "openvino", **wishes)):
+    options: dict[str, Any] = {
+        "precision": "bfloat16",
+        "placement": crosschip.PlacementOptions(mixed_precision="Conv\nMatMul"),
+    }
+
+    def compiled_pairs() -> crosschip.CompiledModel:
+        return crosschip.compile(pairs(), "openvino", cache=False, **options)
+
+    if is_refused("openvino", "bfloat16", compiled_pairs):
         return
-    with crosschip.compile(pairs(), "openvino", cache=False, **wishes) as model:
+    with compiled_pairs() as model:
         assert len(model.placement.in_float) == 3
         places = {d.type: d.device for d in model.placement.decisions}
         assert places["CONV_2D"] == places["MAT_MUL"] == "openvino/float32"

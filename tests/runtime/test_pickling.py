@@ -132,7 +132,7 @@ def test_a_session_goes_on_where_it_was(engine: str) -> None:
         session.run(x)
         session.run(x)
         after, model = pickle.loads(pickle.dumps((session, compiled)))
-        assert after.kept == session.kept
+        assert after.state_outputs == session.state_outputs
         assert after.run(x)["y"].tolist() == session.run(x)["y"].tolist() == [206, 260]
         assert before.run(x)["y"].tolist() == [202, 220]
         after.reset()

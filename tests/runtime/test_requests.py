@@ -460,7 +460,7 @@ def test_a_model_that_nobody_closed_leaves_no_threads(gated: Gated) -> None:
     gated.gate.set()
     compiled = crosschip.compile(chain(Exp), [gated], cache=False)
     compiled.submit(given(0)).result(LONG)
-    threads = compiled._requests._made()._threads
+    threads = compiled._requests._open_queue()._threads
     del compiled
     gc.collect()
     for thread in threads:
@@ -585,7 +585,7 @@ def test_threads_that_ask_at_once_share_a_queue() -> None:
         def ask(number: int) -> None:
             together.wait(LONG)
             compiled.submit(given(number)).result(LONG)
-            made.append(compiled._requests._made())
+            made.append(compiled._requests._open_queue())
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
         for thread in threads:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crosschip.ir import Array
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_named
 
 _ALIGNMENT = 64
 

@@ -12,7 +12,7 @@ from crosschip.bisect.page import to_html
 from crosschip.bisect.report import FailingOperator, Report
 from crosschip.ir import InputError
 from crosschip.ops.definition.serialization import to_bytes
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_named
 from crosschip.runtime.discovery import own_name
 from crosschip.runtime.inputs import write_value
 

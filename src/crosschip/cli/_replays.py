@@ -30,12 +30,12 @@ def show(run: FatalRun, device: str, replay: Replay) -> None:
     """Print what came of a run."""
     console.print(f"kept for: {short(run.reason)}", highlight=False)
     if replay.outcome is not Outcome.RAN:
-        told = "died of it" if replay.outcome is Outcome.DIED else "failed"
-        console.print(f"{device} {told}: {legible(replay.problem)}", highlight=False)
+        outcome = "died of it" if replay.outcome is Outcome.DIED else "failed"
+        console.print(f"{device} {outcome}: {legible(replay.problem)}", highlight=False)
         return
     console.print(f"{device} ran it in {replay.seconds * 1e3:.2f} ms", highlight=False)
     columns = ("name", "shape", "element type", "least", "greatest", "NaN")
-    rows = [[_told(value) for value in each.values()] for each in _outputs(run, replay)]
+    rows = [[_cell(value) for value in each.values()] for each in _outputs(run, replay)]
     table("Outputs", columns, rows, "least,greatest,NaN")
 
 
@@ -60,7 +60,7 @@ def _range(value: Any) -> Mapping[str, Any]:
     return {"least": ends[0], "greatest": ends[1], "nan": int(np.isnan(numbers).sum())}
 
 
-def _told(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -26,7 +26,7 @@ from crosschip.conformance.trial import (
 from crosschip.hal import Device, Options, Program
 from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import Array, DeviceError, Dim, Model, Operand, symbol
-from crosschip.lowering.static_shapes import fixed
+from crosschip.lowering.static_shapes import fix_sizes
 from crosschip.ops import operator_named
 from crosschip.runtime.shapes.policy import way_of
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
@@ -190,7 +190,7 @@ def _sized(
     """A part for each run, in which all sizes are known; none if the device declines one."""
     parts = []
     for run in runs:
-        sized = fixed(model, [array.shape for array in run.inputs], {}, device.name)
+        sized = fix_sizes(model, [array.shape for array in run.inputs], {}, device.name)
         if len(sized.model.operations) != 1 or not support_of(device, sized.model, options):
             return ()
         parts.append(Part(case, model, [run], sized.model, sized.reads, sized.makes, claimed))

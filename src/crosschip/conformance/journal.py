@@ -14,7 +14,7 @@ from crosschip.hal import Options
 from crosschip.ir import InputError
 from crosschip.ir.closing import Closing
 from crosschip.ir.files import open_own, open_regular
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_named
 from crosschip.runtime.plain import to_plain
 
 

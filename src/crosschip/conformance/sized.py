@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from crosschip.hal import CompileError, Device, Offer, Options, Program, Rule, Support
 from crosschip.hal.conditions import ConditionalOffer, InputGuard
 from crosschip.ir import Array, DeviceError, Model
-from crosschip.lowering.static_shapes import fixed
+from crosschip.lowering.static_shapes import fix_sizes
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.asking import asking
 from crosschip.runtime.shapes.policy import way_of
@@ -83,7 +83,7 @@ class _SpecializedProgram(Program):
             for operand, array in zip(self._model.inputs.values(), inputs, strict=True)
             if operand.type.shape_value is not None
         }
-        sized = fixed(self._model, [array.shape for array in inputs], held, self._device.name)
+        sized = fix_sizes(self._model, [array.shape for array in inputs], held, self._device.name)
         outputs: Sequence[Array] = ()
         if sized.model.operations:
             program = self._compile_if_supported(sized.model)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.conformance.draw import Draw
+from crosschip.conformance.draw import Draw, Scaled
 from crosschip.ir import ElementType, Quantization, TensorType
 from crosschip.ir.types import BOOLEANS, FLOATS, NARROW_TYPES
 from crosschip.ops import Operator
@@ -54,6 +54,7 @@ def variations(operator: type[Operator], arguments: Example) -> Iterator[Variati
     yield from _parameters(operator, arguments)
     yield from _computed(operator, arguments)
     yield from _data(arguments)
+    yield from _denormal(arguments)
 
 
 def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -188,6 +189,36 @@ def _data(arguments: Example) -> Iterator[Variation]:
                     yield Variation(f"{name}-{words}", replaced(arguments, {name: changed}))
 
 
+def _denormal(arguments: Example) -> Iterator[Variation]:
+    """Random float32 elements that are denormal; of two tensors also with a large second one.
+
+    The products of the two are normal then. Of more tensors, sums of large ones would be infinite.
+    """
+    floats = {
+        name: sample
+        for name, sample in samples(arguments)
+        if sample.value is None and sample.type.element_type is ElementType.FLOAT32
+    }
+    scaled = {name: _scaled(sample, _DENORMAL) for name, sample in floats.items()}
+    if scaled:
+        yield Variation("denormal", replaced(arguments, scaled))
+    if len(scaled) == 2:
+        second = list(floats)[1]
+        scaled[second] = _scaled(floats[second], _LARGE)
+        yield Variation("denormal-and-large", replaced(arguments, scaled))
+
+
+_DENORMAL = -131
+"""The exponent of 2 by which numbers below 16 become denormal in float32."""
+
+_LARGE = 124
+"""The exponent of 2 by which numbers below 8 become large in float32, but not infinite."""
+
+
+def _scaled(sample: Sample, exponent: int) -> Scaled:
+    return Scaled(sample.type, sample.low, sample.high, exponent=exponent)
+
+
 _OTHERS: dict[ElementType, Sequence[tuple[str, int]]] = {
     ElementType.INT32: (("far", 1000), ("zero", 0)),
     ElementType.INT64: (("far", 1000), ("zero", 0)),
@@ -290,6 +321,6 @@ def word(value: object) -> str:
     """A value as it stands in the id of a case."""
     if isinstance(value, Enum):
         return value.name
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return "x".join(map(str, value))
     return str(value).lower()

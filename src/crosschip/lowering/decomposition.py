@@ -38,13 +38,13 @@ class Decompose(Pass):
         for operation, answer in zip(model.operations, answers, strict=True):
             parts = None
             if not answer and isinstance(operation, Operator):
-                parts = decomposed(operation, self.ask, used_names)
+                parts = decompose(operation, self.ask, used_names)
             operations += [operation] if parts is None else parts
         return Model(model.name, model.inputs, operations, model.outputs)
 
 
-def decomposed(operation: Operator, ask: Ask, used_names: set[str]) -> Sequence[Operation] | None:
-    """The operation as simpler ones that the device supports; `None` if there is no such way."""
+def decompose(operation: Operator, ask: Ask, used_names: set[str]) -> Sequence[Operation] | None:
+    """Replace an operation by simpler ones that the device supports; `None` if there are none."""
     builder = Builder(prefix=f"{operation.name}.", used_names=used_names)
     results = operation.decomposition(builder)
     if results is None:
@@ -58,7 +58,7 @@ def decomposed(operation: Operator, ask: Ask, used_names: set[str]) -> Sequence[
         if answer:
             parts.append(part)
             continue
-        smaller = decomposed(part, ask, used_names) if isinstance(part, Operator) else None
+        smaller = decompose(part, ask, used_names) if isinstance(part, Operator) else None
         if smaller is None:
             return None
         parts.extend(smaller)

@@ -25,7 +25,7 @@ class DependsOnData(ModelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedModel:
     """A model for some shapes of its inputs.
 
     Attributes:
@@ -41,9 +41,9 @@ class Fixed:
     makes: tuple[int | Array, ...]
 
 
-def fixed(
+def fix_sizes(
     model: Model, shapes: Sequence[tuple[int, ...]], held: Mapping[Operand, Array], who: str
-) -> Fixed:
+) -> FixedModel:
     """The model for inputs of these shapes.
 
     Args:
@@ -72,7 +72,7 @@ def fixed(
     return _joined(model, fixing, operations)
 
 
-def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> Fixed:
+def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> FixedModel:
     """The model that is left: inputs as they are read, outputs in the order of the model."""
     input_indices = {fixing[operand]: index for index, operand in enumerate(model.inputs.values())}
     read = dict.fromkeys(
@@ -86,7 +86,7 @@ def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> Fi
     computed = [operand for operand in dict.fromkeys(wanted) if operand in results]
     places = {operand: index for index, operand in enumerate(computed)}
     names = list(model.inputs)
-    return Fixed(
+    return FixedModel(
         Model(
             model.name,
             {names[input_indices[operand]]: operand for operand in read if not operand.is_constant},

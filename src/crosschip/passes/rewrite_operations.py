@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import field
 from typing import Any
 
+import numpy as np
+
 from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
@@ -70,6 +72,11 @@ def rebuild(b: Builder, op: Operator, **changes: object) -> Operand:
     arguments: dict[str, Any] = {slot.name: operand for slot, operand in op.filled()}
     quantization = op.output_quantization
     return b.add_all(type(op), quantization=quantization, **{**arguments, **changes})[0]
+
+
+def constant_like(b: Builder, operand: Operand, value: float) -> Operand:
+    """One number of the element type of an operand."""
+    return b.constant(np.array(value, operand.type.element_type.dtype))
 
 
 def operations_for(

@@ -122,8 +122,8 @@ class Automatic:
                     trials[name] = self._part(name, count(name))
                 except Error as error:
                     trials[name] = Trial(name, reason=str(error))
-            found, shapes, problem = self._run(whole)
-            ranked = sorted((trials | found).values(), key=self._rank)
+            measured, shapes, problem = self._run(whole)
+            ranked = sorted((trials | measured).values(), key=self._rank)
             choice = Choice(tuple(ranked), shapes, problem)
             return choice, whole.pop(choice.order[0], None)
         finally:
@@ -157,8 +157,8 @@ class Automatic:
 
     def _problem(self, tried: Mapping[str, str], shapes: Shapes) -> str:
         """Why no device was measured, and what to do about it."""
-        told = "; ".join(f"{at or 'its inputs'}: {why}" for at, why in tried.items())
-        problem = f"the model did not run on made-up inputs ({told})"
+        failures = "; ".join(f"{at or 'its inputs'}: {why}" for at, why in tried.items())
+        problem = f"the model did not run on made-up inputs ({failures})"
         if not is_open(self._model):
             return problem
         types = {name: operand.type for name, operand in self._model.inputs.items()}
@@ -166,8 +166,8 @@ class Automatic:
         return f"{problem}; compile it with shapes that it runs at, as in {argument}"
 
     def _part(self, name: str, operations: int) -> Trial:
-        told = f"runs {operations} of {len(self._model.operations)} operations"
-        return Trial(name, operations=operations, reason=told)
+        reason = f"runs {operations} of {len(self._model.operations)} operations"
+        return Trial(name, operations=operations, reason=reason)
 
     def _rank(self, trial: Trial) -> tuple[object, ...]:
         """First what runs the whole model, the fastest first; then what runs most of it."""

@@ -74,16 +74,16 @@ class FailureSearch:
         }
 
     def _reason(self, failure: Failure[Operation, CompileError], device: str) -> str:
-        told = str(failure.error).removeprefix(f"{device}: ")
+        message = str(failure.error).removeprefix(f"{device}: ")
         others = len(failure.parts) - 1
         if failure.extent is Extent.TOGETHER:
-            return f"does not compile together with {others} others, but in halves: {told}"
+            return f"does not compile together with {others} others, but in halves: {message}"
         if failure.extent is Extent.UNFINISHED:
             return (
                 f"one of {others + 1} operations does not compile, and which was not found in the "
-                f"{self._allowed} compilations of parts that are allowed: {told}"
+                f"{self._allowed} compilations of parts that are allowed: {message}"
             )
-        return told
+        return message
 
 
 def _named(error: CompileError, operations: Sequence[Operation]) -> Sequence[Operation]:

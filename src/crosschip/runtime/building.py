@@ -23,6 +23,9 @@ from crosschip.ir import (
 from crosschip.ir.budget import require, spending
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.decomposition import Ask
+from crosschip.runtime.artifact.header import ShapePrograms
+from crosschip.runtime.artifact.placements import programs_by_segment
+from crosschip.runtime.artifact.shape_programs import MissingProgramError, SavedPrograms
 from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import background_writer
@@ -41,11 +44,9 @@ from crosschip.runtime.placement.constraints import Constraints
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.runtime.saving.placements import programs_by_segment
 from crosschip.runtime.shapes.arguments import buckets_from
 from crosschip.runtime.shapes.padding import Buckets, Padding
 from crosschip.runtime.shapes.policy import way_of
-from crosschip.runtime.shapes.saved import Missing, read
 from crosschip.runtime.shapes.specialized import Compile, Compiled, SpecializedProgram, told
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
@@ -93,15 +94,28 @@ class Compilation:
         }
 
     def make(self, segment: Segment, placement: Placement) -> Built:
-        """The program of a segment: compiled, unless it is kept from an earlier time.
+        """Load the program of a segment from the store, or compile it.
 
         Raises:
             Failed: its device fails to compile it.
         """
+        device, model, sizes = self.devices[segment.device], segment.model, self.options.sizes
+        way = way_of(device.capabilities, placement.given, model, sizes)
         try:
-            return _build(segment, placement, self)
+            if way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
+                return _build_for_shapes(segment, placement, self)
+            if self.store is None:
+                return Built.once(device.compile(model, self.options), "off")
+            stored = _StoredProgram(segment, device, self, self.store)
+            program = stored.load()
+            if program is not None:
+                return Built.once(program, "hit", stored.entry)
+            program = device.compile(model, self.options)
         except CompileError as error:
             raise Failed(segment, error) from error
+        if not stored.save(program):
+            return Built.once(program, "off")
+        return Built.once(program, "miss", stored.entry)
 
     def _has_taken(self, device: GuardedDevice) -> bool:
         """Tell whether a device need not be asked."""
@@ -230,6 +244,8 @@ def build_all(placement: Placement, make: Make) -> list[Built]:
             return _build_control(segment, placement, make)
         return make(segment, placement)
 
+    if len(segments) == 1 and segments[0].device != RUNTIME:
+        return [make(segments[0], placement)]
     if len(segments) < 2:
         return [build(segment) for segment in segments]
     with ThreadPoolExecutor(min(len(segments), os.cpu_count() or 1)) as pool:
@@ -267,26 +283,6 @@ def _build_control(segment: Segment, placement: Placement, make: Make) -> Built:
     )
 
 
-def _build(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
-    device, model = compilation.devices[segment.device], segment.model
-    sizes = compilation.options.sizes
-    if (
-        way_of(device.capabilities, placement.given, model, sizes)
-        is DynamicShapeStrategy.A_PROGRAM_A_SHAPE
-    ):
-        return _build_for_shapes(segment, placement, compilation)
-    if compilation.store is None:
-        return Built.once(device.compile(model, compilation.options), "off")
-    kept = _Kept(segment, device, compilation, compilation.store)
-    program = kept.load()
-    if program is not None:
-        return Built.once(program, "hit", kept.entry)
-    program = device.compile(model, compilation.options)
-    if not kept.save(program):
-        return Built.once(program, "off")
-    return Built.once(program, "miss", kept.entry)
-
-
 def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compilation) -> Built:
     """A segment that is compiled for each set of shapes: at once for the caller's profiles.
 
@@ -298,26 +294,31 @@ def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compi
     words: set[CacheWord] = set()
     program = _specialized(segment, behind, compilation, words)
     alone = _on_devices([name], compilation, blames=len(devices) > 1)
-    with _compiling(program, lambda model: _compiled(model, alone, words)):
+    with _compiling(program, lambda model: _compile_fixed(model, alone, words)):
         for profile in compilation.options.sizes.profiles:
             program.prepare(dict(profile))
     return Built(program, lambda: cache_word(words))
 
 
-def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> Built:
-    """A segment that is compiled for each set of shapes, with programs that were saved.
+def load_for_shapes(
+    segment: Segment,
+    header: ShapePrograms,
+    programs: Sequence[bytes | memoryview],
+    compilation: Compilation,
+) -> Built:
+    """Load a segment that is compiled for each set of shapes, with programs that were saved.
 
     Args:
         segment: the segment.
-        part: what `SpecializedProgram.save` returned.
-        compilation: the devices and options; the part has the rest.
+        header: what `SpecializedProgram.save_all` returned first.
+        programs: what it returned second.
+        compilation: the devices and options.
 
     Raises:
-        ArithmeticError, InputError, LookupError, ModelError, ModelFileError, ValueError: the part
-            is damaged, or not laid out as it should be.
-        DeviceError: a device does not load a program in it.
+        ArithmeticError, InputError, LookupError, ModelError, ValueError: the header does not fit.
+        DeviceError: a device does not load a program.
     """
-    header, saved = read(part)
+    saved = SavedPrograms(dict(zip(header.entries, programs, strict=True)))
     if header.devices[:1] != (segment.device,):
         raise ValueError(f"its programs are not {segment.device}'s")
     absent = [name for name in header.devices if name not in compilation.devices]
@@ -331,10 +332,10 @@ def load_for_shapes(segment: Segment, part: bytes, compilation: Compilation) -> 
     kept = replace(
         _on_devices(header.devices, compilation, blames=False), store=saved, shipped=True
     )
-    with _compiling(program, lambda model: _compiled(model, kept, words)):
+    with _compiling(program, lambda model: _compile_fixed(model, kept, words)):
         for key in header.shapes:
             # A device that had failed to compile something is not asked to do so again.
-            with suppress(Missing):
+            with suppress(MissingProgramError):
                 program.make(key)
     return Built(program, lambda: cache_word(words))
 
@@ -351,7 +352,7 @@ def _specialized(
         segment.device,
         compilation.devices[segment.device].device,
         segment.model,
-        lambda model: _compiled(model, later, words),
+        lambda model: _compile_fixed(model, later, words),
         devices,
         compilation.options.sizes.specializations,
         Padding(segment.model, compilation.buckets),
@@ -383,8 +384,8 @@ def _on_devices(names: Sequence[str], compilation: Compilation, *, blames: bool)
     )
 
 
-def _compiled(model: Model, compilation: Compilation, words: set[CacheWord]) -> Compiled:
-    """A model of known sizes, compiled; where its programs came from is added to `words`.
+def _compile_fixed(model: Model, compilation: Compilation, words: set[CacheWord]) -> Compiled:
+    """Compile a model of known sizes; the source of its programs is added to `words`.
 
     Raises:
         CompileError: it is not.
@@ -441,8 +442,8 @@ def _entry_of(segment: Segment, device: GuardedDevice, compilation: Compilation)
     )
 
 
-class _Kept:
-    """The place of one program in the cache; `entry` says which."""
+class _StoredProgram:
+    """A program in the store, under `entry`."""
 
     def __init__(
         self, segment: Segment, device: GuardedDevice, compilation: Compilation, store: Store
@@ -454,7 +455,7 @@ class _Kept:
         self.entry = _entry_of(segment, device, compilation)
 
     def load(self) -> GuardedProgram | None:
-        """The program that is kept; `None` if there is none that the device loads."""
+        """Load the program; `None` if the store has none that the device loads."""
         background_writer.wait(self.entry.key)
         saved = begin_reading(self._store, self.entry)()
         if saved is None:
@@ -466,7 +467,7 @@ class _Kept:
             return None
 
     def save(self, program: GuardedProgram) -> bool:
-        """Keep a program, soon; whether its device saves programs at all.
+        """Store a program in the background; return whether its device saves programs.
 
         A device that fails to is a warning.
         """

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Budget, Model
-from crosschip.runtime.cache.store import CacheArgument, Store, open_store
+from crosschip.runtime.cache.store import CacheArgument, open_store
 from crosschip.runtime.compile_request import CompileRequest
 from crosschip.runtime.configuration import Configuration, Properties
 from crosschip.runtime.options import CacheOptions, ShapeOptions, Shapes
@@ -75,7 +76,17 @@ def compile(
     )
     options = CacheOptions.of(cache)
     store = open_store(options.location, options.size, options.token)
-    compiled = _planned(model, request, store, options.token)
+    plans = None if store is None or options.token else Plans.of(model, request, store)
+    compiled = None if plans is None else plans.find()
+    if compiled is None:
+        # Importing all that compiles takes longer than finding a plan.
+        from crosschip.runtime.compiling import compile_model
+
+        with nullcontext() if plans is None else plans.noting():
+            compiled = compile_model(model, request, store, options.token)
+        if plans is not None:
+            plans.keep(compiled)
+        tell(messages(compiled.placement))
     milliseconds = (time.perf_counter() - start) * 1e3
     compiled.report = replace(compiled.report, milliseconds=milliseconds)
     return compiled
@@ -111,10 +122,10 @@ def explain(
     )
     options = CacheOptions.of(cache)
     # Importing all that places takes longer than most of what does not need it.
-    from crosschip.runtime.compiling import explained
+    from crosschip.runtime.compiling import explain_model
 
     store = open_store(options.location, options.size) if devices == "auto" else None
-    return explained(model, request, store)
+    return explain_model(model, request, store)
 
 
 def _request(
@@ -136,24 +147,3 @@ def _request(
         placement=placement or PlacementOptions(),
         budget=budget,
     )
-
-
-def _planned(
-    model: Model | Any, request: CompileRequest, store: Store | None, token: str | bool
-) -> CompiledModel:
-    """The compiled model: from its plan if there is one, else compiled and planned."""
-    plans = None if store is None or token else Plans.of(model, request, store)
-    planned = None if plans is None else plans.find()
-    if planned is not None:
-        return planned
-    # Importing all that compiles takes longer than to find a model that has been.
-    from crosschip.runtime.compiling import compiled_anew
-
-    if plans is None:
-        compiled = compiled_anew(model, request, store, token)
-    else:
-        with plans.noting():
-            compiled = compiled_anew(model, request, store, token)
-        plans.keep(compiled)
-    tell(messages(compiled.placement))
-    return compiled

@@ -19,9 +19,10 @@ from crosschip.ir.bodies import every_constant
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.passes import Specialize, simplify
+from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.header import Identity
 from crosschip.runtime.automatic import Automatic
 from crosschip.runtime.building import (
-    Built,
     Compilation,
     cache_word,
     entries_of,
@@ -29,14 +30,13 @@ from crosschip.runtime.building import (
     place_and_build,
     tell_ways,
 )
-from crosschip.runtime.cache.container import recognizes
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import Store
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.compile_request import CompileRequest
-from crosschip.runtime.compiled import CompiledModel, CompileReport
-from crosschip.runtime.details import Details
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.details import CompileReport, Details
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.opening import host_of_kernels, instances, open_devices
 from crosschip.runtime.placement.constraints import Constraints
@@ -45,14 +45,13 @@ from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.runtime.precisions import EXACT, name_in, reduced, with_exact
-from crosschip.runtime.saving.identity import Identity
 from crosschip.runtime.shapes.arguments import buckets_from, sizes_from
 from crosschip.runtime.shapes.padding import Buckets
 
 logger = logging.getLogger("crosschip")
 
 
-def compiled_anew(
+def compile_model(
     source: Model | Any,
     wishes: CompileRequest,
     store: Store | None,
@@ -71,14 +70,16 @@ def compiled_anew(
     """
     with ExitStack() as owned:
         task = _task(source, wishes, store, owned, token)
-        compiled = task.kept_or_compiled()
+        compiled = (
+            task.compile(store) if store is None or not token else task.load_or_compile(store)
+        )
         owned.pop_all()
     theirs = instances(wishes.devices)
     compiled.own(device for device in task.devices.values() if device.device not in theirs)
     return compiled
 
 
-def substitute(
+def compile_substitute(
     source: Model | Any, wishes: CompileRequest, store: Store | None, lost: str | None
 ) -> CompiledModel:
     """The model compiled in the place of one that cannot run it any more.
@@ -125,10 +126,10 @@ def _task(
     )  # fmt: skip
 
 
-def explained(source: Model | Any, wishes: CompileRequest, store: Store | None) -> Placement:
+def explain_model(source: Model | Any, wishes: CompileRequest, store: Store | None) -> Placement:
     """Place a model without compiling it; see `compiler.explain`.
 
-    The arguments are those of `compiled_anew`.
+    The arguments are those of `compile_model`.
 
     Raises:
         Error: as for `compiler.explain`.
@@ -216,24 +217,22 @@ class _Task:
         """The devices, with those that are there once more in float32."""
         return _with_exact(self.devices, self.options, self.mixed, Constraints())[0]
 
-    def kept_or_compiled(self) -> CompiledModel:
-        """The compiled model, as a whole from the store if a token says so and it is there."""
-        if not self.token or self.store is None:
-            return self._compiled(self.store)
+    def load_or_compile(self, store: Store) -> CompiledModel:
+        """Load the compiled model that a store holds under the token, or compile and store it."""
         # Importing all that loads whole models takes longer than most of what does not need it.
-        from crosschip.runtime.saving.token_store import TokenStore
+        from crosschip.runtime.artifact.token_store import TokenStore
 
         every = self._every_device
-        kept = TokenStore(self.store, self._identify(), self.model, every, self.budget)
+        kept = TokenStore(store, self._identify(), self.model, every, self.budget)
         compiled, word = kept.load(self.in_flight, self.queue_size), "hit"
         if compiled is None:
-            compiled = self._compiled(None)
+            compiled = self.compile(None)
             word = "miss" if kept.save(compiled) else "off"
         compiled.report = replace(compiled.report, _cache=lambda: word)
         return compiled
 
-    def _compiled(self, store: Store | None) -> CompiledModel:
-        """The compiled model, whose programs come one by one from a store if they are there."""
+    def compile(self, store: Store | None) -> CompiledModel:
+        """Compile the model; programs that a store holds are loaded."""
         auto = None
         if self.automatic and len(self.devices) > 1:
             auto = Automatic(self.model, self.devices, self.options, store, self.fingerprints)
@@ -247,27 +246,27 @@ class _Task:
                 self.model, self.given, _kinds(devices)
             )
             devices, constraints = _with_exact(devices, self.options, self.mixed, constraints)
-
-        def build(devices: Mapping[str, GuardedDevice]) -> CompiledModel:
-            compilation = Compilation(
-                devices, self.options, store, constraints, self.budget, self.buckets,
-                conditions=self.conditions, fingerprints=self.fingerprints,
-            )  # fmt: skip
-            placement, built = place_and_build(self.model, compilation)
-            tell_ways(placement, compilation)
-            placement.settings = _given(devices, self.options)
-            return self._joined(placement, built, devices)
-
+        compilation = Compilation(
+            devices, self.options, store, constraints, self.budget, self.buckets,
+            conditions=self.conditions, fingerprints=self.fingerprints,
+        )  # fmt: skip
         try:
             if auto is None or moves:
-                return build(devices)
-            return _automatic(self.model, devices, self.options, auto, self.budget, build)
+                return self._compile_for(devices, compilation)
+            return _automatic(
+                *(self.model, devices, self.options, auto, self.budget),
+                lambda some: self._compile_for(some, replace(compilation, devices=some)),
+            )
         finally:
             self.fingerprints.release()
 
-    def _joined(
-        self, placement: Placement, built: Sequence[Built], devices: Mapping[str, GuardedDevice]
+    def _compile_for(
+        self, devices: Mapping[str, GuardedDevice], compilation: Compilation
     ) -> CompiledModel:
+        """Place the model on devices, compile its segments, and assemble the compiled model."""
+        placement, built = place_and_build(self.model, compilation)
+        tell_ways(placement, compilation)
+        placement.settings = _given(devices, self.options)
         placement.in_float = self.mixed.operations
         words = [one.cache for one in built]
         return CompiledModel(
@@ -293,12 +292,12 @@ class _Task:
         """The model on all devices but one."""
         left = {n: d for n, d in self.devices.items() if lost not in (n, name_in(EXACT, n))}
         store = None if self.token else self.store
-        return replace(self, devices=left, automatic=False)._compiled(store)
+        return replace(self, devices=left, automatic=False).compile(store)
 
     def recompiled_unconditionally(self) -> CompiledModel:
         """The model without what devices compute right for some inputs only."""
         store = None if self.token else self.store
-        return replace(self, conditions=False, automatic=False)._compiled(store)
+        return replace(self, conditions=False, automatic=False).compile(store)
 
     @property
     def _identify(self) -> Callable[[], Identity]:
@@ -430,7 +429,7 @@ def _with_exact(
 
 def _check_uncompiled(source: object) -> None:
     """Refuse a file that holds a compiled model, where a model is wanted."""
-    if isinstance(source, str | os.PathLike | bytes) and recognizes(source):
+    if isinstance(source, str | os.PathLike | bytes) and is_shipped(source):
         where = "the content" if isinstance(source, bytes) else source
         raise InputError(f"{where}: is compiled already; load it with crosschip.load_compiled")
 

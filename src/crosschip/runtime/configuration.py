@@ -69,22 +69,22 @@ class Configuration:
         import tomllib
 
         try:
-            found = tomllib.loads(text)
+            table = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise InputError(f"{where}: it is not TOML: {error}") from None
         known = [entry.name for entry in fields(cls)]
-        for name in found:
+        for name in table:
             if name not in known:
                 near = did_you_mean(name, known)
                 raise InputError(
                     f"{where}: there is no option {name!r}{near}; there are {', '.join(known)}"
                 )
-        if isinstance(found.get("properties"), dict):
-            found["properties"] = {
-                device: _texts(settings) for device, settings in found["properties"].items()
+        if isinstance(table.get("properties"), dict):
+            table["properties"] = {
+                device: _texts(settings) for device, settings in table["properties"].items()
             }
         try:
-            return cls(**found)
+            return cls(**table)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 
@@ -107,21 +107,21 @@ class Configuration:
             raise InputError(f"{path}: it is not UTF-8: {error}") from None
 
     @classmethod
-    def of(cls, given: Configuration | StrPath | None) -> Configuration:
+    def of(cls, argument: Configuration | StrPath | None) -> Configuration:
         """The configuration that is given: one, the path of one, or none for the default.
 
         Raises:
             InputError: it is something else, or the file cannot be read.
         """
-        if given is None:
+        if argument is None:
             return cls()
-        if isinstance(given, Configuration):
-            return given
-        if isinstance(given, str | os.PathLike):
-            return cls.read(given)
+        if isinstance(argument, Configuration):
+            return argument
+        if isinstance(argument, str | os.PathLike):
+            return cls.read(argument)
         raise InputError(
-            f"configuration is of type {type(given).__name__}, but must be a Configuration or the "
-            f"path of one"
+            f"configuration is of type {type(argument).__name__}, but must be a Configuration or "
+            f"the path of one"
         )
 
     def overridden(
@@ -137,14 +137,14 @@ class Configuration:
         Raises:
             InputError: one is none of those that there are.
         """
-        given = {
+        overrides = {
             "precision": precision,
             "threads": threads,
             "in_flight": in_flight,
             "performance": performance,
         }
         changes: dict[str, Any] = {
-            name: value for name, value in given.items() if value is not None
+            name: value for name, value in overrides.items() if value is not None
         }
         if properties is not None:
             _check_properties(properties)
@@ -187,11 +187,11 @@ def check_count(name: str, value: object) -> None:
         raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
 
 
-def _chosen(what: str, given: object, kind: type[_Choice]) -> None:
+def _chosen(what: str, value: object, kind: type[_Choice]) -> None:
     known = [choice.value for choice in kind]
-    if not isinstance(given, str) or given not in known:
-        near = did_you_mean(str(given), known, most=1)
-        raise InputError(f"there is no {what} {given!r}{near}; there are {', '.join(known)}")
+    if not isinstance(value, str) or value not in known:
+        near = did_you_mean(str(value), known, most=1)
+        raise InputError(f"there is no {what} {value!r}{near}; there are {', '.join(known)}")
 
 
 def _texts(settings: object) -> object:

@@ -58,19 +58,19 @@ def open_devices(
         raise InputError(
             f"devices is {devices!r}, but must be names of devices or instances, or 'auto'"
         )
-    for given in devices:
-        if isinstance(given, Device):
-            if isolate and "@" not in given.name:
+    for one in devices:
+        if isinstance(one, Device):
+            if isolate and "@" not in one.name:
                 raise InputError(
-                    f"device {given.name!r} is in this process already; isolate needs its name"
+                    f"device {one.name!r} is in this process already; isolate needs its name"
                 )
-            device = GuardedDevice(given, given.name)
+            device = GuardedDevice(one, one.name)
             if device.name in demanded:
                 raise InputError(
                     f"device {device.name!r} was made with its properties; there are others"
                 )
         else:
-            name = in_driver(given) if isolate else given
+            name = in_driver(one) if isolate else one
             device = owned.enter_context(open_device(name, settings_of(name, properties)))
         if device.name in opened:
             raise InputError(f"device {device.name!r} is given twice")

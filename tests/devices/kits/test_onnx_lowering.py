@@ -8,7 +8,7 @@ from crosschip.conformance.cases import all_cases
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.devices.kits.onnx import control
-from crosschip.devices.kits.onnx.lowering import PASSES, lowered
+from crosschip.devices.kits.onnx.lowering import PASSES, lower
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Options, Program, Support
 from crosschip.ir import Model, Operation
@@ -25,7 +25,7 @@ class LoweredReference(ReferenceDevice):
 
     def compile(self, model: Model, options: Options) -> Program:
         for operation in model.operations:
-            assert {part.name for part in lowered(operation)} == {operation.name}
+            assert {part.name for part in lower(operation)} == {operation.name}
         return ReferenceProgram(run(model, PASSES))
 
 

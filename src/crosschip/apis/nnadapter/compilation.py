@@ -20,10 +20,10 @@ from crosschip.apis.nnadapter.results import (
 from crosschip.apis.nnadapter.signature import Signature
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.ir import CacheError, Error
+from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
 from crosschip.runtime.options import CacheOptions, ShapeOptions
-from crosschip.runtime.saving.loading import load_compiled
 
 logger = logging.getLogger("crosschip.nnadapter")
 

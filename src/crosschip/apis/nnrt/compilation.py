@@ -27,12 +27,12 @@ from crosschip.apis.nnrt.results import (
     returns_value,
 )
 from crosschip.ir import Array, Error, UnsupportedError
+from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.options import CacheOptions
 from crosschip.runtime.requests import Priority
-from crosschip.runtime.saving.loading import load_compiled
 
 
 class Shared:

@@ -17,7 +17,7 @@ from crosschip.importers.packaged import with_overriding
 from crosschip.importers.paddle import files
 from crosschip.ir import Array, Dim, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_named
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.compiler import compile
 

@@ -23,11 +23,11 @@ from crosschip.importers.packaged import with_overriding
 from crosschip.importers.paddle import load_lite
 from crosschip.ir import InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
-from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import instances
 from crosschip.runtime.placement.options import PlacementOptions
-from crosschip.runtime.saving.loading import load_compiled
 
 NOTES = Notes(logging.getLogger("crosschip.paddle_lite"))
 
@@ -303,7 +303,7 @@ class MobileConfig(ConfigBase):
             raise InputError("the configuration names no model; give set_model_from_file its path")
         if isinstance(source, Path) and not source.is_file():
             raise ModelFileError(f"{source}: there is no such file")
-        if recognizes(source):
+        if is_shipped(source):
             return Session.of(load_compiled(source))
         places = [Place(TargetType.NNAdapter)] if self._names else []
         return self._session(_Optimised(source), places)

@@ -17,10 +17,10 @@ from crosschip.apis.nnadapter.device import (
 from crosschip.apis.paddle.session import Shapes
 from crosschip.apis.results import check
 from crosschip.ir import InputError
-from crosschip.runtime.cache.entry import is_content
+from crosschip.runtime.artifact.container import is_authenticated
+from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.cache.store import Memory, check_token
 from crosschip.runtime.options import CacheOptions, ShapeOptions
-from crosschip.runtime.saving.loading import load_compiled
 
 logger = logging.getLogger("crosschip.paddle_lite")
 
@@ -194,8 +194,8 @@ def text_of(name: str, value: object) -> str:
 
 
 def _plain(token: str, content: bytes) -> bytes:
-    """A compiled model, out of the file of a folder that it may be sealed in."""
-    if not is_content(content):
+    """Return a compiled model as a file that is shipped, though it may be a cache's."""
+    if not is_authenticated(content):
         return content
     with load_compiled(content, token=token) as compiled:
         return compiled.to_bytes()

@@ -98,8 +98,8 @@ def _of_windows(operation: Conv2D | Conv2DTranspose) -> Fit | None:
     image, *others = (_shape(o) for o in operation.inputs if o is not None)
     if not isinstance(image[1], int) or not all(map(_is_known, others)):
         return None
-    made = operation.infer_shape()
-    return _fit(positive=(*image[2:], *made[2:]))
+    output_shape = operation.infer_shape()
+    return _fit(positive=(*image[2:], *output_shape[2:]))
 
 
 def _of_places(operation: GatherND) -> Fit | None:

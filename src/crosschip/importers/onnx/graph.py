@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
@@ -22,12 +23,11 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
     constant,
-    logs,
 )
 from crosschip.ir.files import DataFile, Held
 from crosschip.onnx_messages import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 _NAMED_IN_TRAINING = 3
 """The most nodes that the warning of training mode names."""

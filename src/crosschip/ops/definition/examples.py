@@ -162,7 +162,11 @@ def _filled(b: Builder, inputs: Mapping[str, Operand], slot: str, argument: obje
         return inputs[slot]
     if isinstance(argument, list) and any(isinstance(part, Sample) for part in argument):
         return [
-            inputs[f"{slot}.{index}"] if isinstance(part, Sample) else b.constant(part)
+            inputs[f"{slot}.{index}"] if isinstance(part, Sample) else _as_operand(b, part)
             for index, part in enumerate(argument)
         ]
     return argument
+
+
+def _as_operand(b: Builder, value: Any) -> Operand:
+    return value if isinstance(value, Operand) else b.constant(value)

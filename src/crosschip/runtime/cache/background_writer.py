@@ -6,6 +6,7 @@ end of the process waits for it, so that nothing is lost, unless the process is 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -13,9 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from crosschip.ir import logs
-
-logger = logs.logger("crosschip.cache")
+logger = logging.getLogger("crosschip.cache")
 
 _MOST = 8
 """The most tasks there are at once: what they keep is in memory until they are done."""

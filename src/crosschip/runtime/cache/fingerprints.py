@@ -11,7 +11,7 @@ from threading import Thread
 import numpy as np
 
 from crosschip.ir import Array, Operand
-from crosschip.runtime.cache.hashing import block_digests
+from crosschip.runtime.artifact.digests import block_digests
 
 _THREADS = min(4, os.cpu_count() or 1)
 _WORTHWHILE = 2**16

@@ -8,29 +8,43 @@ what they are trusted with are specified in docs/formats.md.
 from __future__ import annotations
 
 import errno
+import logging
 import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
 
-from crosschip.ir import CacheError, logs
+from crosschip.ir import CacheError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_own
 from crosschip.ir.reading import StrPath
 from crosschip.ir.text import legible
+from crosschip.runtime.artifact.atomic_files import remove_abandoned, unfinished, write_whole
+from crosschip.runtime.artifact.container import (
+    Artifact,
+    ArtifactError,
+    MissingArtifactError,
+    Part,
+    encode,
+    is_authenticated,
+)
 from crosschip.runtime.cache import background_writer
-from crosschip.runtime.cache import entry as entry_file
-from crosschip.runtime.cache.entry import Damaged, Entry, Unchecked
+from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.secret import SIZE as SECRET_SIZE
 from crosschip.runtime.cache.secret import NoRoomError, is_full, secret
-from crosschip.runtime.cache.whole import remove_abandoned, unfinished, write_whole
+from crosschip.runtime.plain import from_plain, to_plain
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+T = TypeVar("T")
+
+KIND = "cache entry"
+"""The kind of an artifact of one part, which says nothing of what is in it."""
 
 SUFFIX = ".chip"
 MODEL_SUFFIX = ".nnc"
@@ -45,7 +59,7 @@ _LEDGER_UNIT = 2**16
 _SIZE = r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([KMGT]?)(?:i?B)?"
 _ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
-logger = logs.logger("crosschip.cache")
+logger = logging.getLogger("crosschip.cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,62 +134,79 @@ class Cache:
         return Path(self._folder)
 
     def read(self, entry: Entry) -> bytes | None:
-        """The program that was stored; `None`, after a warning if there is cause, if there is none.
+        """Return the bytes that were stored; `None`, after a warning if there is cause, if none.
 
         A file that is damaged, does not authenticate, or is of another key, version or device, is
         removed.
         """
-        program = self._begin(entry, mapped=False)()
-        return None if program is None else bytes(program)
+        content = self._begin_reading(entry, mapped=False)()
+        return None if content is None else bytes(content)
 
     def begin_reading(self, entry: Entry) -> Callable[[], bytes | memoryview | None]:
-        """Begin with what `read` does; what is returned ends it, and returns the program.
+        """Begin with what `read` does; what is returned ends it, and returns the bytes.
 
-        Other threads are checking the program then. A large one is a view of the file, which is
+        Other threads are checking them then. Large content is a view of the file, which is
         replaced as a whole where it is replaced. (Not so in a folder that others can write to: they
         could change it once it has been checked.)
         """
-        return self._begin(entry, mapped=os.name == "posix" and not self._only_read)
+        return self._begin_reading(entry, mapped=os.name == "posix" and not self._only_read)
 
-    def _begin(self, entry: Entry, *, mapped: bool) -> Callable[[], bytes | memoryview | None]:
+    def _begin_reading(
+        self, entry: Entry, *, mapped: bool
+    ) -> Callable[[], bytes | memoryview | None]:
+        artifact = self.open(entry, mapped=mapped)
+        if artifact is None:
+            return lambda: None
+        begin = artifact.begin_part
+        with artifact:
+            end = self._unless_damaged(entry, lambda: begin(0))
+        return (lambda: None) if end is None else lambda: self._unless_damaged(entry, end)
+
+    def _unless_damaged(self, entry: Entry, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except ArtifactError as error:
+            self.discard(entry, str(error))
+            return None
+
+    def open(self, entry: Entry, *, mapped: bool = False) -> Artifact | None:
+        """Return the artifact of an entry, to be closed by the caller; `None` as for `read`."""
         path = self.path(entry)
         try:
-            unchecked = entry_file.begin(path, self._secret, mapped=mapped)
-            _compare(unchecked.entry, entry)
-        except FileNotFoundError:
-            return lambda: None
-        except Damaged as error:
+            artifact = Artifact(path, secret=self._secret, mapped=mapped)
+        except MissingArtifactError:
+            return None
+        except ArtifactError as error:
             self.discard(entry, str(error))
-            return lambda: None
-        return partial(self._end, entry, unchecked)
-
-    def _end(self, entry: Entry, unchecked: Unchecked) -> bytes | memoryview | None:
-        try:
-            program = unchecked.checked()
-        except Damaged as error:
-            self.discard(entry, str(error))
+            return None
+        problem = _mismatch(artifact, entry)
+        if problem:
+            artifact.close()
+            self.discard(entry, problem)
             return None
         if not self._only_read:
             with suppress(OSError):  # removed meanwhile: it is good anyway
-                os.utime(self.path(entry))
-        return program
+                os.utime(path)
+        return artifact
 
-    def write(self, entry: Entry, program: bytes) -> None:
-        """Store a program in the place of what is there for its key, whole or not at all.
+    def write(self, entry: Entry, content: bytes) -> None:
+        """Store bytes in the place of what is there for their key, whole or not at all.
 
-        Entries that have not been used for longest go, where there is no room for it. A program
-        that cannot be stored is worth a warning.
+        Entries that have not been used for longest go, where there is no room for it. What cannot
+        be stored is worth a warning.
         """
-        self.write_parts(entry, [program])
+        self.write_artifact(entry, KIND, {}, [content])
 
-    def write_parts(self, entry: Entry, parts: Sequence[bytes | memoryview]) -> None:
-        """Store a program as `write` does, of parts that lie one behind the other in the file."""
+    def write_artifact(
+        self, entry: Entry, kind: str, metadata: Mapping[str, object], parts: Sequence[Part]
+    ) -> None:
+        """Store an artifact as `write` does; its arguments are as for `artifact.encode`."""
         path = self.path(entry)
         if self._only_read:
             _warn_only_read(self._folder, self._only_read)
             return
-        head = entry_file.head(entry, parts, self._secret)
-        size = len(head) + sum(memoryview(part).nbytes for part in parts)
+        pieces = list(encode(kind, metadata, parts, entry=to_plain(entry), secret=self._secret))
+        size = sum(memoryview(piece).nbytes for piece in pieces)
         if size > self.limit:
             takes, allowed = (f"{number / 2**20:.1f} MB" for number in (size, self.limit))
             logger.warning(
@@ -187,7 +218,7 @@ class Cache:
             remove_abandoned(self._unfinished)
             self._make_room(size)
             os.makedirs(self._unfinished, mode=0o700, exist_ok=True)
-            write_whole(path, (head, *parts), self._unfinished)
+            write_whole(path, pieces, self._unfinished)
         except OSError as error:
             logger.warning(
                 "cache entry %s: could not be written (%s)", legible(path), error.strerror
@@ -196,12 +227,13 @@ class Cache:
     def discard(self, entry: Entry, why: str) -> None:
         """Warn about an entry that cannot be used, and remove it."""
         path = self.path(entry)
+        why = why.removeprefix(f"{legible(path)}: ")
         logger.warning("cache entry %s: %s; compiling again", legible(path), legible(why))
         if not self._only_read:
             _remove(path)
 
     def listing(self, *, whole: bool = True) -> list[Listed]:
-        """Every entry, the most recently used first.
+        """Return all entries, the most recently used first.
 
         Args:
             whole: read and check all of each; else only the beginning, which says what it is.
@@ -210,14 +242,15 @@ class Cache:
         for path, about in self._entries():
             entry, problem = None, ""
             try:
-                if whole:
-                    entry = entry_file.read(path, self._secret)[0]
-                else:
-                    entry = entry_file.read_head(path, self._secret)
-            except FileNotFoundError:  # removed meanwhile
+                with Artifact(path, secret=self._secret) as artifact:
+                    if whole:
+                        for _ in artifact.parts():
+                            pass
+                    entry = _entry_of(artifact)
+            except MissingArtifactError:  # removed meanwhile
                 continue
-            except Damaged as error:
-                problem = str(error)
+            except ArtifactError as error:
+                problem = str(error).removeprefix(f"{legible(path)}: ")
             found.append(Listed(path, about.st_size, about.st_mtime, entry, problem))
         return sorted(found, key=lambda listed: -listed.used)
 
@@ -271,7 +304,7 @@ class Cache:
     def _entries(self) -> Iterator[tuple[str, os.stat_result]]:
         """The files of entries; what another program keeps in the folder is none of them."""
         for path, about in _files(self._folder, _ENTRY):
-            if path.endswith(SUFFIX) or entry_file.is_entry(path):
+            if path.endswith(SUFFIX) or is_authenticated(path):
                 yield path, about
 
     def _make_room(self, size: int) -> None:
@@ -408,14 +441,31 @@ def _remove(path: str) -> bool:
     return True
 
 
-def _compare(found: Entry, wanted: Entry) -> None:
-    """`Damaged` if an entry is not the wanted one; a whole model says itself what it is for."""
-    if found.whole and wanted.whole and found.key == wanted.key:
-        return
-    if found.device_version != wanted.device_version or found.device != wanted.device:
-        raise Damaged(
-            f"was made by {found.device} {found.device_version}, "
+def _entry_of(artifact: Artifact) -> Entry:
+    """Return the entry that an artifact is.
+
+    Raises:
+        ArtifactError: it is none.
+    """
+    try:
+        return from_plain(Entry, artifact.entry)
+    except ValueError:
+        raise artifact.error("has a header that is not laid out as it should be") from None
+
+
+def _mismatch(artifact: Artifact, wanted: Entry) -> str:
+    """Return why an artifact is not the wanted entry; a whole model says itself what it is for."""
+    try:
+        entry = _entry_of(artifact)
+    except ArtifactError as error:
+        return str(error)
+    if entry.whole and wanted.whole and entry.key == wanted.key:
+        return ""
+    if entry.device_version != wanted.device_version or entry.device != wanted.device:
+        return (
+            f"was made by {entry.device} {entry.device_version}, "
             f"not {wanted.device} {wanted.device_version}"
         )
-    if (found.key, found.whole) != (wanted.key, wanted.whole):
-        raise Damaged(f"is for another model ({found.model})")
+    if (entry.key, entry.whole) != (wanted.key, wanted.whole):
+        return f"is for another model ({entry.model})"
+    return ""

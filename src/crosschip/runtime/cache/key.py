@@ -10,8 +10,8 @@ from crosschip.ir import ControlFlow, Extension, Model, Operand, Operation
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.version import VERSION
 from crosschip.ops.definition.custom import PackagedOperator
+from crosschip.runtime.artifact.container import FORMAT_VERSION
 from crosschip.runtime.cache.canonical import canonical
-from crosschip.runtime.cache.entry import FORMAT_VERSION
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.guard.devices import GuardedDevice
 

@@ -6,6 +6,7 @@ and crosschip's own, where what an entry holds depends on the content of the mod
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +14,13 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from crosschip.hal.folders import cache_folder
-from crosschip.ir import InputError, logs
+from crosschip.ir import InputError
 from crosschip.ir.text import legible
+from crosschip.runtime.artifact.container import Artifact, Part, encode
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.folder import KIND, Cache
 
-logger = logs.logger("crosschip.cache")
+logger = logging.getLogger("crosschip.cache")
 
 _TOKEN = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}"
 
@@ -42,12 +44,34 @@ def begin_reading(store: Store, entry: Entry) -> Callable[[], bytes | memoryview
     return store.begin_reading(entry) if isinstance(store, Cache) else partial(store.read, entry)
 
 
-def write_parts(store: Store, entry: Entry, parts: Sequence[bytes | memoryview]) -> None:
+def open_stored(store: Store, entry: Entry) -> Artifact | None:
+    """Open an artifact in a store; `None`, after a warning if there is cause, if there is none.
+
+    Raises:
+        ArtifactError: a store without files holds something else.
+    """
+    if isinstance(store, Cache):
+        return store.open(entry)
+    content = store.read(entry)
+    return None if content is None else Artifact(content)
+
+
+def write_stored(
+    store: Store, entry: Entry, kind: str, metadata: Mapping[str, object], parts: Sequence[Part]
+) -> None:
+    """Keep an artifact, without putting its parts together where a store can."""
+    if isinstance(store, Cache):
+        store.write_artifact(entry, kind, metadata, parts)
+    else:
+        store.write(entry, b"".join(encode(kind, metadata, parts)))
+
+
+def write_parts(store: Store, entry: Entry, pieces: Sequence[bytes | memoryview]) -> None:
     """Keep bytes that lie in several places, without putting them together where a store can."""
     if isinstance(store, Cache):
-        store.write_parts(entry, parts)
+        store.write_artifact(entry, KIND, {}, [pieces])
     else:
-        store.write(entry, b"".join(parts))
+        store.write(entry, b"".join(pieces))
 
 
 class Memory:

@@ -78,8 +78,10 @@ class Decision:
         """
         if self.device == RUNTIME:
             return []
-        asked = list(self.verdicts)
-        before = asked if self.device is None else asked[: asked.index(self.device)]
+        device_names = list(self.verdicts)
+        before = (
+            device_names if self.device is None else device_names[: device_names.index(self.device)]
+        )
         return [self.verdicts[name].support for name in before if not self.verdicts[name]]
 
     @property
@@ -112,7 +114,7 @@ class Placement:
 
     def __init__(
         self,
-        given: Model,
+        original: Model,
         assignment: Assignment,
         inside: Mapping[int, Inside],
         devices: Sequence[str],
@@ -120,12 +122,12 @@ class Placement:
         """Cut a model as it has been chosen.
 
         Args:
-            given: the model.
+            original: the model.
             assignment: who runs what; `RUNTIME` is the device of control flow that it runs itself.
             inside: the bodies of control flow, as they would be placed, by its index.
             devices: the devices, in the order of preference.
         """
-        self.given = given
+        self.given = original
         self.devices = tuple(devices)
         self.problem = ""
         self.ways: tuple[str, ...] = ()
@@ -135,27 +137,34 @@ class Placement:
         self.in_float: Sequence[str] = ()
         self.assignment = assignment
         self.inside = inside
-        self.model, owners, dialects = _placed(given, assignment)
-        every = segments_of(self.model, owners, dialects, _groups(given, self.model, assignment))
-        self.segments = tuple([segment for segment in every if segment.device != _NOBODY])
+        self.model, assigned_devices, dialects = _placed(original, assignment)
+        all_segments = segments_of(
+            self.model, assigned_devices, dialects, _groups(original, self.model, assignment)
+        )
+        self.segments = tuple([segment for segment in all_segments if segment.device != _NOBODY])
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """The decisions about each operation of the model as it was given."""
-        asked, owners = self.assignment.asked, self.assignment.owners
+        answers_by_device, assigned_devices = self.assignment.asked, self.assignment.owners
         alike: dict[tuple[tuple[int, int], ...], dict[str, Verdict]] = {}
         decisions = []
         for index, operation in enumerate(self.given.operations):
             # Most operations have the same verdicts, which are kept once.
-            key = tuple([(id(a.supports[index]), id(a.simpler.get(index))) for a in asked.values()])
-            about = alike.get(key)
-            if about is None:
-                about = alike[key] = _verdicts(asked, index)
-            owner, bodies = owners[index], self.inside.get(index)
+            key = tuple(
+                [
+                    (id(a.supports[index]), id(a.simpler.get(index)))
+                    for a in answers_by_device.values()
+                ]
+            )
+            verdicts = alike.get(key)
+            if verdicts is None:
+                verdicts = alike[key] = _verdicts(answers_by_device, index)
+            device, bodies = assigned_devices[index], self.inside.get(index)
             if bodies is not None:
-                about = {**about, **bodies.verdict(operation, owner)}
-            placed = bodies.bodies if bodies is not None and owner == RUNTIME else ()
-            decisions.append(Decision(operation, owner, about, placed))
+                verdicts = {**verdicts, **bodies.verdict(operation, device)}
+            placed = bodies.bodies if bodies is not None and device == RUNTIME else ()
+            decisions.append(Decision(operation, device, verdicts, placed))
         return tuple(decisions)
 
     @property
@@ -356,33 +365,33 @@ class Inside:
         return {}
 
 
-def _verdicts(asked: Mapping[str, Answers], index: int) -> dict[str, Verdict]:
-    found = {name: answers.verdict(index) for name, answers in asked.items()}
-    return {name: verdict for name, verdict in found.items() if verdict is not None}
+def _verdicts(answers_by_device: Mapping[str, Answers], index: int) -> dict[str, Verdict]:
+    verdicts = {name: answers.verdict(index) for name, answers in answers_by_device.items()}
+    return {name: verdict for name, verdict in verdicts.items() if verdict is not None}
 
 
-def _placed(given: Model, assignment: Assignment) -> tuple[Model, Sequence[str], Sequence[str]]:
+def _placed(original: Model, assignment: Assignment) -> tuple[Model, Sequence[str], Sequence[str]]:
     """The model of what runs, and the device and dialect of each operation of that."""
-    owners = [owner or _NOBODY for owner in assignment.owners]
-    words = [""] * len(owners)
-    for index, owner in enumerate(owners):
+    assigned_devices = [owner or _NOBODY for owner in assignment.owners]
+    words = [""] * len(assigned_devices)
+    for index, owner in enumerate(assigned_devices):
         answers = assignment.asked.get(owner)
         support = None if answers is None else answers.supports[index]
         if support is not None and support is not YES:
             words[index] = support.dialect
     if not any(answers.simpler for answers in assignment.asked.values()):
-        return given, owners, words
+        return original, assigned_devices, words
     operations: list[Operation] = []
     devices: list[str] = []
     dialects: list[str] = []
-    for index, operation in enumerate(given.operations):
-        answers = assignment.asked.get(owners[index])
+    for index, operation in enumerate(original.operations):
+        answers = assignment.asked.get(assigned_devices[index])
         parts = answers.simpler.get(index) if answers is not None else None
         for part in parts or (operation,):
             operations.append(part)
-            devices.append(owners[index])
+            devices.append(assigned_devices[index])
             dialects.append(words[index])
-    placed = Model(given.name, given.inputs, operations, given.outputs)
+    placed = Model(original.name, original.inputs, operations, original.outputs)
     if verifying():
         placed.verify()
     return placed, devices, dialects
@@ -396,39 +405,43 @@ def _joined(
     constraints: Constraints,
 ) -> Placement:
     """The placement with segments joined as the caller asks, and the reasons for that."""
-    owners = joined(model, assignment.asked, assignment.owners, constraints)
-    other = Placement(model, Assignment(assignment.asked, owners), inside, placement.devices)
+    assigned_devices = joined(model, assignment.asked, assignment.owners, constraints)
+    other = Placement(
+        model, Assignment(assignment.asked, assigned_devices), inside, placement.devices
+    )
     if _split_groups(other.assignment, other.segments, model):
         return placement
     for index, operation in enumerate(model.operations):
         device = assignment.owners[index]
-        if device is not None and device != owners[index]:
+        if device is not None and device != assigned_devices[index]:
             answers = assignment.asked[device]
-            why = f"joins a segment on {owners[index]}, as the caller asks"
+            why = f"joins a segment on {assigned_devices[index]}, as the caller asks"
             answers.supports[index] = Support.no(operation, "", why, Rule.CALLER)
             answers.simpler.pop(index, None)
     return other
 
 
-def _groups(given: Model, placed: Model, assignment: Assignment) -> Sequence[Sequence[int]]:
+def _groups(original: Model, placed: Model, assignment: Assignment) -> Sequence[Sequence[int]]:
     """The groups that their device gets all members of, by index in the model that runs."""
     groups = [
         group
-        for name, found in assignment.asked.items()
-        for _, group in found.groups
+        for name, answers in assignment.asked.items()
+        for _, group in answers.groups
         if all(assignment.owners[index] == name for index in group)
     ]
     if not groups:
         return []
     places = {operation: index for index, operation in enumerate(placed.operations)}
-    return [[places[given.operations[index]] for index in group] for group in groups]
+    return [[places[original.operations[index]] for index in group] for group in groups]
 
 
 def _split_groups(
     assignment: Assignment, segments: Sequence[Segment], model: Model
 ) -> list[tuple[str, int, str]]:
     """The members of groups that their device does not get whole, in one segment."""
-    grouped = [(name, *group) for name, found in assignment.asked.items() for group in found.groups]
+    grouped = [
+        (name, *group) for name, answers in assignment.asked.items() for group in answers.groups
+    ]
     if not grouped:
         return []
     segment_of = {o: index for index, s in enumerate(segments) for o in s.operations}

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-import json
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from crosschip.runtime.artifact.container import Artifact
+from crosschip.runtime.artifact.header import MODELS, PLACEMENT, Header
 
 if TYPE_CHECKING:
     from crosschip.runtime.placement.placing import Placement
 
 
 class LazyPlacement:
-    """A placement that is read when it is asked for.
+    """A placement that is restored when it is asked for.
 
     Args:
-        models: the models of it, as `serialization.many_to_bytes` gives them.
-        described: the placement, as JSON.
+        artifact: the plan, whose parts are read and checked at once.
+        header: its header.
     """
 
-    def __init__(self, models: bytes, described: bytes) -> None:
-        self._models = models
-        self._described = described
+    def __init__(self, artifact: Artifact, header: Header) -> None:
+        self._models = bytes(artifact.part(MODELS))
+        self._described = bytes(artifact.part(PLACEMENT))
+        self._header = header
         self._lock = Lock()
         self._placement: Placement | None = None
 
     def placement(self) -> Placement:
-        """The placement, without the large weights that the programs hold."""
+        """Return the placement, without the large weights that the programs hold."""
         # Running needs none of it.
-        from crosschip.ops.definition.serialization import many_from_bytes
-        from crosschip.runtime.saving.placements import restore
+        from crosschip.runtime.artifact.compiled_model import restore_placement
 
         with self._lock:
             if self._placement is None:
-                models = many_from_bytes(self._models, "the plan")
-                self._placement = restore(json.loads(self._described), models[0], models)
+                self._placement = restore_placement(
+                    self._models, self._described, self._header, "the plan"
+                )
             return self._placement

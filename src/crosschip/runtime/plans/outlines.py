@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crosschip.ir import Operand
 from crosschip.ir.deferred import Deferred
 from crosschip.ir.encoding import Fresh, decode_type, encode_type
-from crosschip.runtime.outline import KeptOutline, KeptPart, Outline
+from crosschip.runtime.outline import Outline, StoredOutline, StoredPart
 
 if TYPE_CHECKING:
     from crosschip.hal.conditions import Condition
@@ -42,7 +42,7 @@ def describe_outline(outline: Outline) -> dict[str, Any]:
     }
 
 
-def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -> KeptOutline:
+def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -> StoredOutline:
     """The outline that was described.
 
     Args:
@@ -60,12 +60,12 @@ def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -
     parts = [_part(index, part, operands, placement) for index, part in enumerate(plain["parts"])]
     model = Deferred(name, inputs, outputs, lambda: placement().model)
     conditions = _conditions(plain["conditions"], model, fresh) if plain["conditions"] else ()
-    return KeptOutline(model, parts, conditions)
+    return StoredOutline(model, parts, conditions)
 
 
 def _part(
     index: int, part: Sequence[Any], operands: Sequence[Operand], placement: Callable[[], Placement]
-) -> KeptPart:
+) -> StoredPart:
     device, name, reads, makes = part
     inputs = tuple([operands[number] for number in reads])
     outputs = tuple([operands[number] for number in makes])
@@ -75,16 +75,16 @@ def _part(
         {f"output{place}": operand for place, operand in enumerate(outputs)},
         lambda: placement().segments[index].model,
     )
-    return KeptPart(str(device), model, inputs, outputs)
+    return StoredPart(str(device), model, inputs, outputs)
 
 
 def _described(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
-    from crosschip.runtime.saving.conditions import describe_condition  # few models have any
+    from crosschip.runtime.artifact.conditions import describe_condition  # few models have any
 
     return [describe_condition(condition, named=True) for condition in conditions]
 
 
 def _conditions(plain: Sequence[Mapping[str, Any]], model: Model, fresh: Fresh) -> list[Condition]:
-    from crosschip.runtime.saving.conditions import condition_from  # few models have any
+    from crosschip.runtime.artifact.conditions import condition_from  # few models have any
 
     return [condition_from(condition, model, fresh) for condition in plain]

@@ -11,9 +11,9 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
+    accepts,
     converts,
     keeping_nan,
-    lowered,
     same,
 )
 from crosschip.devices.openvino.graph import Graph, Value
@@ -140,7 +140,7 @@ def _plain(op: activation.Softplus) -> Refusal | None:
     return None if op.threshold >= 20 else Refusal("threshold", f"{op.threshold} is less than 20")
 
 
-lowered(activation.Softplus, limit=_plain)
+accepts(activation.Softplus, limit=_plain)
 
 
 @converts(activation.Elu, limit=_finite)

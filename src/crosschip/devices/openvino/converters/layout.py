@@ -10,8 +10,8 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.conditions import equal
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
+    accepts,
     converts,
-    lowered,
     near,
     never_empty,
     rank_of,
@@ -72,7 +72,7 @@ def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Value:
     return ops.unsqueeze(g[op.input], g.int64(op.axes))
 
 
-lowered(layout.Flatten, types=MOVABLE, limit=never_empty)
+accepts(layout.Flatten, types=MOVABLE, limit=never_empty)
 
 _BROADCAST = "shape: does not broadcast with the input"
 _MOST_COMPUTED = 16

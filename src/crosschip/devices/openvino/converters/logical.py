@@ -12,8 +12,8 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     INTEGER_TYPES,
     MOVABLE,
+    accepts,
     converts,
-    lowered,
     near,
     same,
 )
@@ -53,7 +53,7 @@ for _operator, _function in _OF_BITS.items():
     converts(_operator, types=_BITS)(same(_function))
 
 
-lowered(comparison.Greater, comparison.GreaterEqual, types=_ORDERED, bits=EXACT)
+accepts(comparison.Greater, comparison.GreaterEqual, types=_ORDERED, bits=EXACT)
 converts(logical.Where, types=MOVABLE, limit=near)(same(ops.select))
 
 

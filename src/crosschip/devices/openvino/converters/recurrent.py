@@ -108,8 +108,20 @@ def _converted(
         # Of a sequence without steps, OpenVINO makes 0.
         none = ops.equal(ops.unsqueeze(lengths, g.int64([1, 2])), g.constant(np.array(0, np.int32)))
         last = [ops.select(none, *pair).output(0) for pair in zip(starts, last, strict=True)]
-    turned = [ops.transpose(hidden, [2, 1, 0, 3]), *(ops.transpose(o, [1, 0, 2]) for o in last)]
+    turned = [_steps_first(hidden), *(ops.transpose(o, [1, 0, 2]) for o in last)]
     return [node.output(0) for node in turned]
+
+
+def _steps_first(hidden: Output) -> Node:
+    """The states of all steps, with the steps in the place of the batch.
+
+    OpenVINO 2026.4.1 merges `transpose(sequence(transpose(x, [1, 0, 2])), [2, 1, 0, 3])` of
+    constant weights into a network with the steps first, and does not say so in what
+    `export_model` writes: after `import_model` it computes something else. With a fifth axis the
+    transposition stays.
+    """
+    last = [4]
+    return ops.squeeze(ops.transpose(ops.unsqueeze(hidden, last), [2, 1, 0, 3, 4]), last)
 
 
 def _starts(g: Graph, op: Recurrent) -> list[Node]:

@@ -34,8 +34,8 @@ def _replaced(_: Graph, op: Operator) -> Node:
     raise AssertionError(f"a pass replaces {op.type}")
 
 
-def lowered(*operators: type[Operator], **rules: Any) -> None:
-    """Register operators that passes replace before models are emitted, with the same rules."""
+def accepts(*operators: type[Operator], **rules: Any) -> None:
+    """Register the rules of operators that passes replace before anything is converted."""
     converts(*operators, **rules)(_replaced)
 
 

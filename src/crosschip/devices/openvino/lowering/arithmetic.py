@@ -14,7 +14,7 @@ from crosschip.ops.standard.comparison import Equal, Less
 from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.logical import And, Not, Where
 from crosschip.ops.standard.unary import IsInf, Sign
-from crosschip.passes.rewrite_operations import rebuild
+from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 _LOST_BESIDE = 2.0**15
 """Sums of a constant from here on with usual numbers lose most of their digits."""
@@ -81,8 +81,3 @@ def remainder_of_infinite_divisors(b: Builder, op: Mod) -> Sequence[Operand] | N
         is_other = b.add(Less, signs, constant_like(b, dividend, 0))
         remainder = b.add(Where, is_other, divisor, dividend)
     return (b.add(Where, is_far, remainder, rebuild(b, op)),)
-
-
-def constant_like(b: Builder, operand: Operand, value: float) -> Operand:
-    """One number of the element type of an operand."""
-    return b.constant(np.array(value, operand.type.element_type.dtype))

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.devices.openvino.lowering.arithmetic import constant_like
 from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ops.standard.comparison import NotEqual
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Where
+from crosschip.passes.rewrite_operations import constant_like
 
 
 def unlike_zero(b: Builder, op: Cast) -> Sequence[Operand] | None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.devices.openvino import instruction_sets
-from crosschip.devices.openvino.lowering.arithmetic import constant_like
 from crosschip.ir import Builder, ElementType, Model, Operand, Operation
 from crosschip.ops.standard.activation import HardSigmoid, HardSwish, PRelu, Relu, Softplus
 from crosschip.ops.standard.arithmetic import Add, Div, Mul
@@ -16,7 +15,7 @@ from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.unary import Abs, Exp, Neg
-from crosschip.passes.rewrite_operations import rebuild
+from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 
 def hard_sigmoid_in_float32(b: Builder, op: HardSigmoid) -> Sequence[Operand] | None:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.devices.openvino.lowering.arithmetic import constant_like
 from crosschip.ir import Builder, Model, Operand, Operation
 from crosschip.ir.types import FLOATS
 from crosschip.ops.standard.activation import HardSigmoid, Softplus
@@ -21,7 +20,7 @@ from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.quantization import Dequantize
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin, ReduceProd
 from crosschip.ops.standard.unary import Exp
-from crosschip.passes.rewrite_operations import rebuild
+from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 
 def nan_of_function(b: Builder, op: Exp | HardSigmoid | Softplus) -> Sequence[Operand]:

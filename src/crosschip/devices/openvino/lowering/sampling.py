@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.devices.openvino.lowering.arithmetic import constant_like
 from crosschip.ir import Builder, Operand
 from crosschip.ops.standard.comparison import LessEqual
 from crosschip.ops.standard.layout import Unsqueeze
@@ -14,7 +13,7 @@ from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import ReduceAny
 from crosschip.ops.standard.sampling import RoiAlign
 from crosschip.ops.standard.slicing import Slice
-from crosschip.passes.rewrite_operations import rebuild
+from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 
 def zero_for_no_samples(b: Builder, op: RoiAlign) -> Sequence[Operand] | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from crosschip.hal import Device, Offer, Options, Rule, Support
 from crosschip.ir import Model, Operation
 from crosschip.lowering.capability_check import Screen
-from crosschip.lowering.decomposition import Ask, decomposed
+from crosschip.lowering.decomposition import Ask, decompose
 from crosschip.lowering.narrowing import Narrowing
 from crosschip.ops import Operator
 
@@ -43,7 +43,7 @@ def fitted(model: Model, device: Device, options: Options) -> Fitted:
         if not answer:
             simpler = None
             if isinstance(operation, Operator) and answer.rule not in _FINAL:
-                simpler = decomposed(operation, ask, used_names)
+                simpler = decompose(operation, ask, used_names)
         if simpler is None:
             refused[place] = answer.reason
         parts.append(simpler or ())

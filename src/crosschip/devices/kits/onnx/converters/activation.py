@@ -7,8 +7,8 @@ from math import isfinite
 from crosschip.devices.kits.onnx.converters.table import (
     FLOAT_TYPES,
     NARROW_FLOATS,
+    accepts,
     converts,
-    lowered,
     needs_rank,
     ordered,
     same,
@@ -51,7 +51,7 @@ def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> str:
     return g.add("HardSigmoid", g[op.input], alpha=op.alpha, beta=op.beta)
 
 
-lowered(activation.HardSwish, activation.Swish, types=NARROW_FLOATS)
+accepts(activation.HardSwish, activation.Swish, types=NARROW_FLOATS)
 
 
 @converts(activation.Gelu, types=NARROW_FLOATS)

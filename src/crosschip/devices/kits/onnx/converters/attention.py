@@ -50,8 +50,8 @@ def attention(g: Graph, op: Attention) -> str:
     )
     if len(shape_of(op.query)) == 3:
         return output
-    apart = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(values[3])]))
-    return g.add("Transpose", apart, perm=_HEADS_LAST)
+    heads_apart = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(values[3])]))
+    return g.add("Transpose", heads_apart, perm=_HEADS_LAST)
 
 
 def _joined(g: Graph, op: Attention, slot: str) -> str:

@@ -32,7 +32,7 @@ _REDUCTIONS = {
 
 @converts(GatherND, types=MOVABLE, nonempty=True)
 def gather_nd(g: Graph, op: GatherND) -> str:
-    indices = _found(g, op) if _may_be_nothing(op) else g.cast(g[op.indices], np.int64)
+    indices = _checked_indices(g, op) if _may_be_nothing(op) else g.cast(g[op.indices], np.int64)
     return g.add("GatherND", g[op.input], indices, batch_dims=op.batch_dims)
 
 
@@ -44,7 +44,7 @@ def _may_be_nothing(op: GatherND) -> bool:
     return not is_static(shape[op.batch_dims + places[-1] :])
 
 
-def _found(g: Graph, op: GatherND) -> str:
+def _checked_indices(g: Graph, op: GatherND) -> str:
     """The indices, refused if one is out of range: for nothing, ONNX Runtime does not look."""
     indices = g.cast(g[op.indices], np.int64)
     count = g.add("Shape", indices, start=-1)

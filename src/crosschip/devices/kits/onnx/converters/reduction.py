@@ -82,13 +82,13 @@ converts(ReduceSum, types=FLOAT_TYPES | INDICES, limit=_counted)(reduce("ReduceS
 
 def _axis(g: Graph, input: Operand, axis: Operand) -> str:
     """One axis; where there are no elements, ONNX Runtime does not look whether there is such."""
-    given = g.indices(axis)
+    index = g.indices(axis)
     if axis.value is None:
         rank = g.add("Shape", g.add("Shape", g[input]))
-        beyond = g.add("GreaterOrEqual", given, rank)
-        beyond = g.add("Or", beyond, g.add("Less", given, g.add("Neg", rank)))
-        given = refused_unless(g, g.add("Not", beyond), given, g.int64([1]))
-    return g.add("Squeeze", given)
+        beyond = g.add("GreaterOrEqual", index, rank)
+        beyond = g.add("Or", beyond, g.add("Less", index, g.add("Neg", rank)))
+        index = refused_unless(g, g.add("Not", beyond), index, g.int64([1]))
+    return g.add("Squeeze", index)
 
 
 @converts(CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])

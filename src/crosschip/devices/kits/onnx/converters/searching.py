@@ -63,14 +63,14 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> list[str]:
 
     def search(g: Graph, key: str) -> list[str]:
         if op.input.type.static_shape is not None:
-            found = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
-            return [_in_type(g, found, op.dtype)]
+            indices = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
+            return [_in_type(g, indices, op.dtype)]
         # Of no elements, ONNX Runtime keeps the axis, whatever it is told.
         axis = g.int64([op.axis])
-        found = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
-        found = g.add("Slice", found, g.int64([0]), g.int64([1]), axis)
-        found = found if keep else g.add("Squeeze", found, axis)
-        return [_in_type(g, found, op.dtype)]
+        indices = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
+        indices = g.add("Slice", indices, g.int64([0]), g.int64([1]), axis)
+        indices = indices if keep else g.add("Squeeze", indices, axis)
+        return [_in_type(g, indices, op.dtype)]
 
     return _searched(g, op, op.input, search, node == "ArgMax")
 

@@ -26,8 +26,8 @@ def _replaced(_: Graph, op: Operator) -> str:
     raise AssertionError(f"a pass replaces {op.type}")
 
 
-def lowered(*operators: type[Operator], **rules: Any) -> None:
-    """Register operators that passes replace before they are converted, with the same rules."""
+def accepts(*operators: type[Operator], **rules: Any) -> None:
+    """Register the rules of operators that passes replace before anything is converted."""
     converts(*operators, **rules)(_replaced)
 
 

@@ -1,7 +1,8 @@
 """Passes that adapt operations to ONNX as ONNX Runtime computes it, a file a subject.
 
 After them the converters map each operation to a node or two. They rewrite single operations, those
-in bodies of control flow, too.
+in bodies of control flow, too. Each documents what ONNX Runtime does without it, as seen in 1.32;
+`onnxruntime.quirks` has reproductions on ONNX Runtime itself.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ PASSES = (
 _REWRITTEN = frozenset(operator for each in PASSES for operator in each.operators)
 
 
-def lowered(operation: Operation) -> Sequence[Operation]:
-    """The operations that are converted in place of one; they have its name."""
+def lower(operation: Operation) -> Sequence[Operation]:
+    """Rewrite an operation into those that are converted in its place; they have its name."""
     if type(operation) not in _REWRITTEN:
         return (operation,)
     parts = run(alone(operation), PASSES).operations

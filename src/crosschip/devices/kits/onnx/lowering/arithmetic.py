@@ -13,7 +13,7 @@ from crosschip.ops.standard.comparison import Equal, Less
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Or, Where
 from crosschip.ops.standard.unary import Neg, Sign
-from crosschip.passes.rewrite_operations import rebuild
+from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 _CHOSEN_AS = {
     ElementType.BOOL: ElementType.UINT8,
@@ -33,7 +33,7 @@ def may_trap(op: Div | Mod) -> bool:
 
 
 def quotient_without_traps(b: Builder, op: Div) -> Sequence[Operand] | None:
-    """Divide integers by 1 in place of 0 and -1, of which ONNX Runtime ends the process."""
+    """Divide integers by 1 in place of 0 and -1, of which the run fails, or the process ends."""
     if not may_trap(op):
         return None
     is_zero, is_minus, safe = _without_traps(b, op)
@@ -74,8 +74,3 @@ def choice_in_wider_type(b: Builder, op: Where) -> Sequence[Operand] | None:
         return None
     yes, no = (b.add(Cast, operand, _CHOSEN_AS[own]) for operand in (op.input0, op.input1))
     return (b.add(Cast, rebuild(b, op, input0=yes, input1=no), own),)
-
-
-def constant_like(b: Builder, operand: Operand, value: float) -> Operand:
-    """One number of the element type of an operand."""
-    return b.constant(np.array(value, operand.type.element_type.dtype))

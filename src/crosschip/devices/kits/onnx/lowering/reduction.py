@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.devices.kits.onnx.lowering.arithmetic import constant_like
 from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.standard.arithmetic import Mul
@@ -30,7 +29,7 @@ from crosschip.ops.standard.reduction import (
     Reduction,
 )
 from crosschip.ops.standard.unary import Abs, IsNaN
-from crosschip.passes.rewrite_operations import rebuild
+from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 FACTORS = 32
 """Up to so many integers are multiplied one by one, which wraps around as it should."""

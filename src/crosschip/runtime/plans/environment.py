@@ -15,7 +15,7 @@ _ELSEWHERE = ("CROSSCHIP_CACHE_DIR", "CROSSCHIP_CACHE_SECRET", "CROSSCHIP_CACHE_
 """Those that say only where what is compiled is kept."""
 
 
-def surroundings() -> tuple[object, ...]:
+def environment() -> tuple[object, ...]:
     """The version of Python, the processor's cores, settings, and the distributions.
 
     What is installed is told by the names of the distributions' folders, which hold their versions,

@@ -10,7 +10,7 @@ import typer
 import crosschip
 from crosschip.cli._show import doing
 from crosschip.ir import Budget
-from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.artifact.container import is_shipped
 from crosschip.runtime.compiled import CompiledModel
 
 _SETTINGS = ("threads", "performance")
@@ -19,7 +19,7 @@ _SETTINGS = ("threads", "performance")
 
 def is_compiled(path: Path) -> bool:
     """Tell whether a file holds a compiled model."""
-    return recognizes(path)
+    return is_shipped(path)
 
 
 def load(
@@ -45,8 +45,8 @@ def load(
     """
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
-        given = source is not None and source.name == "COMMANDLINE"
-        if given and parameter.name not in (*meaningful, *_SETTINGS):
+        is_given = source is not None and source.name == "COMMANDLINE"
+        if is_given and parameter.name not in (*meaningful, *_SETTINGS):
             raise typer.BadParameter(
                 f"{path} holds a compiled model, for which this means nothing",
                 param_hint=parameter.opts[0],

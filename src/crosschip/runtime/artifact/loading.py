@@ -15,6 +15,21 @@ from crosschip.ir import Budget, CacheError, DeviceError, InputError, ModelError
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
+from crosschip.runtime.artifact.compiled_model import (
+    check_fit,
+    device_segments,
+    restore_placement,
+)
+from crosschip.runtime.artifact.container import Artifact, is_authenticated
+from crosschip.runtime.artifact.header import (
+    MODELS,
+    PLACEMENT,
+    DeviceRequirements,
+    Header,
+    ShapePrograms,
+    StoredSegment,
+    read_header,
+)
 from crosschip.runtime.building import (
     Built,
     Compilation,
@@ -23,27 +38,18 @@ from crosschip.runtime.building import (
     load_for_shapes,
     place_and_build,
 )
-from crosschip.runtime.cache.container import Container
-from crosschip.runtime.cache.entry import Damaged, Entry, is_content, read_content
+from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
 from crosschip.runtime.cache.secret import secret
 from crosschip.runtime.cache.store import check_token
-from crosschip.runtime.compiled import CompiledModel, CompileReport
+from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.details import Details
+from crosschip.runtime.details import CompileReport, Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.precisions import EXACT, InPrecision, name_in
-from crosschip.runtime.saving.form import (
-    Header,
-    check_fit,
-    read_header,
-    read_placement,
-    read_programs,
-)
-from crosschip.runtime.saving.identity import Needs
 from crosschip.runtime.shapes.policy import way_of
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
@@ -104,19 +110,15 @@ def load_compiled(
     wanted = {name: getattr(options, name) for name, value in given.items() if value is not None}
     if token is not None:
         check_token(token)
-        if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-            source = _kept(Path(source), token)
-        if isinstance(source, bytes) and is_content(source):
-            source = _unsealed(source)
     callers = {device.name: GuardedDevice(device, device.name) for device in devices}
-    with Container(source, digest) as file, ExitStack() as owned:
+    with _open(source, digest, token) as file, ExitStack() as owned:
         header = read_header(file)
         if token is not None and header.identity.token != token:
-            raise CacheError(f"{file.where}: has the token {header.identity.token}, not {token}")
+            raise CacheError(f"{file.location}: has the token {header.identity.token}, not {token}")
         opened = dict(callers)
-        for needs in header.devices:
-            if needs.name not in callers:
-                opened[needs.name] = owned.enter_context(_opened(file, needs, callers))
+        for required in header.devices:
+            if required.name not in callers:
+                opened[required.name] = owned.enter_context(_open_device(file, required, callers))
         header = replace(header, options=_options(file, header, opened, wanted))
         compiled = load_file(file, header, opened, in_flight, queue_size, budget)
         owned.pop_all()
@@ -127,7 +129,7 @@ def load_compiled(
 
 
 def _options(
-    file: Container, header: Header, devices: Mapping[str, GuardedDevice], wanted: Mapping[str, Any]
+    file: Artifact, header: Header, devices: Mapping[str, GuardedDevice], wanted: Mapping[str, Any]
 ) -> Options:
     """The options of a file, with what is wanted instead and its programs do not have fixed.
 
@@ -148,7 +150,7 @@ def _options(
             can_be_set = name != "threads" or fixed.capabilities.threads
             remedy = f"compile the model again with {name}={value}"
             raise InputError(
-                f"{file.where}: {name} cannot be {value}: the programs of {fixed.name} were "
+                f"{file.location}: {name} cannot be {value}: the programs of {fixed.name} were "
                 f"compiled with {name}={compiled_with}, which is part of them; "
                 f"{remedy if can_be_set else 'the device has no such setting'}"
             )
@@ -171,7 +173,7 @@ def _fixed_by(
 
 
 def load_file(
-    file: Container,
+    file: Artifact,
     header: Header,
     devices: Mapping[str, GuardedDevice],
     in_flight: int | None = None,
@@ -186,12 +188,16 @@ def load_file(
         DeviceError: the devices are others than those that compiled it, or do not load it.
     """
     check_fit(file, header, devices)
-    with limited(file.where, budget):
-        placement = read_placement(file, header)
+    models, described = bytes(file.part(MODELS)), bytes(file.part(PLACEMENT))
+    with limited(file.location, budget):
+        placement = restore_placement(models, described, header, file.location)
         check_sizes(placement.model)
-    numbers = read_programs(file, placement)
+    stored = zip(header.segments, header.part_numbers(), strict=True)
     loading = _Loading(
-        file, {needs.name: devices[needs.name] for needs in header.devices}, header.options, numbers
+        file,
+        {required.name: devices[required.name] for required in header.devices},
+        header.options,
+        dict(zip(device_segments(placement), stored, strict=True)),
     )
     programs = [one.program for one in build_all(placement, loading)]
     return CompiledModel(
@@ -232,43 +238,52 @@ def _recompiled_unconditionally(
     return CompiledModel(found, programs, devices, header.options, report, details)
 
 
-_MISFITS = (InputError, ModelError, ModelFileError)
+_MISMATCHES = (InputError, ModelError, ModelFileError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Loading:
     """Makes programs by loading them from a file."""
 
-    file: Container
+    file: Artifact
     devices: Mapping[str, GuardedDevice]
     options: Options
-    numbers: Mapping[Segment, int]
+    stored: Mapping[Segment, tuple[StoredSegment, range]]
 
     def __call__(self, segment: Segment, placement: Placement) -> Built:
         device = self.devices.get(segment.device)
         if device is None:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
-        saved = self.file.part(self.numbers[segment])
+        stored, numbers = self.stored[segment]
+        saved = [self.file.part(number) for number in numbers]
         way = way_of(device.capabilities, placement.given, segment.model, self.options.sizes)
-        if way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
-            return self._for_shapes(segment, saved)
+        by_shape = way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE
+        if by_shape != (stored.shapes is not None):
+            raise self.file.error(f"has programs of {segment.name} for shapes that do not fit it")
+        if stored.shapes is not None:
+            return self._load_for_shapes(segment, stored.shapes, saved)
         try:
-            return Built.once(device.load(saved, segment.model, self.options), "hit")
+            return Built.once(device.load(saved[0], segment.model, self.options), "hit")
         except DeviceError as error:
-            raise DeviceError(f"{self.file.where}: {error}") from error
+            raise DeviceError(f"{self.file.location}: {error}") from error
 
-    def _for_shapes(self, segment: Segment, saved: bytes) -> Built:
+    def _load_for_shapes(
+        self, segment: Segment, shapes: ShapePrograms, saved: Sequence[bytes | memoryview]
+    ) -> Built:
+        compilation = Compilation(self.devices, self.options)
         try:
-            return load_for_shapes(segment, saved, Compilation(self.devices, self.options))
+            return load_for_shapes(segment, shapes, saved, compilation)
         except DeviceError as error:
-            raise DeviceError(f"{self.file.where}: {error}") from error
-        except (*_MISFITS, LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise DeviceError(f"{self.file.location}: {error}") from error
+        except (*_MISMATCHES, LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise self.file.error(
                 f"has programs of {segment.name} for shapes that do not fit it: {error}"
             ) from error
 
 
-def _opened(file: Container, needs: Needs, given: Mapping[str, GuardedDevice]) -> GuardedDevice:
+def _open_device(
+    file: Artifact, needs: DeviceRequirements, given: Mapping[str, GuardedDevice]
+) -> GuardedDevice:
     """A device that a file needs; one that is given may be wanted in another precision, too."""
     same = [one for one in given.values() if name_in(EXACT, one.name) == needs.name]
     if same:
@@ -276,25 +291,30 @@ def _opened(file: Container, needs: Needs, given: Mapping[str, GuardedDevice]) -
     try:
         return open_device(needs.name, needs.properties or None)
     except (DeviceError, InputError) as error:
-        raise DeviceError(f"{file.where}: needs the device {needs.name!r}: {error}") from error
+        raise DeviceError(f"{file.location}: needs the device {needs.name!r}: {error}") from error
 
 
-def _unsealed(content: bytes) -> bytes:
-    """The compiled model in the content of a file in a cache folder."""
-    try:
-        return read_content(content, secret())[1]
-    except Damaged as error:
-        raise CacheError(f"the file in memory: {error}") from None
+def _open(
+    source: str | os.PathLike[str] | bytes | BinaryIO, digest: str | None, token: str | None
+) -> Artifact:
+    """Open a file, its content, or what a cache folder holds under a token.
 
-
-def _kept(folder: Path, token: str) -> bytes:
-    """The bytes that a folder holds under a token."""
-    entry = Entry(token, "", "", "", 0, whole=True)
-    cache = Cache(folder)
-    found: Any = cache.read(entry)
-    if found is None:
-        raise CacheError(
-            f"{legible(cache.path(entry))}: there is no compiled model under the token; "
-            f"compile the model with cache=CacheOptions(…, token=…) first"
-        )
-    return bytes(found)
+    Raises:
+        CacheError: the folder holds nothing under the token.
+        ModelFileError: it is damaged, or has another digest.
+    """
+    if token is None:
+        return Artifact(source, digest)
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        entry = Entry(token, "", "", "", 0, whole=True)
+        cache = Cache(source)
+        artifact = cache.open(entry)
+        if artifact is None:
+            raise CacheError(
+                f"{legible(cache.path(entry))}: there is no compiled model under the token; "
+                f"compile the model with cache=CacheOptions(…, token=…) first"
+            )
+        return artifact
+    if isinstance(source, bytes) and is_authenticated(source):
+        return Artifact(source, digest, secret=secret())
+    return Artifact(source, digest)

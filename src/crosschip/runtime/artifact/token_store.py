@@ -11,14 +11,14 @@ from collections.abc import Mapping
 
 from crosschip.ir import Budget, CacheError, DeviceError, Model, ModelFileError, UnsupportedError
 from crosschip.ir.version import VERSION
-from crosschip.runtime.cache.container import Container
+from crosschip.runtime.artifact.compiled_model import check_fit
+from crosschip.runtime.artifact.container import Artifact
+from crosschip.runtime.artifact.header import KIND, Header, Identity, read_header
+from crosschip.runtime.artifact.loading import load_file
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.store import Store
+from crosschip.runtime.cache.store import Store, open_stored, write_stored
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.saving.form import Header, check_fit, read_header
-from crosschip.runtime.saving.identity import Identity
-from crosschip.runtime.saving.loading import load_file
 
 logger = logging.getLogger("crosschip.cache")
 
@@ -57,11 +57,11 @@ class TokenStore:
 
     def load(self, in_flight: int | None, queue_size: int) -> CompiledModel | None:
         """The compiled model; `None`, after a warning if there is cause, if there is none."""
-        saved = self._store.read(self._entry)
-        if saved is None:
-            return None
         try:
-            with Container(saved) as file:
+            artifact = open_stored(self._store, self._entry)
+            if artifact is None:
+                return None
+            with artifact as file:
                 header = read_header(file)
                 self._check(file, header)
                 return load_file(file, header, self._devices, in_flight, queue_size, self._budget)
@@ -76,25 +76,27 @@ class TokenStore:
             Whether all of its devices save their programs; if not, a warning says so.
         """
         try:
-            content = compiled.to_bytes()
+            contents = compiled.contents()
         except (DeviceError, UnsupportedError) as error:
             logger.warning("token %s: %s", self._entry.key, error)
             return False
-        self._store.write(self._entry, content)
+        write_stored(self._store, self._entry, KIND, *contents)
         return True
 
-    def _check(self, file: Container, header: Header) -> None:
+    def _check(self, file: Artifact, header: Header) -> None:
         """Refuse what is of something else.
 
         Raises:
             CacheError: it is; the message says of what.
             DeviceError: a device is another than the one that compiled it.
         """
-        wanted, found = self._identity, header.identity
-        if found.token != wanted.token:
-            raise CacheError(f"{file.where}: was kept under another token, {found.token}")
-        if found.model != wanted.model:
-            raise CacheError(f"{file.where}: is of another model ({header.name})")
+        wanted, actual = self._identity, header.identity
+        if actual.token != wanted.token:
+            raise CacheError(f"{file.location}: was kept under another token, {actual.token}")
+        if actual.model != wanted.model:
+            raise CacheError(f"{file.location}: is of another model ({header.name})")
         check_fit(file, header, self._devices)
-        if found.request != wanted.request:
-            raise CacheError(f"{file.where}: was compiled for other devices, or with other options")
+        if actual.request != wanted.request:
+            raise CacheError(
+                f"{file.location}: was compiled for other devices, or with other options"
+            )

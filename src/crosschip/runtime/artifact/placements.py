@@ -11,6 +11,7 @@ from crosschip.ir.bodies import every_constant
 from crosschip.ir.dimension import name_of
 from crosschip.ir.encoding import Fresh, decode_size, encode_shape
 from crosschip.lowering.decomposition import model_of_parts
+from crosschip.runtime.artifact.conditions import condition_from, describe_condition
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -21,7 +22,6 @@ from crosschip.runtime.placement.placing import EngineSettings, Inside, Placemen
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
-from crosschip.runtime.saving.conditions import condition_from, describe_condition
 
 LARGE = 2**12
 """The bytes from which on a constant is worth leaving out."""
