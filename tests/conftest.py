@@ -20,8 +20,8 @@ WITHOUT_ENGINES = ("ir", "ops", "passes", "drawing", "runtime", "opdef", "mappin
 """The folders that `--quick` takes tests from where no engine is installed."""
 
 NOT_QUICK = (
-    *("accuracy", "apis/c", "benchmarks", "corpus", "demo", "devices/kits/native", "docs"),
-    *("fake_npu", "scaffold", "tuning"),
+    *("accuracy", "apis/c", "benchmarks", "conformance", "corpus", "demo"),
+    *("devices/kits/native", "docs", "fake_npu", "scaffold", "tuning"),
 )
 """The folders that `--quick` leaves out: whole programs, C compilers, and what measures."""
 
@@ -34,10 +34,10 @@ HIDING = ("tests", "without_engines")
 ENGINES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "xla": "jax"}
 """The engines in the box, and their packages. A test needs those that a parameter names."""
 
-WIDE = ("apis", "bisect", "cli", "conformance", "devices", "drivers", "importers")
+WIDE = ("apis", "bisect", "cli", "devices", "drivers", "importers")
 """The folders whose tests start engines and processes: `--quick` runs one of `SHARE` of them."""
 
-SHARE = 5
+SHARE = 8
 """Of how many tests of the folders in `WIDE` `--quick` runs one, the same in every run."""
 
 CASES = 24
