@@ -30,7 +30,7 @@ EXAMPLES = int(os.environ.get("CROSSCHIP_BISECT_EXAMPLES", 10))
 @cache
 def placed() -> Model:
     """The network as passes leave it."""
-    return crosschip.explain(network(), ["reference"], cache=False).given
+    return crosschip.explain(network(), ["reference"], cache=False).original
 
 
 def names() -> list[str]:
@@ -226,7 +226,7 @@ def test_arguments_that_do_not_fit(arguments: dict[str, Any], told: str) -> None
 def test_a_culprit_in_bfloat16(listed: str | None, caplog: pytest.LogCaptureFixture) -> None:
     """It is named, and moved to the trusted device, which computes in float32; listed or not."""
     model = crosschip.load(NETWORK)
-    culprit = crosschip.explain(model, "xla", cache=False).given.operations[2].name
+    culprit = crosschip.explain(model, "xla", cache=False).original.operations[2].name
     device = Planted(base="xla", faults=[Fault((culprit,), size=20.0)])
     report = find_failing_operators(
         model, device, inputs={"x": rows(3)}, precision="bfloat16", mixed_precision=listed

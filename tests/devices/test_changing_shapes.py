@@ -186,7 +186,7 @@ def test_openvino_gets_a_program_a_shape_where_ranks_follow_from_sizes() -> None
     part = b.add(Slice, squeezed, axes=(0,), starts=(0,), ends=(2,))
     b.output("y", b.add(Concat, [b.add(Sigmoid, part), squeezed], axis=0))
     with crosschip.compile(b.build(), ["openvino"], cache=False) as compiled:
-        assert compiled.placement.ways == ("a program a shape, 16 at most",)
+        assert compiled.placement.shape_strategies == ("a program a shape, 16 at most",)
         for rows, expected in ((1, (6,)), (3, (5, 4)), (2, (4, 4))):
             array = np.arange(rows * 4, dtype=np.float32).reshape(rows, 1, 4)
             flat = array.squeeze()

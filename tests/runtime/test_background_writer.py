@@ -19,7 +19,7 @@ from tests.modelling import python_path
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.background_writer import BackgroundWriter
 from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.compiler import compile
+from crosschip.runtime.compile.front_door import compile
 
 SIZE = 1_200_000
 """So many float32 numbers that an entry is hashed by several threads."""
@@ -166,7 +166,7 @@ def test_a_task_that_fails_is_a_warning_and_the_next_is_done(
 
 def test_so_many_tasks_wait_and_no_more() -> None:
     tasks, go, taken = BackgroundWriter(), threading.Event(), threading.Event()
-    for _ in range(background_writer._MOST):
+    for _ in range(background_writer._MAX_TASKS):
         tasks.put("a", go.wait)
 
     def put() -> None:

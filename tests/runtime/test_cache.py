@@ -410,10 +410,10 @@ def test_what_killed_writers_left_is_removed(
     """At once, and whoever still writes is left alone."""
     begin(cache, "killed", 1000).close()
     with begin(cache, "writing", 100):
-        assert cache.leftovers() == 1100
+        assert cache.unfinished_nbytes() == 1100
         clean(cache)
         assert unfinished_in(cache.folder) == [".writing.part"]
-        assert cache.leftovers() == 100
+        assert cache.unfinished_nbytes() == 100
 
 
 def test_what_is_being_written_counts_toward_the_limit(cache: Cache) -> None:

@@ -303,7 +303,7 @@ def test_weights_that_change_meanwhile_are_noticed(
 
     Where there is room for them, they are still held, and are what is compiled, too.
     """
-    monkeypatch.setattr("crosschip.runtime.cache.fingerprints._MOST_HELD", most_held)
+    monkeypatch.setattr("crosschip.runtime.cache.fingerprints._MAX_HELD_NBYTES", most_held)
     cache, file = tmp_path / "cache", tmp_path / "weights"
     before, after = (np.full(2**14, number, np.float32) for number in (1, 100))
     weights = numpy_helper.from_array(before, "w")

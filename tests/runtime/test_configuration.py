@@ -235,7 +235,7 @@ def test_openvino_takes_what_it_is_told(name: str) -> None:
     for mode, told in device.modes().items():
         options = Options(performance=mode)
         program = device.compile(chain(Abs), options)
-        compiled = program._compiled  # type: ignore[attr-defined]
+        compiled = program._compiled_model  # type: ignore[attr-defined]
         for name, value in told.items():
             if name != "SCHEDULING_CORE_TYPE":  # a processor with one kind of cores has one answer
                 found = compiled.get_property(name)

@@ -100,7 +100,7 @@ def test_what_is_listed_computes_as_in_float32_what_the_others_made(
     x = rows(5)
     with compiled(device, "MatMul::m3\nTanh::y", precision=precision) as model:
         between = model.placement.segments[-1].inputs[0]
-        whole = model.placement.given
+        whole = model.placement.original
         made = model(x)
     head = Model("head", whole.inputs, whole.operations[:-2], {"t": between})
     tail = Model("tail", {"t": between}, whole.operations[-2:], whole.outputs)

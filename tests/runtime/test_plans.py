@@ -23,7 +23,7 @@ import crosschip as cc
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import Array, Budget
 from crosschip.runtime.artifact.origin import Origin
-from crosschip.runtime.compile_request import CompileRequest
+from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.outline import StoredOutline
@@ -114,7 +114,7 @@ def test_compiling_and_running_by_a_plan_import_only_what_they_need(
     assert compiling.isdisjoint({*described, f"crosschip.devices.{engine}.profiling"})
     rooms = {"crosschip.ops", "crosschip.passes", "crosschip.importers", "crosschip.opdef"}
     assert imported.isdisjoint({*rooms, "onnx", "google.protobuf"})
-    assert imported.isdisjoint({"crosschip.runtime.compiling", "ml_dtypes", "numpy.typing"})
+    assert imported.isdisjoint({"crosschip.runtime.compile.task", "ml_dtypes", "numpy.typing"})
     if engine == "onnxruntime":  # OpenVINO imports some of these itself
         assert imported.isdisjoint({"concurrent.futures", "pathlib", "tempfile"})
         assert f"crosschip.devices.{engine}.providers" not in imported

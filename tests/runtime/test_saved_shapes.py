@@ -73,7 +73,7 @@ def test_programs_so_far_are_loaded_and_others_compiled_when_they_come() -> None
         assert (len(there.loaded), there.shapes) == (2, [((4,),)])
         (told,) = loaded.statistics().segments
         assert (told.runs, told.loaded, told.compiled, told.programs) == (4, 2, 1, 3)
-        assert list(loaded.placement.every_way()) == ["a program a shape, 16 at most"]
+        assert list(loaded.placement.all_shape_strategies()) == ["a program a shape, 16 at most"]
         again = loaded.to_bytes()
     assert there.open == 0
     with crosschip.load_compiled(again, devices=[there]):

@@ -70,10 +70,10 @@ def told(placement: Placement) -> list[object]:
     return [
         placement.summary(),
         placement.devices,
-        str(placement.given),
+        str(placement.original),
         str(placement.model),
-        [(d.name, d.type, d.device, dict(d.reasons)) for d in placement.every_decision()],
-        [(s.device, s.name, [o.name for o in s.operations]) for s in placement.every_segment()],
+        [(d.name, d.type, d.device, dict(d.reasons)) for d in placement.all_decisions()],
+        [(s.device, s.name, [o.name for o in s.operations]) for s in placement.all_segments()],
         [decision.name for decision in placement.fallbacks],
         placement.choice,
         placement.settings,

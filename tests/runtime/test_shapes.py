@@ -310,13 +310,13 @@ def test_a_device_that_needs_ranges_compiles_once_with_them_and_else_for_each_sh
         with pytest.raises(InputError, match="N is 5, but the model was compiled for 1 to 4"):
             model.run(ones(5))
         assert bounded.shapes == [((symbol("N"),),)]
-        assert model.placement.ways == ("open",)
+        assert model.placement.shape_strategies == ("open",)
     bounded = Bounded(name="npu")
     with crosschip.compile(OPEN, [bounded], cache=False) as model:
         model.run(ones(4))
         model.run(ones(3))
         assert bounded.shapes == [((4,),), ((3,),)]
-        assert model.placement.ways == ("a program a shape, 16 at most",)
+        assert model.placement.shape_strategies == ("a program a shape, 16 at most",)
 
 
 class OpenBatch(Bounded):
@@ -336,7 +336,7 @@ def test_a_device_may_take_open_sizes_on_some_axes_only() -> None:
         for array in runs:
             np.testing.assert_array_equal(model(array), array)
         assert device.shapes == [((symbol("N"), 3, 5),)]
-        assert model.placement.ways == ("open",)
+        assert model.placement.shape_strategies == ("open",)
     device = OpenBatch(name="npu")
     with crosschip.compile(open_model, [device], cache=False) as model:
         for array in runs:
@@ -623,9 +623,9 @@ def test_what_is_there_is_told(static: Static) -> None:
     placement = crosschip.explain(
         OPEN, [static], shapes=crosschip.ShapeOptions(specializations=5, buckets={"N": [4, 2]})
     )
-    assert placement.ways == ("a program a shape, 5 at most; pads N to 2, 4",)
-    assert crosschip.explain(OPEN, "reference").ways == ("open",)
-    assert crosschip.explain(OPEN, [static], shapes={"N": 3}).ways == ("fixed",)
+    assert placement.shape_strategies == ("a program a shape, 5 at most; pads N to 2, 4",)
+    assert crosschip.explain(OPEN, "reference").shape_strategies == ("open",)
+    assert crosschip.explain(OPEN, [static], shapes={"N": 3}).shape_strategies == ("fixed",)
 
 
 def figures(model: CompiledModel) -> dict[str, Any]:
@@ -741,4 +741,7 @@ def test_profiles_and_preparation_reach_bodies() -> None:
         assert len(device.shapes) == 6
         body = next(s for s in compiled.statistics().segments if s.runs == 12)
         assert (body.device, body.compiled, body.hits) == ("static", 3, 12 - 1)
-        assert set(compiled.placement.every_way()) == {"", "a program a shape, 16 at most"}
+        assert set(compiled.placement.all_shape_strategies()) == {
+            "",
+            "a program a shape, 16 at most",
+        }

@@ -152,6 +152,16 @@ def of_another_token(tmp_path: Path) -> dict[str, Any]:
     return {"cache": store.models["other"]}
 
 
+def in_an_earlier_form(tmp_path: Path) -> dict[str, Any]:
+    crosschip.compile(
+        chain(Relu), [npu()], cache=crosschip.CacheOptions(location=tmp_path, token="mine")
+    ).close()
+    kept = tmp_path / "mine.nnc"
+    content = kept.read_bytes()
+    kept.write_bytes(content[:8] + (4).to_bytes(4, "little") + content[12:])
+    return {}
+
+
 def of_nothing(tmp_path: Path) -> dict[str, Any]:
     return {"cache": b"nothing"}
 
@@ -163,6 +173,7 @@ def of_nothing(tmp_path: Path) -> dict[str, Any]:
         (with_other_options, "was compiled for other devices, or with other options"),
         (by_another_version, "npu 0.9 compiled it, and here is 1.0"),
         (of_another_token, "was kept under another token, other"),
+        (in_an_earlier_form, "has format version 4, not 5: an earlier crosschip wrote it"),
         (of_nothing, "is no file that crosschip has saved"),
     ],
 )
@@ -249,7 +260,9 @@ def test_weights_are_hashed_once(monkeypatch: pytest.MonkeyPatch, token: bool) -
     monkeypatch.setattr("crosschip.runtime.cache.fingerprints.block_digests", counting)
     devices = [npu(), DelegatingDevice(name="gpu")]
     opened = [GuardedDevice(device, device.name) for device in devices]
-    monkeypatch.setattr("crosschip.runtime.opening.open_automatic", lambda _, isolate: opened)
+    monkeypatch.setattr(
+        "crosschip.runtime.compile.devices.open_automatic", lambda _, isolate: opened
+    )
     model = model_of(make, float32(2**16))
     with crosschip.compile(
         model, "auto", cache=crosschip.CacheOptions(location=crosschip.Memory(), token=token)

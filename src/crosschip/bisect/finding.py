@@ -119,11 +119,11 @@ def find_failing_operators(
     name = placement.devices[0]
     own = {name, name_in(EXACT, name)}
     suspects = [d.operation for d in placement.decisions if _runs_on(d, own)]
-    report = Report(placement.given, name, _name(against), suspects, notes=notes)
+    report = Report(placement.original, name, _name(against), suspects, notes=notes)
     report.options = _options(settings, own_name(name))
     arithmetic = precision_of(name) or settings.options(Sizes()).precision
-    recording = Recording.of(placement.given, all_inputs, against, arithmetic, tolerance)
-    whole_model = len(suspects) == len(placement.given.operations)
+    recording = Recording.of(placement.original, all_inputs, against, arithmetic, tolerance)
+    whole_model = len(suspects) == len(placement.original.operations)
     in_float32 = frozenset(placement.in_float if arithmetic is not EXACT else ())
     trials = Trials(chosen, trusted, options, whole_model, seconds, runs, on_trial, in_float32)
     Investigation(recording, trials, suspects, report, thorough=thorough).find()
@@ -188,5 +188,5 @@ def _options(settings: crosschip.Configuration, device: str) -> list[str]:
 
 def _runs_on(decision: Decision, devices: Collection[str]) -> bool:
     """Tell whether one of some devices runs an operation, or some of what is in its bodies."""
-    inside = (each for body in decision.bodies for each in body.every_decision())
+    inside = (each for body in decision.bodies for each in body.all_decisions())
     return decision.device in devices or any(each.device in devices for each in inside)

@@ -12,7 +12,7 @@ from crosschip.bisect.page import to_html
 from crosschip.bisect.report import FailingOperator, Report
 from crosschip.ir import InputError
 from crosschip.ops.definition.serialization import to_bytes
-from crosschip.runtime.artifact.atomic_files import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.discovery import own_name
 from crosschip.runtime.inputs import write_value
 
@@ -40,9 +40,9 @@ def write(report: Report, folder: Path) -> list[Path]:
         for operator, place in zip(report.failing_operators, places, strict=True):
             inputs = _write_culprit(operator, place)
             commands.append(_command(report, operator, place, inputs))
-        write_named(page, [to_html(report, commands).encode()])
+        write_user_file(page, [to_html(report, commands).encode()])
         document = {**report.document(), "replays": commands}
-        write_named(folder / "report.json", [json.dumps(document, indent=2).encode("ascii")])
+        write_user_file(folder / "report.json", [json.dumps(document, indent=2).encode("ascii")])
     except OSError as error:
         raise InputError(f"{folder}: cannot be written to: {error.strerror}") from None
     return [page, *places]
@@ -56,8 +56,8 @@ def _name(index: int, operator: FailingOperator) -> str:
 def _write_culprit(operator: FailingOperator, place: Path) -> Mapping[str, Path]:
     """Write a culprit's folder; the files of what it reads."""
     place.mkdir(exist_ok=True)
-    write_named(place / _MODEL, [to_bytes(operator.part.model)])
-    write_named(place / "model.txt", [f"{operator.part.model}\n".encode()])
+    write_user_file(place / _MODEL, [to_bytes(operator.part.model)])
+    write_user_file(place / "model.txt", [f"{operator.part.model}\n".encode()])
     _write_values(operator.expected, place / "expected")
     if operator.actual:
         _write_values(operator.actual, place / "actual")

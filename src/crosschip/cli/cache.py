@@ -16,7 +16,7 @@ from crosschip.hal.folders import cache_folder
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.container import Artifact
 from crosschip.runtime.cache.archive import export_entries, import_entries
-from crosschip.runtime.cache.folder import Cache, Listed
+from crosschip.runtime.cache.folder import Cache, ListedEntry
 from crosschip.runtime.cache.secret import secret_file
 
 app = typer.Typer(help="Look after the compiled programs that are kept.", no_args_is_help=True)
@@ -35,7 +35,7 @@ def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -
     _print(cache, listing)
     console.print(
         f"{len(listing)} entries, {_megabytes(sum(listed.size for listed in listing))} of at most "
-        f"{_megabytes(cache.limit)}; {_megabytes(cache.leftovers())} being written"
+        f"{_megabytes(cache.limit)}; {_megabytes(cache.unfinished_nbytes())} being written"
     )
 
 
@@ -142,11 +142,11 @@ def _folder_fields(cache: Cache) -> dict[str, object]:
     return {
         "folder": str(cache.folder),
         "limit": cache.limit,
-        "unfinished": cache.leftovers(),
+        "unfinished": cache.unfinished_nbytes(),
     }
 
 
-def _described(listed: Listed) -> dict[str, object]:
+def _described(listed: ListedEntry) -> dict[str, object]:
     entry_fields = asdict(listed.entry) if listed.entry else {}
     return {
         "file": listed.path,
@@ -157,7 +157,7 @@ def _described(listed: Listed) -> dict[str, object]:
     }
 
 
-def _print(cache: Cache, listing: Sequence[Listed]) -> None:
+def _print(cache: Cache, listing: Sequence[ListedEntry]) -> None:
     table(
         legible(str(cache.folder)),
         ("model", "device", "operations", "MB", "last used", "state"),
@@ -166,7 +166,7 @@ def _print(cache: Cache, listing: Sequence[Listed]) -> None:
     )
 
 
-def _row(listed: Listed) -> tuple[object, ...]:
+def _row(listed: ListedEntry) -> tuple[object, ...]:
     entry = listed.entry
     return (
         legible(entry.model) if entry else f"{os.path.basename(listed.path)[:12]}…",

@@ -120,7 +120,7 @@ def _report(placement: Placement) -> dict[str, object]:
                 "device": decision.device,
                 "reasons": dict(decision.reasons),
             }
-            for decision in placement.every_decision()
+            for decision in placement.all_decisions()
         ],
         "in_float": list(placement.in_float),
         "choice": asdict(placement.choice) if placement.choice else None,
@@ -134,7 +134,7 @@ def _report(placement: Placement) -> dict[str, object]:
 
 def _segments(placement: Placement) -> Iterator[tuple[Segment, str]]:
     """The segments, those of bodies too, and what becomes of their open sizes."""
-    yield from zip(placement.every_segment(), placement.every_way(), strict=True)
+    yield from zip(placement.all_segments(), placement.all_shape_strategies(), strict=True)
 
 
 def _print(placement: Placement) -> None:
@@ -159,7 +159,7 @@ def _print(placement: Placement) -> None:
             d.device or "nobody",
             "\n".join(f"{name}: {text}" for name, text in d.reasons.items()),
         )
-        for d in placement.every_decision()
+        for d in placement.all_decisions()
     )
     table(
         "Operations",

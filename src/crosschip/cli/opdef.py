@@ -20,7 +20,7 @@ from crosschip.opdef.generation.project import Target
 from crosschip.opdef.merging import merged
 from crosschip.opdef.problems import OpDefError, Problem
 from crosschip.opdef.schema import require_xmlschema
-from crosschip.runtime.artifact.atomic_files import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.discovery import open_device, origins
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def export(
         collection = standard_collection(devices)
         content = write(collection)
     if output is not None:
-        write_named(output, [content])
+        write_user_file(output, [content])
     if as_json:
         written = {"document": content.decode()} if output is None else {"file": str(output)}
         document({"operators": len(collection.op_defs), "devices": _counts(collection), **written})

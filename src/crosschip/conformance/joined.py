@@ -28,7 +28,7 @@ from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import Array, DeviceError, Dim, Model, Operand, symbol
 from crosschip.lowering.static_shapes import fix_sizes
 from crosschip.ops import operator_named
-from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.policy import strategy_for
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
@@ -167,8 +167,8 @@ def _parts(
                 return ()
         claimed = claims.accuracy(case.operator, case.element_type)
         if (
-            way_of(device.capabilities(), model, model, options.sizes)
-            is not DynamicShapeStrategy.A_PROGRAM_A_SHAPE
+            strategy_for(device.capabilities(), model, model, options.sizes)
+            is not DynamicShapeStrategy.PROGRAM_PER_SHAPE
         ):
             reads, makes = range(len(model.inputs)), range(len(model.outputs))
             return [Part(case, model, runs, model, reads, makes, claimed)]

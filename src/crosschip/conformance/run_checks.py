@@ -18,7 +18,7 @@ from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.serialization import many_from_bytes, many_to_bytes
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
-from crosschip.runtime.artifact.placements import LARGE
+from crosschip.runtime.artifact.placements import MIN_OMITTED_NBYTES
 
 _MANY_RUNS = 300
 _SECONDS_UNTIL_READ = 0.2
@@ -213,7 +213,7 @@ def _without_large_reals(model: Model) -> Model:
         for constant in model.constants
         if constant.type.element_type in FLOATS
         and constant.content is not None
-        and constant.content.nbytes >= LARGE
+        and constant.content.nbytes >= MIN_OMITTED_NBYTES
     }
     (source,) = many_from_bytes(many_to_bytes([model], left_out))
     return source

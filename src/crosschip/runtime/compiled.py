@@ -15,7 +15,7 @@ from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, InputError, Operand
 from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
-from crosschip.runtime.artifact.atomic_files import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.details import CompileReport, Details
@@ -355,7 +355,7 @@ class CompiledModel(TrackedRuns, Closing):
             DeviceError: a device fails to save one.
             ModelFileError: a file that the weights are in has changed since they were loaded.
         """
-        write_named(path, self._encode())
+        write_user_file(path, self._encode())
 
     def to_bytes(self) -> bytes:
         """Return the content of the file that `save` writes; fails as `save` does."""
@@ -434,7 +434,7 @@ class CompiledModel(TrackedRuns, Closing):
         self._add_time(perf_counter() - begin)
         return results
 
-    def contents(self) -> Contents:
+    def _contents(self) -> Contents:
         """Return what the file of the model holds; it fails as `save` does."""
         # Imported late: few models are saved, and the import is slow.
         from crosschip.runtime.artifact.compiled_model import contents_of
@@ -453,7 +453,7 @@ class CompiledModel(TrackedRuns, Closing):
         from crosschip.runtime.artifact.container import encode
         from crosschip.runtime.artifact.header import KIND
 
-        return encode(KIND, *self.contents())
+        return encode(KIND, *self._contents())
 
     def _answer(
         self,

@@ -18,7 +18,7 @@ from crosschip.ir.binding import bind, shapes_and_sizes
 from crosschip.ir.dimension import name_of
 from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
-from crosschip.runtime.artifact.atomic_files import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.shapes.deriving import ShapeSearch
 from crosschip.runtime.shapes.words import as_argument, as_options, shortest
 
@@ -58,10 +58,10 @@ def write_value(path: Path, value: Any) -> Path:
         path = path.with_name(f"{path.name}.npy")
         content = BytesIO()
         np.save(content, value.astype(str) if value.dtype == object else value, allow_pickle=False)
-        write_named(path, [content.getbuffer()])
+        write_user_file(path, [content.getbuffer()])
     else:
         path = path.with_name(f"{path.name}.json")
-        write_named(path, [json.dumps(_plain(value), allow_nan=False).encode("ascii")])
+        write_user_file(path, [json.dumps(_plain(value), allow_nan=False).encode("ascii")])
     return path
 
 

@@ -25,12 +25,12 @@ from crosschip.passes.specialize import Specialize
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
+from crosschip.runtime.compile.devices import open_devices
+from crosschip.runtime.compile.front_door import compile as compile_model
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile as compile_model
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import automatic
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.opening import open_devices
 from crosschip.runtime.options import CacheOptions, Shapes
 from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.telling import SLOWEST

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +20,7 @@ from crosschip.devices.openvino.lowering.convolution import (
 )
 from crosschip.devices.openvino.target import TARGET
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
-from crosschip.hal import Options, Program, Support
+from crosschip.hal import Capabilities, Options, Program, Support
 from crosschip.ir import Array, Builder, ElementType, Model, Operation, TensorType
 from crosschip.ops import Conv2D
 from crosschip.passes import run
@@ -35,6 +37,10 @@ class LoweredReference(ReferenceDevice):
     def __init__(self) -> None:
         super().__init__()
         self._target = OpenVinoDevice()
+
+    def capabilities(self) -> Capabilities:
+        # Integers are narrowed as on OpenVINO: runs in which they do not fit are refused.
+        return replace(super().capabilities(), narrowed=TARGET.capabilities.narrowed)
 
     def supports(self, operation: Operation, options: Options) -> Support:
         return self._target.supports(operation, options)

@@ -21,8 +21,8 @@ from crosschip.apis.nnadapter.signature import Signature
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.ir import CacheError, Error
 from crosschip.runtime.artifact.loading import load_compiled
+from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile
 from crosschip.runtime.options import CacheOptions, ShapeOptions
 
 logger = logging.getLogger("crosschip.nnadapter")

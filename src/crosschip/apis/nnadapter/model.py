@@ -33,7 +33,7 @@ from crosschip.apis.nnadapter.results import (
 )
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.ir import Array
-from crosschip.runtime.compiler import explain
+from crosschip.runtime.compile.front_door import explain
 from crosschip.runtime.options import ShapeOptions
 
 

@@ -28,8 +28,8 @@ from crosschip.apis.nnrt.results import (
 )
 from crosschip.ir import Array, Error, UnsupportedError
 from crosschip.runtime.artifact.loading import load_compiled
+from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.options import CacheOptions
 from crosschip.runtime.requests import Priority

@@ -36,7 +36,7 @@ from crosschip.apis.nnrt.types import OH_NN_Tensor
 from crosschip.ir import Error, Quantization
 from crosschip.mapping.common import quantized_axis
 from crosschip.mapping.translation import Several
-from crosschip.runtime.compiler import explain
+from crosschip.runtime.compile.front_door import explain
 
 _MOST = 200
 

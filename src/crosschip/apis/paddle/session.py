@@ -17,9 +17,9 @@ from crosschip.importers.packaged import with_overriding
 from crosschip.importers.paddle import files
 from crosschip.ir import Array, Dim, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
-from crosschip.runtime.artifact.atomic_files import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
+from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile
 
 logger = logging.getLogger("crosschip")
 
@@ -67,8 +67,8 @@ class Files:
             program.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{program.parent}: cannot be written: {error.strerror}") from None
-        write_named(program, [content])
-        write_named(parameters, [values])
+        write_user_file(program, [content])
+        write_user_file(parameters, [values])
 
     def _contents(self) -> tuple[bytes, bytes]:
         if isinstance(self.program, Path) and self.program.is_dir():

@@ -58,6 +58,7 @@ ENGINE_ONLY: Mapping[Callable[..., Any], str] = {
     layout.expand: "refuses shapes that do not broadcast",
     rearranging.tile: "gives an empty result the shape of this run, and not of the one before",
     rearranging.reverse_sequence: "refuses lengths beyond the axis",
+    creation.one_hot: "counts negative indices from the start, after a conversion that saturates",
     creation.range_: "moves an end on the other side of the start there, whose bounds stay known",
     padding.pad: "mirrors an axis whose size shows in a run as often as it takes",
     reduction.reduce_some: "says what no elements give",

@@ -40,7 +40,7 @@ from crosschip.ops.standard.attention import Attention
 from crosschip.ops.standard.comparison import Greater, GreaterEqual
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
-from crosschip.ops.standard.creation import Fill, OneHot
+from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.layout import Expand, Flatten, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.padding import Pad
@@ -96,7 +96,6 @@ _PASSES: tuple[Pass, ...] = (
     RewriteOperations(layout.as_reshape, (Flatten,)),
     layout.CancelUnsqueezes(),
     RewriteOperations(creation.number_itself, (Fill,)),
-    RewriteOperations(creation.indices_from_start, (OneHot,)),
     RewriteOperations(sampling.zero_for_no_samples, (RoiAlign,)),
     RewriteOperations(attention.heads_of_their_own, (Attention,)),
     RewriteOperations(convolution.in_float32, (Conv2D, Conv2DTranspose, DeformableConv2D)),

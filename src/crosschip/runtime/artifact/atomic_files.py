@@ -35,7 +35,7 @@ else:
     import fcntl
 
     def _lock(descriptor: int) -> bool | None:
-        """Take the lock of a file; `None` if the file system has none."""
+        """Lock a file; return whether that succeeded, or `None` if the file system has no locks."""
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -47,8 +47,8 @@ else:
     _RENAMED_OPEN = True
 
 
-def write_named(path: StrPath, parts: Iterable[bytes | memoryview]) -> None:
-    """Write a file that the user has named, whole or not at all.
+def write_user_file(path: StrPath, parts: Iterable[bytes | memoryview]) -> None:
+    """Write a file at a path of the user's, whole or not at all.
 
     It takes the place of a regular file, or of a symbolic link to one, which is not followed.
     Whatever else is there stays, and nobody waits for it.
@@ -66,22 +66,22 @@ def write_named(path: StrPath, parts: Iterable[bytes | memoryview]) -> None:
             raise OSError(None, "something is there already, and is no file")
         if os.path.abspath(folder) in _DESCRIPTORS:
             raise OSError(None, f"{folder} is for devices; name another file")
-        remove_abandoned(folder or ".", name)
-        write_whole(path, parts, folder or ".", mode=0o666)
+        remove_abandoned_files(folder or ".", name)
+        write_atomically(path, parts, folder or ".", mode=0o666)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{legible(str(path))}: cannot be written: {why}") from None
 
 
-def write_whole(
+def write_atomically(
     path: StrPath, parts: Iterable[bytes | memoryview], folder: StrPath, mode: int = 0o600
 ) -> None:
-    """Put a file in the place of what is there, whole or not at all.
+    """Replace what is at a path by a file, whole or not at all.
 
     Args:
         path: the file.
         parts: its content.
-        folder: where it is written first, on the same file system; see `remove_abandoned`.
+        folder: where it is written first, on the same file system; see `remove_abandoned_files`.
         mode: who may do what with it, as far as the process's own mask allows.
 
     Raises:
@@ -103,18 +103,18 @@ def write_whole(
         raise
 
 
-def unfinished(folder: StrPath, name: str = "") -> list[tuple[str, os.stat_result]]:
-    """The files in a folder that are being written, or were when their writer was killed.
+def temporary_files(folder: StrPath, name: str = "") -> list[tuple[str, os.stat_result]]:
+    """Return the files in a folder that are being written, or that a killed writer left.
 
     Args:
-        folder: what `write_whole` was given; it need not be there.
+        folder: what `write_atomically` was given; it need not be there.
         name: of the file that they are to become; any if empty.
 
     Raises:
         OSError: the folder cannot be listed.
     """
     begin = _prefix(name) if name else ""
-    found = []
+    files_in_progress = []
     try:
         files = list(os.scandir(os.fspath(folder)))
     except FileNotFoundError:
@@ -123,25 +123,25 @@ def unfinished(folder: StrPath, name: str = "") -> list[tuple[str, os.stat_resul
         inner = file.name.removeprefix(begin).removesuffix(_SUFFIX)
         if inner and f"{begin}{inner}{_SUFFIX}" == file.name:
             with suppress(FileNotFoundError):  # finished meanwhile
-                found.append((file.path, file.stat(follow_symlinks=False)))
-    return found
+                files_in_progress.append((file.path, file.stat(follow_symlinks=False)))
+    return files_in_progress
 
 
-def remove_abandoned(folder: StrPath, name: str = "") -> None:
-    """Remove what killed writers left; what cannot be removed stays.
+def remove_abandoned_files(folder: StrPath, name: str = "") -> None:
+    """Remove the files that killed writers left; what cannot be removed stays.
 
-    The arguments are those of `unfinished`.
+    The arguments are those of `temporary_files`.
 
     Raises:
         OSError: the folder cannot be listed.
     """
-    for path, about in unfinished(folder, name):
+    for path, status in temporary_files(folder, name):
         with suppress(OSError):
             descriptor = open_own(path, os.O_RDWR)
             try:
                 alone = _lock(descriptor)
                 if alone is None:
-                    alone = time.time() - about.st_mtime > _ABANDONED_SECONDS
+                    alone = time.time() - status.st_mtime > _ABANDONED_SECONDS
                 if alone and _RENAMED_OPEN:
                     os.unlink(path)
             finally:
@@ -151,18 +151,18 @@ def remove_abandoned(folder: StrPath, name: str = "") -> None:
 
 
 def _temporary(path: StrPath, folder: StrPath, mode: int) -> tuple[str, int]:
-    """A new file that is locked, and its descriptor."""
+    """Create and lock a file; return its path and its descriptor."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        name = f"{_prefix(os.path.basename(path))}{os.urandom(8).hex()}{_SUFFIX}"
-        name = os.path.join(folder, name)
-        descriptor = os.open(name, flags, mode)
+        temporary = f"{_prefix(os.path.basename(path))}{os.urandom(8).hex()}{_SUFFIX}"
+        temporary = os.path.join(folder, temporary)
+        descriptor = os.open(temporary, flags, mode)
         # Whoever cleans up may have been between its making and its lock, and have removed it.
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
-            return name, descriptor
+            return temporary, descriptor
         os.close(descriptor)
 
 
 def _prefix(name: str) -> str:
-    """The beginning of the temporary names of a file; no file system takes names at any length."""
+    """Return how the temporary names of a file begin; file systems limit the length of names."""
     return f".{name[:40]}."

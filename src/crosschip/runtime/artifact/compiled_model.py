@@ -23,7 +23,7 @@ from crosschip.runtime.artifact.header import (
 )
 from crosschip.runtime.artifact.placements import (
     describe,
-    left_out,
+    omitted_constants,
     programs_by_segment,
     restore,
 )
@@ -57,7 +57,7 @@ def contents_of(
         ModelFileError: a file that the model's weights are in has changed.
     """
     program_of = dict(programs_by_segment(placement, programs))
-    segments = [segment for segment in placement.every_segment() if segment in program_of]
+    segments = [segment for segment in placement.all_segments() if segment in program_of]
     saved = [_save(segment, program_of[segment]) for segment in segments]
     compilers = [name for segment in segments for name in program_of[segment].compilers]
     used = dict.fromkeys([s.device for s in segments] + compilers) or placement.devices[:1]
@@ -84,10 +84,10 @@ def describe_placement(
     devices: Mapping[str, GuardedDevice],
     compiled_later: Sequence[Segment] = (),
 ) -> tuple[bytes, bytes]:
-    """Return the models and the placement as parts; `left_out` explains the arguments."""
-    models = [placement.given]
+    """Return the models and the placement as parts; `omitted_constants` explains the arguments."""
+    models = [placement.original]
     described = json.dumps(describe(placement, models), separators=(",", ":")).encode()
-    return many_to_bytes(models, left_out(placement, devices, compiled_later)), described
+    return many_to_bytes(models, omitted_constants(placement, devices, compiled_later)), described
 
 
 def restore_placement(models: bytes, described: bytes, header: Header, location: str) -> Placement:
@@ -114,7 +114,7 @@ def restore_placement(models: bytes, described: bytes, header: Header, location:
 
 def device_segments(placement: Placement) -> list[Segment]:
     """Return the segments that devices run, in the order in which a header has them."""
-    return [s for s in placement.every_segment() if s.device in placement.devices]
+    return [s for s in placement.all_segments() if s.device in placement.devices]
 
 
 def check_fit(artifact: Artifact, header: Header, devices: Mapping[str, GuardedDevice]) -> None:

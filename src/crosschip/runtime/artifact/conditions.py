@@ -12,15 +12,17 @@ from crosschip.ir.types import INTEGERS
 
 
 def describe_condition(condition: Condition, *, named: bool = False) -> dict[str, Any]:
-    """A condition as JSON can say it; `named` is as for `encode_size`."""
+    """Return a condition as plain JSON values; `named` is as for `encode_size`."""
     described = {"range": [condition.low, condition.high], "device": condition.device}
     if isinstance(condition, InputRange):
         return {**described, "input": condition.input}
     return {**described, "size": encode_size(condition.size, named=named)}
 
 
-def condition_from(plain: Mapping[str, Any], given: Model, fresh: Fresh | None = None) -> Condition:
-    """The condition that was described, on inputs of a model.
+def restore_condition(
+    plain: Mapping[str, Any], model: Model, fresh: Fresh | None = None
+) -> Condition:
+    """Return the condition on inputs of a model that `describe_condition` described.
 
     Raises:
         LookupError, TypeError, ValueError: it is something else.
@@ -30,6 +32,6 @@ def condition_from(plain: Mapping[str, Any], given: Model, fresh: Fresh | None =
     if "size" in plain:
         return SizeRange(decode_size(plain["size"], fresh), low, high, device)
     name = str(plain["input"])
-    if given.inputs[name].type.element_type not in INTEGERS:
+    if model.inputs[name].type.element_type not in INTEGERS:
         raise ValueError(f"input {name!r} has a range, but is of no integers")
     return InputRange(name, low, high, device)

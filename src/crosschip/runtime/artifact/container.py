@@ -249,7 +249,7 @@ class Artifact:
         return map(self.part, range(self.count))
 
     def _read(self, begin: int, end: int) -> bytes | memoryview:
-        """Of a file that is mapped, no page is copied, and none read before somebody looks."""
+        """Return bytes of the file; of a mapped file, they are read when they are used."""
         try:
             if self._mapped and end - begin >= _MIN_MAPPED:
                 view = mmap(self._file.fileno(), self._total, access=ACCESS_READ)
@@ -295,7 +295,7 @@ def _header_digest(content: bytes, secret: bytes | None) -> bytes:
 
 
 def _secret_id(secret: bytes | None) -> bytes:
-    """Return what names a secret without giving it away; zeros for none."""
+    """Return the identifier of a secret, which does not reveal it; zeros for none."""
     if secret is None:
         return _UNAUTHENTICATED
     return hmac.digest(secret, b"crosschip cache secret", "sha256")[:_SECRET_ID_SIZE]

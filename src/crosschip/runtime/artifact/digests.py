@@ -32,8 +32,8 @@ class Digests:
     def __init__(self, parts: Sequence[bytes | memoryview], block_size: int = BLOCK_SIZE) -> None:
         views = [memoryview(part).cast("B") for part in parts if memoryview(part).nbytes]
         self.size = sum(map(len, views))
-        blocks = _divided(views, block_size)
-        self._left = deque(enumerate(blocks))
+        blocks = _split(views, block_size)
+        self._pending = deque(enumerate(blocks))
         self._digests = [b""] * len(blocks)
         self._helpers: list[Thread] = []
         if self.size < _WORTHWHILE:
@@ -47,7 +47,7 @@ class Digests:
             self._helpers.append(helper)
 
     def result(self) -> list[bytes]:
-        """The digests, in order, once there are all; this thread does what no other has begun."""
+        """Return the digests in order; this thread computes those that no other has begun."""
         self._work()
         for helper in self._helpers:
             helper.join()
@@ -56,7 +56,7 @@ class Digests:
     def _work(self) -> None:
         while True:
             try:
-                number, block = self._left.popleft()
+                number, block = self._pending.popleft()
             except IndexError:
                 return
             digest = hashlib.sha256()
@@ -65,8 +65,8 @@ class Digests:
             self._digests[number] = digest.digest()
 
 
-def _divided(views: Iterable[memoryview], block_size: int) -> list[list[memoryview]]:
-    """Blocks of views that lie one behind the other, each of the parts of views that it has."""
+def _split(views: Iterable[memoryview], block_size: int) -> list[list[memoryview]]:
+    """Divide concatenated views into blocks, each a list of the slices of views in it."""
     blocks: list[list[memoryview]] = []
     room = 0
     for view in views:
@@ -83,5 +83,5 @@ def _divided(views: Iterable[memoryview], block_size: int) -> list[list[memoryvi
 
 
 def block_digests(data: bytes | memoryview, block_size: int = BLOCK_SIZE) -> list[bytes]:
-    """SHA-256 of each block of data, in order; the last block may be shorter."""
+    """Return the SHA-256 of each block of data, in order; the last block may be shorter."""
     return Digests([data], block_size).result()

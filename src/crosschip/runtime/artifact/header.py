@@ -202,7 +202,7 @@ def read_header(artifact: Artifact, *, plan: bool = False) -> Header:
 
 
 def _difference(theirs: Sequence[str], ours: Sequence[str]) -> tuple[str, str]:
-    """The first lines in which two descriptions of machines differ."""
+    """Return the first lines in which two descriptions of machines differ."""
     lines = [[line for text in one for line in text.splitlines()] for one in (theirs, ours)]
     missing = [
         next((line for line in one if line not in other), "")

@@ -30,7 +30,12 @@ from crosschip.runtime.artifact.header import (
     StoredSegment,
     read_header,
 )
-from crosschip.runtime.building import (
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.secret import secret
+from crosschip.runtime.cache.store import check_token
+from crosschip.runtime.compile.assembly import assemble
+from crosschip.runtime.compile.segments import (
     Built,
     Compilation,
     build_all,
@@ -38,19 +43,15 @@ from crosschip.runtime.building import (
     load_for_shapes,
     place_and_build,
 )
-from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.cache.secret import secret
-from crosschip.runtime.cache.store import check_token
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.details import CompileReport, Details
+from crosschip.runtime.details import Details
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.precisions import EXACT, InPrecision, name_in
-from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.policy import strategy_for
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
@@ -104,10 +105,12 @@ def load_compiled(
             not load it.
     """
     start = time.perf_counter()
-    given = {"threads": threads, "performance": performance, "in_flight": in_flight}
+    arguments = {"threads": threads, "performance": performance, "in_flight": in_flight}
     checked = Configuration().overridden(None, threads, performance, None, in_flight)
     options = checked.options(Sizes())
-    wanted = {name: getattr(options, name) for name, value in given.items() if value is not None}
+    overrides = {
+        name: getattr(options, name) for name, value in arguments.items() if value is not None
+    }
     if token is not None:
         check_token(token)
     callers = {device.name: GuardedDevice(device, device.name) for device in devices}
@@ -119,19 +122,22 @@ def load_compiled(
         for required in header.devices:
             if required.name not in callers:
                 opened[required.name] = owned.enter_context(_open_device(file, required, callers))
-        header = replace(header, options=_options(file, header, opened, wanted))
+        header = replace(header, options=_options(file, header, opened, overrides))
         compiled = load_file(file, header, opened, in_flight, queue_size, budget)
         owned.pop_all()
     compiled.own(device for name, device in opened.items() if name not in callers)
-    taken = (time.perf_counter() - start) * 1e3
-    compiled.report = replace(compiled.report, milliseconds=taken)
+    milliseconds = (time.perf_counter() - start) * 1e3
+    compiled.report = replace(compiled.report, milliseconds=milliseconds)
     return compiled
 
 
 def _options(
-    file: Artifact, header: Header, devices: Mapping[str, GuardedDevice], wanted: Mapping[str, Any]
+    file: Artifact,
+    header: Header,
+    devices: Mapping[str, GuardedDevice],
+    overrides: Mapping[str, Any],
 ) -> Options:
-    """The options of a file, with what is wanted instead and its programs do not have fixed.
+    """Return the options of a file, with the overrides that its programs do not have fixed.
 
     Where a device has the number of runs at once fixed, that is for the queue of requests alone.
 
@@ -139,7 +145,7 @@ def _options(
         InputError: something is fixed.
     """
     changes: dict[str, Any] = {}
-    for name, value in wanted.items():
+    for name, value in overrides.items():
         compiled_with = getattr(header.options, name)
         if value == compiled_with:
             continue
@@ -160,7 +166,7 @@ def _options(
 def _fixed_by(
     header: Header, devices: Mapping[str, GuardedDevice], name: str
 ) -> GuardedDevice | None:
-    """The first device that has an option fixed in its programs; `None` if none has.
+    """Return the first device whose programs have an option fixed; `None` if none has.
 
     Programs for sets of shapes are found by the options that they were compiled with.
     """
@@ -180,7 +186,7 @@ def load_file(
     queue_size: int = 64,
     budget: Budget | None = None,
 ) -> CompiledModel:
-    """The compiled model of a file whose header has been read.
+    """Load the compiled model of a file whose header has been read.
 
     Raises:
         BudgetError: it costs more than the budget allows.
@@ -200,28 +206,28 @@ def load_file(
         dict(zip(device_segments(placement), stored, strict=True)),
     )
     programs = [one.program for one in build_all(placement, loading)]
-    return CompiledModel(
+    details = Details(
+        lambda: placement,
+        lambda: header.identity,
+        recompiled_unconditionally=lambda: _recompiled_unconditionally(placement, header, devices),
+    )
+    return assemble(
         placement,
         programs,
         {name: devices[name] for name in placement.devices if name in devices},
         header.options,
-        CompileReport(0.0, lambda: "file", placement.choice),
-        Details(
-            lambda: placement,
-            lambda: header.identity,
-            recompiled_unconditionally=lambda: _recompiled_unconditionally(
-                placement, header, devices
-            ),
-        ),
-        in_flight,
-        queue_size,
+        details,
+        source=lambda: "file",
+        choice=placement.choice,
+        in_flight=in_flight,
+        queue_size=queue_size,
     )
 
 
 def _recompiled_unconditionally(
     placement: Placement, header: Header, devices: Mapping[str, GuardedDevice]
 ) -> CompiledModel:
-    """The model of a file on devices that were given besides, for inputs beyond others' ranges.
+    """Compile the model of a file for additional devices, for inputs beyond others' ranges.
 
     Raises:
         UnsupportedError: none of them runs it.
@@ -231,11 +237,10 @@ def _recompiled_unconditionally(
     own = {needs.name: devices[needs.name] for needs in header.devices}
     devices = {**own, **devices}
     compilation = Compilation(devices, header.options, conditions=False)
-    found, built = place_and_build(placement.model, compilation)
+    recompiled, built = place_and_build(placement.model, compilation)
     programs = [one.program for one in built]
-    report = CompileReport(0.0, lambda: "off")
-    details = Details(lambda: found, lambda: header.identity)
-    return CompiledModel(found, programs, devices, header.options, report, details)
+    details = Details(lambda: recompiled, lambda: header.identity)
+    return assemble(recompiled, programs, devices, header.options, details, source=lambda: "off")
 
 
 _MISMATCHES = (InputError, ModelError, ModelFileError)
@@ -256,8 +261,10 @@ class _Loading:
             raise self.file.error(f"has a program for {segment.device}, but does not say so")
         stored, numbers = self.stored[segment]
         saved = [self.file.part(number) for number in numbers]
-        way = way_of(device.capabilities, placement.given, segment.model, self.options.sizes)
-        by_shape = way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE
+        way = strategy_for(
+            device.capabilities, placement.original, segment.model, self.options.sizes
+        )
+        by_shape = way is DynamicShapeStrategy.PROGRAM_PER_SHAPE
         if by_shape != (stored.shapes is not None):
             raise self.file.error(f"has programs of {segment.name} for shapes that do not fit it")
         if stored.shapes is not None:
@@ -282,16 +289,18 @@ class _Loading:
 
 
 def _open_device(
-    file: Artifact, needs: DeviceRequirements, given: Mapping[str, GuardedDevice]
+    file: Artifact, required: DeviceRequirements, callers: Mapping[str, GuardedDevice]
 ) -> GuardedDevice:
-    """A device that a file needs; one that is given may be wanted in another precision, too."""
-    same = [one for one in given.values() if name_in(EXACT, one.name) == needs.name]
+    """Open a device that a file requires; one of the caller's may be needed in float32, too."""
+    same = [one for one in callers.values() if name_in(EXACT, one.name) == required.name]
     if same:
         return InPrecision(same[0], EXACT)
     try:
-        return open_device(needs.name, needs.properties or None)
+        return open_device(required.name, required.properties or None)
     except (DeviceError, InputError) as error:
-        raise DeviceError(f"{file.location}: needs the device {needs.name!r}: {error}") from error
+        raise DeviceError(
+            f"{file.location}: needs the device {required.name!r}: {error}"
+        ) from error
 
 
 def _open(

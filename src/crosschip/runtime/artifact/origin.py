@@ -37,7 +37,7 @@ class Origin:
 
     @classmethod
     def of(cls, reading: Reading, modules: Iterable[str]) -> Origin | None:
-        """What was read; `None` if a file has changed meanwhile, or is gone.
+        """Return the origin of what was read; `None` if a file has changed or is gone.
 
         Args:
             reading: the questions that were asked.
@@ -46,30 +46,30 @@ class Origin:
         seed = int.from_bytes(os.urandom(8))
         files = []
         for path, state in reading.files.items():
-            found = _digest(path, seed)
-            if found is None or found[1] != state:
+            current = _digest(path, seed)
+            if current is None or current[1] != state:
                 return None
-            files.append((path, found[0]))
+            files.append((path, current[0]))
         answers = [(question, path, answer) for (question, path), answer in reading.answers.items()]
         return cls(seed, tuple(files), tuple(answers), tuple(editable_code(modules)))
 
     @property
     def is_same(self) -> bool:
-        """Tell whether each file has the same bytes, and each answer is the same."""
+        """Whether each file has the same bytes, and each question the same answer."""
         try:
             return (
                 all(
                     asked_again(question, path) == answer for question, path, answer in self.answers
                 )
-                and all(_has(path, digest, self.seed) for path, digest in self.files)
+                and all(_has_digest(path, digest, self.seed) for path, digest in self.files)
                 and all(state_of_code(place) == state for place, state in self.code)
             )
         except OSError:
             return False
 
 
-def name_of(source: object) -> Sequence[str] | None:
-    """What a plan is found by, of what a model is loaded from; `None` if of nothing.
+def source_name(source: object) -> Sequence[str] | None:
+    """Return the key of a model's source by which its plan is found; `None` if it has none.
 
     A path is found again by where it leads to; what is there is compared afterwards. The content
     of a file is found by itself.
@@ -83,13 +83,13 @@ def name_of(source: object) -> Sequence[str] | None:
     return None
 
 
-def _has(path: str, digest: str, seed: int) -> bool:
-    found = _digest(path, seed)
-    return found is not None and found[0] == digest
+def _has_digest(path: str, digest: str, seed: int) -> bool:
+    current = _digest(path, seed)
+    return current is not None and current[0] == digest
 
 
 def _digest(path: str, seed: int) -> tuple[str, State] | None:
-    """The digest of a file, and its state; `None` if it is not there, or changes meanwhile."""
+    """Return a file's digest and state; `None` if it does not exist, or changes meanwhile."""
     try:
         with open_regular(path) as file:
             state = state_of(file.fileno())

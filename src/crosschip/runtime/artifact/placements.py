@@ -11,7 +11,7 @@ from crosschip.ir.bodies import every_constant
 from crosschip.ir.dimension import name_of
 from crosschip.ir.encoding import Fresh, decode_size, encode_shape
 from crosschip.lowering.decomposition import model_of_parts
-from crosschip.runtime.artifact.conditions import condition_from, describe_condition
+from crosschip.runtime.artifact.conditions import describe_condition, restore_condition
 from crosschip.runtime.choice import Choice
 from crosschip.runtime.control import RUNTIME, ControlProgram
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -23,12 +23,12 @@ from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.plain import from_plain, to_plain
 from crosschip.runtime.programs import SegmentProgram
 
-LARGE = 2**12
+MIN_OMITTED_NBYTES = 2**12
 """The bytes from which on a constant is worth leaving out."""
 
 
 def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
-    """A placement as JSON can say it.
+    """Return a placement as plain JSON values.
 
     Args:
         placement: what to describe; the model that it is of is not part of it.
@@ -37,34 +37,34 @@ def describe(placement: Placement, models: list[Model]) -> dict[str, Any]:
     assignment = placement.assignment
     return {
         "devices": list(placement.devices),
-        "owners": assignment.owners,
-        "asked": {
-            device: _described_answers(answers, placement.given, models)
-            for device, answers in assignment.asked.items()
+        "assigned_devices": assignment.devices,
+        "answers": {
+            device: _describe_answers(answers, placement.original, models)
+            for device, answers in assignment.answers.items()
         },
-        "inside": [
+        "bodies": [
             [index, [describe(body, models) for body in inside.bodies], sorted(inside.used)]
             for index, inside in placement.inside.items()
-            if assignment.owners[index] == RUNTIME
+            if assignment.devices[index] == RUNTIME
         ],
         "problem": placement.problem,
-        "ways": list(placement.ways),
+        "shape_strategies": list(placement.shape_strategies),
         "choice": to_plain(placement.choice),
         "settings": to_plain(placement.settings),
-        "in_float": list(placement.in_float),
+        "float32_operations": list(placement.in_float),
         "conditions": [
             describe_condition(condition, named=True) for condition in placement.conditions
         ],
-        "shapes": _shapes(placement) if placement.conditions else [],
+        "shapes": _describe_shapes(placement) if placement.conditions else [],
     }
 
 
-def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> Placement:
-    """The placement that was described.
+def restore(plain: Mapping[str, Any], model: Model, models: Sequence[Model]) -> Placement:
+    """Return the placement that `describe` described.
 
     Args:
         plain: what `describe` returned.
-        given: the model that was placed.
+        model: the model that was placed.
         models: what `describe` added.
 
     Raises:
@@ -72,34 +72,35 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
         ModelError: a decomposition breaks a rule of the model.
         UnsupportedError: there are operations that no device runs.
     """
-    asked = {
-        str(device): _answers(answers, given, models) for device, answers in plain["asked"].items()
+    answers_by_device = {
+        str(device): _restore_answers(answers, model, models)
+        for device, answers in plain["answers"].items()
     }
-    owners = [None if owner is None else str(owner) for owner in plain["owners"]]
-    inside = {
-        int(index): _inside(given.operations[index], bodies, used, models)
-        for index, bodies, used in plain["inside"]
+    assigned = [None if device is None else str(device) for device in plain["assigned_devices"]]
+    bodies_by_operation = {
+        int(index): _restore_bodies(model.operations[index], bodies, used, models)
+        for index, bodies, used in plain["bodies"]
     }
-    for index, (owner, _) in enumerate(zip(owners, given.operations, strict=True)):
-        if (owner == RUNTIME) != (index in inside):
+    for index, (device, _) in enumerate(zip(assigned, model.operations, strict=True)):
+        if (device == RUNTIME) != (index in bodies_by_operation):
             raise ValueError(f"the bodies of operation {index} go nowhere")
-        if owner == RUNTIME:
+        if device == RUNTIME:
             continue
-        if owner is not None and not asked[owner].takes(index):
+        if device is not None and not answers_by_device[device].takes(index):
             raise ValueError(f"operation {index} goes to a device that does not run it")
-    assignment = Assignment(asked, owners)
-    placement = Placement(given, assignment, inside, list(map(str, plain["devices"])))
+    assignment = Assignment(answers_by_device, assigned)
+    placement = Placement(model, assignment, bodies_by_operation, list(map(str, plain["devices"])))
     placement.problem = str(plain["problem"])
-    placement.ways = from_plain(tuple[str, ...], plain["ways"])
+    placement.shape_strategies = from_plain(tuple[str, ...], plain["shape_strategies"])
     placement.choice = from_plain(Choice | None, plain["choice"])  # type: ignore[arg-type]
     placement.settings = from_plain(EngineSettings, plain["settings"])  # type: ignore[type-abstract]
-    placement.in_float = from_plain(tuple[str, ...], plain["in_float"])
-    fresh = _renamed(plain["shapes"], given)
+    placement.in_float = from_plain(tuple[str, ...], plain["float32_operations"])
+    fresh = _sizes_by_name(plain["shapes"], model)
     placement.conditions = [
-        condition_from(condition, given, fresh) for condition in plain["conditions"]
+        restore_condition(condition, model, fresh) for condition in plain["conditions"]
     ]
     placement.check()
-    if any(answers.simpler for answers in asked.values()):
+    if any(answers.simpler for answers in answers_by_device.values()):
         placement.model.verify()
     return placement
 
@@ -107,7 +108,7 @@ def restore(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> 
 def programs_by_segment(
     placement: Placement, programs: Sequence[SegmentProgram]
 ) -> Iterator[tuple[Segment, SegmentProgram]]:
-    """The segments that devices run, those in bodies too, each with its program."""
+    """Return each segment that a device runs, those in bodies too, with its program."""
     for segment, program in zip(placement.segments, programs, strict=True):
         if segment.device != RUNTIME:
             yield segment, program
@@ -122,10 +123,10 @@ def programs_by_segment(
             del held[:count]
 
 
-def left_out(
+def omitted_constants(
     placement: Placement, devices: Mapping[str, GuardedDevice], compiled_later: Sequence[Segment]
 ) -> set[int]:
-    """The large constants that no device asks for again, by the `id` of their content.
+    """Return the large constants that no device needs again, by the `id` of their content.
 
     Args:
         placement: the placement.
@@ -134,26 +135,28 @@ def left_out(
 
     Integers that stand for themselves are kept: rules of operators may look at them.
     """
-    wanted = {id(operand.content) for operand in _wanted(placement, devices)}
-    wanted |= {id(o.content) for s in compiled_later for o in every_constant(s.model)}
-    every = list(every_constant(placement.given)) + list(every_constant(placement.model))
+    needed = {id(operand.content) for operand in _needed_constants(placement, devices)}
+    needed |= {id(o.content) for s in compiled_later for o in every_constant(s.model)}
+    constants = list(every_constant(placement.original)) + list(every_constant(placement.model))
     return {
         id(operand.content)
-        for operand in every
+        for operand in constants
         if operand.content is not None
-        and operand.content.nbytes >= LARGE
+        and operand.content.nbytes >= MIN_OMITTED_NBYTES
         and ("float" in operand.type.element_type.value or operand.type.quantization is not None)
-    } - wanted
+    } - needed
 
 
-def _wanted(placement: Placement, devices: Mapping[str, GuardedDevice]) -> Iterator[Operand]:
-    """The constants that are asked for when the programs are loaded, or when they run."""
+def _needed_constants(
+    placement: Placement, devices: Mapping[str, GuardedDevice]
+) -> Iterator[Operand]:
+    """Return the constants that are needed when the programs are loaded, or when they run."""
     yield from placement.model.outputs.values()
     for decision in placement.decisions:
         if decision.device == RUNTIME:
             yield from (operand for operand in decision.operation.inputs if operand is not None)
             for body in decision.bodies:
-                yield from _wanted(body, devices)
+                yield from _needed_constants(body, devices)
         elif decision.device is not None:
             holds = devices[decision.device].capabilities.holds_weights
             yield from () if holds else _constants_of(decision.parts)
@@ -167,42 +170,44 @@ def _constants_of(operations: Sequence[Operation]) -> Iterator[Operand]:
             yield from body.outputs.values()
 
 
-def _described_answers(answers: Answers, given: Model, models: list[Model]) -> dict[str, Any]:
+def _describe_answers(answers: Answers, model: Model, models: list[Model]) -> dict[str, Any]:
     kinds: dict[Support, int] = {}
     numbers = [
         None if support is None else kinds.setdefault(support, len(kinds))
         for support in answers.supports
     ]
-    simpler = []
+    decompositions = []
     for index, parts in answers.simpler.items():
-        simpler.append([index, len(models)])
-        models.append(model_of_parts(given.operations[index], parts))
+        decompositions.append([index, len(models)])
+        models.append(model_of_parts(model.operations[index], parts))
     return {
         "kinds": [to_plain(kind) for kind in kinds],
         "supports": numbers,
-        "simpler": simpler,
+        "decompositions": decompositions,
         "groups": [[why, list(group)] for why, group in answers.groups],
     }
 
 
-def _answers(plain: Mapping[str, Any], given: Model, models: Sequence[Model]) -> Answers:
-    count = len(given.operations)
+def _restore_answers(plain: Mapping[str, Any], model: Model, models: Sequence[Model]) -> Answers:
+    count = len(model.operations)
     kinds = [from_plain(Support, kind) for kind in plain["kinds"]]
     kinds = [YES if kind == YES else kind for kind in kinds]
-    answers = Answers([None if n is None else kinds[_place(n, kinds)] for n in plain["supports"]])
+    answers = Answers(
+        [None if n is None else kinds[_checked_index(n, kinds)] for n in plain["supports"]]
+    )
     if len(answers.supports) != count:
         raise ValueError(f"there are {len(answers.supports)} answers about {count} operations")
-    for index, number in plain["simpler"]:
-        operation = given.operations[_place(index, given.operations)]
-        answers.simpler[index] = _grafted(operation, models[_place(number, models)])
+    for index, number in plain["decompositions"]:
+        operation = model.operations[_checked_index(index, model.operations)]
+        answers.simpler[index] = _graft(operation, models[_checked_index(number, models)])
     for why, group in plain["groups"]:
-        members = [_place(index, given.operations) for index in group]
+        members = [_checked_index(index, model.operations) for index in group]
         answers.groups.append((str(why), members))
     return answers
 
 
-def _grafted(operation: Operation, parts: Model) -> Sequence[Operation]:
-    """A decomposition that reads and makes what its operation does."""
+def _graft(operation: Operation, parts: Model) -> Sequence[Operation]:
+    """Return a decomposition with the inputs and outputs of its operation."""
     read = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
     mine: dict[Operand, Operand] = dict(zip(parts.inputs.values(), read, strict=True))
     mine.update(zip(parts.outputs.values(), operation.outputs, strict=True))
@@ -215,15 +220,15 @@ def _grafted(operation: Operation, parts: Model) -> Sequence[Operation]:
     ]
 
 
-def _shapes(placement: Placement) -> list[object]:
-    """The shapes of the inputs, by whose sizes conditions go."""
-    return [encode_shape(o.type.shape, named=True) for o in placement.given.inputs.values()]
+def _describe_shapes(placement: Placement) -> list[object]:
+    """Return the shapes of the inputs, whose sizes conditions refer to."""
+    return [encode_shape(o.type.shape, named=True) for o in placement.original.inputs.values()]
 
 
-def _renamed(shapes: Sequence[Any], given: Model) -> Fresh:
-    """The sizes of a model about which nothing is known, by the names that they had."""
+def _sizes_by_name(shapes: Sequence[Any], model: Model) -> Fresh:
+    """Return the unknown sizes of a model, by the names that they had."""
     fresh: Fresh = {}
-    for shape, operand in zip(shapes, given.inputs.values(), strict=bool(shapes)):
+    for shape, operand in zip(shapes, model.inputs.values(), strict=bool(shapes)):
         for encoded, size in zip(shape or (), operand.type.shape or (), strict=True):
             name = name_of(decode_size(encoded))
             if name is not None and name.startswith("?"):
@@ -231,7 +236,7 @@ def _renamed(shapes: Sequence[Any], given: Model) -> Fresh:
     return fresh
 
 
-def _inside(
+def _restore_bodies(
     operation: Operation, bodies: Sequence[Any], used: Sequence[Any], models: Sequence[Model]
 ) -> Inside:
     if not bodies:
@@ -241,8 +246,8 @@ def _inside(
     return Inside(placed, frozenset(map(str, used)))
 
 
-def _place(index: object, among: Sequence[object]) -> int:
-    """An index, if it is one."""
+def _checked_index(index: object, among: Sequence[object]) -> int:
+    """Return an index, which must be in range."""
     if type(index) is not int or not 0 <= index < len(among):
         raise ValueError(f"{index!r} is no place among {len(among)}")
     return index

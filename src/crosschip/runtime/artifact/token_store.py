@@ -56,7 +56,7 @@ class TokenStore:
         )
 
     def load(self, in_flight: int | None, queue_size: int) -> CompiledModel | None:
-        """The compiled model; `None`, after a warning if there is cause, if there is none."""
+        """Return the compiled model; `None`, with a warning if it is unusable, if there is none."""
         try:
             artifact = open_stored(self._store, self._entry)
             if artifact is None:
@@ -70,13 +70,13 @@ class TokenStore:
             return None
 
     def save(self, compiled: CompiledModel) -> bool:
-        """Keep a compiled model.
+        """Store a compiled model.
 
         Returns:
             Whether all of its devices save their programs; if not, a warning says so.
         """
         try:
-            contents = compiled.contents()
+            contents = compiled._contents()
         except (DeviceError, UnsupportedError) as error:
             logger.warning("token %s: %s", self._entry.key, error)
             return False
@@ -84,7 +84,7 @@ class TokenStore:
         return True
 
     def _check(self, file: Artifact, header: Header) -> None:
-        """Refuse what is of something else.
+        """Refuse a compiled model that is not the requested one.
 
         Raises:
             CacheError: it is; the message says of what.

@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from crosschip.ir import CacheError, InputError
 from crosschip.ir.dataclass import dataclass
-from crosschip.runtime.artifact.atomic_files import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.artifact.container import Artifact, encode
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
@@ -46,21 +46,21 @@ class ArchivedEntry:
 
 
 def export_entries(cache: Cache, path: Path) -> int:
-    """Write all good entries of a cache to a file; how many there are.
+    """Write all intact entries of a cache to a file; return their number.
 
     Raises:
         InputError: the file cannot be written.
         CacheError: an entry goes while it is being written.
     """
-    found = [listed.entry for listed in cache.listing() if listed.entry is not None]
+    entries = [listed.entry for listed in cache.listing() if listed.entry is not None]
     archived: list[ArchivedEntry] = []
     parts: list[Callable[[], bytes | memoryview]] = []
-    for entry in sorted(found, key=lambda entry: (entry.whole, entry.key)):
+    for entry in sorted(entries, key=lambda entry: (entry.whole, entry.key)):
         with _open(cache, entry) as artifact:
             count = artifact.count
             archived.append(ArchivedEntry(entry, artifact.kind, artifact.metadata, count))
         parts += [partial(_read, cache, entry, number) for number in range(count)]
-    write_named(path, encode(KIND, {"entries": to_plain(archived)}, parts))
+    write_user_file(path, encode(KIND, {"entries": to_plain(archived)}, parts))
     return len(archived)
 
 
@@ -69,7 +69,7 @@ def import_entries(
     source: str | os.PathLike[str] | bytes | BinaryIO,
     digest: str | None = None,
 ) -> int:
-    """Take the entries of a file over into a cache, as the user's own; how many there are.
+    """Add the entries of a file to a cache, as the user's own; return their number.
 
     Args:
         cache: where to; entries that are there already are replaced.
@@ -116,7 +116,7 @@ def _read(cache: Cache, entry: Entry, number: int) -> bytes | memoryview:
 
 
 def _check_name(entry: Entry) -> None:
-    """Refuse an entry whose file would be somewhere else than in the folder."""
+    """Refuse an entry whose file would be outside the folder."""
     if entry.whole:
         check_token(entry.key)
     elif not _KEY.fullmatch(entry.key):

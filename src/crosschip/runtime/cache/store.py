@@ -30,22 +30,22 @@ class Store(Protocol):
     """A place for what has been compiled; any number of threads may use it at once."""
 
     def read(self, entry: Entry) -> bytes | None:
-        """The bytes that are kept; `None`, after a warning if there is cause, if there are none."""
+        """Return the bytes of an entry; `None` if there are none, with a warning if unusable."""
 
     def write(self, entry: Entry, content: bytes) -> None:
-        """Keep bytes in the place of what is there; a warning tells if they cannot be."""
+        """Replace the bytes of an entry; warn if that is impossible."""
 
     def discard(self, entry: Entry, why: str) -> None:
-        """Warn about bytes that cannot be used, and drop them."""
+        """Warn about unusable bytes, and remove them."""
 
 
 def begin_reading(store: Store, entry: Entry) -> Callable[[], bytes | memoryview | None]:
-    """Begin to read, where a store can; what is returned ends it, and returns what is kept."""
+    """Begin to read, where a store can; the function that is returned ends it."""
     return store.begin_reading(entry) if isinstance(store, Cache) else partial(store.read, entry)
 
 
 def open_stored(store: Store, entry: Entry) -> Artifact | None:
-    """Open an artifact in a store; `None`, after a warning if there is cause, if there is none.
+    """Open an artifact in a store; `None` if there is none, or it is unusable.
 
     Raises:
         ArtifactError: a store without files holds something else.
@@ -59,7 +59,7 @@ def open_stored(store: Store, entry: Entry) -> Artifact | None:
 def write_stored(
     store: Store, entry: Entry, kind: str, metadata: Mapping[str, object], parts: Sequence[Part]
 ) -> None:
-    """Keep an artifact, without putting its parts together where a store can."""
+    """Store an artifact, without joining its parts where the store can."""
     if isinstance(store, Cache):
         store.write_artifact(entry, kind, metadata, parts)
     else:
@@ -67,7 +67,7 @@ def write_stored(
 
 
 def write_parts(store: Store, entry: Entry, pieces: Sequence[bytes | memoryview]) -> None:
-    """Keep bytes that lie in several places, without putting them together where a store can."""
+    """Store bytes in several buffers, without joining them where the store can."""
     if isinstance(store, Cache):
         store.write_artifact(entry, KIND, {}, [pieces])
     else:
@@ -88,19 +88,19 @@ class Memory:
 
     @property
     def models(self) -> Mapping[str, bytes]:
-        """The whole compiled models, by token."""
+        """The compiled models, by token."""
         return {key: held for (whole, key), held in list(self._held.items()) if whole}
 
     def read(self, entry: Entry) -> bytes | None:
-        """The bytes that are kept; `None` if there are none."""
+        """Return the bytes of an entry; `None` if there are none."""
         return self._held.get((entry.whole, entry.key))
 
     def write(self, entry: Entry, content: bytes) -> None:
-        """Keep bytes in the place of what is there."""
+        """Replace the bytes of an entry."""
         self._held[entry.whole, entry.key] = bytes(content)
 
     def discard(self, entry: Entry, why: str) -> None:
-        """Warn about bytes that cannot be used, and drop them."""
+        """Warn about unusable bytes, and remove them."""
         logger.warning("cache entry %s: %s; compiling again", entry.key, legible(why))
         self._held.pop((entry.whole, entry.key), None)
 
@@ -112,7 +112,7 @@ CacheArgument = bool | str | os.PathLike[str] | bytes | bytearray | memoryview |
 def open_store(
     argument: CacheArgument, limit: int | None = None, token: str | bool = False
 ) -> Store | None:
-    """The place that a caller asks for.
+    """Return the store that a caller names.
 
     Args:
         argument: `True` for the default folder, a folder, `False` for none, a store; or, with a
@@ -142,14 +142,14 @@ def open_store(
         folder = ""
     if not isinstance(folder, str) or not folder:
         raise InputError(
-            f"cache is {_shown(argument)}, but must be True for the default folder, the path of a "
-            f"folder, a buffer (with a token), a store, or False for no cache"
+            f"cache is {_format_argument(argument)}, but must be True for the default folder, "
+            f"the path of a folder, a buffer (with a token), a store, or False for no cache"
         )
     return Cache(folder, limit)
 
 
 def check_token(token: object) -> None:
-    """Refuse what cannot be the name of a file anywhere.
+    """Refuse a token that is no portable file name.
 
     Raises:
         InputError: it is no such text.
@@ -161,8 +161,8 @@ def check_token(token: object) -> None:
         )
 
 
-def _shown(argument: object) -> str:
-    """A value in an error message: its text if that is harmless, else its type."""
+def _format_argument(argument: object) -> str:
+    """Return a value for an error message: its text if that is short, else its type."""
     if argument is None or isinstance(argument, int | float | str):
         return repr(argument)
     if isinstance(argument, bytes | bytearray | memoryview):

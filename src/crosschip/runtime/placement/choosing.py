@@ -27,12 +27,12 @@ class Assignment:
     """The device of each operation.
 
     Attributes:
-        asked: the answers of the devices that were asked, in the order of preference.
-        owners: the device of each operation; `None` where no device runs it.
+        answers: the answers of the queried devices, in the order of preference.
+        devices: the device of each operation; `None` where no device runs it.
     """
 
-    asked: Mapping[str, Answers]
-    owners: list[str | None]
+    answers: Mapping[str, Answers]
+    devices: list[str | None]
 
 
 def choose(

@@ -20,13 +20,13 @@ class Mixed:
     Attributes:
         model: the model.
         operations: the names of the operations that compute in float32 because they are listed.
-        kept: those of them that devices would compute in another precision, with the line that
-            lists each; those in bodies of control flow, too.
+        in_float32: those of them that devices would compute in another precision, with the line
+            that lists each; those in bodies of control flow, too.
     """
 
     model: Model
     operations: tuple[str, ...] = ()
-    kept: Mapping[Operation, str] = field(default_factory=dict)
+    in_float32: Mapping[Operation, str] = field(default_factory=dict)
 
     def constraints(
         self, constraints: Constraints, devices: Collection[str], exact: Mapping[str, str]
@@ -41,12 +41,12 @@ class Mixed:
             devices: those that the caller named, in the order of preference.
             exact: the device in float32 for each that computes in another precision.
         """
-        if not self.kept:
+        if not self.in_float32:
             return constraints
         homes: dict[Operation, Home] = {}
         for operation in every_operation(self.model):
             home = constraints.homes.get(operation, Home(tuple(devices), _OTHERS))
-            line = self.kept.get(operation)
+            line = self.in_float32.get(operation)
             if line is not None:
                 places = dict.fromkeys(exact.get(name, name) for name in home.devices)
                 reasons = [home.why] if operation in constraints.homes else []

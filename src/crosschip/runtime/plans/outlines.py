@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def describe_outline(outline: Outline) -> dict[str, Any]:
-    """An outline as JSON can say it."""
+    """Return an outline as plain JSON values."""
     number: dict[Operand, int] = {}
     operands: list[list[Any]] = []
 
@@ -38,12 +38,12 @@ def describe_outline(outline: Outline) -> dict[str, Any]:
         "outputs": [[name, numbered(o)] for name, o in outline.model.outputs.items()],
         "parts": parts,
         "operands": operands,
-        "conditions": _described(outline.conditions),
+        "conditions": _describe_conditions(outline.conditions),
     }
 
 
-def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -> StoredOutline:
-    """The outline that was described.
+def restore_outline(plain: Mapping[str, Any], placement: Callable[[], Placement]) -> StoredOutline:
+    """Return the outline that `describe_outline` described.
 
     Args:
         plain: what `describe_outline` returned.
@@ -57,13 +57,17 @@ def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -
     name = str(plain["name"])
     inputs = {str(name): operands[number] for name, number in plain["inputs"]}
     outputs = {str(name): operands[number] for name, number in plain["outputs"]}
-    parts = [_part(index, part, operands, placement) for index, part in enumerate(plain["parts"])]
+    parts = [
+        _restore_part(index, part, operands, placement) for index, part in enumerate(plain["parts"])
+    ]
     model = Deferred(name, inputs, outputs, lambda: placement().model)
-    conditions = _conditions(plain["conditions"], model, fresh) if plain["conditions"] else ()
+    conditions = (
+        _restore_conditions(plain["conditions"], model, fresh) if plain["conditions"] else ()
+    )
     return StoredOutline(model, parts, conditions)
 
 
-def _part(
+def _restore_part(
     index: int, part: Sequence[Any], operands: Sequence[Operand], placement: Callable[[], Placement]
 ) -> StoredPart:
     device, name, reads, makes = part
@@ -78,13 +82,15 @@ def _part(
     return StoredPart(str(device), model, inputs, outputs)
 
 
-def _described(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
+def _describe_conditions(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
     from crosschip.runtime.artifact.conditions import describe_condition  # few models have any
 
     return [describe_condition(condition, named=True) for condition in conditions]
 
 
-def _conditions(plain: Sequence[Mapping[str, Any]], model: Model, fresh: Fresh) -> list[Condition]:
-    from crosschip.runtime.artifact.conditions import condition_from  # few models have any
+def _restore_conditions(
+    plain: Sequence[Mapping[str, Any]], model: Model, fresh: Fresh
+) -> list[Condition]:
+    from crosschip.runtime.artifact.conditions import restore_condition  # few models have any
 
-    return [condition_from(condition, model, fresh) for condition in plain]
+    return [restore_condition(condition, model, fresh) for condition in plain]

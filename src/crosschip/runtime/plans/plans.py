@@ -8,39 +8,42 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Device
 from crosschip.ir import DeviceError, InputError, ModelFileError
 from crosschip.ir.reading import Reading, noting
 from crosschip.ir.version import VERSION
-from crosschip.runtime.artifact.container import FORMAT_VERSION
+from crosschip.runtime.artifact.container import FORMAT_VERSION, Artifact
 from crosschip.runtime.artifact.header import (
     KIND,
+    MODELS,
+    PLACEMENT,
     DeviceRequirements,
     Header,
     Plan,
     read_header,
 )
-from crosschip.runtime.artifact.origin import Origin, name_of
+from crosschip.runtime.artifact.origin import Origin, source_name
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.canonical import canonical
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.store import Store, begin_reading, open_stored, write_stored
-from crosschip.runtime.compile_request import CompileRequest
+from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.telling import tell
 from crosschip.runtime.plans.background_task import BackgroundTask
 from crosschip.runtime.plans.environment import environment
-from crosschip.runtime.plans.lazy_placement import LazyPlacement
-from crosschip.runtime.plans.outlines import outline_from
+from crosschip.runtime.plans.outlines import restore_outline
 
 if TYPE_CHECKING:
     from crosschip.runtime.artifact.compiled_model import Contents
     from crosschip.runtime.compiled import CompiledModel
     from crosschip.runtime.guard.programs import GuardedProgram
     from crosschip.runtime.outline import StoredOutline
+    from crosschip.runtime.placement.placing import Placement
 
 
 class Plans:
@@ -48,28 +51,28 @@ class Plans:
 
     Args:
         source: what the model is loaded from.
-        name: what it is found by.
-        effective_options: what the caller wants.
-        words: those as a text.
-        store: where plans and programs are.
+        name: the name of the source, part of the key.
+        request: the request.
+        words: the text of the request, part of the key.
+        store: the store of plans and programs.
     """
 
     def __init__(
-        self, source: Any, name: object, wishes: CompileRequest, words: str, store: Store
+        self, source: Any, name: object, request: CompileRequest, words: str, store: Store
     ) -> None:
         self._source = source
-        self._wishes = wishes
+        self._request = request
         self._store = store
         self._reading: Reading | None = None
         self._warned = False
-        names = automatic() if wishes.devices == "auto" else []
-        about = canonical([FORMAT_VERSION, VERSION, name, words, names, environment()])
-        key = hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()
+        names = automatic() if request.devices == "auto" else []
+        content = canonical([FORMAT_VERSION, VERSION, name, words, names, environment()])
+        key = hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
         self._entry = Entry(key, "plan", VERSION, "", 0)
 
     @classmethod
-    def of(cls, source: Any, wishes: CompileRequest, store: Store) -> Plans | None:
-        """The plan of a call; `None` where none is kept.
+    def of(cls, source: Any, request: CompileRequest, store: Store) -> Plans | None:
+        """Return the lookup of a call's plan; `None` where it can have none.
 
         That is so for models in memory, devices of the caller's or in other processes, and where
         packages of operators are registered: their code counts, too.
@@ -77,9 +80,9 @@ class Plans:
         Raises:
             InputError: a wish is none.
         """
-        name = name_of(source)
-        devices = wishes.devices
-        if name is None or wishes.placement.isolate or not isinstance(devices, str | list | tuple):
+        name = source_name(source)
+        devices = request.devices
+        if name is None or request.placement.isolate or not isinstance(devices, str | list | tuple):
             return None
         if any(not isinstance(device, str) or "@" in device for device in devices):
             return None
@@ -87,12 +90,12 @@ class Plans:
         if packages is not None and packages.packages():
             return None
         try:
-            return cls(source, name, wishes, wishes.words(), store)
+            return cls(source, name, request, request.words(), store)
         except TypeError:  # a value that has no text is none that a plan is found by
             return None
 
     def find(self) -> CompiledModel | None:
-        """Return the compiled model, if it is planned and all is as it was; else `None`."""
+        """Return the compiled model; `None` if there is no plan, or something has changed."""
         background_writer.wait(self._entry.key)
         try:
             artifact = open_stored(self._store, self._entry)
@@ -103,7 +106,7 @@ class Plans:
                 assert header.plan is not None, "the reader has seen it"
                 plan = header.plan
                 later = LazyPlacement(artifact, header)
-                outline = outline_from(plan.outline, later.placement)
+                outline = restore_outline(plan.outline, later.placement)
         except (
             *(DeviceError, ModelFileError),
             *(LookupError, TypeError, ValueError, AttributeError),
@@ -162,8 +165,8 @@ class Plans:
         programs: Sequence[GuardedProgram],
         devices: dict[str, GuardedDevice],
     ) -> CompiledModel:
-        from crosschip.runtime.compiled import CompiledModel
-        from crosschip.runtime.details import CompileReport, Details
+        from crosschip.runtime.compile.assembly import assemble
+        from crosschip.runtime.details import Details
 
         several = len(plan.candidates) > 1
         details = Details(
@@ -171,20 +174,20 @@ class Plans:
             lambda: header.identity,
             partial(self._substitute, plan.origin) if several else None,
             partial(self._substitute, plan.origin, None) if several else None,
-            anew=partial(self._anew, plan.origin),
+            anew=partial(self._recompile, plan.origin),
         )
-        compiled = CompiledModel(
+        return assemble(
             outline,
             programs,
             devices,
             header.options,
-            CompileReport(0.0, lambda: "hit", plan.choice),
             details,
-            self._wishes.settings.in_flight,
-            self._wishes.settings.queue_size,
+            source=lambda: "hit",
+            choice=plan.choice,
+            owned=devices.values(),
+            in_flight=self._request.settings.in_flight,
+            queue_size=self._request.settings.queue_size,
         )
-        compiled.own(devices.values())
-        return compiled
 
     def _open_device(
         self, required: DeviceRequirements, module: str, attribute: str
@@ -198,7 +201,7 @@ class Plans:
             return None
         if not (isinstance(device_class, type) and issubclass(device_class, Device)):
             return None
-        settings = settings_of(required.name, self._wishes.settings.properties)
+        settings = settings_of(required.name, self._request.settings.properties)
         try:
             return open_device(required.name, settings, device_class)
         except (DeviceError, InputError):
@@ -206,7 +209,7 @@ class Plans:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Take note of what a compilation reads, and of what it warns of."""
+        """Record what a compilation reads, and whether it warns."""
         from crosschip.runtime.plans.warning_recorder import WarningRecorder
 
         with noting() as reading, WarningRecorder() as heard:
@@ -214,7 +217,7 @@ class Plans:
         self._reading, self._warned = reading, heard.warned
 
     def keep(self, compiled: CompiledModel) -> None:
-        """Keep the plan of a compiled model, soon, if it is one of which that can be done."""
+        """Schedule the writing of a compiled model's plan, if it can have one."""
         # Only those who have compiled come here, and have imported what that needs.
         from crosschip.runtime.plans.recording import plan_of
 
@@ -230,13 +233,13 @@ class Plans:
         if contents is not None:
             write_stored(self._store, self._entry, KIND, *contents)
 
-    def _anew(self, origin: Origin) -> CompiledModel:
-        """The model compiled from what it was loaded from, which must be the same."""
+    def _recompile(self, origin: Origin) -> CompiledModel:
+        """Compile the model from its source, which must be unchanged."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compile_model
+        from crosschip.runtime.compile.task import compile_model
 
         self._check(origin)
-        return compile_model(self._source, self._wishes, self._store)
+        return compile_model(self._source, self._request, self._store)
 
     def _check(self, origin: Origin) -> None:
         if not origin.is_same:
@@ -244,9 +247,37 @@ class Plans:
             raise ModelFileError(f"{name}: has changed since it was compiled; compile it again")
 
     def _substitute(self, origin: Origin, lost: str | None) -> CompiledModel:
-        """The model on all devices but one; for all inputs if none is lost."""
+        """Compile the model for all devices but a lost one; for all inputs if none is lost."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compile_substitute
+        from crosschip.runtime.compile.task import compile_substitute
 
         self._check(origin)
-        return compile_substitute(self._source, self._wishes, self._store, lost)
+        return compile_substitute(self._source, self._request, self._store, lost)
+
+
+class LazyPlacement:
+    """A placement that is restored when it is asked for.
+
+    Args:
+        artifact: the plan, whose parts are read and checked at once.
+        header: its header.
+    """
+
+    def __init__(self, artifact: Artifact, header: Header) -> None:
+        self._models = bytes(artifact.part(MODELS))
+        self._described = bytes(artifact.part(PLACEMENT))
+        self._header = header
+        self._lock = Lock()
+        self._placement: Placement | None = None
+
+    def placement(self) -> Placement:
+        """Return the placement, without the large weights that the programs hold."""
+        # Running needs none of it.
+        from crosschip.runtime.artifact.compiled_model import restore_placement
+
+        with self._lock:
+            if self._placement is None:
+                self._placement = restore_placement(
+                    self._models, self._described, self._header, "the plan"
+                )
+            return self._placement

@@ -78,14 +78,14 @@ def plan_of(compiled: CompiledModel, reading: Reading) -> Callable[[], Contents 
 
 
 def _is_plain(placement: Placement) -> bool:
-    """Tell whether an outline says all that running the placement takes."""
+    """Return whether an outline has all that running the placement takes."""
     ends = [*placement.model.inputs.values(), *placement.model.outputs.values()]
     failed = any(
         support.rule is Rule.FAILURE
-        for decision in placement.every_decision()
+        for decision in placement.all_decisions()
         for support in decision.refusals
     )
-    packaged = any(isinstance(o, PackagedOperator) for o in every_operation(placement.given))
+    packaged = any(isinstance(o, PackagedOperator) for o in every_operation(placement.original))
     return not (
         failed
         or packaged

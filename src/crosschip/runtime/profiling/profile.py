@@ -11,7 +11,7 @@ from crosschip.drawing import columns
 from crosschip.ir import Operation, Origin
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
-from crosschip.runtime.artifact.atomic_files import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.profiling.spans import Span, SpanKind
@@ -277,7 +277,7 @@ class Profile:
         Raises:
             InputError: the file cannot be written.
         """
-        write_named(path, [json.dumps(self.trace()).encode("ascii")])
+        write_user_file(path, [json.dumps(self.trace()).encode("ascii")])
 
     def __str__(self) -> str:
         name = legible(self.placement.model.name)

@@ -11,7 +11,7 @@ from crosschip.ops import Operator
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
-def way_of(
+def strategy_for(
     capabilities: Capabilities, model: Model, segment: Model, sizes: Sizes
 ) -> DynamicShapeStrategy:
     """The treatment of the open sizes of a segment.
@@ -27,7 +27,7 @@ def way_of(
     if capabilities.data_dependent_sizes and _opens_sizes(segment):
         return DynamicShapeStrategy.FIXED
     fixed = is_fixed_for(capabilities, model, sizes)
-    return DynamicShapeStrategy.A_PROGRAM_A_SHAPE if fixed else DynamicShapeStrategy.OPEN
+    return DynamicShapeStrategy.PROGRAM_PER_SHAPE if fixed else DynamicShapeStrategy.OPEN
 
 
 def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool:

@@ -85,7 +85,7 @@ class SpecializedProgram(SegmentProgram):
         self._padding = padding if padding else None
         self._pool: Pool[ShapeKey, _Specialization] = Pool(self._make, self._drop, most)
         self._lock = threading.Lock()
-        self._past = SegmentStatistics(model.name, name, told(most, padding), programs=0)
+        self._past = SegmentStatistics(model.name, name, strategy_text(most, padding), programs=0)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         shapes = tuple(shapes_of(self._tensors, inputs))
@@ -234,9 +234,9 @@ class SpecializedProgram(SegmentProgram):
         program.close()
 
 
-def told(most: int, padding: Padding) -> str:
+def strategy_text(most: int, padding: Padding) -> str:
     """The treatment of open sizes here, for people."""
-    way = f"{DynamicShapeStrategy.A_PROGRAM_A_SHAPE.value}, {most} at most"
+    way = f"{DynamicShapeStrategy.PROGRAM_PER_SHAPE.value}, {most} at most"
     return f"{way}; pads {padding}" if padding else way
 
 

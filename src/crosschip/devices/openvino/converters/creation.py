@@ -112,6 +112,10 @@ def _hot(op: OneHot) -> Refusal | None:
 
 @converts(OneHot, types=MOVABLE, computed=["depth"], limit=_hot)
 def one_hot(g: Graph, op: OneHot) -> Node:
-    size = ops.convert(ops.squeeze(g.indices(op.operand("depth")), g.int64([0])), "i32")
+    # Conversion saturates here, so that no index far beyond the list comes to lie in it.
+    indices, depth = ops.convert(g[op.indices], "i32"), op.operand("depth")
+    size = ops.convert(ops.squeeze(g.indices(depth), g.int64([0])), "i32")
+    zero = g.constant(np.array(0, np.int32))
+    from_end = ops.select(ops.less(indices, zero), ops.add(indices, size), indices)
     values = (g.reshaped(value, []) for value in (op.on_value, op.off_value))
-    return ops.one_hot(g[op.indices], size, *values, op.axis)
+    return ops.one_hot(from_end, size, *values, op.axis)

@@ -39,6 +39,8 @@ def product_of_zero(b: Builder, op: Mul) -> Sequence[Operand] | None:
     """Keep a product by a large constant, as masks of transformers are, apart from what follows.
 
     OpenVINO would make `(1 - mask) * large + known` of it `-mask * large + (large + known)`.
+
+    Quirk `product-beside-sum`.
     """
     factor, other = (op.input0, op.input1) if op.input0.is_constant else (op.input1, op.input0)
     if op.input0.type.element_type not in FLOATS or not _is_large(factor):
@@ -55,7 +57,10 @@ def _is_large(operand: Operand) -> bool:
 
 
 def zero_for_zero_divisors(b: Builder, op: Div | Mod) -> Sequence[Operand] | None:
-    """Divide integers by 1 in place of 0, where OpenVINO makes anything; the result is 0 there."""
+    """Divide integers by 1 in place of 0, where OpenVINO makes anything; the result is 0 there.
+
+    Quirk `integers-by-zero`.
+    """
     divisor = op.input1
     if op.input0.type.element_type in FLOATS:
         return None
@@ -68,7 +73,10 @@ def zero_for_zero_divisors(b: Builder, op: Div | Mod) -> Sequence[Operand] | Non
 
 
 def remainder_of_infinite_divisors(b: Builder, op: Mod) -> Sequence[Operand] | None:
-    """Compute the remainder of an infinite divisor apart: of it, OpenVINO makes NaN."""
+    """Compute the remainder of an infinite divisor apart: of it, OpenVINO makes NaN.
+
+    Quirk `remainder-by-infinity`.
+    """
     dividend, divisor = op.input0, op.input1
     if dividend.type.element_type not in FLOATS:
         return None

@@ -35,7 +35,10 @@ def with_another_axis(b: Builder, op: FullyConnected | MatMul) -> Sequence[Opera
 
 
 def wrongly_chained_products(model: Model) -> frozenset[Operation]:
-    """The small products that are made, by whatever is between, of others, if that goes wrong."""
+    """The small products that are made, by whatever is between, of others, if that goes wrong.
+
+    Quirks `chained-output`, `chained-bytes`.
+    """
     products: set[Operation] = set()
     results: set[Operand] = set()
     for operation in model.operations:

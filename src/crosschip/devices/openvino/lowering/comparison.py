@@ -9,6 +9,9 @@ from crosschip.ops.standard.comparison import Greater, GreaterEqual, Less, LessE
 
 
 def swapped(b: Builder, op: Greater | GreaterEqual) -> Sequence[Operand]:
-    """Compare the other way round: `Greater` and `GreaterEqual` of OpenVINO are true of NaN."""
+    """Compare the other way round: `Greater` and `GreaterEqual` of OpenVINO are true of NaN.
+
+    Quirks `greater-than-nan`, `greater-or-equal-to-nan`.
+    """
     less = Less if isinstance(op, Greater) else LessEqual
     return (b.add(less, op.input1, op.input0),)

@@ -35,7 +35,10 @@ def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
 
 
 def without_strided_padding(b: Builder, op: Conv2D) -> Sequence[Operand] | None:
-    """Compute every pixel, and then take those that the strides ask for."""
+    """Compute every pixel, and then take those that the strides ask for.
+
+    Quirk `strides-over-padding`.
+    """
     if not strides_over_padding(op):
         return None
     result = rebuild(b, op, strides=(1, 1))
@@ -53,7 +56,10 @@ def strides_over_padding(op: Conv2D | Conv2DInteger) -> bool:
 
 
 def without_lone_column(b: Builder, op: Conv2D) -> Sequence[Operand] | None:
-    """Compute on two channels, of which the second one is 0."""
+    """Compute on two channels, of which the second one is 0.
+
+    Quirk `lone-column`.
+    """
     if op.group > 1 or not reads_lone_column(op):
         return None
     image, filters = (b.add(Pad, o, (0, 0, 0, 1, 0, 0, 0, 0)) for o in (op.input, op.filter))

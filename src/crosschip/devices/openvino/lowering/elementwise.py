@@ -28,7 +28,10 @@ def hard_sigmoid_in_float32(b: Builder, op: HardSigmoid) -> Sequence[Operand] | 
 
 
 def zero_of_prelu(b: Builder, op: PRelu) -> Sequence[Operand] | None:
-    """Take 0 from the input: without AVX-512, OpenVINO multiplies it by an infinite slope, too."""
+    """Take 0 from the input: without AVX-512, OpenVINO multiplies it by an infinite slope, too.
+
+    Quirk `prelu-of-zero`.
+    """
     slope = op.slope.value
     if instruction_sets.has_avx512() or (slope is not None and np.isfinite(slope).all()):
         return None
@@ -52,6 +55,8 @@ def softplus_as_series(b: Builder, op: Softplus) -> Sequence[Operand]:
 
     OpenVINO's own is up to 2e-6 off, and negative, where the power is small. The logarithm is
     `2 * artanh(power / (2 + power))`, as a series: a fraction of the time of OpenVINO's own.
+
+    Quirk `softplus-of-small-powers`.
     """
     power = b.add(Exp, b.add(Neg, b.add(Abs, op.input)))
     ratio = b.add(Div, power, b.add(Add, power, constant_like(b, power, 2)))
@@ -68,6 +73,8 @@ def absolute_of_negative(b: Builder, op: Abs) -> Sequence[Operand]:
 
     OpenVINO's kernel writes over what a concatenation has made, whoever else reads that. Only there
     is it taken of something else: of negated constants, OpenVINO makes nothing of it.
+
+    Quirks `absolute-of-joined`, `absolute-of-negated`.
     """
     return (rebuild(b, op, input=b.add(Neg, op.input)),)
 

@@ -31,6 +31,8 @@ def input_itself(b: Builder, op: Operator) -> Sequence[Operand] | None:
     """Take the input for the result of what moves nothing: along no axes, or a single number.
 
     OpenVINO leaves the output of TILE and ROLL unwritten there, and crashes of EXPAND to no axes.
+
+    Quirks `expanded-to-no-axes`, `repeats-along-no-axes`, `roll-along-no-axes`.
     """
     (output,), input, slot = op.outputs, op.inputs[0], _LISTS.get(type(op))
     assert input is not None, "it is required"

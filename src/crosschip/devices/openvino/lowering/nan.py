@@ -24,7 +24,10 @@ from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 
 def nan_of_function(b: Builder, op: Exp | HardSigmoid | Softplus) -> Sequence[Operand]:
-    """Take NaN from the input, of which OpenVINO's kernel makes a number."""
+    """Take NaN from the input, of which OpenVINO's kernel makes a number.
+
+    Quirks `exp-of-nan`, `hard-sigmoid-of-nan`.
+    """
     return (_keeping(b, op.input, rebuild(b, op)),)
 
 
@@ -33,6 +36,8 @@ def nan_of_extreme(b: Builder, op: Max | Min) -> Sequence[Operand] | None:
 
     A constant comes first, where a number loses nothing. Where both are known as it compiles,
     OpenVINO loses a NaN in either.
+
+    Quirks `maximum-of-nan`, `minimum-of-nan`, `folded-maximum-of-nan`.
     """
     first, second = _in_order(op)
     if op.input0.type.element_type not in FLOATS or op.input0 is op.input1:
@@ -52,6 +57,8 @@ def nan_and_infinity_of_reduction(
 
     OpenVINO leaves NaN out, and of infinities alone makes the last number before them. The product
     is 0 where there are other numbers, 1 where there are none, NaN where one is NaN.
+
+    Quirks `greatest-with-nan`, `least-of-infinities`.
     """
     value = op.input
     if value.type.element_type not in FLOATS:

@@ -44,7 +44,10 @@ def nan_as_least(b: Builder, op: Quantize) -> Sequence[Operand]:
 
 
 def quantizes_nan(model: Model) -> frozenset[Operation]:
-    """The quantizations to bytes between operations that may read NaN."""
+    """The quantizations to bytes between operations that may read NaN.
+
+    Quirk `byte-of-nan`.
+    """
     unsure = maybe_nan(model)
     between = quantized_intermediates(model) if unsure else frozenset()
     return frozenset(
@@ -100,6 +103,8 @@ def dequantized_addends(model: Model) -> frozenset[Operand]:
 
     Of bytes, OpenVINO would add the reals first, divided by the scale: too great for a float32
     where they are a mask. Of int32 it does not.
+
+    Quirk `mask-on-bytes`.
     """
     dequantized: set[Operand | None] = set()
     for operation in model.operations:

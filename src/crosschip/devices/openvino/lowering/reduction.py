@@ -19,12 +19,17 @@ def apart_from_scales(b: Builder, op: Reduction) -> Sequence[Operand]:
     As it reduces some of three axes, OpenVINO (2026.4) also combines what it makes with constants,
     those of the integers that it reduces in place of reals, too, and takes the wrong channels of
     them, or what lies behind them.
+
+    Quirk `reduction-beside-constant`.
     """
     return (rebuild(b, op, input=b.add(Max, op.input, op.input)),)
 
 
 def apart_from_constants(b: Builder, op: Reduction) -> Sequence[Operand]:
-    """The greater one of the result and itself, for the same reason as `apart_from_scales`."""
+    """The greater one of the result and itself, for the same reason as `apart_from_scales`.
+
+    Quirk `reduction-beside-constant`.
+    """
     result = rebuild(b, op)
     return (b.add(Max, result, result),)
 
@@ -33,6 +38,8 @@ def apart_from_normalization(b: Builder, op: ReduceMean) -> Sequence[Operand] | 
     """The greater one of a mean and itself, where OpenVINO may not find a normalization (`MVN`).
 
     That ends the process under a limit to instruction sets (quirk `limited-mvn`).
+
+    Quirk `limited-mvn`.
     """
     return apart_from_constants(b, op) if instruction_sets.breaks_mvn() else None
 

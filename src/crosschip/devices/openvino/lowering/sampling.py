@@ -20,6 +20,8 @@ def zero_for_no_samples(b: Builder, op: RoiAlign) -> Sequence[Operand] | None:
     """Sample a region of one pixel in place of one without extent, whose cells are 0.
 
     Of no samples, OpenVINO makes NaN; of fewer than none, it fails.
+
+    Quirk `region-without-extent`.
     """
     if not op.aligned or op.sampling_ratio > 0:
         return None

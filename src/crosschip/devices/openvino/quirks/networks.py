@@ -39,7 +39,7 @@ from crosschip.ops.standard.normalization import (
     InstanceNormalization,
     LayerNormalization,
 )
-from crosschip.ops.standard.pooling import AveragePool2D
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.recurrent import LSTM
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMean, ReduceMin, ReduceSum
 from crosschip.ops.standard.sampling import RoiAlign
@@ -479,3 +479,20 @@ def constant_boxes(x: Node) -> tuple[Node, Node]:
     limits = (ops.constant(np.array(2)), floats(0.6), floats(0))
     chosen = ops.non_max_suppression(floats(_BOXES), floats([[[0.9, 0.8]]]), *limits)
     return ops.convert(chosen.output(0), "i32"), ops.relu(x)
+
+
+_SPOTS = np.array([[[[5, 0], [7, 0]]]], np.uint8)
+
+
+@quirk(
+    MaxPool2D,
+    when="bytes are pooled with indices, and the greatest of a window is 0",
+    what="makes 0 of the index",
+    avoided_by=pooling.max_pool_2d,
+    inputs=[_SPOTS],
+    right=(_SPOTS, [[[[0, 1], [2, 3]]]]),
+    wrong=(_SPOTS, [[[[0, 0], [2, 0]]]]),
+    model=lambda b, x: tuple(b.add_all(MaxPool2D, x, kernel_shape=(1, 1), return_indices=True)),
+)
+def index_of_least_byte(x: Node) -> tuple[Output, ...]:
+    return tuple(ops.max_pool(x, [1, 1], [1, 1], [0, 0], [0, 0], [1, 1]).outputs())

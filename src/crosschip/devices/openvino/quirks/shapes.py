@@ -271,3 +271,16 @@ def top_none(x: Node, k: Node) -> Node:
 def padded_with_large_integer(x: Node) -> Node:
     fill = ops.constant(np.array(2**24 + 1, np.int32))
     return ops.pad(x, integers(1), integers(0), "constant", fill)
+
+
+@quirk(
+    Reshape,
+    when="a tensor without axes gets one of a size that is computed and wrong",
+    what="does not count the elements",
+    avoided_by=layout.reshape,
+    inputs=[np.array(3, np.float32), np.array([2])],
+    right=Raises("Reshape"),
+    wrong=[3],
+)
+def scalar_of_wrong_size(x: Node, shape: Node) -> Node:
+    return ops.reshape(x, shape, False)

@@ -33,7 +33,10 @@ def may_trap(op: Div | Mod) -> bool:
 
 
 def quotient_without_traps(b: Builder, op: Div) -> Sequence[Operand] | None:
-    """Divide integers by 1 in place of 0 and -1, of which the run fails, or the process ends."""
+    """Divide integers by 1 in place of 0 and -1, of which the run fails, or the process ends.
+
+    Quirk `integers-by-zero`.
+    """
     if not may_trap(op):
         return None
     is_zero, is_minus, safe = _without_traps(b, op)
@@ -42,7 +45,10 @@ def quotient_without_traps(b: Builder, op: Div) -> Sequence[Operand] | None:
 
 
 def remainder_without_traps(b: Builder, op: Mod) -> Sequence[Operand] | None:
-    """Take the remainder by 1 for those by 0 and -1, which are 0, too."""
+    """Take the remainder by 1 for those by 0 and -1, which are 0, too.
+
+    Quirk `integers-by-zero`.
+    """
     if not may_trap(op):
         return None
     _, _, safe = _without_traps(b, op)
@@ -68,7 +74,10 @@ def remainder_with_sign_of_divisor(b: Builder, op: Mod) -> Sequence[Operand] | N
 
 
 def choice_in_wider_type(b: Builder, op: Where) -> Sequence[Operand] | None:
-    """Choose between elements of a wider type, for the types that ONNX Runtime's `Where` lacks."""
+    """Choose between elements of a wider type, for the types that ONNX Runtime's `Where` lacks.
+
+    Quirk `choice-between-uint64`.
+    """
     own = op.input0.type.element_type
     if own not in _CHOSEN_AS:
         return None

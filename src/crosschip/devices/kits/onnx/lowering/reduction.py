@@ -36,7 +36,10 @@ FACTORS = 32
 
 
 def extreme_of_booleans(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Operand] | None:
-    """Reduce bytes in place of booleans: of none of those, ONNX Runtime finds no extreme."""
+    """Reduce bytes in place of booleans: of none of those, ONNX Runtime finds no extreme.
+
+    Quirk `greatest-of-no-booleans`.
+    """
     if op.input.type.element_type is not ElementType.BOOL:
         return None
     result = rebuild(b, op, input=b.add(Cast, op.input, ElementType.UINT8))
@@ -46,7 +49,10 @@ def extreme_of_booleans(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Opera
 def nan_of_reduction(
     b: Builder, op: ReduceMax | ReduceMin | ReduceLogSumExp
 ) -> Sequence[Operand] | None:
-    """Tell where there is a NaN, which ONNX Runtime leaves out, by the sum of absolute values."""
+    """Tell where there is a NaN, which ONNX Runtime leaves out, by the sum of absolute values.
+
+    Quirk `greatest-with-nan`.
+    """
     element_type = op.input.type.element_type
     if element_type not in FLOATS:
         return None
@@ -66,7 +72,10 @@ def is_product_of_few(op: ReduceProd) -> bool:
 
 
 def product_of_few(b: Builder, op: ReduceProd) -> Sequence[Operand] | None:
-    """Multiply integers one by one, which ONNX Runtime multiplies as float64."""
+    """Multiply integers one by one, which ONNX Runtime multiplies as float64.
+
+    Quirk `product-of-int64`.
+    """
     if op.input.type.element_type not in INDICES or not is_product_of_few(op):
         return None
     value, axes = op.input, _axes(op)
@@ -83,6 +92,8 @@ def sum_that_wraps(b: Builder, op: ReduceSum) -> Sequence[Operand] | None:
 
     ONNX Runtime sums them up as float64, and saturates. Running sums begin with a 0 where there may
     be none.
+
+    Quirk `sum-of-int64`.
     """
     if op.input.type.element_type not in INDICES:
         return None
@@ -98,7 +109,10 @@ def sum_that_wraps(b: Builder, op: ReduceSum) -> Sequence[Operand] | None:
 
 
 def mean_of_nothing(b: Builder, op: ReduceMean) -> Sequence[Operand] | None:
-    """Give NaN for the mean of no elements, for which ONNX Runtime has 0."""
+    """Give NaN for the mean of no elements, for which ONNX Runtime has 0.
+
+    Quirk `mean-of-no-elements`.
+    """
     shape = op.input.type.shape
     if shape is not None and all(isinstance(shape[a], int) for a in op.axes or range(len(shape))):
         return None

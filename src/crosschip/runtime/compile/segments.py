@@ -26,13 +26,13 @@ from crosschip.lowering.decomposition import Ask
 from crosschip.runtime.artifact.header import ShapePrograms
 from crosschip.runtime.artifact.placements import programs_by_segment
 from crosschip.runtime.artifact.shape_programs import MissingProgramError, SavedPrograms
-from crosschip.runtime.blaming import Failed, FailureSearch
 from crosschip.runtime.bodies import ControlSegment
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.cache.key import cache_key
 from crosschip.runtime.cache.store import Store, begin_reading, write_parts
+from crosschip.runtime.compile.failures import Failed, FailureSearch
 from crosschip.runtime.control import RUNTIME, program_for
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan, is_whole
@@ -46,8 +46,13 @@ from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.arguments import buckets_from
 from crosschip.runtime.shapes.padding import Buckets, Padding
-from crosschip.runtime.shapes.policy import way_of
-from crosschip.runtime.shapes.specialized import Compile, Compiled, SpecializedProgram, told
+from crosschip.runtime.shapes.policy import strategy_for
+from crosschip.runtime.shapes.specialized import (
+    Compile,
+    Compiled,
+    SpecializedProgram,
+    strategy_text,
+)
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 logger = logging.getLogger("crosschip")
@@ -55,21 +60,21 @@ logger = logging.getLogger("crosschip")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The devices and the wishes for a model, which hold for all of its parts.
+    """The devices and options by which all parts of a model are compiled.
 
     Attributes:
-        devices: by name, in the order of preference.
-        options: how devices are to compile.
-        store: where programs are kept; `None` for nowhere.
-        constraints: the caller's on the placement.
-        budget: what placing may cost.
+        devices: the devices by name, in the order of preference.
+        options: the options for the devices.
+        store: the store of compiled programs; `None` for none.
+        constraints: the caller's constraints on the placement.
+        budget: the largest cost of placing.
         buckets: the sizes to pad to, by the name of a size.
-        blames: whether errors are to name the operations at fault, which may take many attempts.
-        taken: the device that has said yes to all that there is, with other sizes.
+        blames: whether errors name the operations at fault, which may take many compilations.
+        accepted: the name of a device that supports all operations, as it did for other sizes.
         conditions: whether devices may get what they compute right for some inputs only.
-        fingerprints: of the model's constants, for all keys.
-        shipped: whether programs are in a file of a compiled model, which may be loaded where a
-            device's code lies elsewhere: there, its version alone tells it.
+        fingerprints: the fingerprints of the model's constants, for all keys.
+        shipped: whether programs are saved in a file of a compiled model, whose keys contain the
+            version of a device, but not the digest of its code.
     """
 
     devices: Mapping[str, GuardedDevice]
@@ -79,7 +84,7 @@ class Compilation:
     budget: Budget | None = None
     buckets: Buckets = field(default_factory=dict)
     blames: bool = False
-    taken: str = ""
+    accepted: str = ""
     conditions: bool = True
     fingerprints: Fingerprints = field(default_factory=Fingerprints)
     shipped: bool = False
@@ -88,7 +93,7 @@ class Compilation:
         """The way to ask each device."""
         return {
             name: _yes
-            if self._has_taken(device)
+            if self._has_accepted(device)
             else asking(device, self.options, conditions=self.conditions)
             for name, device in self.devices.items()
         }
@@ -100,9 +105,9 @@ class Compilation:
             Failed: its device fails to compile it.
         """
         device, model, sizes = self.devices[segment.device], segment.model, self.options.sizes
-        way = way_of(device.capabilities, placement.given, model, sizes)
+        way = strategy_for(device.capabilities, placement.original, model, sizes)
         try:
-            if way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
+            if way is DynamicShapeStrategy.PROGRAM_PER_SHAPE:
                 return _build_for_shapes(segment, placement, self)
             if self.store is None:
                 return Built.once(device.compile(model, self.options), "off")
@@ -117,9 +122,9 @@ class Compilation:
             return Built.once(program, "off")
         return Built.once(program, "miss", stored.entry)
 
-    def _has_taken(self, device: GuardedDevice) -> bool:
+    def _has_accepted(self, device: GuardedDevice) -> bool:
         """Tell whether a device need not be asked."""
-        return device.name == self.taken and device.capabilities.compile_names_unsupported
+        return device.name == self.accepted and device.capabilities.compile_names_unsupported
 
 
 CacheWord = Literal["hit", "miss", "off"]
@@ -151,7 +156,7 @@ def _yes(model: Model) -> Offer:
 
 
 def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, list[Built]]:
-    """Place and compile; what a device said yes to but fails to compile is placed anew.
+    """Place and compile a model; operations that a device fails to compile are placed again.
 
     Raises:
         UnsupportedError: no device runs some operation, or a constraint is not met.
@@ -159,13 +164,13 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
     """
     refusals: Refusals = {}
     devices, constraints = compilation.devices, compilation.constraints
-    asks = compilation.queries()
+    queries = compilation.queries()
     search = FailureSearch()
     while True:
         try:
             with limited(model.name, compilation.budget):
-                placement = place(model, asks, refusals, constraints=constraints)
-                segments = placement.every_segment()
+                placement = place(model, queries, refusals, constraints=constraints)
+                segments = placement.all_segments()
                 require(programs=sum(segment.device != RUNTIME for segment in segments))
         except UnsupportedError as error:
             if not refusals:
@@ -185,7 +190,7 @@ def place_and_build(model: Model, compilation: Compilation) -> tuple[Placement, 
 
 @contextmanager
 def limited(name: str, budget: Budget | None) -> Iterator[None]:
-    """Spend from a budget; name what costs more, if it does."""
+    """Spend from a budget; a `BudgetError` names the model."""
     try:
         with spending(budget):
             yield
@@ -200,12 +205,12 @@ def _refuse(
     compilation: Compilation,
     search: FailureSearch,
 ) -> int:
-    """Keep the operations that a device failed to compile from it; how many there are."""
+    """Refuse a device the operations that it failed to compile; return their number."""
     device = failed.segment.device
     reasons = search.reasons(failed, compilation.devices[device], compilation.options)
     answers = refusals.setdefault(device, {})
     before = len(answers)
-    for decision in placement.every_decision():
+    for decision in placement.all_decisions():
         details = [reasons[part] for part in decision.parts if part in reasons]
         if decision.device == device and details:
             no = Support(False, decision.type, "", Rule.FAILURE, details[0])
@@ -213,11 +218,13 @@ def _refuse(
     return len(answers) - before
 
 
-def tell_ways(placement: Placement, compilation: Compilation) -> None:
-    """Say in a placement, and in those of its bodies, what becomes of open sizes."""
-    placement.ways = tuple(_way(segment, placement, compilation) for segment in placement.segments)
+def record_strategies(placement: Placement, compilation: Compilation) -> None:
+    """Record the treatment of open sizes in a placement, and in those of its bodies."""
+    placement.shape_strategies = tuple(
+        _way(segment, placement, compilation) for segment in placement.segments
+    )
     for body in placement.run_bodies():
-        tell_ways(body, compilation)
+        record_strategies(body, compilation)
 
 
 def _way(segment: Segment, placement: Placement, compilation: Compilation) -> str:
@@ -225,10 +232,10 @@ def _way(segment: Segment, placement: Placement, compilation: Compilation) -> st
         return ""
     sizes = compilation.options.sizes
     capabilities = compilation.devices[segment.device].capabilities
-    way = way_of(capabilities, placement.given, segment.model, sizes)
-    if way is not DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
+    way = strategy_for(capabilities, placement.original, segment.model, sizes)
+    if way is not DynamicShapeStrategy.PROGRAM_PER_SHAPE:
         return str(way.value)
-    return told(sizes.specializations, Padding(segment.model, compilation.buckets))
+    return strategy_text(sizes.specializations, Padding(segment.model, compilation.buckets))
 
 
 Make = Callable[[Segment, Placement], Built]
@@ -290,9 +297,9 @@ def _build_for_shapes(segment: Segment, placement: Placement, compilation: Compi
     What it does not compile for some shapes later goes, for these, to the devices behind it.
     """
     name, devices = segment.device, list(compilation.devices)
-    behind = [name] if compilation.constraints.bind else devices[devices.index(name) :]
+    compilers = [name] if compilation.constraints.bind else devices[devices.index(name) :]
     words: set[CacheWord] = set()
-    program = _specialized(segment, behind, compilation, words)
+    program = _specialized(segment, compilers, compilation, words)
     alone = _on_devices([name], compilation, blames=len(devices) > 1)
     with _compiling(program, lambda model: _compile_fixed(model, alone, words)):
         for profile in compilation.options.sizes.profiles:
@@ -329,10 +336,10 @@ def load_for_shapes(
     compilation = replace(compilation, buckets=buckets_from(header.buckets))
     words: set[CacheWord] = set()
     program = _specialized(segment, header.devices, compilation, words)
-    kept = replace(
+    from_file = replace(
         _on_devices(header.devices, compilation, blames=False), store=saved, shipped=True
     )
-    with _compiling(program, lambda model: _compile_fixed(model, kept, words)):
+    with _compiling(program, lambda model: _compile_fixed(model, from_file, words)):
         for key in header.shapes:
             # A device that had failed to compile something is not asked to do so again.
             with suppress(MissingProgramError):
@@ -378,7 +385,7 @@ def _on_devices(names: Sequence[str], compilation: Compilation, *, blames: bool)
         replace(compilation.options, sizes=Sizes()),
         compilation.store,
         blames=blames,
-        taken=names[0],
+        accepted=names[0],
         conditions=compilation.conditions,
         fingerprints=compilation.fingerprints,
     )
@@ -408,21 +415,25 @@ def _compile_fixed(model: Model, compilation: Compilation, words: set[CacheWord]
     plan = Plan(placement, programs, Copies())
     run = programs[0].run if whole else plan.execute
     loaded = sum(one.cache() == "hit" for one in built)
-    return Compiled(run, plan, whole, loaded, lambda: _saved(placement, programs, compilation))
+    return Compiled(
+        run, plan, whole, loaded, lambda: _save_programs(placement, programs, compilation)
+    )
 
 
-def _saved(
+def _save_programs(
     placement: Placement, programs: Sequence[SegmentProgram], compilation: Compilation
 ) -> Mapping[Entry, bytes] | None:
     """The entries of a cache for the programs of a placed model; `None` if one is not saved."""
-    found: dict[Entry, bytes] = {}
+    saved_programs: dict[Entry, bytes] = {}
     for segment, program in programs_by_segment(placement, programs):
         saved = program.save()
         if saved is None:
             return None
         device = compilation.devices[segment.device]
-        found[_entry_of(segment, device, replace(compilation, shipped=True))] = bytes(saved)
-    return found
+        saved_programs[_entry_of(segment, device, replace(compilation, shipped=True))] = bytes(
+            saved
+        )
+    return saved_programs
 
 
 def _entry_of(segment: Segment, device: GuardedDevice, compilation: Compilation) -> Entry:
@@ -489,13 +500,13 @@ class _StoredProgram:
 
 def cache_word(words: Iterable[CacheWord]) -> CacheWord:
     """`hit` if all programs came from the cache, `miss` if one did not, `off` if none is kept."""
-    kept = set(words) - {"off"}
-    if not kept:
+    cached = set(words) - {"off"}
+    if not cached:
         return "off"
-    return "miss" if "miss" in kept else "hit"
+    return "miss" if "miss" in cached else "hit"
 
 
 def entries_of(built: Sequence[Built]) -> list[Entry] | None:
     """Where programs are kept; `None` if one is not."""
-    found = [one.entry for one in built if one.entry is not None]
-    return found if len(found) == len(built) else None
+    entries = [one.entry for one in built if one.entry is not None]
+    return entries if len(entries) == len(built) else None

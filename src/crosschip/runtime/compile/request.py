@@ -13,7 +13,7 @@ from crosschip.runtime.options import ShapeOptions
 from crosschip.runtime.placement.options import PlacementOptions
 
 if TYPE_CHECKING:
-    from crosschip.runtime.opening import Devices
+    from crosschip.runtime.compile.devices import Devices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Budget, Model
 from crosschip.runtime.cache.store import CacheArgument, open_store
-from crosschip.runtime.compile_request import CompileRequest
+from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.configuration import Configuration, Properties
 from crosschip.runtime.options import CacheOptions, ShapeOptions, Shapes
 from crosschip.runtime.placement.options import PlacementOptions
@@ -19,8 +19,8 @@ from crosschip.runtime.plans.plans import Plans
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from crosschip.runtime.compile.devices import Devices
     from crosschip.runtime.compiled import CompiledModel
-    from crosschip.runtime.opening import Devices
     from crosschip.runtime.placement.placing import Placement
 
 
@@ -80,7 +80,7 @@ def compile(
     compiled = None if plans is None else plans.find()
     if compiled is None:
         # Importing all that compiles takes longer than finding a plan.
-        from crosschip.runtime.compiling import compile_model
+        from crosschip.runtime.compile.task import compile_model
 
         with nullcontext() if plans is None else plans.noting():
             compiled = compile_model(model, request, store, options.token)
@@ -122,7 +122,7 @@ def explain(
     )
     options = CacheOptions.of(cache)
     # Importing all that places takes longer than most of what does not need it.
-    from crosschip.runtime.compiling import explain_model
+    from crosschip.runtime.compile.task import explain_model
 
     store = open_store(options.location, options.size) if devices == "auto" else None
     return explain_model(model, request, store)
