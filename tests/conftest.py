@@ -34,8 +34,8 @@ HIDING = ("tests", "without_engines")
 ENGINES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "xla": "jax"}
 """The engines in the box, and their packages. A test needs those that a parameter names."""
 
-WIDE = ("apis", "bisect", "cli", "devices", "drivers", "importers")
-"""The folders whose tests start engines and processes: `--quick` runs one of `SHARE` of them."""
+WIDE = ("apis", "bisect", "cli", "devices", "drivers", "importers", "opdef")
+"""The folders whose tests start engines or processes: `--quick` runs one of `SHARE` of them."""
 
 SHARE = 8
 """Of how many tests of the folders in `WIDE` `--quick` runs one, the same in every run."""
