@@ -9,7 +9,7 @@ from griffe import Class, ExprCall, ExprName, Extension
 DECORATOR = "crosschip.ir.dataclass.dataclass"
 
 
-class OwnDataclasses(Extension):  # type: ignore[misc]
+class OwnDataclasses(Extension):
     """Lets griffe see `crosschip.ir.dataclass.dataclass` as `dataclasses.dataclass`."""
 
     def on_class(self, *, cls: Class, **_: Any) -> None:

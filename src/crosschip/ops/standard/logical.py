@@ -29,7 +29,7 @@ class Logical(Broadcast):
     input1 = tensor(BOOLEANS)
 
 
-@operator("NOT", core=True)
+@operator("NOT")
 class Not(Elementwise):
     """`output = not input`: true where the input is false."""
 
@@ -39,6 +39,11 @@ class Not(Elementwise):
 
     def reference(self, input: Array) -> Array:
         return np.logical_not(input)
+
+    def decompose(self, b: Builder) -> Operand:
+        """The same as equal to false."""
+        false = b.constant(np.zeros((), self.input.type.element_type.dtype))
+        return b.add(operator_named("EQUAL"), self.input, false)
 
 
 @operator("AND", core=True)
