@@ -40,9 +40,11 @@ def conv(node: Node) -> Operand:
 def fused_conv(node: Node) -> Operand:
     """Another image may be added before the activation."""
     kind, numbers = node.text("activation", ""), node.reals("activation_params", ())
-    made = convolution_of(node, node[0], node[1], node.optional(2))
+    convolved = convolution_of(node, node[0], node[1], node.optional(2))
     addend = node.optional(3)
-    return activated(node, made if addend is None else node.add(Add, made, addend), kind, numbers)
+    return activated(
+        node, convolved if addend is None else node.add(Add, convolved, addend), kind, numbers
+    )
 
 
 def convolution_of(
@@ -144,13 +146,13 @@ def _total_padding(
     `None` if the model does not give the size of the output but the padding. Negative where the
     output is the larger one.
     """
-    asked = node.optional_integers("output_shape")
-    if asked is None:
+    output_shape = node.optional_integers("output_shape")
+    if output_shape is None:
         if not windows.auto_pad.keeps_size:
             return None
         triples = zip(spans_of(windows), more, windows.strides, strict=True)
         return [span + extra - stride for span, extra, stride in triples]
-    output = positive("output_shape", asked[-windows.rank :], windows.rank)
+    output = positive("output_shape", output_shape[-windows.rank :], windows.rank)
     sizes = [size for size in image if isinstance(size, int)]
     if len(sizes) != windows.rank:
         raise UnsupportedError("output_shape needs an input of fixed height and width")
@@ -178,11 +180,11 @@ def _conv_transpose_3d(
     merged = node.add(Reshape, turned, (batch * depth, channels, height, width))
     weights = node.add(Reshape, filter, (channels, per_group * kernel[0], *kernel[1:]))
     planar = arguments(windows.on(1, 2))
-    made = node.add(
+    image = node.add(
         Conv2DTranspose, merged, weights, group=group, output_padding=more[1:], **planar
     )
-    out, (rows, columns) = per_group * group, static_shape_of(made)[2:]
-    planes = node.add(Reshape, made, (batch, depth, out, kernel[0], rows * columns))
+    out, (rows, columns) = per_group * group, static_shape_of(image)[2:]
+    planes = node.add(Reshape, image, (batch, depth, out, kernel[0], rows * columns))
     planes = node.add(Transpose, planes, (0, 2, 4, 1, 3))
     planes = node.add(Reshape, planes, (batch, out, rows * columns, depth * kernel[0]))
     full = (depth - 1) * windows.strides[0] + windows.spans[0] + more[0]

@@ -127,7 +127,7 @@ def conv3d(op: Context) -> None:
     if count < 1:
         raise ModelError(f"Input: {x.type} is less deep than the filter {filter.type}")
     planes = op.add(Transpose, padded, (0, 2, 1, 3, 4))
-    found: Operand | None = None
+    total: Operand | None = None
     for depth in range(kernel[2]):
         first = depth * dilations[0]
         own = op.add(
@@ -135,7 +135,7 @@ def conv3d(op: Context) -> None:
         )
         own = op.add(Flatten, own, 0, 1)
         weights = op.add(Squeeze, op.add(Slice, filter, (2,), (depth,), (depth + 1,)), (2,))
-        made = op.add(
+        plane_result = op.add(
             Conv2D,
             own,
             weights,
@@ -145,11 +145,11 @@ def conv3d(op: Context) -> None:
             group=op.integer("groups", 1),
             dilations=dilations[1:],
         )
-        found = made if found is None else op.add(Add, found, made)
-    if found is None:
+        total = plane_result if total is None else op.add(Add, total, plane_result)
+    if total is None:
         raise ModelError(f"Filter: {filter.type} has no planes")
-    apart = op.add(Reshape, found, (-1, count, *_known(found)))
-    images.make(Transpose, apart, (0, 2, 1, 3, 4), output="Output")
+    volumes = op.add(Reshape, total, (-1, count, *_known(total)))
+    images.make(Transpose, volumes, (0, 2, 1, 3, 4), output="Output")
 
 
 def _known(images: Operand) -> tuple[int, ...]:
