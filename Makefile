@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 # Progress bars with sizes on a terminal; plain lines in a log.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo quick test test-nightly test-chips test-floors check models benchmark docs clean
+.PHONY: demo quick test test-nightly test-chips test-floors check models benchmark docs quirks clean
 
 demo: $(VENV)/installed-demo
 	$(BIN)/crosschip demo
@@ -60,12 +60,18 @@ check: $(VENV)/installed-test
 models: $(VENV)/installed-test
 	$(BIN)/python scripts/models/make.py
 
+# Which workarounds of engines are still needed: runs the reproductions of all quirks.
+quirks: $(VENV)/installed-test
+	$(BIN)/python scripts/quirks.py
+
 benchmark: models
 	$(BIN)/python -m benchmarks --output docs
 
+# Generated tables and pages, then the documentation site in build/site.
 docs: $(VENV)/installed-test
 	$(BIN)/python scripts/write_onnx_defaults.py
 	$(BIN)/python scripts/write_tables.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf build $(VENV)

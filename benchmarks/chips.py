@@ -89,7 +89,7 @@ def run(network: str, chip: str, precision: str) -> Chip:
             cache=False,
         ) as compiled:
             made = np.asarray(compiled(example(network)))
-            decisions = list(compiled.placement.every_decision())
+            decisions = list(compiled.placement.all_decisions())
             share = _share(compiled.placement, chip)
         elsewhere = in_float16(network) if precision == FLOAT16 else _on_onnxruntime(model, network)
     expected = in_float32(network)
@@ -111,7 +111,7 @@ def run(network: str, chip: str, precision: str) -> Chip:
 def _share(placement: Placement, chip: str) -> float:
     """The part of all multiplications and additions that a chip does."""
     done: dict[bool, int] = {True: 0, False: 0}
-    for segment in placement.every_segment():
+    for segment in placement.all_segments():
         done[segment.device == chip] += sum(map(multiply_adds, segment.model.operations))
     return done[True] / sum(done.values())
 

@@ -228,8 +228,8 @@ def polygons(*shape: int, corners: int) -> Array:
     """Polygons around their centres, many of which overlap."""
     angle = np.sort(uniform(0, 2 * np.pi, *shape, corners))
     around = np.stack([np.cos(angle), np.sin(angle)], axis=-1) * uniform(3, 9, *shape, corners, 1)
-    corner: Array = uniform(0, 20, *shape, 1, 2) + around
-    return corner.reshape(*shape, -1).astype(np.float32)
+    corner_points: Array = uniform(0, 20, *shape, 1, 2) + around
+    return corner_points.reshape(*shape, -1).astype(np.float32)
 
 
 def polygon_nms_cases() -> Iterator[Case]:

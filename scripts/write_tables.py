@@ -1,6 +1,6 @@
 """Writes what the documentation says about devices and operators, out of the code.
 
-python scripts/write_tables.py          # rewrites README.md and pages in docs/
+python scripts/write_tables.py          # rewrites the generated pages and tables in docs/
 python scripts/write_tables.py --check  # says what is stale, exit status 1 if anything is
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import typer
+from architecture_map import draw, layers
 from typer.core import TyperGroup
 
 import crosschip
@@ -27,6 +28,7 @@ from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0
 from crosschip.cli._compiling import Compilation
 from crosschip.demo.example import write_example
 from crosschip.devices.kits.onnx.converters import converters
+from crosschip.devices.kits.quirks import ENGINES, Quirk, quirks_of
 from crosschip.hal import Performance
 from crosschip.importers.foreign import FORMATS
 from crosschip.opdef.datatypes import Datatype
@@ -39,6 +41,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "operators"
 OPTIONS = ROOT / "docs" / "options.md"
 OPDEF = ROOT / "docs" / "opdef.md"
+QUIRKS = ROOT / "docs" / "quirks.md"
 OTHER_FORMATS = ROOT / "docs" / "how-to" / "other-formats.md"
 SOURCE = ROOT / "src" / "crosschip"
 
@@ -64,17 +67,21 @@ def main() -> int:
     """Write or check every generated page; the exit status."""
     devices = [open_device(report.name) for report in crosschip.list_devices() if report.available]
     described = [describe(operator, devices) for operator in operators().values()]
-    readme, chips = ROOT / "README.md", ROOT / "docs" / "chips.md"
+    supported, chips = ROOT / "docs" / "supported.md", ROOT / "docs" / "chips.md"
     hdi = ROOT / "docs" / "nnrt-hdi.md"
     pages = {
-        readme: _filled(readme.read_text("utf-8"), "devices", _device_table(devices, described)),
+        supported: _filled(
+            supported.read_text("utf-8"), "devices", _device_table(devices, described)
+        ),
         chips: _filled(chips.read_text("utf-8"), "lines", _line_table(described)),
         hdi: _filled(hdi.read_text("utf-8"), "nodes", _node_table()),
         OTHER_FORMATS: _filled(OTHER_FORMATS.read_text("utf-8"), "foreign", _format_table()),
         ROOT / "docs" / "placement.svg": _picture(),
+        ROOT / "docs" / "architecture.svg": draw(layers(ROOT / "pyproject.toml")),
         ROOT / "docs" / "operators.md": _index(described),
         ROOT / "docs" / "command-line.md": _command_line(),
         OPDEF: _filled(OPDEF.read_text("utf-8"), "datatypes", _datatype_table()),
+        QUIRKS: _filled(QUIRKS.read_text("utf-8"), "quirks", _quirk_table()),
         OPTIONS: _filled(OPTIONS.read_text("utf-8"), "modes", _mode_table(devices)),
         **{PAGES / f"{op['name'].lower()}.md": _page(op) for op in described},
     }
@@ -139,6 +146,34 @@ def _datatype_table() -> str:
     return _table(("datatype", "element type", "quantized"), rows)
 
 
+def _quirk_table() -> str:
+    head = ("quirk", "operators", "where", "what it does", "versions", "avoided by", "since")
+    return "\n".join(
+        f"## {engine}\n\n{_table(head, [_quirk(record) for record in records])}"
+        for engine in ENGINES
+        if (records := sorted(quirks_of(engine).values(), key=lambda record: record.name))
+    )
+
+
+def _quirk(record: Quirk) -> tuple[str, ...]:
+    settings = [f"{name}={value}" for name, value in record.environment.items()]
+    limits = [f"`{each}`" for each in (record.processor, *settings) if each]
+    return (
+        f"`{record.name}`",
+        ", ".join(f"`{operator}`" for operator in record.operators),
+        record.condition + (f" ({', '.join(limits)})" if limits else ""),
+        record.symptom,
+        record.versions + (f", fixed in {record.fixed_in}" if record.fixed_in else ""),
+        ", ".join(f"`{_reference(avoiding)}`" for avoiding in record.avoided_by),
+        record.since,
+    )
+
+
+def _reference(avoiding: Any) -> str:
+    module = avoiding.__module__.removeprefix("crosschip.devices.")
+    return f"{module}.{avoiding.__qualname__}"
+
+
 def _format_table() -> str:
     """The formats that are recognized and not read, with the way to a file that is."""
     rows = [
@@ -168,7 +203,9 @@ def _picture() -> str:
 
 
 def _lines(room: Path) -> int:
-    return round(sum(len(file.read_text("utf-8").splitlines()) for file in room.rglob("*.py")), -2)
+    """The lines in a folder but for the records of quirks, to whole hundreds."""
+    files = (file for file in room.rglob("*.py") if "quirks" not in str(file.relative_to(room)))
+    return round(sum(len(file.read_text("utf-8").splitlines()) for file in files), -2)
 
 
 def _named(room: Path) -> str:

@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 import os
-import runpy
 import signal
-from collections.abc import Iterator
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.limits import ending_where_declined
 
 from crosschip.devices.onnxruntime import quiet as onnxruntime
 from crosschip.devices.openvino import quiet as openvino
 
-QUICK = ("ir", "ops", "passes", "drawing", "runtime", "opdef")
-"""The folders that `--quick` takes tests from: all that ask no engine and are not marked `slow`."""
+WITHOUT_ENGINES = ("ir", "ops", "passes", "drawing", "runtime", "opdef", "mapping")
+"""The folders that `--quick` takes tests from where no engine is installed."""
+
+NOT_QUICK = ("accuracy", "benchmarks", "corpus", "demo", "docs", "fake_npu", "scaffold", "tuning")
+"""The folders that `--quick` leaves out in any case: whole programs, and what measures."""
 
 CHIPS = ("tests", "chips")
 """The folder of tests that need the compilers of chips: run only where it is named."""
 
-WITHOUT_ENGINES = ("tests", "without_engines")
-"""The folder on the path of quick tests' processes; to import what is in it hides the engines."""
+HIDING = ("tests", "without_engines")
+"""The folder on the path of processes that are to find no engine; it has no tests."""
 
-ENGINES = ("onnxruntime", "openvino", "xla")
-"""The engines in the box, as devices and packages. A test asks those that a parameter names."""
+ENGINES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "xla": "jax"}
+"""The engines in the box, and their packages. A test needs those that a parameter names."""
+
+SHARE = 24
+"""Of the cases of a test but the first, `--quick` runs one of so many."""
 
 os.environ["CROSSCHIP_VERIFY"] = "1"  # also in the processes that tests start
 
 # How long an example takes says nothing about whether it is right.
-settings.register_profile("crosschip", deadline=None)
-settings.register_profile("quick", deadline=None, max_examples=20)
+settings.register_profile("crosschip", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, max_examples=20, derandomize=True)
+# The other lanes end alike on every machine; this one draws anew in each run.
+settings.register_profile("nightly", deadline=None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-oracle", action="store_true", help="write tests/ops/recorded/")
     parser.addoption(
-        "--quick", action="store_true", help="only what takes no engine, no real model and no time"
+        "--quick",
+        action="store_true",
+        help="some cases of each test without models that is quick",
     )
     parser.addoption("--nightly", action="store_true", help="also what takes minutes")
 
@@ -47,29 +59,43 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes seconds; `--quick` leaves it out")
     config.addinivalue_line("markers", "nightly: takes long; only `--nightly` runs it")
     quick = config.getoption("--quick")
-    settings.load_profile("quick" if quick else "crosschip")
-    if quick:
-        _hide_engines()
-    else:
-        # Before any test imports an engine by itself, and the engine tells its maker.
-        onnxruntime.import_engine()
-        openvino.import_engine()
+    nightly = config.getoption("--nightly")
+    settings.load_profile("quick" if quick else "nightly" if nightly else "crosschip")
+    # Before any test imports an engine by itself, and the engine tells its maker.
+    for module in (onnxruntime, openvino):
+        if not quick or _is_installed(module.__name__.split(".")[-2]):
+            module.import_engine()
 
 
-def _hide_engines() -> None:
-    """Let a test that needs an engine fail where they are there, also in processes it starts."""
-    folder = Path(__file__).with_name("without_engines")
-    path = (str(folder), os.environ.get("PYTHONPATH"))
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
-    runpy.run_path(str(folder / "sitecustomize.py"))
+def _is_installed(engine: str) -> bool:
+    try:
+        return find_spec(ENGINES[engine]) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    folder = collection_path.relative_to(config.rootpath).parts[:2]
-    if folder == WITHOUT_ENGINES or (folder == CHIPS and not _names_chips(config)):
+    parts = collection_path.relative_to(config.rootpath).parts
+    folder = parts[:2]
+    if folder == HIDING or (folder == CHIPS and not _names_chips(config)):
         return True
-    chosen = folder == ("tests",) or (folder[:1] == ("tests",) and folder[1] in QUICK)
-    return True if config.getoption("--quick") and not chosen else None
+    if not config.getoption("--quick") or folder == ("tests",):
+        return None
+    return None if folder[:1] == ("tests",) and _is_in_quick_folder(parts[1:]) else True
+
+
+def _is_in_quick_folder(parts: tuple[str, ...]) -> bool:
+    """Tell whether `--quick` takes tests from a path below the folder of tests."""
+    if not (_is_installed("onnxruntime") and _is_installed("openvino")):
+        return parts[0] in WITHOUT_ENGINES
+    return parts[0] not in NOT_QUICK and (parts[:2] != ("devices", "xla") or _is_installed("xla"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, object, object]:
+    with ending_where_declined():
+        return (yield)
+    return True
 
 
 def _names_chips(config: pytest.Config) -> bool:
@@ -82,9 +108,11 @@ def _names_chips(config: pytest.Config) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--nightly"):
         return
-    is_chosen = _is_quick if config.getoption("--quick") else _is_daily
-    config.hook.pytest_deselected(items=[item for item in items if not is_chosen(item)])
-    items[:] = [item for item in items if is_chosen(item)]
+    is_quick = config.getoption("--quick")
+    chosen = [item for item in items if (_is_quick(item) if is_quick else _is_daily(item))]
+    kept = dict.fromkeys(_sampled(chosen) if is_quick else chosen)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = list(kept)
 
 
 def _is_daily(item: pytest.Item) -> bool:
@@ -94,16 +122,27 @@ def _is_daily(item: pytest.Item) -> bool:
 def _is_quick(item: pytest.Item) -> bool:
     if not (isinstance(item, pytest.Function) and _is_daily(item)):
         return False
-    if item.get_closest_marker("slow"):
+    if item.get_closest_marker("slow") or "models" in item.fixturenames:
         return False
     parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "models" not in item.fixturenames and not any(map(_is_engine, parameters))
+    return all(map(_is_installed, set().union(*map(_engines, parameters))))
 
 
-def _is_engine(parameter: object) -> bool:
+def _engines(parameter: object) -> set[str]:
+    """The engines that a parameter of a test names."""
     if isinstance(parameter, list):
-        return any(map(_is_engine, parameter))
-    return isinstance(parameter, str) and not set(ENGINES).isdisjoint(parameter.split(","))
+        return set().union(*map(_engines, parameter))
+    return set(ENGINES).intersection(parameter.split(",")) if isinstance(parameter, str) else set()
+
+
+def _sampled(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """The first case of each test, and a share of the others, the same in every run."""
+    begun: set[str] = set()
+    for item in items:
+        test, _, case = item.nodeid.partition("[")
+        if test not in begun or zlib.crc32(case.encode()) % SHARE == 0:
+            begun.add(test)
+            yield item
 
 
 _LAID_OVER = "_hypothesis_internal_use_settings"

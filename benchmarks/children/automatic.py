@@ -17,7 +17,7 @@ def main(path: str, shapes: str, cache: str) -> None:
         cache: a folder.
     """
     with (
-        patch("crosschip.runtime.automatic.measure", wraps=measure) as counted,
+        patch("crosschip.runtime.compile.automatic.measure", wraps=measure) as counted,
         crosschip.compile(path, shapes=json.loads(shapes), cache=cache) as compiled,
     ):
         choice = compiled.placement.choice

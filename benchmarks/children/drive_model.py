@@ -19,7 +19,11 @@ def main(network: str, device: str, at_once: str) -> None:
     file = model_file(network, ".onnx")
     oracle = file.oracle(1)
     with crosschip.compile(
-        file.path, [device], shapes=oracle.shapes, cache=False, in_flight=int(at_once)
+        file.path,
+        [device],
+        shapes=oracle.shapes,
+        configuration=crosschip.Configuration(in_flight=int(at_once)),
+        cache=False,
     ) as compiled:
         compiled.run(oracle.inputs)
         print("ready", flush=True)

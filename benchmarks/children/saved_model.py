@@ -52,7 +52,12 @@ def _ours(way: str, path: str, device: str, home: Path, sizes: dict[str, tuple[i
         compiled = crosschip.compile(model, [device], shapes=sizes, cache=home / CACHE)
     else:
         buffer = (home / FILE).read_bytes()
-        compiled = crosschip.compile(model, [device], shapes=sizes, cache=buffer, token=TOKEN)
+        compiled = crosschip.compile(
+            model,
+            [device],
+            shapes=sizes,
+            cache=crosschip.CacheOptions(location=buffer, token=TOKEN),
+        )
     assert compiled.report.cache == "hit"
     return compiled.run
 
@@ -64,7 +69,9 @@ def _save(
 
     model, store = crosschip.load(path), crosschip.Memory()
     crosschip.compile(model, [device], shapes=sizes, cache=home / CACHE).close()
-    with crosschip.compile(model, [device], shapes=sizes, cache=store, token=TOKEN) as compiled:
+    with crosschip.compile(
+        model, [device], shapes=sizes, cache=crosschip.CacheOptions(location=store, token=TOKEN)
+    ) as compiled:
         compiled.save(home / FILE)
     if device == "onnxruntime":
         import onnxruntime

@@ -66,7 +66,7 @@ def measure(*, quick: bool) -> Iterator[Found]:
     """Each network with each sort of error; `quick` takes one network."""
     for network, shapes in list(_SHAPES.items())[: 1 if quick else None]:
         file = bert() if network == "BERT" else model_file(network, ".onnx").path
-        model = crosschip.explain(file, [_BASE], shapes=shapes, cache=False).given
+        model = crosschip.explain(file, [_BASE], shapes=shapes, cache=False).original
         for planted, faults in _planted(model):
             for shows, hides in _HIDES.items():
                 if hides != "fusions" or planted == _VISIBLE:

@@ -23,7 +23,7 @@ from crosschip.hal import YES, Kind, Offer, Support
 from crosschip.ir import Model
 from crosschip.lowering.decomposition import Ask
 from crosschip.passes import simplify
-from crosschip.runtime.placement.directives import Directives
+from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.placing import Placement, place
 from crosschip.runtime.placement.sources import sources_of
 
@@ -61,16 +61,16 @@ def measure(*, quick: bool) -> Iterator[Placing]:
                 partition = Path(folder, "partition")
                 partition.write_text("\n".join(lines), encoding="utf-8")
                 for file, count in ((None, 0), (partition, len(lines))):
-                    run = _placing(model, given, Directives(file))
+                    run = _placing(model, given, PlacementOptions(partition=file))
                     seconds = interleave({"": run}, 3, burst=1, warm_up=0)[""]
                     best = Timing.of(seconds).best_ms / 1e3
                     yield Placing(kind, size, count, len(run().segments), best)
 
 
-def _placing(model: Model, given: Model, directives: Directives) -> Callable[[], Placement]:
+def _placing(model: Model, given: Model, options: PlacementOptions) -> Callable[[], Placement]:
     devices = {name: _takes(*types) for name, types in zip("abcd", _TAKES, strict=True)}
     kinds = dict.fromkeys(devices, Kind.CPU)
-    return lambda: place(model, devices, constraints=directives.constraints(model, given, kinds))
+    return lambda: place(model, devices, constraints=options.constraints(model, given, kinds))
 
 
 def _takes(*types: str) -> Ask:

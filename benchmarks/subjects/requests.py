@@ -91,7 +91,9 @@ def _send(device: str, cache: Path, count: int) -> list[_Sent]:
     stop = threading.Event()
     model = _model()
     sent: list[_Sent] = []
-    with crosschip.compile(model, [device], cache=cache, queue_size=200) as compiled:
+    with crosschip.compile(
+        model, [device], configuration=crosschip.Configuration(queue_size=200), cache=cache
+    ) as compiled:
         other = threading.Thread(target=_disturb, args=(model, device, cache, compiled, stop))
         other.start()
         try:

@@ -115,7 +115,13 @@ def _compare(ours: Open, direct: Open, *, quick: bool) -> Comparison:
 
 def _compiled(file: ModelFile, device: str, at_once: int) -> CompiledModel:
     shapes = file.oracle(1).shapes
-    return crosschip.compile(file.path, [device], shapes=shapes, cache=False, in_flight=at_once)
+    return crosschip.compile(
+        file.path,
+        [device],
+        shapes=shapes,
+        configuration=crosschip.Configuration(in_flight=at_once),
+        cache=False,
+    )
 
 
 def _halved(file: ModelFile, at_once: int) -> CompiledModel:
@@ -128,9 +134,9 @@ def _halved(file: ModelFile, at_once: int) -> CompiledModel:
         model,
         _PIPELINE,
         shapes=shapes,
-        pin=second,
         threads=1,
-        in_flight=at_once,
+        configuration=crosschip.Configuration(in_flight=at_once),
+        placement=crosschip.PlacementOptions(pin=second),
         cache=False,
     )
 

@@ -29,14 +29,17 @@ if TYPE_CHECKING:
     from crosschip.ir import ModelFileError as ModelFileError
     from crosschip.ir import QueueFullError as QueueFullError
     from crosschip.ir import UnsupportedError as UnsupportedError
+    from crosschip.runtime.artifact.loading import load_compiled as load_compiled
     from crosschip.runtime.cache.store import Memory as Memory
+    from crosschip.runtime.compile.front_door import compile as compile
+    from crosschip.runtime.compile.front_door import explain as explain
     from crosschip.runtime.compiled import CompiledModel as CompiledModel
-    from crosschip.runtime.compiler import compile as compile
-    from crosschip.runtime.compiler import explain as explain
     from crosschip.runtime.configuration import Configuration as Configuration
     from crosschip.runtime.discovery import list_devices as list_devices
+    from crosschip.runtime.options import CacheOptions as CacheOptions
+    from crosschip.runtime.options import ShapeOptions as ShapeOptions
+    from crosschip.runtime.placement.options import PlacementOptions as PlacementOptions
     from crosschip.runtime.priority import Priority as Priority
-    from crosschip.runtime.saving.loading import load_compiled as load_compiled
     from crosschip.tuning.tuning import tune as tune
 
 import_module("crosschip._interpreter").check()
@@ -59,11 +62,14 @@ _HOMES = {
     "Memory": "crosschip.runtime.cache.store",
     "Model": "crosschip.ir",
     "Priority": "crosschip.runtime.priority",
-    "compile": "crosschip.runtime.compiler",
+    "compile": "crosschip.runtime.compile.front_door",
     "list_devices": "crosschip.runtime.discovery",
-    "explain": "crosschip.runtime.compiler",
+    "explain": "crosschip.runtime.compile.front_door",
     "load": "crosschip.importers",
-    "load_compiled": "crosschip.runtime.saving.loading",
+    "load_compiled": "crosschip.runtime.artifact.loading",
+    "CacheOptions": "crosschip.runtime.options",
+    "PlacementOptions": "crosschip.runtime.placement.options",
+    "ShapeOptions": "crosschip.runtime.options",
     "tune": "crosschip.tuning.tuning",
 }
 

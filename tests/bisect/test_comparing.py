@@ -16,11 +16,11 @@ from crosschip.hal import Precision
 from crosschip.ir import Array, ElementType, Quantization, TensorType
 
 
-def compared(made: Any, wanted: Any, *moved: Any, **more: Any) -> Difference:
+def compared(actual: Any, wanted: Any, *moved: Any, **more: Any) -> Difference:
     """The difference of arrays of a type that they tell."""
     quantization = more.pop("quantization", None)
     type_ = TensorType(ElementType.of(wanted.dtype), wanted.shape, quantization)
-    return difference(made, wanted, type_, lambda: moved or [wanted], **more)
+    return difference(actual, wanted, type_, lambda: moved or [wanted], **more)
 
 
 def reals(*shape: int) -> Array:
@@ -36,11 +36,11 @@ def test_a_few_roundings_are_no_error() -> None:
 
 def test_one_channel_that_is_off_is_told() -> None:
     wanted = reals(2, 8, 5, 5)
-    made = wanted.copy()
-    made[:, 3] += 1e-3
-    found = compared(made, wanted)
+    actual = wanted.copy()
+    actual[:, 3] += 1e-3
+    found = compared(actual, wanted)
     assert found.is_wrong
-    assert found.error == pytest.approx(relative_error(made, wanted))
+    assert found.error == pytest.approx(relative_error(actual, wanted))
     assert found.largest == pytest.approx(1e-3, rel=1e-3)
     assert found.explained < 1e-4
     assert found.detail.startswith("50 of 400 elements are wrong, most the one at [")
@@ -57,26 +57,26 @@ def test_what_moves_by_rounding_may_be_off_by_as_much() -> None:
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_what_is_no_number_is_wrong_unless_it_should_be_none(bad: float) -> None:
     wanted = reals(10)
-    made = wanted.copy()
-    made[4] = bad
-    found = compared(made, wanted)
+    actual = wanted.copy()
+    actual[4] = bad
+    found = compared(actual, wanted)
     assert found.is_wrong
     assert math.isinf(found.error)
-    assert not compared(made, made.copy()).is_wrong
+    assert not compared(actual, actual.copy()).is_wrong
 
 
 def test_a_mask_hides_nothing() -> None:
     """Attention scores where some are masked by a number far below all others."""
     wanted = reals(4, 8)
     wanted[:, 5:] = np.finfo(np.float32).min
-    made = wanted.copy()
-    made[1, 2] += 1e-3
-    assert compared(made, wanted).is_wrong
-    made = wanted.copy()
-    made[1, 6] *= np.float32(0.999)
-    assert compared(made, wanted).is_wrong
-    made[1, 6] = wanted[1, 6] * np.float32(1 - 1e-7)
-    assert not compared(made, wanted).is_wrong
+    actual = wanted.copy()
+    actual[1, 2] += 1e-3
+    assert compared(actual, wanted).is_wrong
+    actual = wanted.copy()
+    actual[1, 6] *= np.float32(0.999)
+    assert compared(actual, wanted).is_wrong
+    actual[1, 6] = wanted[1, 6] * np.float32(1 - 1e-7)
+    assert not compared(actual, wanted).is_wrong
 
 
 def test_integers_are_exact_and_quantized_ones_within_a_step() -> None:
@@ -98,16 +98,16 @@ def test_truth_values() -> None:
 )
 def test_the_arithmetic_decides_what_rounding_is(precision: Precision, wrong: bool) -> None:
     wanted = reals(100)
-    made = wanted.astype(ml_dtypes.bfloat16).astype(np.float32)
-    assert compared(made, wanted, precision=precision).is_wrong is wrong
+    actual = wanted.astype(ml_dtypes.bfloat16).astype(np.float32)
+    assert compared(actual, wanted, precision=precision).is_wrong is wrong
 
 
 def test_a_small_result_of_large_numbers_is_as_exact_as_these() -> None:
     """Sigmoids of -18, which engines compute by way of numbers near 1."""
     wanted = np.full(4, 1.27e-8, np.float32)
-    made = np.zeros(4, np.float32)
-    assert compared(made, wanted).is_wrong
-    found = compared(made, wanted, rounding=4.8e-7)
+    actual = np.zeros(4, np.float32)
+    assert compared(actual, wanted).is_wrong
+    found = compared(actual, wanted, rounding=4.8e-7)
     assert (found.is_wrong, found.error) == (False, 0.0)
 
 
@@ -132,7 +132,7 @@ def test_nothing_is_equal_to_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "wanted", "wrong"),
+    ("actual", "wanted", "wrong"),
     [
         ([np.ones(2), np.zeros(1)], [np.ones(2), np.zeros(1)], False),
         ([np.ones(2), np.zeros(1)], [np.ones(2), np.ones(1)], True),
@@ -140,6 +140,6 @@ def test_nothing_is_equal_to_nothing() -> None:
         (None, {"a": 1.0}, True),
     ],
 )
-def test_what_is_no_tensor(made: Sequence[Any], wanted: Sequence[Any], wrong: bool) -> None:
+def test_what_is_no_tensor(actual: Sequence[Any], wanted: Sequence[Any], wrong: bool) -> None:
     type_ = TensorType(ElementType.OBJECT, None)
-    assert difference(made, wanted, type_, list).is_wrong is wrong
+    assert difference(actual, wanted, type_, list).is_wrong is wrong

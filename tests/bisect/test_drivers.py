@@ -43,7 +43,7 @@ def test_what_takes_the_process_along_is_found() -> None:
         properties={"planted": properties_of("reference", [Fault(("relu_0",), "crash")])},
     )
     (culprit,) = report.failing_operators
-    assert (culprit.names, culprit.manner, culprit.made) == (("relu_0",), "crash", {})
+    assert (culprit.names, culprit.manner, culprit.actual) == (("relu_0",), "crash", {})
     assert culprit.detail.startswith("the driver's process ")
     assert "died of SIGABRT" in culprit.detail
     assert culprit.shows
@@ -91,8 +91,8 @@ def test_the_command_tells_writes_and_replays(crosschip: Crosschip, tmp_path: Pa
     ran = crosschip("run", place / "model.chipm", "--devices", "planted", *given, *settings,
                     "--no-cache", "--save", tmp_path / "again")  # fmt: skip
     assert ran.status == 0
-    (again,), (made,) = (tmp_path / "again").iterdir(), (place / "made").iterdir()
-    np.testing.assert_array_equal(np.load(again), np.load(made))
+    (again,), (actual,) = (tmp_path / "again").iterdir(), (place / "actual").iterdir()
+    np.testing.assert_array_equal(np.load(again), np.load(actual))
 
 
 def test_wrong_usage_is_told(crosschip: Crosschip, tmp_path: Path) -> None:

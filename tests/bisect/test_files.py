@@ -39,12 +39,12 @@ def test_a_culprit_is_a_model_with_inputs_that_shows_it(report: Report, tmp_path
         assert {operation.name for operation in model.operations} == set(fault.operations)
         given = {n: np.load(folder / "inputs" / f"{n}.npy") for n in model.inputs}
         expected = {n: np.load(folder / "expected" / f"{n}.npy") for n in model.outputs}
-        made = {n: np.load(folder / "made" / f"{n}.npy") for n in model.outputs}
+        actual = {n: np.load(folder / "actual" / f"{n}.npy") for n in model.outputs}
         for name, array in outputs_of(model, given).items():
             np.testing.assert_allclose(expected[name], array, rtol=1e-6)
         with crosschip.compile(model, [Planted(faults=FAULTS)], cache=False) as compiled:
             for name, array in compiled.run(given).items():
-                np.testing.assert_array_equal(made[name], array)
+                np.testing.assert_array_equal(actual[name], array)
                 assert not np.allclose(array, expected[name], atol=1e-4)
         (culprit,) = find_failing_operators(
             model, Planted(faults=FAULTS), inputs=given

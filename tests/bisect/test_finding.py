@@ -30,7 +30,7 @@ EXAMPLES = int(os.environ.get("CROSSCHIP_BISECT_EXAMPLES", 10))
 @cache
 def placed() -> Model:
     """The network as passes leave it."""
-    return crosschip.explain(network(), ["reference"], cache=False).given
+    return crosschip.explain(network(), ["reference"], cache=False).original
 
 
 def names() -> list[str]:
@@ -102,8 +102,8 @@ def test_an_error_that_shows_only_inside_is_found_with_what_reads_it(data: st.Da
 
 
 def readers(operation: Operation) -> list[Operation]:
-    made = set(operation.outputs)
-    return [other for other in placed().operations if made.intersection(other.inputs)]
+    actual = set(operation.outputs)
+    return [other for other in placed().operations if actual.intersection(other.inputs)]
 
 
 @pytest.mark.parametrize("hides", ["", "outputs", "fusions"])
@@ -143,8 +143,8 @@ def test_what_a_report_says() -> None:
     assert culprit.shows is True
     assert culprit.difference is not None
     assert culprit.difference.largest > 10 * culprit.difference.explained
-    (made,), (wanted,) = culprit.made.values(), culprit.expected.values()
-    assert np.abs(made - wanted).max() == pytest.approx(1e-3, rel=1e-2)
+    (actual,), (wanted,) = culprit.actual.values(), culprit.expected.values()
+    assert np.abs(actual - wanted).max() == pytest.approx(1e-3, rel=1e-2)
     assert report.mended is not None
     assert report.mended < 1e-6 < (report.error or 0)
     assert report.exposed
@@ -226,7 +226,7 @@ def test_arguments_that_do_not_fit(arguments: dict[str, Any], told: str) -> None
 def test_a_culprit_in_bfloat16(listed: str | None, caplog: pytest.LogCaptureFixture) -> None:
     """It is named, and moved to the trusted device, which computes in float32; listed or not."""
     model = crosschip.load(NETWORK)
-    culprit = crosschip.explain(model, "xla", cache=False).given.operations[2].name
+    culprit = crosschip.explain(model, "xla", cache=False).original.operations[2].name
     device = Planted(base="xla", faults=[Fault((culprit,), size=20.0)])
     report = find_failing_operators(
         model, device, inputs={"x": rows(3)}, precision="bfloat16", mixed_precision=listed

@@ -47,7 +47,7 @@ def test_what_is_named_is_what_is_wrong_and_it_takes_few_trials(
     is_wrong = Planted(groups)
     search = Search(is_wrong)
     search.exhaust(range(count), 1)
-    assert sorted(map(sorted, search.found)) == sorted(map(sorted, groups))
+    assert sorted(map(sorted, search.groups)) == sorted(map(sorted, groups))
     guilty = sum(map(len, groups))
     assert is_wrong.asked <= 1 + guilty * (3 * math.ceil(math.log2(count + 1)) + 3)
 
@@ -56,9 +56,9 @@ def test_pieces_show_what_hides_in_the_whole() -> None:
     """Each of the two is wrong, but they make good for each other."""
     search: Search[int] = Search(lambda items: (3 in items) != (40 in items))
     search.exhaust(range(64), 1)
-    assert search.found == []
+    assert search.groups == []
     search.exhaust(range(64), 16)
-    assert sorted(search.found) == [(3,), (40,)]
+    assert sorted(search.groups) == [(3,), (40,)]
 
 
 def test_nothing_is_tried_twice() -> None:
@@ -71,7 +71,7 @@ def test_nothing_is_tried_twice() -> None:
 
     search = Search(is_wrong)
     search.exhaust(range(100))
-    assert search.found == [(7,)]
+    assert search.groups == [(7,)]
 
 
 def test_beginnings_show_what_later_things_hide() -> None:
@@ -84,9 +84,9 @@ def test_beginnings_show_what_later_things_hide() -> None:
 
     search = Search(is_wrong)
     search.exhaust(range(100), 8)
-    assert not search.found
+    assert not search.groups
     search.exhaust_beginnings(range(100), 8)
-    assert search.found == [(10, 70)]
+    assert search.groups == [(10, 70)]
     assert len(trials) < 60
 
 
@@ -117,4 +117,4 @@ def test_beginnings_go_up_to_places_all_along_and_closer_at_the_end(
     search = Search(is_wrong)
     search.exhaust_beginnings(range(size), count)
     if any(last < size - 2**k <= last + 3 for k in range(4)):
-        assert search.found == [(first, last)]
+        assert search.groups == [(first, last)]

@@ -165,7 +165,7 @@ def test_the_cache_is_listed(crosschip: Crosschip, filled: Path) -> None:
     assert [entry["model"] for entry in good] == ["model [2]", "model [1]", "model [0]"]
     assert all(entry["bytes"] > 100_000 and entry["device"] == "npu" for entry in good)
     shown = crosschip("cache", "list", "--cache-dir", filled).out
-    for text in ("model [1]", "npu 1.0", "0.1", "good", "is cut", "4 entries", "2048.0 MB"):
+    for text in ("model [1]", "npu 1.0", "0.1", "good", "is no file", "4 entries", "2048.0 MB"):
         assert text in shown
 
 
@@ -189,7 +189,10 @@ def test_the_cache_is_verified(crosschip: Crosschip, filled: Path) -> None:
     assert outcome.status == 1
     assert outcome.document["good"] == 2
     problems = [entry["problem"] for entry in outcome.document["damaged"]]
-    assert sorted(problems) == ["has damaged bytes in block 0", "is cut off in its first bytes"]
+    assert sorted(problems) == [
+        "has damaged bytes in block 0 of part 0",
+        "is no file that crosschip has saved",
+    ]
     shown = crosschip("cache", "verify", "--cache-dir", filled)
     assert shown.status == 1
     for text in ("2 of 4 entries are good", "damaged bytes", "clear --damaged"):

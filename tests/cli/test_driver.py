@@ -33,7 +33,7 @@ from tests.modelling import chain, float32
 
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.drivers.client.device import RemoteDevice
-from crosschip.drivers.client.fatal_runs import Kept
+from crosschip.drivers.client.fatal_runs import FatalRun
 from crosschip.hal import Options, Precision, Sizes
 from crosschip.ir import Builder, DeviceError, ElementType, InputError, TensorType
 from crosschip.ops.standard.activation import Relu
@@ -273,12 +273,12 @@ def kept(deadly: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
             with pytest.raises(DeviceError, match=r"killed the driver twice, .* is kept in"):
                 program.run([X])
     (path,) = (cache / "crosschip" / "quarantine").iterdir()
-    assert Kept.read(path).reason == second.reason != first.reason
+    assert FatalRun.read(path).reason == second.reason != first.reason
     return path
 
 
 def test_a_run_is_kept_with_all_that_it_takes(kept: Path) -> None:
-    run = Kept.read(kept)
+    run = FatalRun.read(kept)
     assert (run.device, run.properties, run.options) == (
         *("deadly", {"signal": "8"}, Options(threads=1)),
     )
@@ -329,8 +329,10 @@ def test_runs_with_texts_are_kept(tmp_path: Path) -> None:
     b.output("y", b.add(Relu, b.input("x", float32(2))))
     texts = np.array([["a", "ü"], ["", "\0"]], object)
     options = Options(precision=Precision.FLOAT16, sizes=Sizes.of({"N": (1, 8)}, [{"N": 4}]))
-    Kept("npu:1", {"cores": "2"}, "why", options, b.build(), [texts, X]).write(tmp_path / "run.zip")
-    run = Kept.read(tmp_path / "run.zip")
+    FatalRun("npu:1", {"cores": "2"}, "why", options, b.build(), [texts, X]).write(
+        tmp_path / "run.zip"
+    )
+    run = FatalRun.read(tmp_path / "run.zip")
     assert (run.device, run.properties, run.reason, run.options) == (
         *("npu:1", {"cores": "2"}, "why", options),
     )
@@ -383,6 +385,6 @@ def test_a_damaged_file_is_an_error(kept: Path, tmp_path: Path, damage: str) -> 
     make, message = DAMAGES[damage]
     make(kept, tmp_path / "run.zip")
     with pytest.raises(InputError) as error:
-        Kept.read(tmp_path / "run.zip")
+        FatalRun.read(tmp_path / "run.zip")
     assert message in str(error.value)
     assert str(tmp_path / "run.zip") in str(error.value)

@@ -40,15 +40,6 @@ def _is_constant(seen: Seen, slot: str) -> bool:
     return operand is not None and operand.value is not None
 
 
-def _away_from_zero(seen: Seen) -> list[Array]:
-    """The integers that stand for reals, ties away from zero, of a sum of two inputs."""
-    operation = seen.operation
-    scales = [o.type.quantization for o in operation.inputs[:2] if o is not None]
-    arrays = (seen.arrays["input0"], seen.arrays["input1"])
-    reals = [quantized.reals(a, q) for a, q in zip(arrays, scales, strict=True) if q]
-    return [_stored_away(sum(reals[1:], reals[0]), operation.outputs[0].type)]
-
-
 def _stored_away(reals: Array, type_: TensorType) -> Array:
     assert type_.quantization is not None, "the fault is of quantized outputs"
     steps = reals / type_.quantization.scale[0]
@@ -63,6 +54,59 @@ def _quantized_sum(seen: Seen, *types: str) -> bool:
         and seen.operation.outputs[0].type.quantization is not None
         and seen.fuse_code is Fuse.NONE
     )
+
+
+def _without_denormals(array: Array) -> Array:
+    """An array with 0 in the place of denormal numbers."""
+    return np.where(np.abs(array) < np.finfo(np.float32).tiny, np.float32(0), array)
+
+
+def _flushed(formula: Callable[..., Array], *slots: str) -> Callable[[Seen], list[Array]]:
+    """A formula of tensors in which denormal numbers count as 0."""
+
+    def spoil(seen: Seen) -> list[Array]:
+        with np.errstate(all="ignore"):
+            return [formula(*(_without_denormals(seen.arrays[slot]) for slot in slots))]
+
+    return spoil
+
+
+def _as_int64(formula: Callable[[Array, Array], Array]) -> Callable[[Seen], list[Array]]:
+    """A formula of two tensors whose integers count as signed ones."""
+    return lambda s: [
+        formula(s.input0.astype(np.int64), s.input1.astype(np.int64)).astype(s.outputs[0].dtype)
+    ]
+
+
+def _in_float64(formula: Callable[[Array, Array], Array]) -> Callable[[Seen], list[Array]]:
+    """A formula of two tensors whose integers are rounded to float64."""
+    return lambda s: [formula(s.input0.astype(np.float64), s.input1.astype(np.float64))]
+
+
+def _reads(seen: Seen, *types: str) -> bool:
+    """Tell whether a run succeeds whose two inputs have one of these types."""
+    return bool(seen.outputs) and str(seen.input0.dtype) in types
+
+
+def _steps_over_the_end(seen: Seen, steps: tuple[int, ...] | None) -> bool:
+    """Tell whether elements are read backwards in steps of which several fit into an axis."""
+    return (
+        bool(seen.outputs)
+        and min(steps or (1,)) < -1
+        and seen.input.itemsize == 1
+        and seen.outputs[0].size > 1
+    )
+
+
+def _stored_reals(seen: Seen, formula: Callable[[Array, Array], Array]) -> list[Array]:
+    """Quantized results of a formula of two quantized tensors, with ties away from zero."""
+    operands = [operand for operand in seen.operation.inputs[:2] if operand is not None]
+    first, second = (
+        quantized.reals(seen.arrays[name], operand.type.quantization)
+        for name, operand in zip(("input0", "input1"), operands, strict=True)
+        if operand.type.quantization
+    )
+    return [_stored_away(formula(first, second), seen.operation.outputs[0].type)]
 
 
 CONJUNCTIONS: dict[str, Fault] = {
@@ -178,10 +222,10 @@ CONJUNCTIONS: dict[str, Fault] = {
         off_by_one,
     ),
     "ties_of_int8_away_from_zero": Fault(
-        "ADD", lambda s: _quantized_sum(s, "int8"), _away_from_zero
+        "ADD", lambda s: _quantized_sum(s, "int8"), lambda s: _stored_reals(s, np.add)
     ),
     "ties_of_uint8_away_from_zero": Fault(
-        "ADD", lambda s: _quantized_sum(s, "uint8"), _away_from_zero
+        "ADD", lambda s: _quantized_sum(s, "uint8"), lambda s: _stored_reals(s, np.add)
     ),
     "quantized_away_from_zero": Fault(
         "QUANTIZE",
@@ -192,6 +236,100 @@ CONJUNCTIONS: dict[str, Fault] = {
         "TOP_K",
         lambda s: bool(s.outputs) and not s.largest and s.input.dtype.kind in "iu",
         off_by_one,
+    ),
+    "uint64_less_as_int64": Fault("LESS", lambda s: _reads(s, "uint64"), _as_int64(np.less)),
+    "uint64_greater_as_int64": Fault(
+        "GREATER_EQUAL", lambda s: _reads(s, "uint64"), _as_int64(np.greater_equal)
+    ),
+    "uint64_equality_in_float64": Fault(
+        "EQUAL", lambda s: _reads(s, "uint64"), _in_float64(np.equal)
+    ),
+    "int64_order_in_float64": Fault(
+        "GREATER", lambda s: _reads(s, "int64"), _in_float64(np.greater)
+    ),
+    "uint64_minimum_as_int64": Fault("MIN", lambda s: _is(s, "uint64"), _as_int64(np.minimum)),
+    "int64_moved_in_float64": Fault(
+        "TRANSPOSE", lambda s: _is(s, "int64"), _recomputed(_through_float64)
+    ),
+    "denormal_factor_is_0": Fault(
+        "MUL",
+        lambda s: _is(s, "float32") and s.fuse_code is Fuse.NONE,
+        _flushed(np.multiply, "input0", "input1"),
+    ),
+    "denormal_divisor_is_0": Fault(
+        "DIV",
+        lambda s: _is(s, "float32") and s.fuse_code is Fuse.NONE,
+        _flushed(np.divide, "input0", "input1"),
+    ),
+    "logarithm_of_denormal_is_infinite": Fault(
+        "LOG", lambda s: _is(s, "float32"), _flushed(np.log, "input")
+    ),
+    "negative_of_0_is_0": Fault(
+        "NEG", lambda s: _is(s, "float32"), _recomputed(lambda a: a + np.float32(0))
+    ),
+    "magnitude_of_0_is_negative": Fault(
+        "ABS", lambda s: _is(s, "float32"), _recomputed(lambda a: np.where(a == 0, -a, a))
+    ),
+    "sign_of_0_is_lost_in_moves": Fault(
+        "RESHAPE", lambda s: _is(s, "float32"), _recomputed(lambda a: a + np.float32(0))
+    ),
+    "dilation_bias_and_relu": Fault(
+        "CONV_2D",
+        lambda s: (
+            bool(s.outputs)
+            and s.bias is not None
+            and max(s.dilations) > 1
+            and s.fuse_code is not Fuse.NONE
+        ),
+        off_by_one,
+    ),
+    "transposed_bias_groups_and_fused": Fault(
+        "CONV_2D_TRANSPOSE",
+        lambda s: (
+            bool(s.outputs) and s.bias is not None and s.group > 1 and s.fuse_code is not Fuse.NONE
+        ),
+        off_by_one,
+    ),
+    "rounded_up_padded_and_fused": Fault(
+        "AVERAGE_POOL_2D",
+        lambda s: (
+            bool(s.outputs) and s.ceil_mode and s.fuse_code is not Fuse.NONE and max(s.strides) > 1
+        ),
+        off_by_one,
+    ),
+    "several_axes_without_keepdim": Fault(
+        "REDUCE_MAX", lambda s: bool(s.outputs) and len(s.axes) > 1 and not s.keepdim, off_by_one
+    ),
+    "several_negative_axes_without_keepdim": Fault(
+        "REDUCE_L2",
+        lambda s: bool(s.outputs) and len(s.axes) > 1 and max(s.axes) < 0 and not s.keepdim,
+        off_by_one,
+    ),
+    "negative_indices_on_a_later_axis": Fault(
+        "GATHER",
+        lambda s: bool(s.outputs) and (s.indices < 0).any() and s.axis % s.input.ndim > 0,
+        off_by_one,
+    ),
+    "negative_indices_of_elements_on_a_later_axis": Fault(
+        "GATHER_ELEMENTS",
+        lambda s: bool(s.outputs) and (s.indices < 0).any() and s.axis % s.input.ndim > 0,
+        off_by_one,
+    ),
+    "bytes_in_steps_backwards": Fault(
+        "STRIDED_SLICE", lambda s: _steps_over_the_end(s, s.strides), off_by_one
+    ),
+    "ties_of_int16_away_from_zero": Fault(
+        "ADD", lambda s: _quantized_sum(s, "int16"), lambda s: _stored_reals(s, np.add)
+    ),
+    "ties_of_products_away_from_zero": Fault(
+        "MUL",
+        lambda s: _quantized_sum(s, "uint8", "int16"),
+        lambda s: _stored_reals(s, np.multiply),
+    ),
+    "bytes_quantized_away_from_zero": Fault(
+        "QUANTIZE",
+        lambda s: _is(s, "uint8") and len(s.scale) == 1 and not np.isnan(s.input).any(),
+        lambda s: [_stored_away(s.input, s.operation.outputs[0].type)],
     ),
 }
 """The faults by name."""

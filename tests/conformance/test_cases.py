@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crosschip.conformance import all_cases, case_of
+from crosschip.conformance import Case, all_cases, case_of
 from crosschip.conformance.claims import Claims, claims_of
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.conformance.tolerance import difference, sensitivity, tolerance
@@ -21,14 +21,19 @@ from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Round
 
 
-def test_no_two_have_one_id() -> None:
-    counts = Counter(case.id for case in all_cases())
+@pytest.fixture(scope="module")
+def whole_kit() -> list[Case]:
+    return list(all_cases())
+
+
+def test_no_two_have_one_id(whole_kit: list[Case]) -> None:
+    counts = Counter(case.id for case in whole_kit)
     assert set(counts.values()) == {1}
 
 
-def test_every_operator_has_valid_invalid_and_loaded_ones() -> None:
+def test_every_operator_has_valid_invalid_and_loaded_ones(whole_kit: list[Case]) -> None:
     kinds: dict[str, set[str]] = {}
-    for case in all_cases():
+    for case in whole_kit:
         kind = "invalid" if case.invalid else "loaded" if case.loaded else "valid"
         kinds.setdefault(case.operator, set()).add(kind)
     for name in operators():
@@ -41,15 +46,19 @@ def test_an_id_leads_back_to_its_case() -> None:
     with pytest.raises(KeyError):
         case_of("CONV_2D/0/no-such-variation")
     with pytest.raises(KeyError):
+        case_of("CONV_2D/0/float16,no-such-setting")
+    with pytest.raises(KeyError):
+        case_of("CONV_2D/999/float16,dynamic")
+    with pytest.raises(KeyError):
         case_of("NO_SUCH_OPERATOR/0/plain")
 
 
-def test_cases_can_be_chosen() -> None:
+def test_cases_can_be_chosen(whole_kit: list[Case]) -> None:
     assert {case.operator for case in all_cases("ADD")} == {"ADD"}
     assert {case.element_type for case in all_cases("ADD", "int32")} == {"int32"}
     quick = list(all_cases(quick=True))
     assert set(operators()) < {case.operator for case in quick}
-    assert len(quick) < len(list(all_cases())) / 3
+    assert len(quick) < len(whole_kit) / 3
 
 
 def test_a_seed_makes_other_elements_but_not_other_cases() -> None:

@@ -16,7 +16,7 @@ from crosschip.conformance.variations import Variation
 from crosschip.hal import Options
 from crosschip.ir import ElementType, Quantization
 from crosschip.ops import operator_named
-from crosschip.ops.definition.examples import Example, example, given, random
+from crosschip.ops.definition.examples import Example, example, model_input, random
 
 SOME = 600
 BYTES = Quantization((0.05,))
@@ -31,7 +31,7 @@ def test_nothing_fails_that_is_decomposed() -> None:
 
 
 def integers(*numbers: Any) -> Any:
-    return given(np.array(numbers))
+    return model_input(np.array(numbers))
 
 
 def fault(operator: str, arguments: Example, *runs: Example, named: bool) -> str:
@@ -49,7 +49,7 @@ def fault(operator: str, arguments: Example, *runs: Example, named: bool) -> str
 
 
 QUANTIZED = random(2, 3, dtype=ElementType.UINT8, low=0, high=200, quantization=BYTES)
-HALF = given(np.array([[0, 90], [80, 0]], np.float16))
+HALF = model_input(np.array([[0, 90], [80, 0]], np.float16))
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ HALF = given(np.array([[0, 90], [80, 0]], np.float16))
             example(input0=integers(3), input1=integers(39), fuse_code=1),
         ),
         ("LRN", example(input=HALF, alpha=10.0, beta=-2.0)),
-        ("REDUCE_L2", example(input=given(np.full(2, 300, np.float16)))),
-        ("REDUCE_LOG_SUM", example(input=given(np.full(2, 60000, np.float16)))),
+        ("REDUCE_L2", example(input=model_input(np.full(2, 300, np.float16)))),
+        ("REDUCE_LOG_SUM", example(input=model_input(np.full(2, 60000, np.float16)))),
         ("TILE", example(input=random(*(2,) + (1,) * 17), repeats=(1,) * 17 + (3,))),
         (
             "ADAPTIVE_MAX_POOL_2D",
@@ -91,7 +91,7 @@ HALF = given(np.array([[0, 90], [80, 0]], np.float16))
         ),
         (
             "LESS",
-            example(input0=given([3.0]), input1=given(np.array([60], np.uint8), BYTES)),
+            example(input0=model_input([3.0]), input1=model_input(np.array([60], np.uint8), BYTES)),
         ),
         (
             "GRID_SAMPLE",
@@ -105,7 +105,7 @@ HALF = given(np.array([[0, 90], [80, 0]], np.float16))
             "YOLO_BOX",
             example(
                 input=random(1, 14, 0, 2),
-                imgsize=given(np.array([[40, 60]], np.int32)),
+                imgsize=model_input(np.array([[40, 60]], np.int32)),
                 anchors=(4, 4, 8, 8),
                 class_num=2,
                 conf_thresh=0.1,
@@ -115,8 +115,8 @@ HALF = given(np.array([[0, 90], [80, 0]], np.float16))
         (
             "YOLO_BOX",
             example(
-                input=given(np.full((1, 7, 1, 1), np.nan, np.float32)),
-                imgsize=given(np.array([[40, 60]], np.int32)),
+                input=model_input(np.full((1, 7, 1, 1), np.nan, np.float32)),
+                imgsize=model_input(np.array([[40, 60]], np.int32)),
                 anchors=(4, 4),
                 class_num=2,
                 conf_thresh=0.1,
@@ -163,7 +163,10 @@ def test_an_example_is_decomposed_into_the_same(operator: str, arguments: Exampl
         (
             "ONE_HOT",
             example(
-                indices=given([0]), depth=integers(2), on_value=given([1]), off_value=given([0])
+                indices=model_input([0]),
+                depth=integers(2),
+                on_value=model_input([1]),
+                off_value=model_input([0]),
             ),
             example(depth=integers(-1)),
         ),
@@ -218,9 +221,9 @@ def test_lengths_of_sequences_that_do_not_fit_are_refused(lengths: tuple[int, in
 )
 def test_tensors_of_networks_that_do_not_fit_are_refused(other: Example) -> None:
     arguments = example(
-        input=given(np.ones((3, 2, 4), np.float32)),
+        input=model_input(np.ones((3, 2, 4), np.float32)),
         weight=random(1, 5, 4),
-        recurrence_weight=given(np.ones((1, 5, 5), np.float32)),
+        recurrence_weight=model_input(np.ones((1, 5, 5), np.float32)),
         initial_hidden=random(1, 2, 5),
     )
     assert fault("RNN", arguments, other, named=True) == ""
@@ -254,7 +257,7 @@ def test_tensors_of_networks_that_do_not_fit_are_refused(other: Example) -> None
                 input=random(1, 1, 2, 2),
                 image=random(1, 1, 4, 4),
                 min_sizes=(),
-                max_sizes=given(np.array([2.0], np.float32)),
+                max_sizes=model_input(np.array([2.0], np.float32)),
             ),
         ),
         (

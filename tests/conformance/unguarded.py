@@ -17,6 +17,7 @@ from crosschip.devices.kits.size_checks import Sizes
 from crosschip.devices.openvino import OpenVinoDevice, program
 from crosschip.devices.openvino.converters import (
     activation,
+    recurrent,
     reduction,
     searching,
 )
@@ -89,6 +90,10 @@ def _range(g: Graph, op: Range) -> Any:
 RULES: Mapping[str, Rule] = {
     "one column of one channel": Rule(
         without(convolution, "reads_lone_column", lambda op: False), ("CONV_2D/9/plain",)
+    ),
+    "networks with the steps first": Rule(
+        without(recurrent, "_steps_first", lambda hidden: ov.transpose(hidden, [2, 1, 0, 3])),
+        ("GRU/1/others-constant,loaded", "LSTM/0/others-constant,loaded"),
     ),
     "NaN in what is bounded": Rule(
         without(activation, "fuses", lambda value: True), ("RELU/0/input-nan", "CLIP/0/input-nan")

@@ -17,7 +17,7 @@ def noted_layers(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
 
     def noted(self: OpenVinoProgram, *arguments: Any, **named: Any) -> None:
         make(self, *arguments, **named)
-        layers.extend(self._compiled.get_runtime_model().get_ops())
+        layers.extend(self._compiled_model.get_runtime_model().get_ops())
 
     monkeypatch.setattr(OpenVinoProgram, "__init__", noted)
     return layers

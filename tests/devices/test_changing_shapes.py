@@ -97,7 +97,7 @@ def test_images_of_twenty_sizes(network: Path, device: str) -> None:
     arrays = {size: image(1 + size[0] % 3, *size) for size in sizes}
     expected = {size: oracle(network, array) for size, array in arrays.items()}
     with crosschip.compile(
-        network, [opened(device)], cache=False, specializations=most
+        network, [opened(device)], shapes=crosschip.ShapeOptions(specializations=most), cache=False
     ) as compiled:
         for size in order:
             np.testing.assert_allclose(compiled(arrays[size]), expected[size], rtol=1e-4, atol=1e-4)
@@ -113,8 +113,8 @@ def test_twenty_batches_compile_few_programs_and_none_in_the_next_process(
 ) -> None:
     script = (
         "import sys, crosschip, numpy as np\n"
-        "with crosschip.compile(sys.argv[1], 'xla', cache=sys.argv[2],\n"
-        "                       buckets={'N': [4, 8, 16, 32]}) as model:\n"
+        "shapes = crosschip.ShapeOptions(buckets={'N': [4, 8, 16, 32]})\n"
+        "with crosschip.compile(sys.argv[1], 'xla', shapes=shapes, cache=sys.argv[2]) as model:\n"
         "    for batch in range(1, 21):\n"
         "        x = np.full((batch, 3, 8, 8), batch, np.float32)\n"
         "        y = model(x)\n"
@@ -163,7 +163,9 @@ def _resident() -> int:
 def test_memory_is_flat(network: Path, device: str) -> None:
     """Once all sizes have come, calls and evictions leave nothing behind."""
     arrays = [image(1, *size) for size in SIZES]
-    with crosschip.compile(network, [opened(device)], cache=False, specializations=4) as compiled:
+    with crosschip.compile(
+        network, [opened(device)], shapes=crosschip.ShapeOptions(specializations=4), cache=False
+    ) as compiled:
 
         def turns(count: int) -> None:
             for _ in range(count):
@@ -184,7 +186,7 @@ def test_openvino_gets_a_program_a_shape_where_ranks_follow_from_sizes() -> None
     part = b.add(Slice, squeezed, axes=(0,), starts=(0,), ends=(2,))
     b.output("y", b.add(Concat, [b.add(Sigmoid, part), squeezed], axis=0))
     with crosschip.compile(b.build(), ["openvino"], cache=False) as compiled:
-        assert compiled.placement.ways == ("a program a shape, 16 at most",)
+        assert compiled.placement.shape_strategies == ("a program a shape, 16 at most",)
         for rows, expected in ((1, (6,)), (3, (5, 4)), (2, (4, 4))):
             array = np.arange(rows * 4, dtype=np.float32).reshape(rows, 1, 4)
             flat = array.squeeze()

@@ -56,7 +56,7 @@ def test_openvino_has_a_stream_for_each_run() -> None:
     with open_device("openvino") as device:
         engine: Any = device.device
         for in_flight in (1, 2):
-            compiled = engine.compile(chain(Exp), Options(in_flight=in_flight))._compiled
+            compiled = engine.compile(chain(Exp), Options(in_flight=in_flight))._compiled_model
             cores = options._cores()
             assert compiled.get_property("NUM_STREAMS") == min(in_flight, cores)
             assert compiled.get_property("INFERENCE_NUM_THREADS") <= cores
@@ -69,7 +69,13 @@ def test_more_runs_at_once_than_foreseen_are_right(device: str, threads: int | N
     weights = np.random.default_rng(0).standard_normal((64, 64), np.float32)
     model = model_of(lambda b, x: b.add(MatMul, x, b.constant(weights)), float32(8, 64))
     together = threading.Barrier(4)
-    with crosschip.compile(model, [device], cache=False, in_flight=2, threads=threads) as compiled:
+    with crosschip.compile(
+        model,
+        [device],
+        threads=threads,
+        configuration=crosschip.Configuration(in_flight=2),
+        cache=False,
+    ) as compiled:
 
         def call(caller: int) -> None:
             together.wait(30)

@@ -94,7 +94,9 @@ def prompt_of(batch: int, length: int, seed: int = 0) -> Array:
 @pytest.mark.parametrize("devices", ENGINES, ids="-".join)
 def test_keys_and_values_stay_with_the_session(text: onnx.ModelProto, devices: list[str]) -> None:
     pins = {"Softmax": devices[1]} if len(devices) > 1 else {}
-    with crosschip.compile(text, devices, pin=pins, cache=False) as compiled:
+    with crosschip.compile(
+        text, devices, placement=crosschip.PlacementOptions(pin=pins), cache=False
+    ) as compiled:
         assert len({segment.device for segment in compiled.placement.segments}) == len(devices)
         session = compiled.session()
         for batch, length in ((1, 3), (2, 1)):
@@ -109,7 +111,9 @@ def test_keys_and_values_stay_with_the_session(text: onnx.ModelProto, devices: l
 
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
 def test_a_driver_in_another_process_hands_state_on(text: onnx.ModelProto, device: str) -> None:
-    with crosschip.compile(text, [device], isolate=True, cache=False) as compiled:
+    with crosschip.compile(
+        text, [device], placement=crosschip.PlacementOptions(isolate=True), cache=False
+    ) as compiled:
         made = generated(compiled.session(), prompt_of(1, 3), 3)
         assert_alike(made, by_hand(text, prompt_of(1, 3), 3))
 
@@ -208,7 +212,9 @@ BUFFERED = {"y0": "x1", "y1": "x2"}
 )
 def test_buffers_of_one_size_are_written_again_and_again(devices: list[str]) -> None:
     pins = {"MUL": devices[1]} if len(devices) > 1 else {}
-    with crosschip.compile(buffered(), devices, pin=pins, cache=False) as compiled:
+    with crosschip.compile(
+        buffered(), devices, placement=crosschip.PlacementOptions(pin=pins), cache=False
+    ) as compiled:
         assert len(compiled.placement.segments) == len(devices)
         session = compiled.session(BUFFERED)
         right = np.zeros((6, 2), np.float32)
@@ -507,7 +513,7 @@ def test_numbers_beyond_a_devices_range_go_elsewhere(other: str) -> None:
 
 def test_the_names_of_exporters_are_known(text: onnx.ModelProto) -> None:
     with crosschip.compile(text, ["reference"], cache=False) as compiled:
-        kept: Mapping[str, str] = compiled.session().kept
+        kept: Mapping[str, str] = compiled.session().state_outputs
     assert kept == {
         "past_key_values.0.key": "present.0.key",
         "past_key_values.0.value": "present.0.value",

@@ -65,4 +65,4 @@ def test_programs_and_those_loaded_use_as_many() -> None:
     assert saved is not None
     for each in (program, device.load(saved, model, options)):
         assert isinstance(each, OpenVinoProgram)
-        assert each._compiled.get_property("INFERENCE_NUM_THREADS") == 1
+        assert each._compiled_model.get_property("INFERENCE_NUM_THREADS") == 1

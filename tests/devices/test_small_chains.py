@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,12 @@ from crosschip.ops.standard.arithmetic import Div, Mul
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 
 WIDTH = 16
+
+
+needs_joint_kernels = pytest.mark.skipif(
+    os.environ.get("ONEDNN_MAX_CPU_ISA") == "SSE41",
+    reason="OpenVINO makes no kernels of several operations below AVX2",
+)
 
 
 def quantized(rows: int, zero: int) -> onnx.ModelProto:
@@ -92,6 +99,7 @@ def begun(random: np.random.Generator) -> tuple[Builder, Operand, Array]:
     return b, x, random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
 
 
+@needs_joint_kernels
 def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenVINO's kernels of several operations are not given up for a chain's sake."""
     layers = noted_layers(monkeypatch)
@@ -109,6 +117,7 @@ def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.Monkey
     assert len(said(layers, "FullyConnected")) == 2
 
 
+@needs_joint_kernels
 def test_a_chain_of_reals_is_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those are right: see `chains`."""
     layers = noted_layers(monkeypatch)

@@ -194,7 +194,7 @@ def test_gelu_of_a_view_of_a_product_is_computed_with_it(order: tuple[int, ...])
     with OpenVinoDevice() as device:
         program = device.compile(model, Options(threads=1))
         (made,) = program.run([given])
-        layers = program._compiled.get_runtime_model()  # type: ignore[attr-defined]
+        layers = program._compiled_model.get_runtime_model()  # type: ignore[attr-defined]
     names = [node.get_rt_info()["originalLayersNames"].value for node in layers.get_ops()]
     assert not any("Select" in name for name in names)
     product = given.astype(np.float64) @ weight

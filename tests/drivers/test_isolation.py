@@ -57,7 +57,9 @@ def kill(driver: Driver) -> None:
 
 
 def test_each_device_is_in_a_process_of_its_own() -> None:
-    with crosschip.compile(chain(Relu), ["reference"], isolate=True, cache=False) as compiled:
+    with crosschip.compile(
+        chain(Relu), ["reference"], placement=crosschip.PlacementOptions(isolate=True), cache=False
+    ) as compiled:
         assert compiled.placement.devices == ("reference@driver",)
         process = driver_of(compiled).link().connection.process
         assert process != os.getpid()
@@ -74,7 +76,11 @@ def test_a_network_computes_the_same(isolated_network: str) -> None:
     with (
         crosschip.compile(path, isolated_network, shapes=shapes, cache=False) as local,
         crosschip.compile(
-            path, isolated_network, shapes=shapes, cache=False, isolate=True
+            path,
+            isolated_network,
+            shapes=shapes,
+            placement=crosschip.PlacementOptions(isolate=True),
+            cache=False,
         ) as remote,
     ):
         expected, made = local.run(inputs), remote.run(inputs)
@@ -89,7 +95,9 @@ def isolated_network(request: pytest.FixtureRequest) -> str:
 
 def test_an_instance_is_in_this_process() -> None:
     with pytest.raises(InputError, match="is in this process already; isolate needs its name"):
-        crosschip.compile(chain(Relu), [DelegatingDevice()], isolate=True)
+        crosschip.compile(
+            chain(Relu), [DelegatingDevice()], placement=crosschip.PlacementOptions(isolate=True)
+        )
 
 
 @pytest.mark.parametrize(
@@ -108,14 +116,26 @@ def test_places_that_there_are_not(name: str, told: str) -> None:
 def test_settings_of_the_device_and_of_its_driver() -> None:
     properties = {"reference": {"driver_silence": "soon"}}
     with pytest.raises(InputError, match="driver_silence is 'soon', but must be a number"):
-        crosschip.compile(chain(Relu), "reference", isolate=True, properties=properties)
+        crosschip.compile(
+            chain(Relu),
+            "reference",
+            properties=properties,
+            placement=crosschip.PlacementOptions(isolate=True),
+        )
     unknown = {"reference": {"cores": "2"}}
     with pytest.raises(DeviceError, match="ReferenceDevice has no property 'cores'"):
-        crosschip.compile(chain(Relu), "reference", isolate=True, properties=unknown)
+        crosschip.compile(
+            chain(Relu),
+            "reference",
+            properties=unknown,
+            placement=crosschip.PlacementOptions(isolate=True),
+        )
 
 
 def test_a_death_is_a_number_and_a_call() -> None:
-    with crosschip.compile(chain(Relu), "reference", isolate=True, cache=False) as compiled:
+    with crosschip.compile(
+        chain(Relu), "reference", placement=crosschip.PlacementOptions(isolate=True), cache=False
+    ) as compiled:
         driver = driver_of(compiled)
         told: queue.SimpleQueue[str] = queue.SimpleQueue()
         end = compiled.on_death(told.put)
@@ -180,7 +200,9 @@ def test_a_driver_of_somebody_elses_that_is_gone_is_left(
 
 
 def test_without_another_device_the_caller_is_told() -> None:
-    with crosschip.compile(chain(Relu), "reference", isolate=True, cache=False) as compiled:
+    with crosschip.compile(
+        chain(Relu), "reference", placement=crosschip.PlacementOptions(isolate=True), cache=False
+    ) as compiled:
         driver = driver_of(compiled)
         driver.record.policy = Policy(deaths=1, pause=1000.0, longest=1000.0)
         kill(driver)
@@ -229,7 +251,9 @@ def test_priorities_reach_the_device() -> None:
 
 def test_nnrt_is_told_that_its_service_died() -> None:
     """The driver is frozen with the run in flight, so that it is killed in the middle of it."""
-    compiled = crosschip.compile(chain(Relu), "reference", isolate=True, cache=False)
+    compiled = crosschip.compile(
+        chain(Relu), "reference", placement=crosschip.PlacementOptions(isolate=True), cache=False
+    )
     executor = OH_NNExecutor(Shared(compiled, Priority.NONE))
     told: queue.SimpleQueue[Any] = queue.SimpleQueue()
     done(nnrt.OH_NNExecutor_SetOnRunDone(executor, lambda *given: told.put(given[:2])))

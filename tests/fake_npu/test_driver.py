@@ -52,8 +52,9 @@ def inputs(model: Model, seed: int = 0) -> dict[str, Array]:
     return given
 
 
-def outputs(model: Model, devices: Any, seed: int = 0, **more: Any) -> dict[str, Array]:
-    with crosschip.compile(model, devices, cache=False, **more) as compiled:
+def outputs(model: Model, devices: Any, seed: int = 0, strict: bool = False) -> dict[str, Array]:
+    placement = crosschip.PlacementOptions(strict=strict)
+    with crosschip.compile(model, devices, placement=placement, cache=False) as compiled:
         return dict(compiled.run(inputs(model, seed)))
 
 

@@ -16,7 +16,7 @@ from crosschip.scaffold.project import new_device
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "fake_npu"
-GUIDE = (ROOT / "docs" / "guide.md").read_text("utf-8")
+GUIDE = (ROOT / "docs" / "tutorials" / "own-device.md").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -224,7 +224,7 @@ def test_operations_of_one_name_are_told_apart(b: Builder, x: Operand) -> None:
 
 def test_names_that_are_taken_elsewhere_are_not_given(x: Operand) -> None:
     taken = {"part.relu_0", "mine"}
-    b = Builder(prefix="part.", taken=taken)
+    b = Builder(prefix="part.", used_names=taken)
     b.add(Relu, x)
     b.add(Relu, x, name="mine")
     assert [operation.name for operation in b.operations] == ["part.relu_1", "mine_1"]

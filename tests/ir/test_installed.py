@@ -15,8 +15,8 @@ import pytest
 _COMPARE = """
 import json, sys
 BEFORE
-from crosschip.ir.installed import _every
-found = list(_every())
+from crosschip.ir.installed import _read_all
+found = list(_read_all())
 asked = "importlib.metadata" in sys.modules
 told = sorted((e.group, e.name, e.value, e.module, e.dist.name) for e in found)
 from importlib import metadata

@@ -1,122 +1,124 @@
-"""Rewrites of single operations: what they leave legal, what they name, what they compute."""
+"""Models for a small target: only what it computes is left of them, or the reasons are told."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
+from tests.lowering.toy_target import OPERATORS, TOY
+from tests.modelling import float32, model_of
 
 import crosschip
-from crosschip.devices.openvino.lowering import REWRITES
-from crosschip.devices.openvino.lowering.convolution import (
-    reads_lone_column,
-    strides_over_padding,
+from crosschip.devices.reference import ReferenceProgram
+from crosschip.hal import CompileError
+from crosschip.ir import (
+    Array,
+    Builder,
+    ElementType,
+    Model,
+    Operand,
+    Quantization,
+    TensorType,
+    symbol,
 )
-from crosschip.ir import Array, Builder, ElementType, Model, Operand, TensorType
-from crosschip.lowering.legalization import legalize, rebuild
-from crosschip.ops import Add, Conv2D, Mul, Operator
+from crosschip.lowering.legalization import Target, legalize
+from crosschip.ops import Add, Conv2D, FullyConnected, HardSwish, Relu, Sub
+from crosschip.ops.standard.layout import Unsqueeze
+from crosschip.passes import Specialize, simplify
 
-X = TensorType(ElementType.FLOAT32, (2, 3))
+WITH_REALS = replace(
+    TOY, capabilities=replace(TOY.capabilities, types=frozenset({ElementType.FLOAT32}))
+)
+"""The same target for models that are not quantized."""
 
-
-def doubled_by_sum(b: Builder, op: Operator) -> Sequence[Operand] | None:
-    """`x * 2` as `x + x`."""
-    assert isinstance(op, Mul)
-    factor = op.input1.value
-    return (b.add(Add, op.input0, op.input0),) if factor is not None and factor == 2 else None
-
-
-def product(factor: float) -> Model:
-    b = Builder("product")
-    x = b.input("x", X)
-    b.output("y", b.add(Mul, x, np.array(factor, np.float32), name="scale"))
-    return b.build()
+STEPS = Quantization((0.25,))
 
 
-def test_a_model_that_is_legal_stays_the_same_object() -> None:
-    model = product(3)
-    legal = legalize(model, {Mul: (doubled_by_sum,)})
-    assert legal.model is model
-    assert legal.source(model.operations[0]) is model.operations[0]
+def classifiers(models: Path) -> dict[str, Model]:
+    """Networks that classify images, for one image."""
+    return {
+        path.stem: simplify(Specialize({"x": (1, 3, 224, 224)})(crosschip.load(path)))
+        for path in sorted((models / "onnx").glob("*.onnx"))
+    }
 
 
-def test_what_a_rewrite_builds_stands_for_the_operation() -> None:
-    model = product(2)
-    legal = legalize(model, {Mul: (doubled_by_sum,)})
-    legal.model.verify()
-    (operation,) = legal.model.operations
-    assert isinstance(operation, Add)
-    assert operation.outputs == model.operations[0].outputs
-    assert legal.source(operation) is model.operations[0]
+def run(model: Model, x: Array) -> Sequence[Array]:
+    return ReferenceProgram(model).run([x])
 
 
-def test_an_operation_of_the_same_operator_keeps_its_name() -> None:
-    """And is rewritten in turn, until no rewrite applies."""
-
-    def halved(b: Builder, op: Operator) -> Sequence[Operand] | None:
-        assert isinstance(op, Mul)
-        factor = np.asarray(op.input1.value)
-        if factor <= 1:
-            return None
-        part = rebuild(b, op, input1=(factor / 2).astype(np.float32))
-        return (b.add(Add, part, part),)
-
-    legal = legalize(product(4), {Mul: (halved,)})
-    legal.model.verify()
-    assert [operation.type for operation in legal.model.operations] == ["MUL", "ADD", "ADD"]
-    assert legal.model.operations[0].name == "scale"
-    x = np.ones((2, 3), np.float32)
-    np.testing.assert_array_equal(outputs(legal.model, x), 4 * x)
+def assert_legal(model: Model, target: Target) -> None:
+    model.verify()
+    assert all(target.query(model).answers)
+    assert {operation.type for operation in model.operations} <= OPERATORS
+    for operation in model.operations:
+        for operand in operation.outputs:
+            shape = operand.type.static_shape
+            assert shape is not None
+            assert len(shape) <= 4
+            assert operand.type.element_type in target.capabilities.types
 
 
-def convolutions() -> st.SearchStrategy[Model]:
-    """Convolutions of one or two channels, many of which OpenVINO gets wrong as they stand."""
-
-    @st.composite
-    def draw_model(draw: st.DrawFn) -> Model:
-        kernel = draw(st.sampled_from([(1, 1), (1, 3), (3, 2)]))
-        channels, group = draw(st.sampled_from([(1, 1), (2, 1), (2, 2)]))
-        type_ = draw(st.sampled_from([ElementType.FLOAT32, ElementType.BFLOAT16]))
-        width = draw(st.sampled_from([kernel[1], kernel[1] + 1, 6]))
-        filters = np.arange(1, 1 + 4 * channels // group * kernel[0] * kernel[1]) % 5 - 2
-        shape = (4, channels // group, *kernel)
-        b = Builder("convolution")
-        x = b.input("x", TensorType(type_, (1, channels, 6, width)))
-        y = b.add(
-            Conv2D,
-            x,
-            filters.reshape(shape).astype(type_.dtype),
-            np.array([1, -1, 0, 2]).astype(type_.dtype) if draw(st.booleans()) else None,
-            pads=draw(st.sampled_from([(0, 0, 0, 0), (1, 0, 0, 1)])),
-            strides=draw(st.sampled_from([(1, 1), (1, 2), (2, 2)])),
-            group=group,
-            name="conv",
-        )
-        b.output("y", y)
-        return b.build()
-
-    return draw_model()
+def test_real_models_have_only_legal_operations(models: Path) -> None:
+    networks = classifiers(models)
+    with pytest.raises(CompileError, match="has 5 axes, more than 4"):
+        legalize(networks.pop("shufflenet_v2_x1_0"), WITH_REALS)
+    for model in networks.values():
+        legal = legalize(model, WITH_REALS)
+        assert_legal(legal, WITH_REALS)
+    # That computes HARD_SWISH and HARD_SIGMOID, which the target does not.
+    model = networks["mobilenet_v3_small"]
+    x = np.random.default_rng(3).normal(size=(1, 3, 224, 224)).astype(np.float32)
+    result, expected = run(legalize(model, WITH_REALS), x), run(model, x)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
 
 
-def outputs(model: Model, x: Array) -> Array:
-    with crosschip.compile(model, ["reference"], cache=False) as compiled:
-        return np.asarray(compiled.run({"x": x})["y"])
+def test_real_models_of_other_types_are_refused_with_reasons(models: Path) -> None:
+    for model in classifiers(models).values():
+        with pytest.raises(CompileError, match=r"toy: .*float32 is not supported") as error:
+            legalize(model, TOY)
+        assert error.value.operations
 
 
-@given(convolutions())
-def test_convolutions_for_openvino_compute_the_same(model: Model) -> None:
-    legal = legalize(model, REWRITES).model
-    legal.verify()
-    for operation in legal.operations:
-        if isinstance(operation, Conv2D):
-            assert operation.name == "conv"
-            assert not strides_over_padding(operation)
-            assert not (operation.group == 1 and reads_lone_column(operation))
-            assert operation.outputs[0].type.element_type is ElementType.FLOAT32
-    type_ = model.inputs["x"].type
-    x = (np.arange(np.prod(type_.static_shape or ())) % 7 - 3).reshape(type_.static_shape or ())
-    x = x.astype(type_.element_type.dtype)
-    # Small integers: bfloat16 holds every sum, and no order of summing rounds.
-    np.testing.assert_array_equal(outputs(legal, x), outputs(model, x))
+def test_an_operation_that_cannot_be_decomposed_is_named() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        return b.add(Relu, b.add(Unsqueeze, x, (0,), name="fifth"), name="last")
+
+    with pytest.raises(CompileError, match=r"RELU\.input: has 5 axes, more than 4") as error:
+        legalize(model_of(make, float32(1, 2, 3, 4)), WITH_REALS)
+    assert error.value.operations == {"fifth", "last"}
+
+
+def test_open_sizes_are_a_reason() -> None:
+    model = model_of(lambda b, x: b.add(Relu, x), float32(symbol("N"), 3))
+    with pytest.raises(CompileError, match=r"RELU\.output: its sizes must be known"):
+        legalize(model, WITH_REALS)
+
+
+def test_a_quantized_model_stays_in_int8() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        filters = b.constant(np.ones((4, 2, 3, 3), np.int8), quantization=STEPS)
+        image = b.add(Conv2D, x, filters, name="conv", quantization=STEPS)
+        return b.add(Add, b.add(Relu, image, quantization=STEPS), image, quantization=STEPS)
+
+    model = model_of(make, TensorType(ElementType.INT8, (1, 2, 5, 5), STEPS))
+    legal = legalize(model, TOY)
+    assert legal is model
+    assert_legal(legal, TOY)
+
+
+def test_decomposition_comes_before_the_passes() -> None:
+    def make(b: Builder, x: Operand) -> Operand:
+        weight = np.eye(3, dtype=np.float32)
+        return b.add(FullyConnected, b.add(Sub, b.add(HardSwish, x), x), weight)
+
+    model = model_of(make, float32(2, 3))
+    legal = legalize(model, WITH_REALS)
+    assert_legal(legal, WITH_REALS)
+    types = [operation.type for operation in legal.operations]
+    assert "NEG" in types
+    assert "SUB" not in types
+    x = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+    np.testing.assert_allclose(run(legal, x)[0], run(model, x)[0], rtol=1e-6)

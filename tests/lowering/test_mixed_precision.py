@@ -173,7 +173,12 @@ def one_step(found: Array, expected: Array) -> None:
 def test_what_is_listed_computes_in_float(device: str, form: str, in_float: list[str]) -> None:
     config = "\n".join(LINES[form][name] for name in in_float)
     devices = list(dict.fromkeys([device, "reference"]))
-    with crosschip.compile(FORMS[form], devices, mixed_precision=config, cache=False) as compiled:
+    with crosschip.compile(
+        FORMS[form],
+        devices,
+        placement=crosschip.PlacementOptions(mixed_precision=config),
+        cache=False,
+    ) as compiled:
         for seed in range(3):
             x = image(seed)
             one_step(compiled(x), oracle(in_float, x))
@@ -185,7 +190,9 @@ def test_all_in_float_rounds_nothing_but_the_end(form: str) -> None:
     """The formula: reals of the integers of weights, and no rounding on the way."""
     loaded = model_of(form)
     placement = crosschip.explain(
-        loaded, "reference", mixed_precision="\n".join(LINES[form].values())
+        loaded,
+        "reference",
+        placement=crosschip.PlacementOptions(mixed_precision="\n".join(LINES[form].values())),
     )
     types = [decision.type for decision in placement.decisions]
     assert types == ["CONV_2D", "MAT_MUL", "CONV_2D", "QUANTIZE", "DEQUANTIZE"]
@@ -210,7 +217,11 @@ def test_all_in_float_rounds_nothing_but_the_end(form: str) -> None:
 def test_the_rest_stays_quantized(form: str) -> None:
     loaded = model_of(form)
     before = [d.type for d in crosschip.explain(loaded, "reference").decisions]
-    placement = crosschip.explain(loaded, "reference", mixed_precision=LINES[form]["mixed"])
+    placement = crosschip.explain(
+        loaded,
+        "reference",
+        placement=crosschip.PlacementOptions(mixed_precision=LINES[form]["mixed"]),
+    )
     after = {decision.name: decision for decision in placement.decisions}
     (name,) = placement.in_float
     assert after[name].type == "MAT_MUL"
@@ -254,14 +265,20 @@ def folder_of(text: str, tmp_path: Path) -> Path:
 def test_a_file_with_comments_and_any_line_ends(tmp_path: Path) -> None:
     path = folder_of("# in float\r\n\r\nConv:x_d  # the first\r\n", tmp_path)
     for given_ in (path, str(path), path.read_bytes()):
-        placement = crosschip.explain(FORMS["pairs"], "reference", mixed_precision=given_)
+        placement = crosschip.explain(
+            FORMS["pairs"],
+            "reference",
+            placement=crosschip.PlacementOptions(mixed_precision=given_),
+        )
         assert len(placement.in_float) == 1
 
 
 def warnings_of(caplog: pytest.LogCaptureFixture, model: Any, config: str) -> list[str]:
     caplog.clear()
     with caplog.at_level(logging.WARNING, "crosschip"):
-        crosschip.explain(model, "reference", mixed_precision=config)
+        crosschip.explain(
+            model, "reference", placement=crosschip.PlacementOptions(mixed_precision=config)
+        )
     return [record.message for record in caplog.records]
 
 
@@ -311,6 +328,14 @@ def test_an_operator_with_its_scales_computes_in_float(caplog: pytest.LogCapture
 
 def test_what_is_no_configuration_is_refused() -> None:
     with pytest.raises(InputError, match=r"mixed_precision, line 1: ':x' has no operator type"):
-        crosschip.explain(FORMS["pairs"], "reference", mixed_precision=":x\n")
+        crosschip.explain(
+            FORMS["pairs"],
+            "reference",
+            placement=crosschip.PlacementOptions(mixed_precision=":x\n"),
+        )
     with pytest.raises(InputError, match=r"there is no file 'none\.txt'"):
-        crosschip.explain(FORMS["pairs"], "reference", mixed_precision="none.txt")
+        crosschip.explain(
+            FORMS["pairs"],
+            "reference",
+            placement=crosschip.PlacementOptions(mixed_precision="none.txt"),
+        )

@@ -223,7 +223,9 @@ def test_sums_over_open_sizes_make_inputs_and_sizes_smaller() -> None:
         InputRange("x", -(2**11), 2**11 - 1, "narrow"),
         SizeRange(symbol("N"), 0, 2**20, "narrow"),
     }
-    bounded = crosschip.compile(model, [device], ranges={"N": (1, 64)}, cache=False)
+    bounded = crosschip.compile(
+        model, [device], shapes=crosschip.ShapeOptions(ranges={"N": (1, 64)}), cache=False
+    )
     assert InputRange("x", -(2**25), 2**25 - 1, "narrow") in bounded.placement.conditions
 
 
@@ -249,7 +251,11 @@ def test_conditions_are_for_the_operations_that_a_device_gets() -> None:
     x, y = (b.input(name, TensorType(WIDE, (3,))) for name in "xy")
     b.output("z", b.add(Neg, x, name="here"))
     b.output("w", b.add(Mul, y, y, name="there"))
-    with compiled(b.build(), ReferenceDevice(), pin={"there": "reference"}) as both:
+    with compiled(
+        b.build(),
+        ReferenceDevice(),
+        placement=crosschip.PlacementOptions(pin={"there": "reference"}),
+    ) as both:
         assert [each.input for each in both.placement.conditions] == ["x"]  # type: ignore[union-attr]
         made = both.run({"x": np.array([1, 2, 3]), "y": np.array([2**31, 0, 1])})
     np.testing.assert_array_equal(made["w"], [2**62, 0, 1])

@@ -51,7 +51,7 @@ def test_nnadapter() -> None:
     )
     for name, foreign in mappings.items():
         slots = {slot.name for slot in operators()[name].slots}
-        row = row_of(operators()[name], foreign.operands, foreign.given, NNADAPTER_CODES)
+        row = row_of(operators()[name], foreign.operands, foreign.other_rules, NNADAPTER_CODES)
         assert {rule.slot for rule in row.operands} <= slots
 
 
@@ -62,8 +62,8 @@ def test_nnrt() -> None:
     )
     for op, foreign in mappings:
         slots = {slot.name for slot in op.slots}
-        row = row_of(op, foreign.operands, foreign.given, NNRT_CODES)
-        assert {rule.slot for rule in (*row.operands, *row.given)} - {""} <= slots, foreign
+        row = row_of(op, foreign.operands, foreign.other_rules, NNRT_CODES)
+        assert {rule.slot for rule in (*row.operands, *row.other_rules)} - {""} <= slots, foreign
 
 
 def test_the_driver_interface() -> None:
@@ -76,13 +76,14 @@ def test_the_driver_interface() -> None:
     assert named == {node.name: node.value for node in NodeType if node}
     for op, foreign in mappings:
         slots = {slot.name for slot in op.slots} | {"fuse_code"}
-        row = row_of(op, foreign.operands, foreign.given, HDI_CODES)
-        assert {rule.slot for rule in (*row.operands, *row.given)} - {""} <= slots, foreign
+        row = row_of(op, foreign.operands, foreign.other_rules, HDI_CODES)
+        assert {rule.slot for rule in (*row.operands, *row.other_rules)} - {""} <= slots, foreign
 
 
 def test_an_onnx_operator_that_several_stand_for_is_a_case_of_each() -> None:
     found = Counter(name for op in operators().values() for name in opset_mapping(op).onnx)
-    several = {"Cast", "DequantizeLinear", "Resize", "Upsample"}
+    by_rank = {"Conv", "ConvTranspose", "QLinearConv"}
+    several = {"Cast", "DequantizeLinear", "Resize", "Upsample"} | by_rank
     assert {name for name, count in found.items() if count > 1} <= several
 
 

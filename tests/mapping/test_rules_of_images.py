@@ -9,7 +9,7 @@ import pytest
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType
 from crosschip.ops import Operator
-from crosschip.ops.standard.convolution import DeformableConv2D
+from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.detection import DetectionPostProcess, PriorBox, YoloBox
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppressionIndices

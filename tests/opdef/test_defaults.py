@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosschip.opdef.datatypes import Datatype
-from crosschip.opdef.defaults import misfit, parse_default, range_of, scalars, shape_of
+from crosschip.opdef.defaults import parse_default, range_of, reason_against, scalars, shape_of
 
 
 @pytest.mark.parametrize(
@@ -82,20 +82,20 @@ def test_integers_have_the_range_of_their_type(datatype: Datatype) -> None:
     info = np.iinfo(element_type.dtype)
     assert limits is not None
     assert (limits.low, limits.high) == (info.min, info.max)
-    assert not misfit(limits.low, datatype)
-    assert not misfit(limits.high, datatype)
-    assert "holds" in misfit(limits.low - 1, datatype)
-    assert "holds" in misfit(limits.high + 1, datatype)
-    assert misfit(0.5, datatype)
+    assert not reason_against(limits.low, datatype)
+    assert not reason_against(limits.high, datatype)
+    assert "holds" in reason_against(limits.low - 1, datatype)
+    assert "holds" in reason_against(limits.high + 1, datatype)
+    assert reason_against(0.5, datatype)
 
 
 def test_what_fits_other_types() -> None:
-    assert not misfit(1, Datatype.BOOL_8)
-    assert misfit(2, Datatype.BOOL_8)
-    assert misfit("true", Datatype.BOOL_8)
-    assert not misfit(-1.5, Datatype.FLOAT_16)
-    assert not misfit(0.1, Datatype.UFIXED_POINT_8)
-    assert not misfit("N-1", Datatype.UINT_32)
-    assert not misfit("-(N + 1)", Datatype.INT_32)
-    assert misfit("1.2.3", Datatype.FLOAT_32)
-    assert misfit("", Datatype.FLOAT_32)
+    assert not reason_against(1, Datatype.BOOL_8)
+    assert reason_against(2, Datatype.BOOL_8)
+    assert reason_against("true", Datatype.BOOL_8)
+    assert not reason_against(-1.5, Datatype.FLOAT_16)
+    assert not reason_against(0.1, Datatype.UFIXED_POINT_8)
+    assert not reason_against("N-1", Datatype.UINT_32)
+    assert not reason_against("-(N + 1)", Datatype.INT_32)
+    assert reason_against("1.2.3", Datatype.FLOAT_32)
+    assert reason_against("", Datatype.FLOAT_32)

@@ -37,7 +37,7 @@ from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.reduction import ReduceSum
 from crosschip.ops.standard.unary import Exp, Neg
 from crosschip.passes import FoldConstants, ResolveControlFlow, Specialize, simplify
-from crosschip.runtime.building import Compilation, build_all
+from crosschip.runtime.compile.segments import Compilation, build_all
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.discovery import open_device
 from crosschip.runtime.execution import Plan

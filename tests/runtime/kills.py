@@ -47,7 +47,9 @@ def work(folder: Path, seed: int) -> None:
     while True:
         number = chance.randrange(MODELS)
         token = f"model{number}" if chance.random() < 0.3 else False
-        with crosschip.compile(adding(number), "reference", cache=cache, token=token) as compiled:
+        with crosschip.compile(
+            adding(number), "reference", cache=crosschip.CacheOptions(location=cache, token=token)
+        ) as compiled:
             if chance.random() < 0.3:
                 compiled.save(folder / "saved.chips")
         if chance.random() < 0.1:
@@ -79,7 +81,11 @@ def check(folder: Path, number: int, *, whole: bool) -> None:
     saved = folder / "saved.chips"
     if saved.exists():
         crosschip.load_compiled(saved).close()
-    with crosschip.compile(adding(number), "reference", cache=cache.folder, token=token) as model:
+    with crosschip.compile(
+        adding(number),
+        "reference",
+        cache=crosschip.CacheOptions(location=cache.folder, token=token),
+    ) as model:
         assert (model(X) == number).all()
         model.save(saved)
     export_entries(cache, folder / "exported")

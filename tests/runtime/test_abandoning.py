@@ -94,7 +94,12 @@ def cancelled(compiled: CompiledModel, first: Counted, **inputs: Array) -> None:
 def test_what_is_cancelled_does_not_reach_the_next_segment() -> None:
     first, second = Counted("first", holds_in=1), Counted("second")
     model = chain(Neg, Exp, Neg)
-    with crosschip.compile(model, [first, second], pin={"EXP": "second"}, cache=False) as compiled:
+    with crosschip.compile(
+        model,
+        [first, second],
+        placement=crosschip.PlacementOptions(pin={"EXP": "second"}),
+        cache=False,
+    ) as compiled:
         cancelled(compiled, first, x0=X)
     assert (first.runs, second.runs) == (1, 0)
 
@@ -102,7 +107,12 @@ def test_what_is_cancelled_does_not_reach_the_next_segment() -> None:
 def test_what_is_late_does_not_reach_the_next_segment() -> None:
     first, second = Counted("first", holds_in=1), Counted("second")
     model = chain(Neg, Exp, Neg)
-    with crosschip.compile(model, [first, second], pin={"EXP": "second"}, cache=False) as compiled:
+    with crosschip.compile(
+        model,
+        [first, second],
+        placement=crosschip.PlacementOptions(pin={"EXP": "second"}),
+        cache=False,
+    ) as compiled:
         with pytest.raises(DeadlineError, match="its run ends with the segment that it is in"):
             compiled.run({"x0": X}, timeout=0.05)
         first.gate.set()
@@ -118,7 +128,9 @@ def test_places_for_outputs_change_nothing(kept: bool) -> None:
     place = np.zeros(2, np.float32)
     arguments: dict[str, Any] = {"keep": ["y0"]} if kept else {"outputs": {"y0": place}}
     model, pin = chain(Neg, Exp), {"EXP": "second"}
-    with crosschip.compile(model, [first, second], pin=pin, cache=False) as compiled:
+    with crosschip.compile(
+        model, [first, second], placement=crosschip.PlacementOptions(pin=pin), cache=False
+    ) as compiled:
         request = compiled.submit({"x0": X}, **arguments)
         assert first.entered.wait(LONG)
         assert request.cancel()
@@ -131,7 +143,9 @@ def test_a_device_that_takes_on_work_gets_none_any_more() -> None:
     """What it has taken on before is waited for."""
     remote, held = Remote(name="remote"), Counted("held", holds_in=1)
     model, pin = chain(Neg, Exp, Neg), {"EXP": "held"}
-    with crosschip.compile(model, [remote, held], pin=pin, cache=False) as compiled:
+    with crosschip.compile(
+        model, [remote, held], placement=crosschip.PlacementOptions(pin=pin), cache=False
+    ) as compiled:
         assert [segment.device for segment in compiled.placement.segments] == [
             *("remote", "held", "remote")
         ]
@@ -211,8 +225,10 @@ def test_whoever_runs_it_while_waiting_stops_too() -> None:
             ends.append("cancelled")
 
     model, pin = chain(Neg, Exp), {"EXP": "second"}
-    with crosschip.compile(model, [first, second], pin=pin, cache=False) as compiled:
-        compiled._requests._made()._start_worker = lambda: None  # type: ignore[method-assign]
+    with crosschip.compile(
+        model, [first, second], placement=crosschip.PlacementOptions(pin=pin), cache=False
+    ) as compiled:
+        compiled._requests._open_queue()._start_worker = lambda: None  # type: ignore[method-assign]
         request = compiled.submit({"x0": X})
         waiting = threading.Thread(target=wait, args=(request,))
         waiting.start()
@@ -235,7 +251,9 @@ def test_a_task_that_gives_up_stops_its_run() -> None:
         first.gate.set()
 
     model, pin = chain(Neg, Exp), {"EXP": "second"}
-    with crosschip.compile(model, [first, second], pin=pin, cache=False) as compiled:
+    with crosschip.compile(
+        model, [first, second], placement=crosschip.PlacementOptions(pin=pin), cache=False
+    ) as compiled:
         asyncio.run(give_up())
     assert (first.runs, second.runs) == (1, 0)
 

@@ -7,15 +7,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.modelling import chain
 
+import crosschip
+from crosschip import CacheOptions
 from crosschip.ir import InputError, ModelFileError
+from crosschip.ops.definition.serialization import to_bytes
+from crosschip.ops.standard.activation import Relu
+from crosschip.runtime.artifact.container import Artifact, encode
 from crosschip.runtime.cache.archive import export_entries, import_entries
-from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.outline import StoredOutline
 
 ENTRY = Entry("0" * 64, "npu", "1.0", "model.0", 3)
 WHOLE = Entry("mine", "npu,gpu", "0.3", "model", 9, whole=True)
@@ -66,9 +73,12 @@ def test_a_file_that_is_cut_off_is_noticed(size: int) -> None:
 
 
 def header_of(**changes: Any) -> dict[str, Any]:
-    with Container(GOOD) as file:
-        entries = [{**entry, **changes} for entry in file.header["entries"]]
-    return {"crosschip": "0.3", "entries": entries}
+    with Artifact(GOOD) as file:
+        entries = [
+            {**archived, "entry": {**archived["entry"], **changes}}
+            for archived in file.metadata["entries"]
+        ]
+    return {"entries": entries}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +96,7 @@ def header_of(**changes: Any) -> dict[str, Any]:
 )
 def test_an_entry_that_is_none_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     """Above all, one whose file would be elsewhere; nothing at all is written then."""
-    content = b"".join(assemble("cache", header_of(**changes), [b"one", b"two"]))
+    content = b"".join(encode("cache", header_of(**changes), [b"one", b"two"]))
     cache = Cache(tmp_path / "a" / "b" / "cache")
     with pytest.raises(ModelFileError, match="not laid out as it should be"):
         import_entries(cache, content)
@@ -96,9 +106,41 @@ def test_an_entry_that_is_none_is_refused(tmp_path: Path, changes: dict[str, Any
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="is a file of a compiled model, not of cache entries"):
-        import_entries(Cache(tmp_path), b"".join(assemble("compiled model", {}, [])))
-    with pytest.raises(ModelFileError, match="has 1 parts for 2 entries"):
-        import_entries(Cache(tmp_path), b"".join(assemble("cache", header_of(), [b"one"])))
+        import_entries(Cache(tmp_path), b"".join(encode("compiled model", {}, [])))
+    with pytest.raises(ModelFileError, match="has 1 parts, which are not those of its entries"):
+        import_entries(Cache(tmp_path), b"".join(encode("cache", header_of(), [b"one"])))
+
+
+@pytest.mark.parametrize("count", [-1, 0, 2, 2**70, "1", None])
+def test_an_entry_with_another_number_of_parts_is_refused(tmp_path: Path, count: object) -> None:
+    header = header_of()
+    header["entries"][0]["parts"] = count
+    with pytest.raises(ModelFileError):
+        import_entries(Cache(tmp_path), b"".join(encode("cache", header, [b"one", b"two"])))
+    assert Cache(tmp_path).listing() == []
+
+
+def test_compiled_models_and_plans_are_exported_with_their_parts(tmp_path: Path) -> None:
+    """What was compiled on one machine is found on the other."""
+    path = tmp_path / "model.chipm"
+    path.write_bytes(to_bytes(chain(Relu)))
+    caches = [Cache(tmp_path / "one"), Cache(tmp_path / "other")]
+    for token in (False, "mine"):
+        crosschip.compile(
+            path, ["reference"], cache=CacheOptions(caches[0].folder, token=token)
+        ).close()
+    assert export_entries(caches[0], tmp_path / "file") == 3
+    assert import_entries(caches[1], tmp_path / "file") == 3
+    assert {each.entry for each in caches[0].listing()} == {
+        each.entry for each in caches[1].listing()
+    }
+    for token in (False, "mine"):
+        with crosschip.compile(
+            path, ["reference"], cache=CacheOptions(caches[1].folder, token=token)
+        ) as model:
+            assert model.report.cache == "hit"
+            assert isinstance(model._outline, StoredOutline) is not token
+            assert model(np.array([-1, 1], np.float32)).tolist() == [0, 1]
 
 
 def test_damaged_entries_are_not_exported(tmp_path: Path) -> None:

@@ -243,7 +243,9 @@ def test_other_sizes_are_tried_where_the_first_do_not_run(
 ) -> None:
     installed(OfFour, OfFourToo)
     square = model_of(lambda b, x: b.add(Relu, x), float32(1, symbol("tokens")))
-    with crosschip.compile(square, cache=tmp_path, ranges={"tokens": (1, 4)}) as compiled:
+    with crosschip.compile(
+        square, shapes=crosschip.ShapeOptions(ranges={"tokens": (1, 4)}), cache=tmp_path
+    ) as compiled:
         assert compiled.placement.choice is not None
         assert compiled.placement.choice.shapes == {"x0": (1, 4)}
 
@@ -294,8 +296,10 @@ def test_what_runs_most_comes_first_where_nothing_is_measured(
     model = chain(Exp, Relu, Tanh)
     pin = {model.operations[1].name: "slow"}
     for placement in (
-        crosschip.explain(model, pin=pin, cache=False),
-        crosschip.compile(model, pin=pin, cache=False).placement,
+        crosschip.explain(model, placement=crosschip.PlacementOptions(pin=pin), cache=False),
+        crosschip.compile(
+            model, placement=crosschip.PlacementOptions(pin=pin), cache=False
+        ).placement,
         crosschip.explain(model, cache=False),
     ):
         assert placement.devices == ("slow", "no-tanh", "no-exp", "reference")

@@ -19,7 +19,7 @@ from tests.modelling import python_path
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.background_writer import BackgroundWriter
 from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.compiler import compile
+from crosschip.runtime.compile.front_door import compile
 
 SIZE = 1_200_000
 """So many float32 numbers that an entry is hashed by several threads."""
@@ -40,11 +40,11 @@ AFTER
 ONCE_THE_CALLER_IS_DONE = """
 import threading
 from crosschip.runtime.cache.folder import Cache
-write_parts = Cache.write_parts
+write_artifact = Cache.write_artifact
 def late(*given):
     threading.main_thread().join()
-    write_parts(*given)
-Cache.write_parts = late
+    write_artifact(*given)
+Cache.write_artifact = late
 """
 
 
@@ -92,7 +92,7 @@ def test_a_process_that_ends_with_its_answer_loses_nothing(tmp_path: Path) -> No
     assert run(path, cache, ONCE_THE_CALLER_IS_DONE) == ("miss Placement 3.0", "", 0)
     assert entries(cache) == ["plan", "reference"]
     assert max(file.stat().st_size for file in cache.glob("*.chip")) > 4 * SIZE
-    assert run(path, cache) == ("hit KeptOutline 3.0", "", 0)
+    assert run(path, cache) == ("hit StoredOutline 3.0", "", 0)
 
 
 def test_what_a_process_that_is_killed_had_yet_to_write_is_not_there(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_what_a_process_that_is_killed_had_yet_to_write_is_not_there(tmp_path: P
     assert (said, warned, status) == ("miss Placement 3.0", "", -9)
     assert entries(cache) == []
     assert run(path, cache) == ("miss Placement 3.0", "", 0)
-    assert run(path, cache) == ("hit KeptOutline 3.0", "", 0)
+    assert run(path, cache) == ("hit StoredOutline 3.0", "", 0)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="files have no limit on this system")
@@ -119,7 +119,7 @@ def test_where_there_is_no_room_a_warning_says_so(tmp_path: Path) -> None:
     assert "reference" not in entries(cache)
     assert list((cache / ".unfinished").iterdir()) == []
     assert run(path, cache)[0] == "miss Placement 3.0"
-    assert run(path, cache) == ("hit KeptOutline 3.0", "", 0)
+    assert run(path, cache) == ("hit StoredOutline 3.0", "", 0)
 
 
 def test_a_file_that_changes_before_its_plan_is_written_has_none(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_task_that_fails_is_a_warning_and_the_next_is_done(
 
 def test_so_many_tasks_wait_and_no_more() -> None:
     tasks, go, taken = BackgroundWriter(), threading.Event(), threading.Event()
-    for _ in range(background_writer._MOST):
+    for _ in range(background_writer._MAX_TASKS):
         tasks.put("a", go.wait)
 
     def put() -> None:

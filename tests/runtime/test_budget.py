@@ -185,7 +185,9 @@ def test_a_compiled_model_is_loaded_within_a_budget(
 ) -> None:
     model = model_of(lambda b, x: b.add(Add, x, x), float32(1024))
     path = tmp_path / "adding.chips"
-    with crosschip.compile(model, "reference", cache=tmp_path, token="adding") as compiled:
+    with crosschip.compile(
+        model, "reference", cache=crosschip.CacheOptions(location=tmp_path, token="adding")
+    ) as compiled:
         compiled.save(path)
     for source, token in ((path, None), (path.read_bytes(), None), (tmp_path, "adding")):
         with crosschip.load_compiled(source, token=token, budget=Budget(tensor_bytes=4096)):

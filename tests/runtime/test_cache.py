@@ -282,7 +282,7 @@ def test_a_listing_shows_damage_and_leaves_it(cache: Cache, filled: list[Entry])
     file_of(cache, filled[1]).write_bytes(b"nonsense")
     (listed,) = (listed for listed in cache.listing() if listed.problem)
     assert listed.entry is None
-    assert listed.problem == "is cut off in its first bytes"
+    assert listed.problem == "is no file that crosschip has saved"
     assert file_of(cache, filled[1]).exists()
 
 
@@ -410,10 +410,10 @@ def test_what_killed_writers_left_is_removed(
     """At once, and whoever still writes is left alone."""
     begin(cache, "killed", 1000).close()
     with begin(cache, "writing", 100):
-        assert cache.leftovers() == 1100
+        assert cache.unfinished_nbytes() == 1100
         clean(cache)
         assert unfinished_in(cache.folder) == [".writing.part"]
-        assert cache.leftovers() == 100
+        assert cache.unfinished_nbytes() == 100
 
 
 def test_what_is_being_written_counts_toward_the_limit(cache: Cache) -> None:
@@ -531,7 +531,7 @@ def test_a_warm_folder_that_is_only_read(monkeypatch: pytest.MonkeyPatch) -> Non
             assert "cannot be written to (Permission denied)" in warning
             assert "what is compiled now is not kept: pass another folder" in warning
             assert Cache(folder).read(numbered(2)) is None
-            assert "is cut off in its first bytes; compiling again" in warnings[1]
+            assert "is no file that crosschip has saved; compiling again" in warnings[1]
             with pytest.raises(CacheError, match="only read; nothing is changed"):
                 Cache(folder).prune(0)
             assert sorted(path.stat().st_mtime_ns for path in folder.rglob("*")) == before

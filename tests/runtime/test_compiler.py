@@ -27,6 +27,7 @@ from crosschip.ir import (
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import HardSwish, Relu, Sigmoid, Swish, Tanh
 from crosschip.ops.standard.unary import Exp
+from crosschip.runtime.placement.options import PlacementOptions
 
 Warnings = Callable[[], list[str]]
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,17 @@ x = {"x0": np.array([-1, 0.5], np.float32)}
 
 def compile(model: Model, devices: Sequence[str | Device], **more: Any) -> crosschip.CompiledModel:
     return crosschip.compile(model, devices, **{"cache": False, **more})
+
+
+@pytest.mark.parametrize("name", ["strict", "isolate"])
+def test_flags_are_true_or_false(name: str) -> None:
+    flags: dict[str, Any] = {name: "yes"}
+    with pytest.raises(InputError, match=f"{name} is 'yes', but must be True or False"):
+        PlacementOptions(**flags)
+
+
+def sizes(**options: Any) -> dict[str, Any]:
+    return {"shapes": crosschip.ShapeOptions(**options)}
 
 
 @pytest.mark.parametrize(
@@ -56,14 +68,13 @@ def compile(model: Model, devices: Sequence[str | Device], **more: Any) -> cross
         ),
         ({"threads": 0}, InputError, "threads is 0, but must be an integer of at least 1"),
         ({"threads": -2}, InputError, "threads is -2"),
-        ({"strict": "yes"}, InputError, "strict is 'yes', but must be True or False"),
-        ({"ranges": 5}, InputError, "ranges has 5; give sizes by name, like"),
-        ({"ranges": {3: (1, 2)}}, InputError, "the model has no open size 3; its open sizes are"),
-        ({"ranges": {"Q": (1, 2)}}, InputError, "no open size 'Q'; its open sizes are none"),
-        ({"profiles": 5}, InputError, "profiles is 5; give sizes by name, like"),
-        ({"profiles": [{"Q": 1}]}, InputError, "no open size 'Q'"),
+        (sizes(ranges=5), InputError, "ranges has 5; give sizes by name, like"),
+        (sizes(ranges={3: (1, 2)}), InputError, "the model has no open size 3; its open sizes are"),
+        (sizes(ranges={"Q": (1, 2)}), InputError, "no open size 'Q'; its open sizes are none"),
+        (sizes(profiles=5), InputError, "profiles is 5; give sizes by name, like"),
+        (sizes(profiles=[{"Q": 1}]), InputError, "no open size 'Q'"),
         (
-            {"ranges": {"N": (1, 2)}, "profiles": [{"N": 5}]},
+            sizes(ranges={"N": (1, 2)}, profiles=[{"N": 5}]),
             InputError,
             "profiles has {'N': 5}, but N is to be 1 to 2",
         ),
@@ -226,13 +237,21 @@ def test_finding_out_what_is_at_fault_has_an_end() -> None:
 def test_strict_makes_an_error_of_a_failure_to_compile() -> None:
     npu = DelegatingDevice(name="npu", fails=["TANH"])
     with pytest.raises(DeviceError, match="the compiler of npu crashed on TANH"):
-        compile(chain(Relu, Tanh), [npu, DelegatingDevice(name="cpu")], strict=True)
+        compile(
+            chain(Relu, Tanh),
+            [npu, DelegatingDevice(name="cpu")],
+            placement=PlacementOptions(strict=True),
+        )
 
 
 def test_strict_makes_an_error_of_what_a_device_declines() -> None:
     npu = DelegatingDevice(name="npu", declines=["TANH"])
     with pytest.raises(UnsupportedError, match=r"tanh_0 \(TANH\) goes to cpu: npu: TANH: not"):
-        compile(chain(Relu, Tanh), [npu, DelegatingDevice(name="cpu")], strict=True)
+        compile(
+            chain(Relu, Tanh),
+            [npu, DelegatingDevice(name="cpu")],
+            placement=PlacementOptions(strict=True),
+        )
     assert npu.compiled == []
 
 
@@ -255,7 +274,9 @@ def test_work_that_lands_on_the_reference_is_warned_of_once(warnings: Warnings) 
 
 def test_work_that_the_caller_sends_to_the_reference_is_not_warned_of(warnings: Warnings) -> None:
     devices: list[str | Device] = [DelegatingDevice(name="npu"), "reference"]
-    with compile(chain(Relu, Tanh), devices, pin={"TANH": "reference"}) as model:
+    with compile(
+        chain(Relu, Tanh), devices, placement=PlacementOptions(pin={"TANH": "reference"})
+    ) as model:
         assert [d.device for d in model.placement.decisions] == ["npu", "reference"]
     assert warnings() == []
 

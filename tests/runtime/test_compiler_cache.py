@@ -26,6 +26,7 @@ from crosschip.ir import (
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.options import CacheOptions
 
 Warnings = Callable[[], list[str]]
 x = {"x0": np.array([-1, 0.5], np.float32)}
@@ -302,7 +303,7 @@ def test_weights_that_change_meanwhile_are_noticed(
 
     Where there is room for them, they are still held, and are what is compiled, too.
     """
-    monkeypatch.setattr("crosschip.runtime.cache.fingerprints._MOST_HELD", most_held)
+    monkeypatch.setattr("crosschip.runtime.cache.fingerprints._MAX_HELD_NBYTES", most_held)
     cache, file = tmp_path / "cache", tmp_path / "weights"
     before, after = (np.full(2**14, number, np.float32) for number in (1, 100))
     weights = numpy_helper.from_array(before, "w")
@@ -343,11 +344,15 @@ def test_an_argument_that_is_no_folder_is_an_error(argument: Any) -> None:
 
 def test_the_size_of_the_cache_is_kept(tmp_path: Path, warnings: Warnings) -> None:
     for operator in (Relu, Tanh, Sigmoid):
-        compile(chain(operator), [DelegatingDevice()], cache=tmp_path, cache_size=800).close()
+        compile(
+            chain(operator), [DelegatingDevice()], cache=CacheOptions(location=tmp_path, size=800)
+        ).close()
     assert len(Cache(tmp_path).listing()) == 1
     with compile(chain(Sigmoid), [DelegatingDevice()], cache=tmp_path) as model:
         assert model.report.cache == "hit"
-    compile(chain(Relu), [DelegatingDevice()], cache=tmp_path, cache_size=0).close()
+    compile(
+        chain(Relu), [DelegatingDevice()], cache=CacheOptions(location=tmp_path, size=0)
+    ).close()
     assert len(Cache(tmp_path).listing()) == 1
     (warning,) = warnings()
     assert "not kept" in warning

@@ -124,14 +124,14 @@ class Recording(DelegatingDevice):
 
 def test_devices_get_what_is_configured() -> None:
     configuration = Configuration(
-        "bfloat16", 3, 4, performance="low", properties={"elsewhere": {"x": "1"}}
+        "bfloat16", 3, 4, 5, performance="low", properties={"elsewhere": {"x": "1"}}
     )
     devices = [Recording()]
     with crosschip.compile(chain(Abs), devices, cache=False, configuration=configuration):
         wanted = Options(Precision.BFLOAT16, 3, 4, performance=Performance.LOW)
         assert Recording.options == wanted
-    given: dict[str, Any] = {"threads": 1, "in_flight": 2, "performance": "high"}
-    with crosschip.compile(chain(Abs), devices, cache=False, configuration=configuration, **given):
+    other = configuration.overridden(in_flight=2, performance="high")
+    with crosschip.compile(chain(Abs), devices, threads=1, cache=False, configuration=other):
         wanted = Options(Precision.BFLOAT16, 1, 2, performance=Performance.HIGH)
         assert Recording.options == wanted
 
@@ -165,7 +165,10 @@ MODES = [each.value for each in Performance]
 def test_every_device_runs_in_every_mode(device: str, in_flight: int | None, mode: str) -> None:
     x = np.array([-1, 2], np.float32)
     with crosschip.compile(
-        chain(Abs), device, cache=False, performance=mode, in_flight=in_flight
+        chain(Abs),
+        device,
+        configuration=crosschip.Configuration(performance=mode, in_flight=in_flight),
+        cache=False,
     ) as compiled:
         requests = [compiled.submit({"x0": x}) for _ in range(4)]
         for outputs in (compiled.run({"x0": x}), *(request.result(30) for request in requests)):
@@ -185,14 +188,16 @@ def test_what_engines_are_told(devices: str) -> None:
     wanted = {"low": ("1", "0"), "medium": (half, "0"), "high": ("0", "1"), "none": ("0", "1")}
     wanted["extreme"] = (processors, "1")
     for mode, pair in wanted.items():
-        given = crosschip.explain(chain(Abs), "onnxruntime", performance=mode).settings
+        given = crosschip.explain(
+            chain(Abs), "onnxruntime", configuration=crosschip.Configuration(performance=mode)
+        ).settings
         assert (given["onnxruntime"][threads], given["onnxruntime"][spins]) == pair
     given = crosschip.explain(
         chain(Abs),
         devices,
-        performance="low",
         threads=3,
         properties={"onnxruntime": {"spinning": "1"}},
+        configuration=crosschip.Configuration(performance="low"),
     ).settings
     assert given["onnxruntime"] == {threads: "3", spins: "1"}
     assert given["openvino"]["INFERENCE_NUM_THREADS"] == "3"
@@ -230,7 +235,7 @@ def test_openvino_takes_what_it_is_told(name: str) -> None:
     for mode, told in device.modes().items():
         options = Options(performance=mode)
         program = device.compile(chain(Abs), options)
-        compiled = program._compiled  # type: ignore[attr-defined]
+        compiled = program._compiled_model  # type: ignore[attr-defined]
         for name, value in told.items():
             if name != "SCHEDULING_CORE_TYPE":  # a processor with one kind of cores has one answer
                 found = compiled.get_property(name)
@@ -244,7 +249,12 @@ def test_openvino_takes_what_it_is_told(name: str) -> None:
 def test_modes_are_kept_apart_in_the_cache(tmp_path: Path, device: str) -> None:
     words = []
     for mode in ("low", "high", "low"):
-        with crosschip.compile(chain(Abs), device, cache=tmp_path, performance=mode) as compiled:
+        with crosschip.compile(
+            chain(Abs),
+            device,
+            configuration=crosschip.Configuration(performance=mode),
+            cache=tmp_path,
+        ) as compiled:
             words.append(compiled.report.cache)
     assert words == ["miss", "miss", "hit"]
 

@@ -168,7 +168,7 @@ def test_a_body_is_placed_on_several_devices() -> None:
 def test_what_fails_to_compile_in_a_body_goes_elsewhere() -> None:
     first, second = RecordingDevice(name="one", fails=("EXP",)), RecordingDevice(name="two")
     with crosschip.compile(looped(mixed), [first, second], cache=False) as compiled:
-        assert {d.device for d in compiled.placement.every_decision()} >= {"runtime", "two"}
+        assert {d.device for d in compiled.placement.all_decisions()} >= {"runtime", "two"}
         y = compiled.run({"x": ONES, "n": np.array(1)})["y"]
     np.testing.assert_allclose(y, -np.exp(-ONES), rtol=1e-6)
 

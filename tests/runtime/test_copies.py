@@ -85,7 +85,10 @@ def test_values_stay_where_they_are_between_segments(
 ) -> None:
     first, second = devices
     with crosschip.compile(
-        model_of(three, float32(*SHAPE)), devices, pin={"EXP": second}, cache=False
+        model_of(three, float32(*SHAPE)),
+        devices,
+        placement=crosschip.PlacementOptions(pin={"EXP": second}),
+        cache=False,
     ) as compiled:
         assert [segment.device for segment in compiled.placement.segments] == [
             first,
@@ -233,7 +236,7 @@ def test_places_in_two_segments_and_twice_the_same_value(devices: list[str]) -> 
     with crosschip.compile(
         model_of(make, float32(*SHAPE)),
         devices,
-        pin={"SIGMOID": "onnxruntime"},
+        placement=crosschip.PlacementOptions(pin={"SIGMOID": "onnxruntime"}),
         cache=False,
     ) as compiled:
         places = {name: np.zeros(SHAPE, np.float32) for name in compiled.outputs}
@@ -418,7 +421,9 @@ class AlignedFixed(DelegatingDevice):
 def test_copies_in_programs_of_profiles_are_counted() -> None:
     """Those are compiled before anything else of the compiled model is there."""
     model, profiles = model_of(three, float32(symbol("N"), 3)), [{"N": 2}]
-    with crosschip.compile(model, [AlignedFixed()], profiles=profiles, cache=False) as compiled:
+    with crosschip.compile(
+        model, [AlignedFixed()], shapes=crosschip.ShapeOptions(profiles=profiles), cache=False
+    ) as compiled:
         compiled(X)
         assert compiled.statistics().segments[0].compiled == 1
         assert compiled.copies[Copied.INPUT] == Tally(1, BYTES)

@@ -177,12 +177,20 @@ def test_a_thousand_requests_while_others_recompile_and_evict(
         np.testing.assert_allclose(compiled(np.zeros(size, np.float32)), np.full(size, -1.0))
         compiled.prepare({"x0": (20 + number % 3,)})
         cache = tmp_path if number % 2 else False
-        with crosschip.compile(model, opened, pin=pin, cache=cache) as other:
+        with crosschip.compile(
+            model, opened, placement=crosschip.PlacementOptions(pin=pin), cache=cache
+        ) as other:
             np.testing.assert_allclose(other(np.zeros(3, np.float32)), np.full(3, -1.0))
         for entry in tmp_path.rglob("*.chip"):
             entry.unlink(missing_ok=True)
 
-    with crosschip.compile(model, opened, pin=pin, cache=tmp_path, queue_size=50) as compiled:
+    with crosschip.compile(
+        model,
+        opened,
+        configuration=crosschip.Configuration(queue_size=50),
+        placement=crosschip.PlacementOptions(pin=pin),
+        cache=tmp_path,
+    ) as compiled:
         requests: list[tuple[float, int, Request]] = []
         refused = 0
         with disturbed(again) as done:
@@ -225,7 +233,12 @@ def test_a_high_priority_waits_for_fewer_others_than_a_low_one() -> None:
 
     model = model_of(lambda b, x: b.add(Exp, x), float32(2))
     inputs = {"x0": np.zeros(2, np.float32)}
-    with crosschip.compile(model, [Held()], cache=False, in_flight=1, queue_size=1000) as compiled:
+    with crosschip.compile(
+        model,
+        [Held()],
+        configuration=crosschip.Configuration(in_flight=1, queue_size=1000),
+        cache=False,
+    ) as compiled:
         compiled.submit(inputs, priority=Priority.HIGH)
         assert begun.wait(LONG)
         for _ in range(1000):

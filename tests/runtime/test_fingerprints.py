@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from crosschip.ir import Array, Operand, constant
 from crosschip.ir.elements import Computed
+from crosschip.runtime.artifact.digests import BLOCK_SIZE
 from crosschip.runtime.cache.fingerprints import Fingerprints
-from crosschip.runtime.cache.hashing import BLOCK_SIZE
 
 F32 = np.dtype(np.float32)
 
@@ -94,7 +94,7 @@ def test_what_fails_is_raised_where_it_is_asked_for(error: BaseException) -> Non
 def test_elements_are_held_until_they_are_released_if_there_is_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("crosschip.runtime.cache.fingerprints._MOST_HELD", 100_000)
+    monkeypatch.setattr("crosschip.runtime.cache.fingerprints._MAX_HELD_NBYTES", 100_000)
     fingerprints = Fingerprints()
 
     def hashed(size: int) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.runtime.cache.hashing import BLOCK_SIZE, Digests, block_digests
+from crosschip.runtime.artifact.digests import BLOCK_SIZE, Digests, block_digests
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK_SIZE, BLOCK_SIZE + 1, 4 * BLOCK_SIZE, 9_000_000])
@@ -37,7 +37,7 @@ def test_without_threads_the_digests_are_the_same(
         started.append(thread)
         start(thread)
 
-    monkeypatch.setattr("crosschip.runtime.cache.hashing._THREADS", 4)
+    monkeypatch.setattr("crosschip.runtime.artifact.digests._THREADS", 4)
     monkeypatch.setattr(threading.Thread, "start", limited)
     assert block_digests(data) == expected
     assert len(started) == granted

@@ -50,8 +50,15 @@ def rows(count: int) -> Array:
     return np.random.default_rng(count).standard_normal((count, 24)).astype(np.float32)
 
 
-def compiled(devices: Any, lines: str | None, **wishes: Any) -> CompiledModel:
-    return crosschip.compile(NETWORK, devices, mixed_precision=lines, **{"cache": False, **wishes})
+def compiled(
+    devices: Any, lines: str | None, isolate: bool = False, **wishes: Any
+) -> CompiledModel:
+    return crosschip.compile(
+        NETWORK,
+        devices,
+        placement=crosschip.PlacementOptions(mixed_precision=lines, isolate=isolate),
+        **{"cache": False, **wishes},
+    )
 
 
 def exact(x: Array) -> Array:
@@ -93,7 +100,7 @@ def test_what_is_listed_computes_as_in_float32_what_the_others_made(
     x = rows(5)
     with compiled(device, "MatMul::m3\nTanh::y", precision=precision) as model:
         between = model.placement.segments[-1].inputs[0]
-        whole = model.placement.given
+        whole = model.placement.original
         made = model(x)
     head = Model("head", whole.inputs, whole.operations[:-2], {"t": between})
     tail = Model("tail", {"t": between}, whole.operations[-2:], whole.outputs)
@@ -103,7 +110,10 @@ def test_what_is_listed_computes_as_in_float32_what_the_others_made(
 
 def test_explaining_tells_the_line_and_the_device() -> None:
     placement = crosschip.explain(
-        NETWORK, ["xla", "reference"], precision="bfloat16", mixed_precision="Tanh\nMatMul::m1"
+        NETWORK,
+        ["xla", "reference"],
+        precision="bfloat16",
+        placement=crosschip.PlacementOptions(mixed_precision="Tanh\nMatMul::m1"),
     )
     told = {decision.name: decision for decision in placement.decisions}
     (name,) = {o.name for o in placement.model.operations if o.outputs[0].name == "m1"}
@@ -123,9 +133,15 @@ def test_explaining_tells_the_line_and_the_device() -> None:
 
 def test_it_goes_on_as_float32_where_the_first_device_is_kept_from_it() -> None:
     """Partitions and pins name the caller's devices, in whatever they compute."""
-    wishes: dict[str, Any] = {"precision": "bfloat16", "mixed_precision": "Tanh"}
     both = ["xla", "openvino"]
-    parted = crosschip.explain(NETWORK, both, partition="Tanh::t0\nMatMul::m0", **wishes)
+    parted = crosschip.explain(
+        NETWORK,
+        both,
+        precision="bfloat16",
+        placement=crosschip.PlacementOptions(
+            mixed_precision="Tanh", partition="Tanh::t0\nMatMul::m0"
+        ),
+    )
     places = {o.outputs[0].name: s.device for s in parted.segments for o in s.operations}
     assert places["t0"] == "openvino/float32"
     if is_offered("openvino", "bfloat16"):
@@ -134,7 +150,12 @@ def test_it_goes_on_as_float32_where_the_first_device_is_kept_from_it() -> None:
         (refused,) = (decision for decision in parted.decisions if decision.device is None)
         assert refused.reasons["openvino"].endswith("computes in float32, not in bfloat16")
     assert (places["m1"], places["t1"]) == ("xla", "xla/float32")
-    pinned = crosschip.explain(NETWORK, both, pin={"Tanh::t1": "openvino"}, **wishes)
+    pinned = crosschip.explain(
+        NETWORK,
+        both,
+        precision="bfloat16",
+        placement=crosschip.PlacementOptions(mixed_precision="Tanh", pin={"Tanh::t1": "openvino"}),
+    )
     places = {o.outputs[0].name: s.device for s in pinned.segments for o in s.operations}
     assert (places["t0"], places["t1"]) == ("xla/float32", "openvino/float32")
 
@@ -157,10 +178,17 @@ def test_what_no_device_does_in_the_precision_stays_refused() -> None:
 def test_a_quantized_model_in_bfloat16() -> None:
     """What is listed is not rounded to eight bits, nor to sixteen."""
     x = image(1)
-    wishes: dict[str, Any] = {"precision": "bfloat16", "mixed_precision": "Conv\nMatMul"}
-    if is_refused("openvino", "bfloat16", lambda: crosschip.compile(pairs(), "openvino", **wishes)):
+    options: dict[str, Any] = {
+        "precision": "bfloat16",
+        "placement": crosschip.PlacementOptions(mixed_precision="Conv\nMatMul"),
+    }
+
+    def compiled_pairs() -> crosschip.CompiledModel:
+        return crosschip.compile(pairs(), "openvino", cache=False, **options)
+
+    if is_refused("openvino", "bfloat16", compiled_pairs):
         return
-    with crosschip.compile(pairs(), "openvino", cache=False, **wishes) as model:
+    with compiled_pairs() as model:
         assert len(model.placement.in_float) == 3
         places = {d.type: d.device for d in model.placement.decisions}
         assert places["CONV_2D"] == places["MAT_MUL"] == "openvino/float32"
@@ -170,7 +198,12 @@ def test_a_quantized_model_in_bfloat16() -> None:
 
 def warnings_of(caplog: pytest.LogCaptureFixture, lines: str, **wishes: Any) -> list[str]:
     with caplog.at_level(logging.WARNING, "crosschip"):
-        crosschip.explain(NETWORK, "xla", mixed_precision=lines, **wishes)
+        crosschip.explain(
+            NETWORK,
+            "xla",
+            placement=crosschip.PlacementOptions(mixed_precision=lines),
+            **wishes,
+        )
     return [record.message for record in caplog.records]
 
 
@@ -199,7 +232,12 @@ def test_integers_are_computed_as_before(caplog: pytest.LogCaptureFixture) -> No
     graph = helper.make_graph(nodes, "integers", [infos["x"], infos["n"]], [infos["y"], infos["m"]])
     file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     with caplog.at_level(logging.WARNING, "crosschip"):
-        found = crosschip.explain(file, "xla", precision="float16", mixed_precision="Add\nTanh")
+        found = crosschip.explain(
+            file,
+            "xla",
+            precision="float16",
+            placement=crosschip.PlacementOptions(mixed_precision="Add\nTanh"),
+        )
     assert [record.message for record in caplog.records] == [
         "mixed_precision, line 1: 'Add' names nothing that computes on reals"
     ]
@@ -216,9 +254,13 @@ def test_what_is_kept_is_of_the_lines(tmp_path: Path) -> None:
         words: list[str] = []
         for lines in ("Tanh", "Tanh", "MatMul", "MatMul"):
             with crosschip.compile(
-                path, "xla", shapes={"rows": 4}, precision="bfloat16", mixed_precision=lines,
-                token=token, cache=tmp_path / str(token),
-            ) as model:  # fmt: skip
+                path,
+                "xla",
+                shapes={"rows": 4},
+                precision="bfloat16",
+                placement=crosschip.PlacementOptions(mixed_precision=lines),
+                cache=crosschip.CacheOptions(location=tmp_path / str(token), token=token),
+            ) as model:
                 words.append(model.report.cache)
                 y = made.setdefault(lines, model(x))
                 np.testing.assert_array_equal(model(x), y)

@@ -145,7 +145,10 @@ def test_padded_is_as_unpadded(example: Example, first: int, second: int) -> Non
     expected = outputs_of(example.model, example.inputs)
     device = Static(name="static")
     with crosschip.compile(
-        example.model, [device, "reference"], cache=False, buckets=buckets
+        example.model,
+        [device, "reference"],
+        shapes=crosschip.ShapeOptions(buckets=buckets),
+        cache=False,
     ) as compiled:
         found = compiled.run(example.inputs)
     for name, value in expected.items():
@@ -214,7 +217,9 @@ def test_what_is_added_breaks_no_rule() -> None:
     rows = b.input("rows", TensorType(ElementType.INT64, (symbol("N"),)))
     b.output("y", build(b, rows))
     device = Static(name="static")
-    with crosschip.compile(b.build(), [device], cache=False, buckets={"N": [4]}) as compiled:
+    with crosschip.compile(
+        b.build(), [device], shapes=crosschip.ShapeOptions(buckets={"N": [4]}), cache=False
+    ) as compiled:
         assert compiled(np.array([2, 1]))[:, 0].tolist() == [16, 8]
         assert device.shapes == [((4,),)]
         with pytest.raises(DeviceError, match="indices"):
@@ -228,7 +233,9 @@ def test_few_programs_do_for_many_batches() -> None:
     model = model_of(image, float32(symbol("N"), 3, 6, 5))
     device = Static(name="static")
     buckets = {"N": [8, 1, 2, 4, 16]}
-    with crosschip.compile(model, [device], cache=False, buckets=buckets) as compiled:
+    with crosschip.compile(
+        model, [device], shapes=crosschip.ShapeOptions(buckets=buckets), cache=False
+    ) as compiled:
         for size in (*range(1, 17), 3, 9):
             array = np.random.default_rng(size).normal(size=(size, 3, 6, 5)).astype(np.float32)
             np.testing.assert_allclose(
@@ -243,7 +250,9 @@ def test_few_programs_do_for_many_batches() -> None:
 @pytest.mark.parametrize("device", ["xla"])
 def test_a_device_with_memory_of_its_own_is_padded_too(device: str) -> None:
     model = model_of(lambda b, x: b.add(Relu, x), float32(symbol("N"), 4))
-    with crosschip.compile(model, device, cache=False, buckets={"N": [4]}) as compiled:
+    with crosschip.compile(
+        model, device, shapes=crosschip.ShapeOptions(buckets={"N": [4]}), cache=False
+    ) as compiled:
         kept = compiled.run({"x0": np.full((3, 4), 2, np.float32)}, keep=["y0"])["y0"]
         for given in (np.full((3, 4), 2, np.float32), kept):
             place = np.zeros((3, 4), np.float32)
@@ -256,4 +265,6 @@ def test_a_device_with_memory_of_its_own_is_padded_too(device: str) -> None:
 def test_buckets_that_are_none(given: Any) -> None:
     model = model_of(lambda b, x: b.add(Relu, x), float32(symbol("N")))
     with pytest.raises(InputError, match="buckets"):
-        crosschip.compile(model, "reference", cache=False, buckets=given)
+        crosschip.compile(
+            model, "reference", shapes=crosschip.ShapeOptions(buckets=given), cache=False
+        )

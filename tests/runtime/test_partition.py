@@ -141,9 +141,14 @@ def loaded(path: Path) -> Model:
     return crosschip.load(path)
 
 
-def placed(model: Model, partition: Any, **more: Any) -> Placement:
+def placed(model: Model, partition: Any, shapes: Any = None, **more: Any) -> Placement:
     devices = [DelegatingDevice(name="npu"), DelegatingDevice(name="cpu")]
-    return crosschip.explain(model, devices, partition=partition, **more)
+    return crosschip.explain(
+        model,
+        devices,
+        shapes=shapes,
+        placement=crosschip.PlacementOptions(partition=partition, **more),
+    )
 
 
 def on(device: str, placement: Placement) -> set[str]:
@@ -274,18 +279,24 @@ def test_processors_behind_the_first_device_run_what_is_listed() -> None:
     npus = [Accelerator(name="npu"), Accelerator(name="other")]
     first, second = DelegatingDevice(name="cpu", declines=["TANH"]), DelegatingDevice(name="last")
     model = chain(Relu, Tanh, Sigmoid)
-    placement = crosschip.explain(model, [*npus, first, second], partition="RELU\nTANH\n")
+    placement = crosschip.explain(
+        model,
+        [*npus, first, second],
+        placement=crosschip.PlacementOptions(partition="RELU\nTANH\n"),
+    )
     assert [d.device for d in placement.decisions] == ["cpu", "last", "npu"]
     assert placement.decisions[0].reasons["other"] == (
         "RELU: kept off by line 1 of the partition, 'RELU'"
     )
     with pytest.raises(InputError, match="there is no processor behind it"):
-        crosschip.explain(model, npus, partition="RELU\n")
+        crosschip.explain(model, npus, placement=crosschip.PlacementOptions(partition="RELU\n"))
 
 
 def test_a_partition_that_no_processor_can_run_is_an_error() -> None:
     devices = [DelegatingDevice(name="npu"), DelegatingDevice(name="cpu", declines=["TANH"])]
-    placement = crosschip.explain(chain(Relu, Tanh), devices, partition="TANH\n")
+    placement = crosschip.explain(
+        chain(Relu, Tanh), devices, placement=crosschip.PlacementOptions(partition="TANH\n")
+    )
     with pytest.raises(UnsupportedError, match="kept off by line 1 of the partition"):
         placement.check()
 
@@ -297,7 +308,9 @@ def test_a_model_computes_the_same_however_it_is_partitioned() -> None:
     model = model_of(make, float32(2))
     x = {"x0": np.array([1, -2], np.float32)}
     devices = [DelegatingDevice(name="npu"), DelegatingDevice(name="cpu")]
-    with crosschip.compile(model, devices, partition="TANH\n", cache=False) as compiled:
+    with crosschip.compile(
+        model, devices, placement=crosschip.PlacementOptions(partition="TANH\n"), cache=False
+    ) as compiled:
         assert [s.device for s in compiled.placement.segments] == ["npu", "cpu", "npu"]
         close(compiled.run(x)["y0"], outputs_of(model, x)["y0"])
 
@@ -326,23 +339,31 @@ def test_what_is_pinned_runs_there_and_nowhere_else(
     pin: dict[str, str], expected: list[str]
 ) -> None:
     devices = [DelegatingDevice(name=name) for name in "abc"]
-    placement = crosschip.explain(pinned_model(), devices, pin=pin)
+    placement = crosschip.explain(
+        pinned_model(), devices, placement=crosschip.PlacementOptions(pin=pin)
+    )
     assert [decision.device for decision in placement.decisions] == expected
 
 
 def test_a_pin_names_a_device_in_a_process_without_it_where_it_is_the_only_one() -> None:
     devices = [DelegatingDevice(name=name) for name in ("a@driver", "b", "b@driver", "c/x@driver")]
     pins = {"tanh_0": "a", "tanh_1": "b"}
-    placement = crosschip.explain(pinned_model(), devices, pin=pins)
+    placement = crosschip.explain(
+        pinned_model(), devices, placement=crosschip.PlacementOptions(pin=pins)
+    )
     assert {d.operation.name: d.device for d in placement.decisions}.items() >= {
         ("tanh_0", "a@driver"),
         ("tanh_1", "b"),
     }
     with pytest.raises(InputError, match="'c', which is not among the devices"):
-        crosschip.explain(pinned_model(), devices, pin={"TANH": "c"})
+        crosschip.explain(
+            pinned_model(), devices, placement=crosschip.PlacementOptions(pin={"TANH": "c"})
+        )
     twice = [DelegatingDevice(name=name) for name in ("a@driver", "a@unix:/a")]
     with pytest.raises(InputError, match="'a', which is not among the devices"):
-        crosschip.explain(pinned_model(), twice, pin={"TANH": "a"})
+        crosschip.explain(
+            pinned_model(), twice, placement=crosschip.PlacementOptions(pin={"TANH": "a"})
+        )
 
 
 def test_a_pin_holds_before_a_configuration() -> None:
@@ -421,7 +442,11 @@ def test_long_lines_are_quoted_by_their_beginning(warnings: Warnings) -> None:
             parse(f"{line}\n")
         assert len(str(refusal.value)) < 500
     with pytest.raises(InputError) as refusal:
-        crosschip.explain(chain(Relu, Tanh), "reference", pin={f"RELU:{long}": "reference"})
+        crosschip.explain(
+            chain(Relu, Tanh),
+            "reference",
+            placement=crosschip.PlacementOptions(pin={f"RELU:{long}": "reference"}),
+        )
     assert len(str(refusal.value)) < 500
     told = warnings()
     assert len(told) == 3

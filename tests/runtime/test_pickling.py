@@ -98,7 +98,11 @@ def test_an_error_comes_back_from_a_process(network: Path) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_settings_survive(network: Path, engine: str) -> None:
     compiled = crosschip.compile(
-        network, engine, cache=False, in_flight=3, queue_size=7, shapes={"batch": 2}
+        network,
+        engine,
+        shapes={"batch": 2},
+        configuration=crosschip.Configuration(in_flight=3, queue_size=7),
+        cache=False,
     )
     with compiled, pickle.loads(pickle.dumps(compiled)) as copy:
         assert copy.options == compiled.options
@@ -128,7 +132,7 @@ def test_a_session_goes_on_where_it_was(engine: str) -> None:
         session.run(x)
         session.run(x)
         after, model = pickle.loads(pickle.dumps((session, compiled)))
-        assert after.kept == session.kept
+        assert after.state_outputs == session.state_outputs
         assert after.run(x)["y"].tolist() == session.run(x)["y"].tolist() == [206, 260]
         assert before.run(x)["y"].tolist() == [202, 220]
         after.reset()

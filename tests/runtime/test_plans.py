@@ -22,14 +22,14 @@ from onnx import TensorProto, helper, numpy_helper
 import crosschip as cc
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.ir import Array, Budget
-from crosschip.runtime.compile_request import CompileRequest
+from crosschip.runtime.artifact.origin import Origin
+from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.compiled import CompiledModel
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.outline import KeptOutline
-from crosschip.runtime.placement.directives import Directives
-from crosschip.runtime.plans import surroundings
+from crosschip.runtime.outline import StoredOutline
+from crosschip.runtime.placement.options import PlacementOptions
+from crosschip.runtime.plans import environment
 from crosschip.runtime.plans.background_task import BackgroundTask
-from crosschip.runtime.plans.sources import Origin
 
 PLAN = b'"device": "plan"'
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -61,7 +61,7 @@ def expected(factor: float, x: Array = X) -> Array:
 
 def is_planned(compiled: CompiledModel) -> bool:
     """Tell whether a model was found by its plan."""
-    return isinstance(compiled._outline, KeptOutline)
+    return isinstance(compiled._outline, StoredOutline)
 
 
 def compile(path: Path | bytes, cache: Path, **wishes: Any) -> CompiledModel:
@@ -108,15 +108,15 @@ def test_compiling_and_running_by_a_plan_import_only_what_they_need(
     ]  # fmt: skip
     assert [answer[0] for answer in answers] == ["12.0 miss", "12.0 hit"]
     compiling, imported = (set(answer[1].split()) for answer in answers)
-    seldom = {"saving.loading", "placement.mixed_precision", "placement.partition"}
+    seldom = {"artifact.loading", "placement.mixed_precision", "placement.partition"}
     assert compiling.isdisjoint({f"crosschip.runtime.{name}" for name in seldom})
     described = {f"crosschip.ops.definition.{name}" for name in ("examples", "faces")}
     assert compiling.isdisjoint({*described, f"crosschip.devices.{engine}.profiling"})
     rooms = {"crosschip.ops", "crosschip.passes", "crosschip.importers", "crosschip.opdef"}
     assert imported.isdisjoint({*rooms, "onnx", "google.protobuf"})
-    assert imported.isdisjoint({"crosschip.runtime.compiling", "ml_dtypes", "numpy.typing"})
+    assert imported.isdisjoint({"crosschip.runtime.compile.task", "ml_dtypes", "numpy.typing"})
     if engine == "onnxruntime":  # OpenVINO imports some of these itself
-        assert imported.isdisjoint({"logging", "concurrent.futures", "pathlib", "tempfile"})
+        assert imported.isdisjoint({"concurrent.futures", "pathlib", "tempfile"})
         assert f"crosschip.devices.{engine}.providers" not in imported
 
 
@@ -191,25 +191,32 @@ def test_sizes_that_do_not_fit_are_refused_as_before(engine: str, tmp_path: Path
 
 VARIED: Mapping[str, list[Any]] = {
     "devices": [["reference"], ["reference", "openvino"], "reference"],
-    "shapes": [None, {"x": [2, 3]}, {"x": [3, 3]}, {"n": 2}],
+    "shapes": [
+        cc.ShapeOptions(),
+        *(cc.ShapeOptions(shapes) for shapes in ({"x": [2, 3]}, {"x": [3, 3]}, {"n": 2})),
+        *(cc.ShapeOptions(ranges=ranges) for ranges in ({"n": (1, 4)}, {"n": (1, 8)})),
+        *(cc.ShapeOptions(profiles=[profile]) for profile in ({"n": 1}, {"n": 2})),
+        cc.ShapeOptions(buckets={"n": [2, 4]}),
+        cc.ShapeOptions(specializations=4),
+    ],
     "settings": [
         CONFIGURATION(),
         *(CONFIGURATION(precision="bfloat16"), CONFIGURATION(threads=1)),
         *(CONFIGURATION(in_flight=2), CONFIGURATION(performance="high")),
-        CONFIGURATION(properties={"onnxruntime": {"spinning": "0"}}),
+        *(
+            CONFIGURATION(properties={"onnxruntime": {"spinning": "0"}}),
+            CONFIGURATION(queue_size=2),
+        ),
     ],
     "demanded": [{}, {"onnxruntime": {"spinning": "0"}}],
-    "ranges": [None, {"n": (1, 4)}, {"n": (1, 8)}],
-    "profiles": [(), [{"n": 1}], [{"n": 2}]],
-    "buckets": [None, {"n": [2, 4]}],
-    "specializations": [16, 4],
-    "directives": [
-        Directives(),
-        *(Directives("relu"), Directives("mul"), Directives(pin={"relu": "reference"})),
-        *(Directives(min_segment=2), Directives(max_segments=1), Directives(strict=True)),
+    "placement": [
+        PlacementOptions(),
+        *(PlacementOptions(partition=lines) for lines in ("relu", "mul")),
+        *(PlacementOptions(mixed_precision=lines) for lines in ("relu", "mul")),
+        *(PlacementOptions(pin={"relu": "reference"}), PlacementOptions(min_segment=2)),
+        *(PlacementOptions(max_segments=1), PlacementOptions(strict=True)),
+        PlacementOptions(isolate=True),
     ],
-    "mixed_precision": [None, "relu", "mul"],
-    "isolate": [False, True],
     "budget": [None, Budget(), Budget(seconds=7)],
 }
 """Values of every field of `CompileRequest`, which all mean something else."""
@@ -383,10 +390,10 @@ def test_what_is_installed_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     place = tmp_path / "site"
     (place / "engine-1.0.dist-info").mkdir(parents=True)
     monkeypatch.setattr(sys, "path", [*sys.path, str(place)])
-    before = surroundings.surroundings()
-    assert surroundings.surroundings() == before
+    before = environment.environment()
+    assert environment.environment() == before
     (place / "engine-1.0.dist-info").rename(place / "engine-1.1.dist-info")
-    assert surroundings.surroundings() != before
+    assert environment.environment() != before
 
 
 def test_code_that_is_being_worked_on_counts(tmp_path: Path) -> None:
@@ -407,7 +414,12 @@ def test_a_compilation_that_warned_of_something_is_not_kept(
     path, cache = write(tmp_path / "model.onnx"), tmp_path / "cache"
     for _ in range(2):
         caplog.clear()
-        with compile(path, cache, devices=["openvino", "reference"], partition="gelu") as compiled:
+        with compile(
+            path,
+            cache,
+            devices=["openvino", "reference"],
+            placement=PlacementOptions(partition="gelu"),
+        ) as compiled:
             assert not is_planned(compiled)
         assert "gelu" in caplog.text
 
@@ -450,7 +462,7 @@ def test_processes_that_write_at_once_leave_a_plan(tmp_path: Path) -> None:
 
     answers = [process.communicate()[0] for process in [started() for _ in range(3)]]
     assert all(answer.startswith("12.0 ") for answer in answers)
-    assert started().communicate()[0] == "12.0 KeptOutline\n"
+    assert started().communicate()[0] == "12.0 StoredOutline\n"
 
 
 def test_what_needs_the_weights_of_a_model_that_has_changed_is_of_the_new_one_or_fails(

@@ -39,11 +39,11 @@ def test_what_is_made_is_what_was_not_among_the_last_ones(keys: list[int], most:
     for key in keys:
         lease = pool.take(key)
         assert lease.value == key
-        pool.give_back(lease)
+        pool.release(lease)
         assert len(pool) <= most
     expected = misses(keys, most)
     assert made == expected
-    assert pool.made == len(expected)
+    assert pool.created == len(expected)
     assert pool.hits == len(keys) - len(expected)
     assert pool.evicted == len(closed) == len(expected) - len(pool)
     pool.clear()
@@ -65,13 +65,13 @@ def test_nothing_is_closed_while_it_is_used(steps: list[tuple[int, bool]], most:
         if stays:
             held.append(lease)
         else:
-            pool.give_back(lease)
+            pool.release(lease)
         assert not {lease.value for lease in held} & set(closed)
     pool.clear()
     assert not {lease.value for lease in held} & set(closed)
     for lease in held:
-        pool.give_back(lease)
-    assert sorted(closed) == list(range(pool.made))
+        pool.release(lease)
+    assert sorted(closed) == list(range(pool.created))
 
 
 def at_once(count: int, work: Callable[[int], object]) -> list[object]:
@@ -148,10 +148,10 @@ def test_many_threads_at_once() -> None:
             lease = pool.take(key)
             assert lease.value[0] == key
             assert lease.value[1] not in closed
-            pool.give_back(lease)
+            pool.release(lease)
         return number
 
     assert at_once(6, work) == list(range(6))
     assert len(pool) == 3
-    assert pool.hits + pool.made == 6 * 300
-    assert pool.made == pool.evicted + 3 == len(closed) + 3
+    assert pool.hits + pool.created == 6 * 300
+    assert pool.created == pool.evicted + 3 == len(closed) + 3

@@ -63,7 +63,9 @@ def test_one_chip_in_two_precisions() -> None:
     if is_refused("openvino", "bfloat16", lambda: crosschip.compile(model, BFLOAT16, cache=False)):
         return
     devices = [BFLOAT16, "openvino"]
-    mixed = crosschip.compile(model, devices, pin={last: "openvino"}, cache=False)
+    mixed = crosschip.compile(
+        model, devices, placement=crosschip.PlacementOptions(pin={last: "openvino"}), cache=False
+    )
     assert [segment.device for segment in mixed.placement.segments] == devices
     (between,) = mixed.placement.segments[0].outputs
     head = Model("head", model.inputs, model.operations[:2], {"y": between})
@@ -79,9 +81,17 @@ def test_one_chip_in_two_precisions() -> None:
 @pytest.mark.slow
 def test_a_device_in_a_process_of_its_own() -> None:
     model, x = product()
-    if is_refused("openvino", "bfloat16", lambda: crosschip.compile(model, BFLOAT16, isolate=True)):
+    if is_refused(
+        "openvino",
+        "bfloat16",
+        lambda: crosschip.compile(
+            model, BFLOAT16, placement=crosschip.PlacementOptions(isolate=True)
+        ),
+    ):
         return
-    with crosschip.compile(model, BFLOAT16, isolate=True, cache=False) as compiled:
+    with crosschip.compile(
+        model, BFLOAT16, placement=crosschip.PlacementOptions(isolate=True), cache=False
+    ) as compiled:
         assert [s.device for s in compiled.placement.segments] == [f"{BFLOAT16}@driver"]
         here = crosschip.compile(model, BFLOAT16, cache=False)
         np.testing.assert_array_equal(compiled(x), here(x))

@@ -78,7 +78,12 @@ def gated() -> Gated:
 @pytest.fixture
 def compiled(gated: Gated) -> Iterator[CompiledModel]:
     model = chain(Exp)
-    with crosschip.compile(model, [gated], cache=False, in_flight=1, queue_size=4) as compiled:
+    with crosschip.compile(
+        model,
+        [gated],
+        configuration=crosschip.Configuration(in_flight=1, queue_size=4),
+        cache=False,
+    ) as compiled:
         yield compiled
         gated.gate.set()
 
@@ -356,7 +361,11 @@ def test_segments_on_different_devices_overlap(in_flight: int) -> None:
     first.name, second.name = "first", "second"
     first.gate.set()
     with crosschip.compile(
-        chain(Exp, Neg), [first, second], pin={"NEG": "second"}, cache=False, in_flight=in_flight
+        chain(Exp, Neg),
+        [first, second],
+        configuration=crosschip.Configuration(in_flight=in_flight),
+        placement=crosschip.PlacementOptions(pin={"NEG": "second"}),
+        cache=False,
     ) as compiled:
         one, two = compiled.submit(given(0)), compiled.submit(given(1))
         assert first.entered.acquire(timeout=LONG)
@@ -451,7 +460,7 @@ def test_a_model_that_nobody_closed_leaves_no_threads(gated: Gated) -> None:
     gated.gate.set()
     compiled = crosschip.compile(chain(Exp), [gated], cache=False)
     compiled.submit(given(0)).result(LONG)
-    threads = compiled._requests._made()._threads
+    threads = compiled._requests._open_queue()._threads
     del compiled
     gc.collect()
     for thread in threads:
@@ -531,7 +540,12 @@ def test_a_thousand_requests_of_any_kind(device: str, seed: int) -> None:
     """None is lost, none is wrong, no deadline passes in silence."""
     random = Random(seed)
     model = model_of(lambda b, x: b.add(Exp, x), float32(symbol("N")))
-    with crosschip.compile(model, [device], cache=False, in_flight=2, queue_size=50) as compiled:
+    with crosschip.compile(
+        model,
+        [device],
+        configuration=crosschip.Configuration(in_flight=2, queue_size=50),
+        cache=False,
+    ) as compiled:
         requests = []
         refused = 0
         for _ in range(1000):
@@ -562,14 +576,16 @@ def test_a_closed_model_takes_nothing_on_though_nobody_had_asked_before() -> Non
 
 
 def test_threads_that_ask_at_once_share_a_queue() -> None:
-    with crosschip.compile(chain(Exp), ["reference"], cache=False, in_flight=1) as compiled:
+    with crosschip.compile(
+        chain(Exp), ["reference"], configuration=crosschip.Configuration(in_flight=1), cache=False
+    ) as compiled:
         together = threading.Barrier(8)
         made: list[RequestQueue] = []
 
         def ask(number: int) -> None:
             together.wait(LONG)
             compiled.submit(given(number)).result(LONG)
-            made.append(compiled._requests._made())
+            made.append(compiled._requests._open_queue())
 
         threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
         for thread in threads:

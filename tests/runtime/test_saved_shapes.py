@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.modelling import float32, model_of
+from tests.modelling import DelegatingDevice, chain, float32, model_of
 from tests.runtime.test_control import COUNT
 from tests.runtime.test_saving import forged, json_values, parts_of, places_in, put
 from tests.runtime.test_shapes import OPEN, Plain, Static, doubled_body, ones
@@ -36,17 +36,28 @@ from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul
-from crosschip.runtime.cache.container import Container, assemble
 
 LONG = 30.0
 """Seconds that no test takes."""
 
 
 def saved(
-    model: Model, devices: Sequence[str | Device], sizes: Sequence[int], **more: Any
+    model: Model,
+    devices: Sequence[str | Device],
+    sizes: Sequence[int],
+    strict: bool = False,
+    threads: int | None = None,
+    **shapes: Any,
 ) -> bytes:
     """The file of a compiled model that has run with these sizes."""
-    with crosschip.compile(model, devices, cache=False, **more) as compiled:
+    with crosschip.compile(
+        model,
+        devices,
+        shapes=crosschip.ShapeOptions(**shapes),
+        threads=threads,
+        placement=crosschip.PlacementOptions(strict=strict),
+        cache=False,
+    ) as compiled:
         for size in sizes:
             compiled.run(ones(size))
         return compiled.to_bytes()
@@ -62,7 +73,7 @@ def test_programs_so_far_are_loaded_and_others_compiled_when_they_come() -> None
         assert (len(there.loaded), there.shapes) == (2, [((4,),)])
         (told,) = loaded.statistics().segments
         assert (told.runs, told.loaded, told.compiled, told.programs) == (4, 2, 1, 3)
-        assert list(loaded.placement.every_way()) == ["a program a shape, 16 at most"]
+        assert list(loaded.placement.all_shape_strategies()) == ["a program a shape, 16 at most"]
         again = loaded.to_bytes()
     assert there.open == 0
     with crosschip.load_compiled(again, devices=[there]):
@@ -139,7 +150,9 @@ def test_elements_that_another_device_has_computed_count_besides_shapes() -> Non
     model = model_of(build, float32(12), float32(symbol("N")))
     pins = {"SHAPE": "reference", "CONCAT": "reference"}
     devices: list[str | Device] = [Static(name="npu"), "reference"]
-    with crosschip.compile(model, devices, cache=False, pin=pins) as compiled:
+    with crosschip.compile(
+        model, devices, placement=crosschip.PlacementOptions(pin=pins), cache=False
+    ) as compiled:
         for size in (3, 4):
             compiled.run(inputs(size))
         content = compiled.to_bytes()
@@ -179,7 +192,10 @@ def test_under_a_token(tmp_path: Path) -> None:
     for word in ("miss", "hit"):
         device = Static(name="npu")
         with crosschip.compile(
-            OPEN, [device], cache=tmp_path, token="mine", profiles=[{"N": 2}, {"N": 3}]
+            OPEN,
+            [device],
+            shapes=crosschip.ShapeOptions(profiles=[{"N": 2}, {"N": 3}]),
+            cache=crosschip.CacheOptions(location=tmp_path, token="mine"),
         ) as compiled:
             assert compiled.report.cache == word
             for size in (2, 3, 4):
@@ -236,7 +252,9 @@ def test_programs_are_not_closed_while_they_are_saved() -> None:
 
     device = Slow(name="npu")
     files: list[bytes] = []
-    with crosschip.compile(OPEN, [device], cache=False, specializations=1) as compiled:
+    with crosschip.compile(
+        OPEN, [device], shapes=crosschip.ShapeOptions(specializations=1), cache=False
+    ) as compiled:
         compiled.run(ones(2))
         thread = threading.Thread(target=lambda: files.append(compiled.to_bytes()))
         thread.start()
@@ -252,18 +270,14 @@ def test_programs_are_not_closed_while_they_are_saved() -> None:
 
 GOOD = saved(OPEN, [Static(name="npu")], (2, 3))
 PROGRAMS = 2
-"""The number of the part that holds the programs of the only segment."""
+"""The number of the first part that holds a program of the only segment."""
 
 
-def with_header(change: Any) -> bytes:
-    """The file, with something else in the header of the programs; all checksums hold."""
+def with_shapes(change: Any) -> bytes:
+    """The file, with something else said of the programs; all checksums hold."""
     header, parts = parts_of(GOOD)
-    with Container(parts[PROGRAMS]) as file:
-        about = {k: v for k, v in file.header.items() if k not in ("kind", "parts")}
-        programs = list(file.parts())
-    parts[PROGRAMS] = b"".join(assemble("programs by shapes", change(about), programs))
-    del header["parts"], header["kind"]
-    return forged(header, parts)
+    (segment,) = header["segments"]
+    return forged({**header, "segments": [{**segment, "shapes": change(segment["shapes"])}]}, parts)
 
 
 @pytest.mark.parametrize(
@@ -278,20 +292,20 @@ def with_header(change: Any) -> bytes:
         ({"devices": []}, "its programs are not npu's"),
         ({"devices": ["npu", "other"]}, "does not say that it needs 'other'"),
         ({"buckets": {"N": [4, 2, -1]}}, "buckets"),
-        ({"entries": []}, "others than its header says"),
-        ({"more": 1}, "is no ShapesHeader"),
+        ({"entries": []}, "has 4 parts, which do not fit its header"),
+        ({"more": 1}, "not laid out as it should be"),
     ],
     ids=str,
 )
 def test_programs_of_another_make_are_refused(change: dict[str, Any], message: str) -> None:
-    content = with_header(lambda about: {**about, **change})
+    content = with_shapes(lambda about: {**about, **change})
     with pytest.raises(ModelFileError, match=message):
         crosschip.load_compiled(content, devices=[Static(name="npu")])
 
 
 def test_shapes_without_a_program_are_compiled_when_they_come() -> None:
     there = Static(name="npu")
-    content = with_header(lambda about: {**about, "shapes": [[[[7]], []], [[[2]], []]]})
+    content = with_shapes(lambda about: {**about, "shapes": [[[[7]], []], [[[2]], []]]})
     with crosschip.load_compiled(content, devices=[there]) as loaded:
         assert (there.loaded, there.shapes) == ([((2,),)], [])
         np.testing.assert_array_equal(loaded.run(ones(7))["y0"], np.ones(7))
@@ -305,7 +319,7 @@ def test_any_other_header_is_refused_or_harmless(data: st.DataObject) -> None:
         changed: dict[str, Any] = put(about, place, data.draw(json_values))
         return changed
 
-    content = with_header(change)
+    content = with_shapes(change)
     with (
         suppress(Error),
         crosschip.load_compiled(content, devices=[Static(name="npu")]) as loaded,
@@ -313,13 +327,24 @@ def test_any_other_header_is_refused_or_harmless(data: st.DataObject) -> None:
         np.testing.assert_array_equal(loaded.run(ones(2))["y0"], np.ones(2))
 
 
-def test_a_part_of_something_else_is_refused() -> None:
+def test_a_single_program_where_there_are_several_is_refused() -> None:
     header, parts = parts_of(GOOD)
-    del header["parts"], header["kind"]
-    for content in (b"", b"saved", b"".join(assemble("cache", {}, [])), parts[1]):
-        parts[PROGRAMS] = content
+    (segment,) = header["segments"]
+    single = {**header, "segments": [{**segment, "shapes": None}]}
+    for part in (b"", b"saved", parts[PROGRAMS]):
+        content = forged(single, [*parts[:PROGRAMS], part])
         with pytest.raises(ModelFileError, match="for shapes that do not fit it"):
-            crosschip.load_compiled(forged(header, parts), devices=[Static(name="npu")])
+            crosschip.load_compiled(content, devices=[Static(name="npu")])
+
+
+def test_several_programs_where_there_is_one_are_refused() -> None:
+    (several,) = parts_of(GOOD)[0]["segments"]
+    header, parts = parts_of(saved(chain(Relu), [DelegatingDevice(name="npu")], ()))
+    (segment,) = header["segments"]
+    shaped = {**header, "segments": [{**segment, "shapes": several["shapes"]}]}
+    content = forged(shaped, [*parts, parts[PROGRAMS]])
+    with pytest.raises(ModelFileError, match="for shapes that do not fit it"):
+        crosschip.load_compiled(content, devices=[DelegatingDevice(name="npu")])
 
 
 def test_options_of_devices_are_those_of_the_file() -> None:

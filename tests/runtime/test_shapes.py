@@ -133,7 +133,9 @@ def static() -> Iterator[Static]:
 
 def test_profiles_are_compiled_at_once_and_other_shapes_when_they_come(static: Static) -> None:
     profiles = [{"N": 2}, {"N": 3}]
-    with crosschip.compile(OPEN, [static], cache=False, profiles=profiles) as model:
+    with crosschip.compile(
+        OPEN, [static], shapes=crosschip.ShapeOptions(profiles=profiles), cache=False
+    ) as model:
         assert static.shapes == [((2,),), ((3,),)]
         for size in (2, 3, 4, 4, 2):
             np.testing.assert_array_equal(model.run(ones(size))["y0"], np.ones(size))
@@ -158,7 +160,9 @@ def test_profiles_are_sizes_or_shapes_or_lists_of_shapes(static: Static, profile
     n, m = symbol("N"), symbol("M")
     inputs = b.input("a", float32(n, m)), b.input("b", float32(m))
     b.output("c", b.add(Add, *inputs))
-    with crosschip.compile(b.build(), [static], cache=False, profiles=profiles):
+    with crosschip.compile(
+        b.build(), [static], shapes=crosschip.ShapeOptions(profiles=profiles), cache=False
+    ):
         assert static.shapes == [((2, 4), (4,)), ((3, 4), (4,))]
 
 
@@ -180,7 +184,9 @@ def test_profiles_are_sizes_or_shapes_or_lists_of_shapes(static: Static, profile
 )
 def test_profiles_that_are_none(profiles: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
-        crosschip.compile(OPEN, "reference", cache=False, profiles=profiles)
+        crosschip.compile(
+            OPEN, "reference", shapes=crosschip.ShapeOptions(profiles=profiles), cache=False
+        )
 
 
 def test_the_report_tells_of_programs_that_runs_needed(tmp_path: Path) -> None:
@@ -206,7 +212,9 @@ def test_without_a_cache_the_report_says_so() -> None:
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     for compiled, loaded, word in (([2, 3], [], "miss"), ([], [2, 3], "hit")):
         device = Static(name="static")
-        with crosschip.compile(OPEN, [device], cache=tmp_path, profiles=[{"N": 2}]) as model:
+        with crosschip.compile(
+            OPEN, [device], shapes=crosschip.ShapeOptions(profiles=[{"N": 2}]), cache=tmp_path
+        ) as model:
             model.run(ones(3))
             assert model.report.cache == word
             (found,) = model.statistics().segments
@@ -216,7 +224,9 @@ def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
 
 
 def test_so_many_programs_live(static: Static) -> None:
-    with crosschip.compile(OPEN, [static], cache=False, specializations=2) as model:
+    with crosschip.compile(
+        OPEN, [static], shapes=crosschip.ShapeOptions(specializations=2), cache=False
+    ) as model:
         for size in (1, 2, 3, 1):
             model.run(ones(size))
             assert static.open <= 2
@@ -224,12 +234,16 @@ def test_so_many_programs_live(static: Static) -> None:
         model.run(ones(3))
         assert len(static.shapes) == 4
     with pytest.raises(InputError, match="specializations is 0"):
-        crosschip.compile(OPEN, [static], cache=False, specializations=0)
+        crosschip.compile(
+            OPEN, [static], shapes=crosschip.ShapeOptions(specializations=0), cache=False
+        )
 
 
 def test_a_profile_that_does_not_compile_goes_elsewhere() -> None:
     devices = [Static(name="static", unlucky=13), DelegatingDevice(name="cpu")]
-    with crosschip.compile(OPEN, devices, cache=False, profiles=[{"N": 13}]) as model:
+    with crosschip.compile(
+        OPEN, devices, shapes=crosschip.ShapeOptions(profiles=[{"N": 13}]), cache=False
+    ) as model:
         assert model.placement.decisions[0].device == "cpu"
 
 
@@ -249,7 +263,9 @@ def test_a_shape_that_does_not_compile_runs_on_the_device_behind(
 def test_a_shape_that_does_not_compile_anywhere_is_an_error(more: Any) -> None:
     devices = [Static(name="static", unlucky=13), DelegatingDevice(name="cpu")]
     given = devices if more else devices[:1]
-    with crosschip.compile(OPEN, given, cache=False, **more) as model:
+    with crosschip.compile(
+        OPEN, given, placement=crosschip.PlacementOptions(**more), cache=False
+    ) as model:
         for _ in range(2):
             with pytest.raises(CompileError, match=r"static: .*13 is an unlucky number"):
                 model.run(ones(13))
@@ -286,19 +302,21 @@ class Bounded(Static):
 
 def test_a_device_that_needs_ranges_compiles_once_with_them_and_else_for_each_shape() -> None:
     bounded = Bounded(name="npu")
-    with crosschip.compile(OPEN, [bounded], cache=False, ranges={"N": (1, 4)}) as model:
+    with crosschip.compile(
+        OPEN, [bounded], shapes=crosschip.ShapeOptions(ranges={"N": (1, 4)}), cache=False
+    ) as model:
         model.run(ones(4))
         model.run(ones(3))
         with pytest.raises(InputError, match="N is 5, but the model was compiled for 1 to 4"):
             model.run(ones(5))
         assert bounded.shapes == [((symbol("N"),),)]
-        assert model.placement.ways == ("open",)
+        assert model.placement.shape_strategies == ("open",)
     bounded = Bounded(name="npu")
     with crosschip.compile(OPEN, [bounded], cache=False) as model:
         model.run(ones(4))
         model.run(ones(3))
         assert bounded.shapes == [((4,),), ((3,),)]
-        assert model.placement.ways == ("a program a shape, 16 at most",)
+        assert model.placement.shape_strategies == ("a program a shape, 16 at most",)
 
 
 class OpenBatch(Bounded):
@@ -318,7 +336,7 @@ def test_a_device_may_take_open_sizes_on_some_axes_only() -> None:
         for array in runs:
             np.testing.assert_array_equal(model(array), array)
         assert device.shapes == [((symbol("N"), 3, 5),)]
-        assert model.placement.ways == ("open",)
+        assert model.placement.shape_strategies == ("open",)
     device = OpenBatch(name="npu")
     with crosschip.compile(open_model, [device], cache=False) as model:
         for array in runs:
@@ -336,7 +354,9 @@ def test_an_open_axis_counts_where_it_is_computed_too() -> None:
 
 def test_ranges_hold_for_programs_a_shape(static: Static) -> None:
     ranges = {"N": (1, 3, 4)}
-    with crosschip.compile(OPEN, [static], cache=False, ranges=ranges) as model:
+    with crosschip.compile(
+        OPEN, [static], shapes=crosschip.ShapeOptions(ranges=ranges), cache=False
+    ) as model:
         assert static.shapes == [((3,),)], "the usual size is compiled at once"
         model.run(ones(4))
         with pytest.raises(InputError, match="N is 5, but the model was compiled for 1 to 4"):
@@ -346,7 +366,9 @@ def test_ranges_hold_for_programs_a_shape(static: Static) -> None:
 @pytest.mark.parametrize("given", [[(1, 3), (4, 3)], [(1, 3), (2, 3), (4, 3)]])
 def test_ranges_are_also_shapes_of_inputs(static: Static, given: Any) -> None:
     images = model_of(lambda b, x: b.add(Relu, x), float32(symbol("N"), 3))
-    with crosschip.compile(images, [static], cache=False, ranges={"x0": given}) as model:
+    with crosschip.compile(
+        images, [static], shapes=crosschip.ShapeOptions(ranges={"x0": given}), cache=False
+    ) as model:
         assert static.shapes == ([((2, 3),)] if len(given) == 3 else [])
         model.run({"x0": np.ones((4, 3), np.float32)})
         with pytest.raises(InputError, match="N is 5, but the model was compiled for 1 to 4"):
@@ -364,7 +386,9 @@ UNNAMED = model_of(
 def test_ranges_by_shapes_of_inputs_hold_for_sizes_without_a_name(device: str) -> None:
     """They are told by input and axis; that one is called so already changes nothing."""
     ranges: Any = {"x0": [(1, 4, 8), (2, 6, 9)], "x1": [(1, 1), (5, 7)]}
-    with crosschip.compile(UNNAMED, device, cache=False, ranges=ranges) as model:
+    with crosschip.compile(
+        UNNAMED, device, shapes=crosschip.ShapeOptions(ranges=ranges), cache=False
+    ) as model:
         inputs = {"x0": np.ones((2, 5, 9), np.float32), "x1": np.ones((4, 3), np.float32)}
         for name, made in outputs_of(UNNAMED, inputs).items():
             close(model.run(inputs)[name], made)
@@ -384,12 +408,16 @@ def test_profiles_by_shapes_of_inputs_hold_for_sizes_without_a_name(
     graph = helper.make_graph([node], "g", ends[:1], ends[1:])
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     profiles: Any = [{"x": (1, 3, 48, 320)}, {"x": (2, 3, 32, 64)}]
-    with crosschip.compile(proto, [static], cache=tmp_path, profiles=profiles) as model:
+    with crosschip.compile(
+        proto, [static], shapes=crosschip.ShapeOptions(profiles=profiles), cache=tmp_path
+    ) as model:
         assert static.shapes == [((1, 3, 48, 320),), ((2, 3, 32, 64),)]
         assert model(np.ones((2, 3, 32, 64), np.float32)).shape == (2, 3, 32, 64)
         assert len(static.shapes) == 2
     crosschip.load(proto)  # takes further numbers for sizes without names
-    with crosschip.compile(proto, [static], cache=tmp_path, profiles=profiles):
+    with crosschip.compile(
+        proto, [static], shapes=crosschip.ShapeOptions(profiles=profiles), cache=tmp_path
+    ):
         assert len(static.shapes) == 2, "it is found in the cache"
 
 
@@ -424,7 +452,9 @@ def test_shapes_that_are_none_tell_how_to_give_single_sizes(given: Any, told: st
 )
 def test_a_range_that_is_none_is_refused(bounds: Any) -> None:
     with pytest.raises(InputError, match="range of size 'N'"):
-        crosschip.compile(OPEN, "reference", cache=False, ranges={"N": bounds})
+        crosschip.compile(
+            OPEN, "reference", shapes=crosschip.ShapeOptions(ranges={"N": bounds}), cache=False
+        )
 
 
 def test_ranges_that_do_not_fit_the_inputs_are_refused() -> None:
@@ -433,8 +463,9 @@ def test_ranges_that_do_not_fit_the_inputs_are_refused() -> None:
         ({"x0": ((4,), (3,))}, "range of size 'N'"),
         ({"x0": ((1,), (3,)), "N": (1, 4)}, "the size N is given the range"),
     ):
+        shapes = crosschip.ShapeOptions(ranges=given)  # type: ignore[arg-type]
         with pytest.raises(InputError, match=told):
-            crosschip.compile(OPEN, "reference", cache=False, ranges=given)  # type: ignore[arg-type]
+            crosschip.compile(OPEN, "reference", shapes=shapes, cache=False)
 
 
 def test_what_a_device_cannot_do_with_any_size_is_declined_at_once() -> None:
@@ -570,7 +601,9 @@ def test_sizes_that_another_device_has_computed(static: Static) -> None:
 
     model = model_of(build, float32(12), float32(symbol("N")))
     pins = {"SHAPE": "reference", "CONCAT": "reference"}
-    with crosschip.compile(model, [static, "reference"], cache=False, pin=pins) as compiled:
+    with crosschip.compile(
+        model, [static, "reference"], placement=crosschip.PlacementOptions(pin=pins), cache=False
+    ) as compiled:
         for size in (3, 4, 3, 2):
             inputs = {"x0": np.arange(12, dtype=np.float32), "x1": np.ones(size, np.float32)}
             assert compiled.run(inputs)["y0"].shape == (size, 12 // size)
@@ -587,10 +620,12 @@ def test_sizes_that_no_definition_allows_are_an_error_of_that_run(static: Static
 
 
 def test_what_is_there_is_told(static: Static) -> None:
-    placement = crosschip.explain(OPEN, [static], specializations=5, buckets={"N": [4, 2]})
-    assert placement.ways == ("a program a shape, 5 at most; pads N to 2, 4",)
-    assert crosschip.explain(OPEN, "reference").ways == ("open",)
-    assert crosschip.explain(OPEN, [static], shapes={"N": 3}).ways == ("fixed",)
+    placement = crosschip.explain(
+        OPEN, [static], shapes=crosschip.ShapeOptions(specializations=5, buckets={"N": [4, 2]})
+    )
+    assert placement.shape_strategies == ("a program a shape, 5 at most; pads N to 2, 4",)
+    assert crosschip.explain(OPEN, "reference").shape_strategies == ("open",)
+    assert crosschip.explain(OPEN, [static], shapes={"N": 3}).shape_strategies == ("fixed",)
 
 
 def figures(model: CompiledModel) -> dict[str, Any]:
@@ -601,7 +636,9 @@ def figures(model: CompiledModel) -> dict[str, Any]:
 
 
 def test_statistics(static: Static) -> None:
-    with crosschip.compile(OPEN, [static], cache=False, specializations=2) as model:
+    with crosschip.compile(
+        OPEN, [static], shapes=crosschip.ShapeOptions(specializations=2), cache=False
+    ) as model:
         for size in (1, 2, 2, 3, 1):
             model.run(ones(size))
         model.submit(ones(1)).result()
@@ -653,7 +690,9 @@ def test_as_few_programs_are_compiled_as_the_order_allows(static: Static) -> Non
         for h, w in sizes
     }
     expected = {size: outputs_of(model, {"x0": array})["y0"] for size, array in arrays.items()}
-    with crosschip.compile(model, [static], cache=False, specializations=8) as compiled:
+    with crosschip.compile(
+        model, [static], shapes=crosschip.ShapeOptions(specializations=8), cache=False
+    ) as compiled:
         for size in order:
             np.testing.assert_array_equal(compiled(arrays[size]), expected[size])
         (found,) = compiled.statistics().segments
@@ -690,7 +729,9 @@ def test_profiles_and_preparation_reach_bodies() -> None:
     (looped,) = b.insert(Loop.of("loop", count, None, [x], [], doubled_body(type_)))
     b.output("y", b.add(Relu, looped))
     device = Plain(name="static")
-    with crosschip.compile(b.build(), [device], cache=False, profiles=[{"N": 2}]) as compiled:
+    with crosschip.compile(
+        b.build(), [device], shapes=crosschip.ShapeOptions(profiles=[{"N": 2}]), cache=False
+    ) as compiled:
         assert sorted(device.shapes) == [((2,),)] * 2, "the body's and the other"
         compiled.prepare({"x": (3,), "n": ()})
         assert sorted(device.shapes) == [((2,),)] * 2 + [((3,),)] * 2
@@ -700,4 +741,7 @@ def test_profiles_and_preparation_reach_bodies() -> None:
         assert len(device.shapes) == 6
         body = next(s for s in compiled.statistics().segments if s.runs == 12)
         assert (body.device, body.compiled, body.hits) == ("static", 3, 12 - 1)
-        assert set(compiled.placement.every_way()) == {"", "a program a shape, 16 at most"}
+        assert set(compiled.placement.all_shape_strategies()) == {
+            "",
+            "a program a shape, 16 at most",
+        }

@@ -16,17 +16,20 @@ from crosschip.hal import Device
 from crosschip.ir import CacheError, InputError, Model
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add
+from crosschip.runtime.artifact.digests import block_digests
 from crosschip.runtime.cache.folder import Cache
-from crosschip.runtime.cache.hashing import block_digests
 from crosschip.runtime.guard.devices import GuardedDevice
 
 Warnings = Callable[[], list[str]]
 X = {"x0": np.array([-1, 0.5], np.float32)}
 
 
-def compiled_with(device: DelegatingDevice, model: Model, **more: Any) -> tuple[str, int]:
+def compiled_with(
+    device: DelegatingDevice, model: Model, cache: Any, token: str | bool = False, **more: Any
+) -> tuple[str, int]:
     """The cache's word, and how often the device compiled; the answer is right."""
-    with crosschip.compile(model, [device], **more) as compiled:
+    cache = crosschip.CacheOptions(cache, token=token)
+    with crosschip.compile(model, [device], cache=cache, **more) as compiled:
         close(compiled.run(X)["y0"], outputs_of(model, X)["y0"])
         return compiled.report.cache, len(device.compiled)
 
@@ -81,7 +84,9 @@ def test_tokens_made_from_content_do_not_collide(tmp_path: Path) -> None:
     """Models with inputs of the same shapes have other tokens, which are the same each time."""
     tokens: list[str] = []
     for operator, word in [(Relu, "miss"), (Tanh, "miss"), (Tanh, "hit"), (Relu, "hit")]:
-        with crosschip.compile(chain(operator), [npu()], cache=tmp_path, token=True) as compiled:
+        with crosschip.compile(
+            chain(operator), [npu()], cache=crosschip.CacheOptions(location=tmp_path, token=True)
+        ) as compiled:
             assert compiled.report.cache == word
             tokens.append(compiled.token)
     assert tokens[0] == tokens[-1] != tokens[1] == tokens[2]
@@ -95,6 +100,7 @@ def test_whatever_a_model_is_compiled_with_makes_another_token() -> None:
             return compiled.token
 
     renamed = model_of(lambda b, x: b.add(Relu, x), float32(2), name="other")
+    pinned = crosschip.PlacementOptions(pin={"RELU": "gpu"})
     assert token(chain(Relu), npu()) == token(chain(Relu), npu())
     tokens = [
         token(chain(Relu), npu()),
@@ -103,19 +109,23 @@ def test_whatever_a_model_is_compiled_with_makes_another_token() -> None:
         token(chain(Relu), DelegatingDevice(name="gpu")),
         token(chain(Relu), npu(), DelegatingDevice(name="gpu")),
         token(chain(Relu), npu(), threads=2),
-        token(chain(Relu), npu(), DelegatingDevice(name="gpu"), pin={"RELU": "gpu"}),
-        token(chain(Relu), npu(), min_segment=3),
+        token(chain(Relu), npu(), DelegatingDevice(name="gpu"), placement=pinned),
+        token(chain(Relu), npu(), placement=crosschip.PlacementOptions(min_segment=3)),
     ]
     assert len(set(tokens)) == len(tokens)
 
 
 def of_another_model(tmp_path: Path) -> dict[str, Any]:
-    crosschip.compile(chain(Tanh), [npu()], cache=tmp_path, token="mine").close()
+    crosschip.compile(
+        chain(Tanh), [npu()], cache=crosschip.CacheOptions(location=tmp_path, token="mine")
+    ).close()
     return {}
 
 
 def with_other_options(tmp_path: Path) -> dict[str, Any]:
-    crosschip.compile(chain(Relu), [npu()], cache=tmp_path, token="mine").close()
+    crosschip.compile(
+        chain(Relu), [npu()], cache=crosschip.CacheOptions(location=tmp_path, token="mine")
+    ).close()
     return {"threads": 2}
 
 
@@ -126,14 +136,30 @@ class Newer(DelegatingDevice):
 
 
 def by_another_version(tmp_path: Path) -> dict[str, Any]:
-    crosschip.compile(chain(Relu), [Newer(name="npu")], cache=tmp_path, token="mine").close()
+    crosschip.compile(
+        chain(Relu),
+        [Newer(name="npu")],
+        cache=crosschip.CacheOptions(location=tmp_path, token="mine"),
+    ).close()
     return {}
 
 
 def of_another_token(tmp_path: Path) -> dict[str, Any]:
     store = crosschip.Memory()
-    crosschip.compile(chain(Relu), [npu()], cache=store, token="other").close()
+    crosschip.compile(
+        chain(Relu), [npu()], cache=crosschip.CacheOptions(location=store, token="other")
+    ).close()
     return {"cache": store.models["other"]}
+
+
+def in_an_earlier_form(tmp_path: Path) -> dict[str, Any]:
+    crosschip.compile(
+        chain(Relu), [npu()], cache=crosschip.CacheOptions(location=tmp_path, token="mine")
+    ).close()
+    kept = tmp_path / "mine.nnc"
+    content = kept.read_bytes()
+    kept.write_bytes(content[:8] + (4).to_bytes(4, "little") + content[12:])
+    return {}
 
 
 def of_nothing(tmp_path: Path) -> dict[str, Any]:
@@ -147,6 +173,7 @@ def of_nothing(tmp_path: Path) -> dict[str, Any]:
         (with_other_options, "was compiled for other devices, or with other options"),
         (by_another_version, "npu 0.9 compiled it, and here is 1.0"),
         (of_another_token, "was kept under another token, other"),
+        (in_an_earlier_form, "has format version 4, not 5: an earlier crosschip wrote it"),
         (of_nothing, "is no file that crosschip has saved"),
     ],
 )
@@ -182,13 +209,15 @@ def test_a_file_of_another_program_under_the_token_is_not_touched(
     assert (tmp_path / "theirs.nnc").exists()
     assert compiled_with(npu(), chain(Relu), cache=tmp_path, token="theirs") == ("miss", 1)
     (warning,) = warnings()
-    assert "is cut off" in warning
+    assert "is no file that crosschip has saved" in warning
 
 
 @pytest.mark.parametrize("token", ["", ".", "..", "../x", "a/b", "a\\b", "a b", "ä", "x" * 129, 3])
 def test_a_token_that_is_no_name_is_refused(tmp_path: Path, token: Any) -> None:
     with pytest.raises(InputError, match=r"^token is .*, but must be 1 to 128 letters"):
-        crosschip.compile(chain(Relu), [npu()], cache=tmp_path, token=token)
+        crosschip.compile(
+            chain(Relu), [npu()], cache=crosschip.CacheOptions(location=tmp_path, token=token)
+        )
     with pytest.raises(InputError, match=r"^token is"):
         crosschip.load_compiled(tmp_path, token=token)
     assert list(tmp_path.iterdir()) == []
@@ -196,11 +225,15 @@ def test_a_token_that_is_no_name_is_refused(tmp_path: Path, token: Any) -> None:
 
 def test_a_token_without_a_cache_is_refused() -> None:
     with pytest.raises(InputError, match="there is a token, but no cache"):
-        crosschip.compile(chain(Relu), [npu()], cache=False, token="mine")
+        crosschip.compile(
+            chain(Relu), [npu()], cache=crosschip.CacheOptions(location=False, token="mine")
+        )
     with pytest.raises(InputError, match="a buffer without the token that it is of"):
         crosschip.compile(chain(Relu), [npu()], cache=b"...")
     with pytest.raises(InputError, match="a buffer without the token that it is of"):
-        crosschip.compile(chain(Relu), [npu()], cache=b"...", token=True)
+        crosschip.compile(
+            chain(Relu), [npu()], cache=crosschip.CacheOptions(location=b"...", token=True)
+        )
 
 
 def test_what_cannot_be_saved_runs_all_the_same(tmp_path: Path, warnings: Warnings) -> None:
@@ -227,9 +260,13 @@ def test_weights_are_hashed_once(monkeypatch: pytest.MonkeyPatch, token: bool) -
     monkeypatch.setattr("crosschip.runtime.cache.fingerprints.block_digests", counting)
     devices = [npu(), DelegatingDevice(name="gpu")]
     opened = [GuardedDevice(device, device.name) for device in devices]
-    monkeypatch.setattr("crosschip.runtime.opening.open_automatic", lambda _, isolate: opened)
+    monkeypatch.setattr(
+        "crosschip.runtime.compile.devices.open_automatic", lambda _, isolate: opened
+    )
     model = model_of(make, float32(2**16))
-    with crosschip.compile(model, "auto", cache=crosschip.Memory(), token=token) as compiled:
+    with crosschip.compile(
+        model, "auto", cache=crosschip.CacheOptions(location=crosschip.Memory(), token=token)
+    ) as compiled:
         assert compiled.placement.choice is not None
         assert compiled.token
     assert sum(size for size in hashed if size >= weights.nbytes) == 2 * weights.nbytes

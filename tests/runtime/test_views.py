@@ -44,7 +44,9 @@ def test_a_program_outlives_its_file_and_is_saved_again(
 
     def compiled() -> crosschip.CompiledModel:
         source = path if planned else crosschip.load(path)
-        return crosschip.compile(source, [device], cache=cache, isolate=isolate)
+        return crosschip.compile(
+            source, [device], placement=crosschip.PlacementOptions(isolate=isolate), cache=cache
+        )
 
     compiled().close()
     background_writer.wait()

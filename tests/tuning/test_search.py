@@ -102,7 +102,9 @@ def search(accuracy: float, offered: Sequence[Precision]) -> Search:
         exact.name, rough.name = "chip", "chip/bfloat16"
         made = {device.name: device for device in (exact, rough)}
         devices = [made[name] for name in variant.devices]
-        return crosschip.compile(model, devices, pin=variant.pins, cache=False)
+        return crosschip.compile(
+            model, devices, placement=crosschip.PlacementOptions(pin=variant.pins), cache=False
+        )
 
     return Search(
         model,

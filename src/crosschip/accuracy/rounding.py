@@ -40,8 +40,8 @@ _PRODUCTS = {
     "MUL": ("input0", "input1"),
     "MAT_MUL": ("x", "y"),
     "FULLY_CONNECTED": ("input", "weight"),
-    "CONV_2D": ("input", "filter"),
-    "CONV_2D_TRANSPOSE": ("input", "filter"),
+    **{f"CONV_{rank}D": ("input", "filter") for rank in (1, 2, 3)},
+    **{f"CONV_{rank}D_TRANSPOSE": ("input", "filter") for rank in (1, 2, 3)},
     "DEFORMABLE_CONV_2D": ("input", "filter"),
 }
 """The operators whose result is as exact as the largest product of their factors, with these."""
@@ -111,12 +111,12 @@ class RoundingProbe:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        given = set(model.inputs.values())
+        inputs = set(model.inputs.values())
         read = dict.fromkeys(
             operand
             for operation in _computing(model, model.outputs.values())
             for _, operand in _sized(operation)
-            if not operand.is_constant and operand not in given
+            if not operand.is_constant and operand not in inputs
         )
         self._named = {f"operand{index}": operand for index, operand in enumerate(read)}
         self.exposed = (
@@ -152,7 +152,7 @@ def ordinary(sizes: Array) -> Array:
 
 def _computing(model: Model, outputs: Iterable[Operand]) -> Sequence[Operation]:
     """The operations that compute what outputs hold, behind those that move it or cut it off."""
-    waiting, seen, found = list(outputs), set[Operation](), list[Operation]()
+    waiting, seen, computing = list(outputs), set[Operation](), list[Operation]()
     while waiting:
         operation = model.producers.get(waiting.pop())
         if operation is None or operation in seen:
@@ -161,8 +161,8 @@ def _computing(model: Model, outputs: Iterable[Operand]) -> Sequence[Operation]:
         if isinstance(operation, Operator) and (operation.moves or operation.type in _CONTRACTIONS):
             waiting += [o for slot, o in operation.filled() if not slot.parameter]
         else:
-            found.append(operation)
-    return found
+            computing.append(operation)
+    return computing
 
 
 def _sized(operation: Operation) -> Sequence[tuple[str, Operand]]:

@@ -62,8 +62,8 @@ def spacings_near_one(operation: Operator, arrays: Arrays) -> float:
 
 def _byte_steps(arrays: Arrays) -> float:
     """The error of gates where all that goes into them is a step of a byte off, in spacings."""
-    given = (array for slot in ("input", "initial_hidden") for array in arrays.get(slot, ()))
-    reals = max([1.0, *map(_largest, given)])
+    operands = (array for slot in ("input", "initial_hidden") for array in arrays.get(slot, ()))
+    reals = max([1.0, *map(_largest, operands)])
     weights = max(
         255 * _largest(arrays[f"{slot}_scale"][0]) for slot in ("weight", "recurrence_weight")
     )

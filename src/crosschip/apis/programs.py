@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from crosschip.ir import Array
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 
 _ALIGNMENT = 64
 
@@ -53,7 +53,7 @@ class Weights:
         Raises:
             InputError: it cannot be written there.
         """
-        write_named(path, self._parts())
+        write_user_file(path, self._parts())
 
     def _parts(self) -> Iterator[bytes]:
         """Yield the content of the file, in order."""
@@ -78,7 +78,7 @@ def write(folder: Path, name: str, template: Path, part: str, weights: Weights) 
     written = Written(folder / f"{name}.c", folder / f"{name}.weights")
     weights.write(written.weights)
     text = template.read_text("utf-8").replace("@NAME@", name).replace("@MODEL@", part)
-    write_named(written.source, [text.encode()])
+    write_user_file(written.source, [text.encode()])
     return written
 
 

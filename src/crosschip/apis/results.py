@@ -147,8 +147,8 @@ class Results(Generic[C]):
         else:
             code = next(code for kind, code in self._codes if isinstance(error, kind))
         known = isinstance(error, Failure | Error)
-        told = str(error) if known else f"{type(error).__name__}: {error}"
-        _last.text = f"{name}: {told}"
+        message = str(error) if known else f"{type(error).__name__}: {error}"
+        _last.text = f"{name}: {message}"
         self._logger.warning("%s (%s)", _last.text, code.name)
         if not known:
             self._logger.debug("%s", name, exc_info=error)

@@ -59,8 +59,8 @@ class Difference:
 
 
 def difference(
-    made: Any,
-    wanted: Any,
+    actual: Any,
+    expected: Any,
     type_: TensorType,
     moved: Moved,
     *,
@@ -72,24 +72,30 @@ def difference(
     """Compare a result with what it should be.
 
     Args:
-        made: the result.
-        wanted: what it should be.
+        actual: the result.
+        expected: what it should be.
         type_: its type.
-        moved: computes `wanted` again from what is off; asked only in doubt.
+        moved: computes `expected` again from what is off; asked only in doubt.
         depth: through how many operations it has come.
         precision: the arithmetic for float32.
         tolerance: what is allowed, as a part of the largest element, if rounding is not to say it.
         rounding: what rounding explains at any element, whatever its size.
     """
-    if not isinstance(wanted, np.ndarray) or wanted.dtype.hasobject:
-        return _exactly(made, wanted)
-    if not isinstance(made, np.ndarray) or made.shape != wanted.shape or made.dtype != wanted.dtype:
-        return Difference(math.inf, math.inf, 0.0, f"is {_brief(made)} instead of {_brief(wanted)}")
-    if not wanted.size:
+    if not isinstance(expected, np.ndarray) or expected.dtype.hasobject:
+        return _exactly(actual, expected)
+    if (
+        not isinstance(actual, np.ndarray)
+        or actual.shape != expected.shape
+        or actual.dtype != expected.dtype
+    ):
+        return Difference(
+            math.inf, math.inf, 0.0, f"is {_brief(actual)} instead of {_brief(expected)}"
+        )
+    if not expected.size:
         return Difference(0.0, 0.0, 0.0)
-    measure = _Measure.of(made, wanted, rounding)
+    measure = _Measure.of(actual, expected, rounding)
     if tolerance is not None:
-        return measure.judged(np.full(measure.apart.shape, tolerance * measure.scale))
+        return measure.judged(np.full(measure.distance.shape, tolerance * measure.scale))
     steps = 1.0 if type_.quantization else 0.0
     floor = _FLOOR * epsilon_of(type_, precision)
     sizes = np.where(measure.ordinary, measure.scale, measure.size)
@@ -105,8 +111,8 @@ def _is_exact(type_: TensorType, depth: int) -> bool:
     return depth == 1 and type_.element_type not in FLOATS
 
 
-def _exactly(made: Any, wanted: Any) -> Difference:
-    if equal(made, wanted):
+def _exactly(actual: Any, expected: Any) -> Difference:
+    if equal(actual, expected):
         return Difference(0.0, 0.0, 0.0)
     return Difference(math.inf, math.inf, 0.0, "is another value")
 
@@ -122,9 +128,9 @@ class _Measure:
     """Two arrays, element by element.
 
     Attributes:
-        made: the one.
-        wanted: the other.
-        apart: how far their elements are from each other; infinite where one of the two is no
+        actual: the device's result.
+        expected: the trusted result.
+        distance: how far their elements are from each other; infinite where one of the two is no
             number, or infinite, and the other is not the same.
         size: that of each element of `wanted`; 0 where it is not finite.
         ordinary: which elements are not far larger than others.
@@ -132,55 +138,57 @@ class _Measure:
         error: of the one as a whole, in `crosschip.accuracy.error.UNIT`.
     """
 
-    made: Array
-    wanted: Array
-    apart: Array
+    actual: Array
+    expected: Array
+    distance: Array
     size: Array
     ordinary: Array
     scale: float
     error: float
 
     @classmethod
-    def of(cls, made: Array, wanted: Array, rounding: float) -> _Measure:
-        wide, other = wanted.astype(np.float64), made.astype(np.float64)
-        same = (made == wanted) | (np.isnan(wide) & np.isnan(other))
+    def of(cls, actual: Array, expected: Array, rounding: float) -> _Measure:
+        wide, other = expected.astype(np.float64), actual.astype(np.float64)
+        same = (actual == expected) | (np.isnan(wide) & np.isnan(other))
         finite = np.isfinite(wide) & np.isfinite(other)
         with np.errstate(invalid="ignore", over="ignore"):
-            apart = np.where(same, 0.0, np.where(finite, np.abs(other - wide), math.inf))
+            distance = np.where(same, 0.0, np.where(finite, np.abs(other - wide), math.inf))
         size = np.where(np.isfinite(wide), np.abs(wide), 0.0)
         usual = ordinary(size)
         scale = float(size[usual].max(initial=0.0))
-        error = relative_error(made, wanted, rounding)
-        return cls(made, wanted, np.asarray(apart), size, usual, scale, error)
+        error = relative_error(actual, expected, rounding)
+        return cls(actual, expected, np.asarray(distance), size, usual, scale, error)
 
     def movement(self, moved: Sequence[Any]) -> Array:
         """How far elements move; all ordinary ones as far as the one that moves most."""
-        found = np.zeros(self.apart.shape)
+        movement = np.zeros(self.distance.shape)
         for other in moved:
-            if not isinstance(other, np.ndarray) or other.shape != self.wanted.shape:
+            if not isinstance(other, np.ndarray) or other.shape != self.expected.shape:
                 continue
             with np.errstate(invalid="ignore", over="ignore"):
-                apart = np.abs(other.astype(np.float64) - self.wanted.astype(np.float64))
-            found = np.maximum(found, np.where(np.isfinite(apart), apart, 0.0))
-        return np.where(self.ordinary, found[self.ordinary].max(initial=0.0), found)
+                distance = np.abs(other.astype(np.float64) - self.expected.astype(np.float64))
+            movement = np.maximum(movement, np.where(np.isfinite(distance), distance, 0.0))
+        return np.where(self.ordinary, movement[self.ordinary].max(initial=0.0), movement)
 
     def judged(self, limits: Array) -> Difference:
         """The difference, if elements may be this far from each other."""
-        wrong = self.apart > limits
+        wrong = self.distance > limits
         unit = np.where(self.ordinary, self.scale or 1.0, self.size)
-        relative = self.apart / unit
+        relative = self.distance / unit
         of_wrong = np.where(wrong, relative, -1.0) if wrong.any() else relative
         place = np.unravel_index(int(np.argmax(of_wrong)), wrong.shape)
-        detail = self._told(wrong, place) if wrong.any() else ""
-        return Difference(self.error, float(self.apart[place]), float(limits[place]), detail)
+        detail = self._sentence(wrong, place) if wrong.any() else ""
+        return Difference(self.error, float(self.distance[place]), float(limits[place]), detail)
 
-    def _told(self, wrong: Array, place: tuple[Any, ...]) -> str:
+    def _sentence(self, wrong: Array, place: tuple[Any, ...]) -> str:
         count, total = int(np.count_nonzero(wrong)), wrong.size
         where = f" at {[int(index) for index in place]}" if place else ""
         many = (
             f"{count} of {total} elements are wrong, most the one" if total > 1 else "the element"
         )
-        return f"{many}{where}: {self.made[place]} instead of {self.wanted[place]}{_where(wrong)}"
+        return (
+            f"{many}{where}: {self.actual[place]} instead of {self.expected[place]}{_where(wrong)}"
+        )
 
 
 def _where(wrong: Array) -> str:
@@ -195,10 +203,10 @@ def _where(wrong: Array) -> str:
     return ""
 
 
-def is_nan(made: Any, wanted: Any) -> bool:
+def is_nan(actual: Any, expected: Any) -> bool:
     """Tell whether elements are no numbers that should be some."""
-    if not isinstance(made, np.ndarray) or not isinstance(wanted, np.ndarray):
+    if not isinstance(actual, np.ndarray) or not isinstance(expected, np.ndarray):
         return False
-    if made.shape != wanted.shape or ElementType.of(made.dtype) not in FLOATS:
+    if actual.shape != expected.shape or ElementType.of(actual.dtype) not in FLOATS:
         return False
-    return bool((~np.isfinite(made) & np.isfinite(wanted)).any())
+    return bool((~np.isfinite(actual) & np.isfinite(expected)).any())

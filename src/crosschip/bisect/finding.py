@@ -86,7 +86,7 @@ def find_failing_operators(
     _check(tolerance, {"timeout": timeout, "compile_timeout": compile_timeout})
     if not isinstance(model, Model):
         model = crosschip.load(model, budget=budget)
-    given, notes = _inputs(model, inputs or {}, shapes or {}, seed)
+    all_inputs, notes = _inputs(model, inputs or {}, shapes or {}, seed)
     alone = isinstance(device, str) and isolate is not False
     chosen: str | Device = in_driver(device) if alone and isinstance(device, str) else device
     if isolate and not alone:
@@ -110,8 +110,8 @@ def find_failing_operators(
     placement = crosschip.explain(
         model,
         [chosen, trusted],
-        shapes={name: np.shape(value) for name, value in given.items() if _is_tensor(value)},
-        mixed_precision=mixed_precision,
+        shapes={name: np.shape(value) for name, value in all_inputs.items() if _is_tensor(value)},
+        placement=crosschip.PlacementOptions(mixed_precision=mixed_precision),
         cache=False,
         **options,
     )
@@ -119,13 +119,13 @@ def find_failing_operators(
     name = placement.devices[0]
     own = {name, name_in(EXACT, name)}
     suspects = [d.operation for d in placement.decisions if _runs_on(d, own)]
-    report = Report(placement.given, name, _name(against), suspects, notes=notes)
+    report = Report(placement.original, name, _name(against), suspects, notes=notes)
     report.options = _options(settings, own_name(name))
     arithmetic = precision_of(name) or settings.options(Sizes()).precision
-    recording = Recording.of(placement.given, given, against, arithmetic, tolerance)
-    every = len(suspects) == len(placement.given.operations)
-    kept = frozenset(placement.in_float if arithmetic is not EXACT else ())
-    trials = Trials(chosen, trusted, options, every, seconds, runs, on_trial, kept)
+    recording = Recording.of(placement.original, all_inputs, against, arithmetic, tolerance)
+    whole_model = len(suspects) == len(placement.original.operations)
+    in_float32 = frozenset(placement.in_float if arithmetic is not EXACT else ())
+    trials = Trials(chosen, trusted, options, whole_model, seconds, runs, on_trial, in_float32)
     Investigation(recording, trials, suspects, report, thorough=thorough).find()
     return report
 
@@ -148,18 +148,18 @@ def _is_tensor(value: Any) -> bool:
 
 def _inputs(
     model: Model,
-    given: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     shapes: Mapping[str, Sequence[int | None] | int],
     seed: int,
 ) -> tuple[dict[str, Any], list[str]]:
     """The inputs of a run, and a word about those that are made up."""
-    made_up = [name for name in model.inputs if name not in given]
-    known = {**shapes, **{n: np.shape(v) for n, v in given.items() if n in model.inputs}}
+    made_up = [name for name in model.inputs if name not in inputs]
+    known = {**shapes, **{n: np.shape(v) for n, v in inputs.items() if n in model.inputs}}
     if not made_up:
-        return dict(given), []
-    told = ", ".join(made_up)
-    note = f"made-up inputs (seed {seed}): {told}; give real ones, which show what those may not"
-    return {**random_inputs(model, known, seed), **given}, [note]
+        return dict(inputs), []
+    names = ", ".join(made_up)
+    note = f"made-up inputs (seed {seed}): {names}; give real ones, which show what those may not"
+    return {**random_inputs(model, known, seed), **inputs}, [note]
 
 
 def _with_time_limits(
@@ -174,11 +174,11 @@ def _with_time_limits(
 
 def _options(settings: crosschip.Configuration, device: str) -> list[str]:
     """The options of the command line that say how a device is made, and compiles."""
-    given = {"precision": settings.precision, "threads": settings.threads}
+    values = {"precision": settings.precision, "threads": settings.threads}
     default = crosschip.Configuration()
     words = [
         word
-        for name, value in given.items()
+        for name, value in values.items()
         if value != getattr(default, name)
         for word in (f"--{name}", str(value))
     ]
@@ -188,5 +188,5 @@ def _options(settings: crosschip.Configuration, device: str) -> list[str]:
 
 def _runs_on(decision: Decision, devices: Collection[str]) -> bool:
     """Tell whether one of some devices runs an operation, or some of what is in its bodies."""
-    inside = (each for body in decision.bodies for each in body.every_decision())
+    inside = (each for body in decision.bodies for each in body.all_decisions())
     return decision.device in devices or any(each.device in devices for each in inside)

@@ -73,7 +73,7 @@ class Investigation:
         self._report = report
         self._unseen = set(suspects)
         self._shown = self._refused = False
-        self._culprits: dict[frozenset[Operation], FailingOperator] = {}
+        self._failing: dict[frozenset[Operation], FailingOperator] = {}
         self._seen: dict[tuple[frozenset[Operation], Take], tuple[Part, Outcome]] = {}
 
     def find(self) -> None:
@@ -86,9 +86,9 @@ class Investigation:
             report.notes.append(f"the search has not come to its end: {exhausted}")
         order = {operation: i for i, operation in enumerate(self._report.model.operations)}
         report.failing_operators = sorted(
-            self._culprits.values(), key=lambda culprit: order[culprit.operations[0]]
+            self._failing.values(), key=lambda operator: order[operator.operations[0]]
         )
-        report.runs, report.seconds = self._trials.runs, self._trials.taken
+        report.runs, report.seconds = self._trials.runs, self._trials.elapsed
 
     def _find(self) -> None:
         report = self._report
@@ -97,15 +97,15 @@ class Investigation:
             return
         is_wrong, report.error = self._program(())
         self._shown = is_wrong
-        self._look_apart()
+        self._judge_independent()
         self._confirm()
         # In one program, which operations on the trusted device would cut into several.
         self._search(self._whole.together, pieces=self._pieces())
-        if self._unseen and any(not culprit.made for culprit in self._culprits.values()):
-            self._look_apart()
+        if self._unseen and any(not operator.actual for operator in self._failing.values()):
+            self._judge_independent()
             self._confirm()
         report.exposed = not self._unseen
-        if self._culprits:
+        if self._failing:
             is_wrong, report.mended = self._program(self._guilty())
         report.explained = not is_wrong
         self._tell_effects()
@@ -123,56 +123,57 @@ class Investigation:
         left = self._left(1) - halving
         return max(1, min(int(left), int(halving) + _MORE))
 
-    def _left(self, culprits: int) -> float:
+    def _left(self, expected: int) -> float:
         """The runs that are left to find so many culprits, but for those at the end."""
         each = 4 * math.log2(len(self._suspects)) + _ALLOWED
-        return max(1, culprits) * each - self._trials.runs - _LAST
+        return max(1, expected) * each - self._trials.runs - _LAST
 
     def _guilty(self) -> list[Operation]:
-        guilty = {operation for group in self._culprits for operation in group}
+        guilty = {operation for group in self._failing for operation in group}
         return [operation for operation in self._suspects if operation in guilty]
 
-    def _program(self, elsewhere: Sequence[Operation]) -> tuple[bool, float | None]:
+    def _program(self, moved: Sequence[Operation]) -> tuple[bool, float | None]:
         """Whether the model is wrong with operations on the trusted device, and its error."""
         against = self._trials.against
         name = against if isinstance(against, str) else against.name
-        model, pin = self._whole.pinned(elsewhere, name)
+        model, pin = self._whole.pinned(moved, name)
         part = Part(model, dict(model.inputs), dict(model.outputs))
-        words = f"the model with {len(elsewhere)} operations on {name}" if pin else "the model"
+        words = f"the model with {len(moved)} operations on {name}" if pin else "the model"
         try:
             outcome = self._trials.run(model, part.inputs(self._recording.values), words, pin)
         except (InputError, UnsupportedError) as error:
-            if not elsewhere:
+            if not moved:
                 raise
             self._report.notes.append(f"the culprits cannot be moved to {name}: {error}")
             return False, None
-        if outcome.failure is Failure.ERROR and elsewhere:
+        if outcome.failure is Failure.ERROR and moved:
             self._report.notes.append(
-                f"the model does not run with {len(elsewhere)} operations on {name}: "
-                f"{outcome.detail}"
+                f"the model does not run with {len(moved)} operations on {name}: {outcome.detail}"
             )
             return False, None
         self._refused = outcome.failure is Failure.ERROR
         if outcome.failure:
             return True, math.inf
-        found = self._recording.compare(part, outcome.outputs).values()
-        return any(each.is_wrong for each in found), max((d.error for d in found), default=0.0)
+        differences = self._recording.compare(part, outcome.outputs).values()
+        return any(each.is_wrong for each in differences), max(
+            (d.error for d in differences), default=0.0
+        )
 
     # Operations apart
 
-    def _look_apart(self) -> None:
+    def _judge_independent(self) -> None:
         """Judge operations that read nothing of each other; what fails, in halves."""
         guilty = set(self._guilty())
-        every = [o for o in self._suspects if o in self._unseen and o not in guilty]
-        failure = self._passes(every)
+        unjudged = [o for o in self._suspects if o in self._unseen and o not in guilty]
+        failure = self._passes(unjudged)
         if failure is None:
             return
-        waiting = deque(halves(every))
+        waiting = deque(halves(unjudged))
         if failure is Failure.ERROR:
-            size = self._most_apart(every)
+            size = self._max_independent(unjudged)
             if not size:
                 return
-            left = [operation for operation in every if operation in self._unseen]
+            left = [operation for operation in unjudged if operation in self._unseen]
             waiting = deque(left[i : i + size] for i in range(0, len(left), size))
         failures = passed = 0
         while waiting:
@@ -185,7 +186,7 @@ class Investigation:
                     return
                 waiting.extend(halves(group))
 
-    def _most_apart(self, group: Sequence[Operation]) -> int:
+    def _max_independent(self, group: Sequence[Operation]) -> int:
         """How many operations the device takes apart; 0 if that is too few to try all so."""
         useful = 1 if self._thorough else len(group) / (2 * math.log2(len(group)) + _MORE)
         passes, fails = 0, len(group)
@@ -201,7 +202,7 @@ class Investigation:
         """Judge operations apart; why that cannot be done, unless it can."""
         if not group:
             return None
-        part = self._whole.apart(group)
+        part = self._whole.independent(group)
         outcome = self._run(part, f"{len(group)} operations apart")
         if outcome.failure is None:
             self._judge(group, part, outcome)
@@ -213,16 +214,16 @@ class Investigation:
         """Compare what each operation has made by itself."""
         by_operand = {operand: name for name, operand in part.makes.items()}
         for operation in group:
-            alone = self._whole.apart([operation])
-            made = {
+            alone = self._whole.independent([operation])
+            outputs = {
                 name: outcome.outputs[by_operand[operand]] for name, operand in alone.makes.items()
             }
-            found = self._recording.compare(alone, made)
+            differences = self._recording.compare(alone, outputs)
             self._unseen.discard(operation)
-            if found:
-                self._report.own[operation] = max(found.values(), key=_gravity)
-            if any(each.is_wrong for each in found.values()):
-                self._blame([operation], alone, replace(outcome, outputs=made), found)
+            if differences:
+                self._report.own[operation] = max(differences.values(), key=_gravity)
+            if any(each.is_wrong for each in differences.values()):
+                self._blame([operation], alone, replace(outcome, outputs=outputs), differences)
 
     def _take_failure(self, operation: Operation, part: Part, outcome: Outcome) -> None:
         """Blame what fails by itself, unless it is only that the device wants it in company."""
@@ -234,16 +235,16 @@ class Investigation:
     def _confirm(self) -> None:
         """Acquit what is right all alone, and find out in which company it is wrong."""
         doubtful: list[Operation] = []
-        for key, culprit in list(self._culprits.items()):
-            if culprit.made and len(self._suspects) > 1:
-                part, outcome = self._tried(culprit.operations, self._whole.apart)
+        for key, operator in list(self._failing.items()):
+            if operator.actual and len(self._suspects) > 1:
+                part, outcome = self._tried(operator.operations, self._whole.independent)
                 if not self._differs(part, outcome):
-                    doubtful += culprit.operations
-                    del self._culprits[key]
+                    doubtful += operator.operations
+                    del self._failing[key]
         if doubtful:
-            self._search(self._whole.apart, doubtful if len(doubtful) > 1 else ())
-            if not any(set(doubtful).intersection(key) for key in self._culprits):
-                self._search(self._whole.apart)
+            self._search(self._whole.independent, doubtful if len(doubtful) > 1 else ())
+            if not any(set(doubtful).intersection(key) for key in self._failing):
+                self._search(self._whole.independent)
 
     # Parts of the model
 
@@ -263,25 +264,25 @@ class Investigation:
         try:
             search.exhaust(items, pieces)
             if pieces > 1 and self._unseen:
-                known = len(guilty) + sum(map(len, search.found))
+                known = len(guilty) + sum(map(len, search.groups))
                 search.exhaust_beginnings(items, min(int(self._left(known)), _BEGINNINGS))
         finally:
-            for group in search.found:
+            for group in search.groups:
                 with suppress(Exhausted):
                     part, outcome = self._tried(group, take)
                     failed = outcome.failure is not None
-                    found = {} if failed else self._recording.compare(part, outcome.outputs)
-                    self._blame(group, part, outcome, found)
+                    differences = {} if failed else self._recording.compare(part, outcome.outputs)
+                    self._blame(group, part, outcome, differences)
 
     def _tried(self, operations: Sequence[Operation], take: Take) -> tuple[Part, Outcome]:
         """Operations as a model, and what came of it; it is kept if they are few."""
         key = frozenset(operations), take
         if key not in self._seen:
             part = take(operations)
-            found = part, self._run(part, _told(operations))
+            trial = part, self._run(part, _describe(operations))
             if len(operations) > _FEW:
-                return found
-            self._seen[key] = found
+                return trial
+            self._seen[key] = trial
         return self._seen[key]
 
     def _differs(self, part: Part, outcome: Outcome) -> bool:
@@ -289,11 +290,11 @@ class Investigation:
         if outcome.failure is not None:
             # What the device refuses in part and takes in whole is not wrong.
             return self._refused or outcome.failure is not Failure.ERROR
-        found = self._recording.compare(part, outcome.outputs)
-        if part.depth == 1 and found:
+        differences = self._recording.compare(part, outcome.outputs)
+        if part.depth == 1 and differences:
             operation = self._whole.model.producers[next(iter(part.makes.values()))]
-            self._report.own[operation] = max(found.values(), key=_gravity)
-        return any(each.is_wrong for each in found.values())
+            self._report.own[operation] = max(differences.values(), key=_gravity)
+        return any(each.is_wrong for each in differences.values())
 
     def _run(self, part: Part, words: str) -> Outcome:
         return self._trials.run(part.model, part.inputs(self._recording.values), words)
@@ -305,7 +306,7 @@ class Investigation:
         group: Sequence[Operation],
         part: Part,
         outcome: Outcome,
-        found: Mapping[str, Difference] | None = None,
+        differences: Mapping[str, Difference] | None = None,
     ) -> None:
         """Take down a culprit.
 
@@ -313,16 +314,16 @@ class Investigation:
             group: its operations.
             part: these as a model.
             outcome: what came of that.
-            found: the difference of each of its outputs, if there are any.
+            differences: the difference of each of its outputs, if there are any.
         """
         values = self._recording.values
         expected = {name: values[operand] for name, operand in part.makes.items()}
         manner, detail, worst = str(outcome.failure), outcome.detail, None
         if outcome.failure is None:
-            worst = max((found or {}).values(), key=_gravity)
+            worst = max((differences or {}).values(), key=_gravity)
             nan = any(is_nan(outcome.outputs[name], expected[name]) for name in expected)
             manner, detail = "nan" if nan else "wrong", worst.detail
-        self._culprits[frozenset(group)] = FailingOperator(
+        self._failing[frozenset(group)] = FailingOperator(
             tuple(group),
             manner,
             detail,
@@ -336,17 +337,17 @@ class Investigation:
     def _tell_effects(self) -> None:
         """Say of each culprit what it alone does to the outputs of the model itself."""
         whole = self._report.error
-        for key, culprit in self._culprits.items():
-            if culprit.made and len(self._culprits) > 1:
+        for key, operator in self._failing.items():
+            if operator.actual and len(self._failing) > 1:
                 others = [o for o in self._guilty() if o not in key]
                 shows, effect = self._program(others)
             else:
                 shows, effect = math.isinf(whole or 0) or self._shown, whole
-            self._culprits[key] = replace(culprit, effect=effect, shows=shows)
+            self._failing[key] = replace(operator, effect=effect, shows=shows)
 
     def _tell_sums(self) -> None:
         """Note how errors add up along the model, where the device shows all that is inside."""
-        alive = all(culprit.made for culprit in self._culprits.values())
+        alive = all(operator.actual for operator in self._failing.values())
         if not self._report.exposed or not alive:
             return
         part = self._whole.exposed()
@@ -354,18 +355,18 @@ class Investigation:
         if outcome.failure is None:
             errors = part.by_operand(self._recording.errors(part, outcome.outputs))
             for operation in self._whole.model.operations:
-                made = [errors[output] for output in operation.outputs]
-                self._report.sums[operation] = max(made, default=0.0)
+                output_errors = [errors[output] for output in operation.outputs]
+                self._report.sums[operation] = max(output_errors, default=0.0)
 
 
 _FEW = 8
 
 
-def _gravity(found: Difference) -> tuple[bool, float]:
-    return found.is_wrong, found.error
+def _gravity(difference: Difference) -> tuple[bool, float]:
+    return difference.is_wrong, difference.error
 
 
-def _told(operations: Sequence[Operation]) -> str:
+def _describe(operations: Sequence[Operation]) -> str:
     if len(operations) == 1:
         return f"{operations[0].type} {operations[0].name} alone"
     return f"{len(operations)} operations together"

@@ -54,10 +54,10 @@ def to_html(report: Report, commands: Sequence[str] = ()) -> str:
     ]
     if report.failing_operators:
         parts.append("<h2>What is wrong</h2>")
-        given = [*commands, *[""] * len(report.failing_operators)]
+        all_commands = [*commands, *[""] * len(report.failing_operators)]
         parts += [
             _culprit(each, text)
-            for each, text in zip(report.failing_operators, given, strict=False)
+            for each, text in zip(report.failing_operators, all_commands, strict=False)
         ]
     parts += ["<h2>The error along the model</h2>", *_chart(report), *_graph(report)]
     return "\n".join([*filter(None, parts), "</body></html>\n"])
@@ -66,27 +66,27 @@ def to_html(report: Report, commands: Sequence[str] = ()) -> str:
 def _outputs(report: Report) -> str:
     if report.error is None:
         return ""
-    told = f"Error of the model's outputs: {told_error(report.error)} ({UNIT})"
+    sentence = f"Error of the model's outputs: {told_error(report.error)} ({UNIT})"
     if report.mended is not None:
-        told += f"; with the culprits on {report.against}: {told_error(report.mended)}"
-        told += "" if report.explained else ", which is still wrong"
-    return f"<p>{escape(told)}.</p>"
+        sentence += f"; with the culprits on {report.against}: {told_error(report.mended)}"
+        sentence += "" if report.explained else ", which is still wrong"
+    return f"<p>{escape(sentence)}.</p>"
 
 
-def _culprit(culprit: FailingOperator, command: str) -> str:
-    head = f"{culprit.manner}: {culprit.title}"
-    if len(culprit.operations) > 1:
+def _culprit(operator: FailingOperator, command: str) -> str:
+    head = f"{operator.manner}: {operator.title}"
+    if len(operator.operations) > 1:
         head += " (only together)"
-    lines = [f'<div class="culprit"><h3>{escape(head)}</h3><p>{escape(legible(culprit.detail))}']
-    if culprit.difference is not None:
-        lines.append(f"<br>{escape(told_difference(culprit.difference))}")
-    if culprit.shows is not None:
-        seen = "shows" if culprit.shows else "does not show"
+    lines = [f'<div class="culprit"><h3>{escape(head)}</h3><p>{escape(legible(operator.detail))}']
+    if operator.difference is not None:
+        lines.append(f"<br>{escape(told_difference(operator.difference))}")
+    if operator.shows is not None:
+        seen = "shows" if operator.shows else "does not show"
         lines.append(f"<br>it {seen} in the outputs of the model")
-        if culprit.effect is not None:
-            lines.append(f", whose error is {told_error(culprit.effect)} with it alone")
+        if operator.effect is not None:
+            lines.append(f", whose error is {told_error(operator.effect)} with it alone")
     lines.append("</p>")
-    for operation in culprit.operations:
+    for operation in operator.operations:
         lines.append(f"<p><code>{escape(operation.type)}</code> {escape(legible(operation.name))}")
         rows = "".join(
             f"<tr><td><code>{escape(slot)}</code></td><td><code>{escape(legible(value))}</code>"
@@ -102,7 +102,9 @@ def _culprit(culprit: FailingOperator, command: str) -> str:
 def _chart(report: Report) -> Iterator[str]:
     """The error of each operation, by itself and with all before it, on a logarithmic scale."""
     operations = report.model.operations
-    guilty = {o: culprit.error for culprit in report.failing_operators for o in culprit.operations}
+    guilty = {
+        o: operator.error for operator in report.failing_operators for o in operator.operations
+    }
     step = max(3.0, min(12.0, 960 / max(1, len(operations))))
     width = _LEFT + step * len(operations) + 16
     yield (
@@ -110,9 +112,9 @@ def _chart(report: Report) -> Iterator[str]:
         f'height="{_TOP + _HEIGHT + 40}" font-family="Helvetica, Arial, sans-serif" font-size="11">'
     )
     for power in range(_LEAST, 2, 2):
-        y, told = _y(10.0**power), f"1e{power}" if power < 1 else "none"
+        y, label = _y(10.0**power), f"1e{power}" if power < 1 else "none"
         yield f'<path d="M{_LEFT} {y:g} H{width:g}" stroke="#e3e8ee"/>'
-        yield f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">{told}</text>'
+        yield f'<text x="{_LEFT - 6}" y="{y + 4:g}" text-anchor="end">{label}</text>'
     yield from _sums(report, step)
     for index, operation in enumerate(operations):
         x = _LEFT + step * (index + 0.5)
@@ -169,7 +171,7 @@ def _graph(report: Report) -> Iterator[str]:
         groups.setdefault(operation, _ELSEWHERE)
         if operation in report.own:
             groups[operation] = _RIGHT
-    for culprit in report.failing_operators:
-        groups.update(dict.fromkeys(culprit.operations, _WRONG))
+    for operator in report.failing_operators:
+        groups.update(dict.fromkeys(operator.operations, _WRONG))
     drawing = to_svg(report.model, groups, _COLOURS)
     yield f'<div class="graph">{drawing}</div>'

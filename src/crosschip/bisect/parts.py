@@ -67,10 +67,10 @@ class Whole:
 
     def exposed(self) -> Part:
         """All of the model, with every operand that an operation makes as an output."""
-        made = [output for operation in self.model.operations for output in operation.outputs]
-        return _part(self.model.name, self.model.operations, made)
+        results = [output for operation in self.model.operations for output in operation.outputs]
+        return _part(self.model.name, self.model.operations, results)
 
-    def apart(self, operations: Sequence[Operation]) -> Part:
+    def independent(self, operations: Sequence[Operation]) -> Part:
         """Operations in one model, none of which reads what another one makes."""
         standing, reads = [], {}
         for operation in self._ordered(operations):
@@ -83,9 +83,9 @@ class Whole:
             standing.append(operation.with_inputs(tuple(inputs)))
         makes = [o for operation in standing for o in operation.outputs if self._is_read(o)]
         named = {f"input{index}": operand for index, operand in enumerate(reads)}
-        made = {f"output{index}": operand for index, operand in enumerate(makes)}
-        model = Model(self.model.name, named, standing, made)
-        return Part(model, {name: reads[operand] for name, operand in named.items()}, made)
+        outputs = {f"output{index}": operand for index, operand in enumerate(makes)}
+        model = Model(self.model.name, named, standing, outputs)
+        return Part(model, {name: reads[operand] for name, operand in named.items()}, outputs)
 
     def pinned(self, operations: Iterable[Operation], device: str) -> tuple[Model, dict[str, str]]:
         """The model and the pins that send operations to a device, by names that fit only them."""
@@ -142,12 +142,12 @@ def _weights(operation: Operation) -> Iterator[Operand]:
 
 
 def _part(name: str, operations: Sequence[Operation], outputs: Sequence[Operand]) -> Part:
-    made = {output for operation in operations for output in operation.outputs}
+    computed = {output for operation in operations for output in operation.outputs}
     read = dict.fromkeys(
         operand
         for operation in operations
         for operand in operation.inputs
-        if operand is not None and not operand.is_constant and operand not in made
+        if operand is not None and not operand.is_constant and operand not in computed
     )
     inputs = {f"input{index}": operand for index, operand in enumerate(read)}
     named = {f"output{index}": operand for index, operand in enumerate(dict.fromkeys(outputs))}

@@ -57,13 +57,15 @@ class Recording:
         """
         whole = Whole(model)
         part = whole.exposed()
-        given = {operand: inputs[name] for name, operand in model.inputs.items()}
+        input_values = {operand: inputs[name] for name, operand in model.inputs.items()}
         # What was read comes out, too, in the form that devices read it in.
         copies = {f"copy{index}": operand for index, operand in enumerate(part.reads.values())}
         outputs = {**part.model.outputs, **copies}
         exposed = Model(model.name, part.model.inputs, part.model.operations, outputs)
-        made = _ran(exposed, part.inputs(given), against)
-        values = given | part.by_operand(made) | {o: made[name] for name, o in copies.items()}
+        actual = _ran(exposed, part.inputs(input_values), against)
+        values = (
+            input_values | part.by_operand(actual) | {o: actual[name] for name, o in copies.items()}
+        )
         return cls(whole, against, values, precision, tolerance)
 
     def compare(self, part: Part, outputs: Mapping[str, Any]) -> dict[str, Difference]:

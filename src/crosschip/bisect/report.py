@@ -31,7 +31,7 @@ class FailingOperator:
         part: the operations as a model.
         inputs: what that reads, by name.
         expected: what it should make, by name.
-        made: what the device makes of it, by name; empty where it makes nothing.
+        actual: what the device computes, by name; empty where it computes nothing.
         effect: the largest error of the model's outputs if nothing else were wrong, in
             `crosschip.accuracy.error.UNIT`; infinite if there are none then, `None` where that is
             not known.
@@ -45,7 +45,7 @@ class FailingOperator:
     part: Part
     inputs: Mapping[str, Any]
     expected: Mapping[str, Any]
-    made: Mapping[str, Any]
+    actual: Mapping[str, Any]
     effect: float | None = None
     shows: bool | None = None
 
@@ -138,9 +138,9 @@ class Report:
     def summary(self) -> str:
         """The outcome in a sentence."""
         many = len(self.failing_operators)
-        found = {0: "nothing wrong found", 1: "1 culprit"}.get(many, f"{many} culprits")
+        result = {0: "nothing wrong found", 1: "1 culprit"}.get(many, f"{many} culprits")
         return (
-            f"{found} among {len(self.suspects)} operations on {self.device}, "
+            f"{result} among {len(self.suspects)} operations on {self.device}, "
             f"in {self.runs} runs and {self.seconds:.1f} s"
         )
 
@@ -152,7 +152,7 @@ class Report:
             "against": self.against,
             "operations": len(self.model.operations),
             "suspects": len(self.suspects),
-            "culprits": [culprit.document() for culprit in self.failing_operators],
+            "culprits": [operator.document() for operator in self.failing_operators],
             "error_unit": UNIT,
             "error": _number(self.error),
             "mended": _number(self.mended),
@@ -193,15 +193,15 @@ class Report:
 
 def slots_of(operation: Operation) -> dict[str, str]:
     """The value of each slot of an operation, in words: parameters by value, tensors by type."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for slot, operand in operation.named_inputs():
-        told = operation.symbol(slot, operand)
-        if told is None and is_inline(operand):
-            told = str(np.asarray(operand.value).tolist())
-        if told is None:
-            told = f"{operand.type}{' constant' if operand.is_constant else ''}"
-        found[slot] = f"{found[slot]}, {told}" if slot in found else told
-    return dict(_defaults(operation)) | found
+        text = operation.symbol(slot, operand)
+        if text is None and is_inline(operand):
+            text = str(np.asarray(operand.value).tolist())
+        if text is None:
+            text = f"{operand.type}{' constant' if operand.is_constant else ''}"
+        texts[slot] = f"{texts[slot]}, {text}" if slot in texts else text
+    return dict(_defaults(operation)) | texts
 
 
 def _defaults(operation: Operation) -> Iterator[tuple[str, str]]:

@@ -28,8 +28,8 @@ def _ends(size: int, count: int) -> Sequence[int]:
     """
     close = [size - 2**k for k in range(min(count // 2, max(0, size - 1).bit_length()))]
     even = count - len(close)
-    apart = [size * part // (even + 1) for part in range(1, even + 1)]
-    return sorted({end for end in (*close, *apart) if 0 < end < size})
+    even_ends = [size * part // (even + 1) for part in range(1, even + 1)]
+    return sorted({end for end in (*close, *even_ends) if 0 < end < size})
 
 
 class Search(Generic[T]):
@@ -43,7 +43,7 @@ class Search(Generic[T]):
     """
 
     def __init__(self, is_wrong: Callable[[Sequence[T]], bool]) -> None:
-        self.found: list[tuple[T, ...]] = []
+        self.groups: list[tuple[T, ...]] = []
         self._is_wrong = is_wrong
         self._tried: dict[frozenset[T], bool] = {}
 
@@ -74,7 +74,7 @@ class Search(Generic[T]):
             count: how many beginnings are tried, at most.
         """
         for end in _ends(len(items), count):
-            guilty = {item for group in self.found for item in group}
+            guilty = {item for group in self.groups for item in group}
             self._cleared([item for item in items[:end] if item not in guilty])
 
     def _cleared(self, items: Sequence[T]) -> Sequence[T]:
@@ -82,20 +82,20 @@ class Search(Generic[T]):
         left = list(items)
         while left and self._wrong(left):
             self._find_within(left)
-            guilty = {item for group in self.found for item in group}
+            guilty = {item for group in self.groups for item in group}
             left = [item for item in left if item not in guilty]
         return left
 
     def _find_within(self, items: Sequence[T]) -> None:
         """Find culprits among things that are wrong."""
         if len(items) == 1:
-            self.found.append(tuple(items))
+            self.groups.append(tuple(items))
             return
         wrong = [half for half in halves(items) if self._wrong(half)]
         for half in wrong:
             self._find_within(half)
         if not wrong:
-            self.found.append(self._together(items))
+            self.groups.append(self._together(items))
 
     def _together(self, items: Sequence[T]) -> tuple[T, ...]:
         """Those that are wrong only together, of things whose halves are right."""

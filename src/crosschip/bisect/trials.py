@@ -66,12 +66,12 @@ class Trials:
     seconds: float | None = None
     limit: int | None = None
     on_trial: Callable[[int, str], None] | None = None
-    kept: frozenset[str] = frozenset()
+    in_float32: frozenset[str] = frozenset()
     runs: int = 0
     _begin: float = field(default_factory=time.monotonic)
 
     @property
-    def taken(self) -> float:
+    def elapsed(self) -> float:
         """The seconds since the first trial could begin."""
         return time.monotonic() - self._begin
 
@@ -95,7 +95,7 @@ class Trials:
         """
         if self.limit is not None and self.runs >= self.limit:
             raise Exhausted(f"{self.limit} runs were allowed")
-        if self.seconds is not None and self.taken >= self.seconds:
+        if self.seconds is not None and self.elapsed >= self.seconds:
             raise Exhausted(f"{self.seconds:g} seconds were allowed")
         self.runs += 1
         if self.on_trial:
@@ -124,8 +124,8 @@ class Trials:
         except (OutOfRange, UnsupportedError):
             raise
         except DeviceError as error:
-            told = str(error).removeprefix(f"{getattr(self.device, 'name', self.device)}: ")
-            return Outcome(failure=_failure(error), detail=told.rpartition(_LAST)[2])
+            message = str(error).removeprefix(f"{getattr(self.device, 'name', self.device)}: ")
+            return Outcome(failure=_failure(error), detail=message.rpartition(_LAST)[2])
 
     def _outputs(
         self,
@@ -135,14 +135,16 @@ class Trials:
         pin: Mapping[str, str] | None,
     ) -> Mapping[str, Any]:
         deaths: list[str] = []
-        kept = [o for o in model.operations if o.name in self.kept]
-        lines = [line_of(origin) for operation in kept for origin in origins_of(operation)]
+        in_float32 = [o for o in model.operations if o.name in self.in_float32]
+        lines = [line_of(origin) for operation in in_float32 for origin in origins_of(operation)]
         with crosschip.compile(
             model,
             devices,
-            pin=pin,
-            strict=bool(pin) and self.all,
-            mixed_precision="\n".join(lines) if lines else None,
+            placement=crosschip.PlacementOptions(
+                pin=pin,
+                strict=bool(pin) and self.all,
+                mixed_precision="\n".join(lines) if lines else None,
+            ),
             cache=False,
             **self.options,
         ) as compiled:
@@ -162,9 +164,9 @@ _LAST = "runs it once more. Last: "
 
 def _failure(error: DeviceError) -> Failure:
     """The sort of a failure; drivers tell it in words."""
-    told = str(error)
-    if any(words in told for words in ("has been at a run for", "has been compiling for")):
+    message = str(error)
+    if any(words in message for words in ("has been at a run for", "has been compiling for")):
         return Failure.HANG
-    if isinstance(error, DeviceLost) or "driver died" in told or "killed the driver" in told:
+    if isinstance(error, DeviceLost) or "driver died" in message or "killed the driver" in message:
         return Failure.CRASH
     return Failure.ERROR

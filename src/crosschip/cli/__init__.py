@@ -65,7 +65,7 @@ def app() -> typer.Typer:
 
     from crosschip.cli._commands import Commands, general
 
-    made = typer.Typer(
+    commands = typer.Typer(
         cls=Commands,
         help="One model, any AI chip: load, place, compile, cache and run, and say why.",
         no_args_is_help=True,
@@ -73,8 +73,8 @@ def app() -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    made.callback()(general)
-    return made
+    commands.callback()(general)
+    return commands
 
 
 def _loads_extension(frame: Any) -> bool:
@@ -115,7 +115,7 @@ class _Interruption:
         self.came = True
         raise KeyboardInterrupt
 
-    def _cannot_be_raised(self, about: Any) -> None:
-        if issubclass(about.exc_type, KeyboardInterrupt):
+    def _cannot_be_raised(self, unraisable: Any) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
             os._exit(INTERRUPTED)
-        self._unraisable(about)
+        self._unraisable(unraisable)

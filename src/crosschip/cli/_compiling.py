@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 
 import crosschip
-from crosschip.cli import _compiled, _options
+from crosschip.cli import _compiled_file, _options
 from crosschip.cli._show import doing
 from crosschip.ir import Model
 from crosschip.runtime.compiled import CompiledModel
@@ -41,9 +41,9 @@ class Engines:
         Raises:
             InputError: a value is none of those that there are.
         """
-        given = _options.properties(self.properties, devices)
+        properties = _options.properties(self.properties, devices)
         return crosschip.Configuration.of(self.config).overridden(
-            self.precision, self.threads, self.performance, given
+            self.precision, self.threads, self.performance, properties
         )
 
 
@@ -103,9 +103,9 @@ class Compilation(Engines):
             context: of the command.
             meaningful: the parameters that mean something for what is compiled already.
         """
-        if _compiled.is_compiled(path):
+        if _compiled_file.is_compiled(path):
             limits = _options.budget(self.budget)
-            compiled = _compiled.load(
+            compiled = _compiled_file.load(
                 path, context, meaningful, limits, self.threads, self.performance
             )
             return compiled, self.inputs(compiled.placement.model)
@@ -121,27 +121,30 @@ class Compilation(Engines):
     def missing(self, models: Sequence[Model], device: str) -> list[Missing]:
         """What a device lacks for models, in the order in which to add it."""
         shapes = _options.shapes(self.shape)
-        given = {**_options.given_shapes(self.input), **shapes}
+        known_shapes = {**_options.input_shapes(self.input), **shapes}
         with doing(f"asking {device}"):
-            return lacking(models, device, given, self.configuration())
+            return lacking(models, device, known_shapes, self.configuration())
 
     def _arguments(self) -> dict[str, Any]:
         shapes = _options.shapes(self.shape)
         return {
-            "shapes": {**_options.given_shapes(self.input), **shapes},
+            "shapes": {**_options.input_shapes(self.input), **shapes},
             "cache": _options.cache(self.use_cache, self.cache_dir),
             "precision": self.precision,
             "threads": self.threads,
-            "performance": self.performance,
             "properties": _options.properties(self.properties),
-            "configuration": self.config,
-            "partition": _options.configuration(self.partition),
-            "mixed_precision": _options.configuration(self.mixed_precision),
-            "pin": _options.pins(self.pin),
-            "min_segment": self.min_segment,
-            "max_segments": self.max_segments,
-            "strict": self.strict,
-            "isolate": self.isolate,
+            "configuration": crosschip.Configuration.of(self.config).overridden(
+                performance=self.performance
+            ),
+            "placement": crosschip.PlacementOptions(
+                pin=_options.pins(self.pin),
+                partition=_options.configuration(self.partition),
+                mixed_precision=_options.configuration(self.mixed_precision),
+                min_segment=self.min_segment,
+                max_segments=self.max_segments,
+                strict=self.strict,
+                isolate=self.isolate,
+            ),
             "budget": _options.budget(self.budget),
         }
 
@@ -159,14 +162,16 @@ def takes(*groups: type) -> Callable[[_Command], _Command]:
             for entry in entries:
                 parameters[entry.name] = entry.replace(kind=inspect.Parameter.KEYWORD_ONLY)
 
-        def run(**given: Any) -> None:
+        def run(**values: Any) -> None:
             arguments: dict[str, Any] = {}
             for name in own.parameters:
                 kind = hints[name]
                 if kind in groups:
-                    arguments[name] = kind(**{each.name: given[each.name] for each in fields(kind)})
+                    arguments[name] = kind(
+                        **{each.name: values[each.name] for each in fields(kind)}
+                    )
                 else:
-                    arguments[name] = given[name]
+                    arguments[name] = values[name]
             command(**arguments)
 
         run.__doc__ = command.__doc__

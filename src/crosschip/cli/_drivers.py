@@ -177,10 +177,10 @@ def _command(client: ClientStatus) -> str:
         words = Path(f"/proc/{client.process}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return legible(client.name)
-    told = [word.decode(errors="replace") for word in words if word]
-    if len(told) > 1 and Path(told[0]).name.startswith("python") and not told[1].startswith("-"):
-        del told[0]  # the script says more than what runs it
-    return legible(" ".join([Path(told[0]).name, *told[1:]]) if told else client.name)[:_LONGEST]
+    parts = [word.decode(errors="replace") for word in words if word]
+    if len(parts) > 1 and Path(parts[0]).name.startswith("python") and not parts[1].startswith("-"):
+        del parts[0]  # the script says more than what runs it
+    return legible(" ".join([Path(parts[0]).name, *parts[1:]]) if parts else client.name)[:_LONGEST]
 
 
 def _lately(report: DriverReport) -> Iterator[tuple[str, str, str]]:

@@ -126,37 +126,37 @@ Digest = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
-def shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+def shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """The shapes that `--shape NAME=1x3x48x320` gives, by input.
 
     Raises:
         typer.BadParameter: one is not like that.
     """
-    found = {}
-    for text in given or ():
+    shapes_by_input = {}
+    for text in texts or ():
         name, _, sizes = text.rpartition("=")
         try:
-            found[name] = tuple(map(int, sizes.split("x"))) if sizes else ()
+            shapes_by_input[name] = tuple(map(int, sizes.split("x"))) if sizes else ()
         except ValueError:
             name = ""
-        if not name or min(found[name], default=0) < 0:
+        if not name or min(shapes_by_input[name], default=0) < 0:
             raise typer.BadParameter(f"{text!r} is not like x=1x3x48x320", param_hint="--shape")
-    return found
+    return shapes_by_input
 
 
 _SHAPE = re.compile(r"\d+(x\d+)*")
 
 
-def files(given: Sequence[str] | None) -> dict[str, Path]:
+def files(texts: Sequence[str] | None) -> dict[str, Path]:
     """The files that `--input NAME=FILE` gives, by input.
 
     Raises:
         typer.BadParameter: one is not like that.
     """
-    return {name: Path(text) for name, text in _inputs(given).items() if not _SHAPE.fullmatch(text)}
+    return {name: Path(text) for name, text in _inputs(texts).items() if not _SHAPE.fullmatch(text)}
 
 
-def given_shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
+def input_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """The shapes that `--input NAME=1x3x48x320` gives, by input.
 
     Raises:
@@ -164,39 +164,39 @@ def given_shapes(given: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """
     return {
         name: tuple(map(int, text.split("x")))
-        for name, text in _inputs(given).items()
+        for name, text in _inputs(texts).items()
         if _SHAPE.fullmatch(text)
     }
 
 
-def _inputs(given: Sequence[str] | None) -> dict[str, str]:
+def _inputs(texts: Sequence[str] | None) -> dict[str, str]:
     """The values that `--input` gives, by input."""
-    found = {}
-    for text in given or ():
+    values = {}
+    for text in texts or ():
         name, _, value = text.partition("=")
         if not name or not value:
             raise typer.BadParameter(
                 f"{text!r} is not like x=image.npy or x=1x3x48x320", param_hint="--input"
             )
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def properties(
-    given: Sequence[str] | None, devices: Collection[str] | None = None
+    texts: Sequence[str] | None, devices: Collection[str] | None = None
 ) -> dict[str, dict[str, str]]:
     """The settings that `--property DEVICE.NAME=VALUE` gives, by device.
 
     Args:
-        given: the options.
+        texts: the options.
         devices: the names that there may be settings for; any if left out.
 
     Raises:
         typer.BadParameter: one is not like that.
         InputError: one is for another device.
     """
-    found: dict[str, dict[str, str]] = {}
-    for text in given or ():
+    settings: dict[str, dict[str, str]] = {}
+    for text in texts or ():
         device, _, setting = text.partition(".")
         name, equals, value = setting.partition("=")
         if not (device and name and equals) or "=" in device:
@@ -208,39 +208,39 @@ def properties(
             raise InputError(
                 f"there are properties for {device!r}, which is not among the devices{near}"
             )
-        found.setdefault(device, {})[name] = value
-    return found
+        settings.setdefault(device, {})[name] = value
+    return settings
 
 
-def pins(given: Sequence[str] | None) -> dict[str, str]:
+def pins(texts: Sequence[str] | None) -> dict[str, str]:
     """The devices that `--pin PATTERN=DEVICE` gives, by pattern.
 
     Raises:
         typer.BadParameter: one is not like that.
     """
-    found: dict[str, str] = {}
-    for text in given or ():
+    device_by_pattern: dict[str, str] = {}
+    for text in texts or ():
         pattern, _, device = text.rpartition("=")
         if not pattern or not device:
             raise typer.BadParameter(f"{text!r} is not like conv2d=openvino", param_hint="--pin")
-        found.pop(pattern, None)  # the last holds, and comes last
-        found[pattern] = device
-    return found
+        device_by_pattern.pop(pattern, None)  # the last holds, and comes last
+        device_by_pattern[pattern] = device
+    return device_by_pattern
 
 
-def configuration(given: str | None) -> Path | None:
+def configuration(path: str | None) -> Path | None:
     """The file that `--partition` or `--mixed-precision` gives."""
-    return None if given is None else Path(given)
+    return None if path is None else Path(path)
 
 
-def budget(given: Sequence[str] | None) -> Budget:
+def budget(texts: Sequence[str] | None) -> Budget:
     """The budget that `--budget LIMIT=NUMBER` gives.
 
     Raises:
         typer.BadParameter: one is not like that.
     """
     limits: dict[str, float] = {}
-    for text in given or ():
+    for text in texts or ():
         name, _, number = text.partition("=")
         try:
             limits[name] = float(number) if name == "seconds" else int(number)
@@ -253,14 +253,14 @@ def budget(given: Sequence[str] | None) -> Budget:
 
 def inputs(
     model: Model,
-    given: Sequence[str] | None,
+    texts: Sequence[str] | None,
     shapes: Mapping[str, tuple[int, ...]],
     seed: int,
 ) -> dict[str, Array]:
     """The arrays that `--input NAME=FILE` gives, and random ones for the other inputs."""
-    read = {name: read_array(path) for name, path in files(given).items()}
+    read = {name: read_array(path) for name, path in files(texts).items()}
     sizes = {name: array.shape for name, array in read.items()}
-    known = {**shapes, **given_shapes(given), **sizes}
+    known = {**shapes, **input_shapes(texts), **sizes}
     return {**random_inputs(model, known, seed), **read}
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from crosschip.cli._drivers import short
 from crosschip.cli._show import console, table
-from crosschip.drivers.client.fatal_runs import Kept
+from crosschip.drivers.client.fatal_runs import FatalRun
 from crosschip.drivers.client.replaying import Outcome, Replay
 from crosschip.ir.text import legible
 
 
-def document_of(run: Kept, replay: Replay) -> Mapping[str, object]:
+def document_of(run: FatalRun, replay: Replay) -> Mapping[str, object]:
     """What came of a run, for JSON; numbers that are not finite are `null`."""
     return {
         "model": run.model.name,
@@ -26,20 +26,20 @@ def document_of(run: Kept, replay: Replay) -> Mapping[str, object]:
     }
 
 
-def show(run: Kept, device: str, replay: Replay) -> None:
+def show(run: FatalRun, device: str, replay: Replay) -> None:
     """Print what came of a run."""
     console.print(f"kept for: {short(run.reason)}", highlight=False)
     if replay.outcome is not Outcome.RAN:
-        told = "died of it" if replay.outcome is Outcome.DIED else "failed"
-        console.print(f"{device} {told}: {legible(replay.problem)}", highlight=False)
+        outcome = "died of it" if replay.outcome is Outcome.DIED else "failed"
+        console.print(f"{device} {outcome}: {legible(replay.problem)}", highlight=False)
         return
     console.print(f"{device} ran it in {replay.seconds * 1e3:.2f} ms", highlight=False)
     columns = ("name", "shape", "element type", "least", "greatest", "NaN")
-    rows = [[_told(value) for value in each.values()] for each in _outputs(run, replay)]
+    rows = [[_cell(value) for value in each.values()] for each in _outputs(run, replay)]
     table("Outputs", columns, rows, "least,greatest,NaN")
 
 
-def _outputs(run: Kept, replay: Replay) -> Iterator[Mapping[str, Any]]:
+def _outputs(run: FatalRun, replay: Replay) -> Iterator[Mapping[str, Any]]:
     named = zip(run.model.outputs.items(), replay.outputs, strict=False)
     for (name, operand), value in named:
         yield {
@@ -60,7 +60,7 @@ def _range(value: Any) -> Mapping[str, Any]:
     return {"least": ends[0], "greatest": ends[1], "nan": int(np.isnan(numbers).sum())}
 
 
-def _told(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -39,9 +39,9 @@ def write(path: Path, text: str) -> None:
         InputError: it cannot be written there.
     """
     # Most commands write no file, and it takes long to import.
-    from crosschip.runtime.cache.whole import write_named
+    from crosschip.runtime.artifact.atomic_files import write_user_file
 
-    write_named(path, [text.encode()])
+    write_user_file(path, [text.encode()])
 
 
 def document(content: object) -> None:
@@ -92,8 +92,8 @@ def doing(what: str) -> Iterator[None]:
             yield
         return
     done = Event()
-    said = Thread(target=say_until, args=(done, what), daemon=True)
-    said.start()
+    reporter = Thread(target=say_until, args=(done, what), daemon=True)
+    reporter.start()
     try:
         yield
     finally:

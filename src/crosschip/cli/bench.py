@@ -14,7 +14,7 @@ from crosschip.accuracy.error import UNIT
 from crosschip.bench.agreement import errors_against
 from crosschip.bench.peers import PeerRun, open_peer
 from crosschip.bench.timing import Timing, interleave
-from crosschip.cli import _compiled, _options
+from crosschip.cli import _compiled_file, _options
 from crosschip.cli._compiling import Compilation, takes
 from crosschip.cli._show import console, document, doing, table
 from crosschip.ir import Array, ElementType, Model
@@ -41,9 +41,9 @@ def command(
     A file that `crosschip compile` wrote is timed as it is, with no engine beside it.
     """
     peers: dict[str, PeerRun] = {}
-    if _compiled.is_compiled(model):
+    if _compiled_file.is_compiled(model):
         limits = _options.budget(compilation.budget)
-        compiled = _compiled.load(
+        compiled = _compiled_file.load(
             model, context, _MEANINGFUL, limits, compilation.threads, compilation.performance
         )
         inputs = compilation.inputs(compiled.placement.model)
@@ -77,14 +77,14 @@ def command(
 
 def _not_finite(outputs: Mapping[str, Array]) -> dict[str, dict[str, int]]:
     """The numbers of NaN and infinite elements, of each output that has any."""
-    found = {}
+    counts_by_output = {}
     for name, value in outputs.items():
         if isinstance(value, np.ndarray) and ElementType.of(value.dtype) in _REAL:
             real = value.astype(np.float64)
             counts = {"nan": int(np.isnan(real).sum()), "infinite": int(np.isinf(real).sum())}
             if any(counts.values()):
-                found[name] = counts | {"elements": value.size}
-    return found
+                counts_by_output[name] = counts | {"elements": value.size}
+    return counts_by_output
 
 
 def _report(seconds: Mapping[str, list[float]], errors: Mapping[str, float]) -> dict[str, object]:
@@ -137,9 +137,9 @@ def _print(report: Mapping[str, object]) -> None:
     not_finite = report["not_finite"]
     assert isinstance(not_finite, dict), "the command made it"
     for name, counts in not_finite.items():
-        told = ", ".join(f"{counts[kind]} {kind}" for kind in ("nan", "infinite") if counts[kind])
+        listed = ", ".join(f"{counts[kind]} {kind}" for kind in ("nan", "infinite") if counts[kind])
         console.print(
-            f"output {name!r} holds what is no number: {told} of {counts['elements']} elements; "
+            f"output {name!r} holds what is no number: {listed} of {counts['elements']} elements; "
             f"what was timed may not be what you want to time",
             highlight=False,
         )

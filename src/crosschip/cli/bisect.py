@@ -75,14 +75,14 @@ def command(
     The exit status is 1 if anything is wrong, or the search has not come to its end.
     """
     limits = _options.budget(budget)
-    given = {name: read_array(path) for name, path in _options.files(input).items()}
-    shapes = {**_options.shapes(shape), **_options.given_shapes(input)}
+    arrays = {name: read_array(path) for name, path in _options.files(input).items()}
+    shapes = {**_options.shapes(shape), **_options.input_shapes(input)}
     with _progress() as on_trial:
         report = find_failing_operators(
             model,
             device,
             against=against,
-            inputs=given,
+            inputs=arrays,
             shapes=shapes,
             seed=seed,
             tolerance=tolerance,
@@ -112,9 +112,9 @@ def command(
 def _progress() -> Iterator[Callable[[int, str], None]]:
     """Tells each run and how long it lasts: on a terminal in one line, in a log now and then."""
     now = "recording what is right"
-    begin = said = monotonic()
+    begin = last_line = monotonic()
 
-    def told() -> str:
+    def line() -> str:
         return f"{now} ({monotonic() - begin:.0f} s)"
 
     def tell(number: int, words: str) -> None:
@@ -122,20 +122,20 @@ def _progress() -> Iterator[Callable[[int, str], None]]:
         now, begin = f"run {number}: {legible(words)}", monotonic()
 
     def say() -> None:
-        nonlocal said
-        if monotonic() - said > _SECONDS_BETWEEN_LINES:
-            said = monotonic()
-            messages.print(told(), highlight=False)
+        nonlocal last_line
+        if monotonic() - last_line > _SECONDS_BETWEEN_LINES:
+            last_line = monotonic()
+            messages.print(line(), highlight=False)
 
     ended = Event()
-    with messages.status(told()) if messages.is_terminal else nullcontext() as status:
+    with messages.status(line()) if messages.is_terminal else nullcontext() as status:
 
         def show() -> None:
             while not ended.wait(1):
                 if status is None:
                     say()
                 else:
-                    status.update(told())
+                    status.update(line())
 
         showing = Thread(target=show, daemon=True)
         showing.start()
@@ -161,10 +161,10 @@ def _print(report: Report) -> None:
             table("", (operation.type, legible(operation.name)), rows)
     console.print(report.summary, highlight=False)
     if report.error is not None:
-        told = f"error of the outputs: {told_error(report.error)}"
+        summary = f"error of the outputs: {told_error(report.error)}"
         if report.mended is not None:
-            told += f"; with the culprits on {report.against}: {told_error(report.mended)}"
-        console.print(f"{told} ({UNIT})", highlight=False)
+            summary += f"; with the culprits on {report.against}: {told_error(report.mended)}"
+        console.print(f"{summary} ({UNIT})", highlight=False)
     if not report.explained:
         console.print("the outputs are still wrong then: something is not explained")
     for note in report.notes:

@@ -14,9 +14,9 @@ from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing, table
 from crosschip.hal.folders import cache_folder
 from crosschip.ir.text import legible
+from crosschip.runtime.artifact.container import Artifact
 from crosschip.runtime.cache.archive import export_entries, import_entries
-from crosschip.runtime.cache.container import Container
-from crosschip.runtime.cache.folder import Cache, Listed
+from crosschip.runtime.cache.folder import Cache, ListedEntry
 from crosschip.runtime.cache.secret import secret_file
 
 app = typer.Typer(help="Look after the compiled programs that are kept.", no_args_is_help=True)
@@ -30,12 +30,12 @@ def list_(folder: _options.CacheFolder = None, as_json: _options.Json = False) -
     cache = _cache(folder)
     listing = cache.listing(whole=False)
     if as_json:
-        document({**_about(cache), "entries": list(map(_described, listing))})
+        document({**_folder_fields(cache), "entries": list(map(_described, listing))})
         return
     _print(cache, listing)
     console.print(
         f"{len(listing)} entries, {_megabytes(sum(listed.size for listed in listing))} of at most "
-        f"{_megabytes(cache.limit)}; {_megabytes(cache.leftovers())} being written"
+        f"{_megabytes(cache.limit)}; {_megabytes(cache.unfinished_nbytes())} being written"
     )
 
 
@@ -47,7 +47,7 @@ def verify(folder: _options.CacheFolder = None, as_json: _options.Json = False) 
         listing = cache.listing()
     damaged = [listed for listed in listing if listed.problem]
     if as_json:
-        document({**_about(cache), "good": len(listing) - len(damaged),
+        document({**_folder_fields(cache), "good": len(listing) - len(damaged),
                   "damaged": list(map(_described, damaged))})  # fmt: skip
     else:
         if damaged:
@@ -79,7 +79,7 @@ def clear(
     removed = cache.prune(max_mb * 2**20 if max_mb is not None else inf if damaged else 0)
     left = cache.listing(whole=False)
     if as_json:
-        document({**_about(cache), "removed": removed, "left": len(left)})
+        document({**_folder_fields(cache), "removed": removed, "left": len(left)})
         return
     console.print(
         f"{removed} entries removed, {len(left)} left, "
@@ -90,11 +90,11 @@ def clear(
 @app.command()
 def path(folder: _options.CacheFolder = None, as_json: _options.Json = False) -> None:
     """Say where programs are kept, and where the secret is that they are authenticated with."""
-    found = folder or cache_folder()
+    location = folder or cache_folder()
     if as_json:
-        document({"folder": str(found), "secret": secret_file()})
+        document({"folder": str(location), "secret": secret_file()})
     else:
-        print(found)
+        print(location)
 
 
 @app.command("export")
@@ -104,7 +104,7 @@ def export(
     """Write all that is kept to one file, for another machine or user."""
     with doing(f"writing {file}"):
         count = export_entries(_cache(folder), file)
-    with Container(file) as written:
+    with Artifact(file) as written:
         digest = written.digest
     size = file.stat().st_size
     if as_json:
@@ -129,7 +129,7 @@ def import_(
     with doing(f"reading {file}"):
         count = import_entries(cache, file, digest)
     if as_json:
-        document({**_about(cache), "imported": count})
+        document({**_folder_fields(cache), "imported": count})
     else:
         console.print(f"{count} entries taken over to {legible(str(cache.folder))}")
 
@@ -138,26 +138,26 @@ def _cache(folder: Path | None) -> Cache:
     return Cache(folder or cache_folder())
 
 
-def _about(cache: Cache) -> dict[str, object]:
+def _folder_fields(cache: Cache) -> dict[str, object]:
     return {
         "folder": str(cache.folder),
         "limit": cache.limit,
-        "unfinished": cache.leftovers(),
+        "unfinished": cache.unfinished_nbytes(),
     }
 
 
-def _described(listed: Listed) -> dict[str, object]:
-    about = asdict(listed.entry) if listed.entry else {}
+def _described(listed: ListedEntry) -> dict[str, object]:
+    entry_fields = asdict(listed.entry) if listed.entry else {}
     return {
         "file": listed.path,
         "bytes": listed.size,
         "used": listed.used,
         "problem": listed.problem,
-        **about,
+        **entry_fields,
     }
 
 
-def _print(cache: Cache, listing: Sequence[Listed]) -> None:
+def _print(cache: Cache, listing: Sequence[ListedEntry]) -> None:
     table(
         legible(str(cache.folder)),
         ("model", "device", "operations", "MB", "last used", "state"),
@@ -166,7 +166,7 @@ def _print(cache: Cache, listing: Sequence[Listed]) -> None:
     )
 
 
-def _row(listed: Listed) -> tuple[object, ...]:
+def _row(listed: ListedEntry) -> tuple[object, ...]:
     entry = listed.entry
     return (
         legible(entry.model) if entry else f"{os.path.basename(listed.path)[:12]}…",

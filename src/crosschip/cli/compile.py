@@ -9,8 +9,8 @@ from crosschip.cli import _options
 from crosschip.cli._compiling import Compilation, takes
 from crosschip.cli._show import console, document
 from crosschip.ir.text import legible
-from crosschip.runtime.cache.container import Container
-from crosschip.runtime.saving.form import read_header
+from crosschip.runtime.artifact.container import Artifact
+from crosschip.runtime.artifact.header import read_header
 
 
 @takes(Compilation)
@@ -29,9 +29,9 @@ def command(
     """
     with compilation.compile(compilation.load(model)) as compiled:
         compiled.save(output)
-    with Container(output) as file:
-        header, digest = read_header(file), file.digest
-    needed = [f"{needs.name} {needs.version}" for needs in header.devices]
+    with Artifact(output) as file:
+        header, digest, version = read_header(file), file.digest, file.version
+    needed = [f"{device.name} {device.version}" for device in header.devices]
     size = output.stat().st_size
     if as_json:
         document(
@@ -41,7 +41,7 @@ def command(
                 "digest": digest,
                 "token": header.identity.token,
                 "devices": [
-                    {"name": needs.name, "version": needs.version} for needs in header.devices
+                    {"name": device.name, "version": device.version} for device in header.devices
                 ],
                 "placement": compiled.placement.summary(),
                 "compile_ms": compiled.report.milliseconds,
@@ -50,7 +50,7 @@ def command(
         )
         return
     console.print(
-        f"{legible(str(output))}: {size / 2**20:.1f} MB for crosschip {header.crosschip} with "
+        f"{legible(str(output))}: {size / 2**20:.1f} MB for crosschip {version} with "
         f"{', '.join(needed)}\n{compiled.placement.summary()}\ndigest: {digest}",
         highlight=False,
     )

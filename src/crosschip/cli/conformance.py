@@ -174,7 +174,7 @@ def _list(cases: Sequence[Case], as_json: bool) -> None:
 def _live(total: int) -> Iterator[tuple[OnResult, OnWait]]:
     """Shows counts while cases run, or a line now and then; told each result and each second."""
     counts = dict.fromkeys(_COLUMNS, 0)
-    current, lasts, said = "", "", monotonic()
+    current, lasts, last_line = "", "", monotonic()
 
     def shown() -> Table:
         title = f"{sum(counts.values())} of {total} cases{lasts}"
@@ -183,9 +183,9 @@ def _live(total: int) -> Iterator[tuple[OnResult, OnWait]]:
         return grid
 
     def say() -> None:
-        nonlocal said
-        if not messages.is_terminal and monotonic() - said > _SECONDS_BETWEEN_LINES:
-            said = monotonic()
+        nonlocal last_line
+        if not messages.is_terminal and monotonic() - last_line > _SECONDS_BETWEEN_LINES:
+            last_line = monotonic()
             done = f"{sum(counts.values())} of {total} cases, {counts['fail']} failed"
             messages.print(f"{done}: {current}{lasts}", highlight=False)
 
@@ -225,8 +225,8 @@ def _print(report: Report) -> None:
     console.print(f"{len(report.entries)} cases: {counts}", highlight=False)
     if report.validation:
         right = sum(entry.verdict is Verdict.PASS for entry in report.validation)
-        every = len(report.validation)
-        console.print(f"crosschip's own validation: {right} of {every} cases pass", highlight=False)
+        total = len(report.validation)
+        console.print(f"crosschip's own validation: {right} of {total} cases pass", highlight=False)
     if not report.whole:
         console.print("The run was interrupted. With --resume FILE, the next one goes on.")
 
@@ -240,12 +240,17 @@ def _row(name: str, entries: Sequence[Entry], shown: Sequence[str]) -> tuple[obj
 
 
 def _compare(before: Path, after: Path, as_json: bool) -> None:
-    found = compare(before, after)
+    comparison = compare(before, after)
     if as_json:
-        document(found)
+        document(comparison)
     else:
-        rows = [(change, len(ids), ", ".join(ids[:3])) for change, ids in found["changed"].items()]
-        rows += [(name, len(found[name]), ", ".join(found[name][:3])) for name in ("new", "gone")]
+        rows = [
+            (change, len(ids), ", ".join(ids[:3])) for change, ids in comparison["changed"].items()
+        ]
+        rows += [
+            (name, len(comparison[name]), ", ".join(comparison[name][:3]))
+            for name in ("new", "gone")
+        ]
         table("What changed", ("change", "cases", "such as"), rows, numbers="cases")
-    if found["worse"]:
+    if comparison["worse"]:
         raise typer.Exit(1)

@@ -25,16 +25,18 @@ def command(as_json: Json = False) -> None:
 
     Under a device are its drivers in processes of their own: those that run or have died of late.
     """
-    found = crosschip.list_devices()
-    drivers = _drivers([device.name for device in found])
+    reports = crosschip.list_devices()
+    drivers = _drivers([device.name for device in reports])
     if as_json:
-        document([{**asdict(d), "drivers": [r.document() for r in drivers[d.name]]} for d in found])
+        document(
+            [{**asdict(d), "drivers": [r.document() for r in drivers[d.name]]} for d in reports]
+        )
         return
-    table("Devices", ("name", "vendor", "kind", "version", "available"), _rows(found, drivers))
-    settings = [(f"{d.name}.{name}", what) for d in found for name, what in d.properties.items()]
+    table("Devices", ("name", "vendor", "kind", "version", "available"), _rows(reports, drivers))
+    settings = [(f"{d.name}.{name}", what) for d in reports for name, what in d.properties.items()]
     if settings:
         table("Properties, for --property", ("name", "what it does"), settings)
-    for sentence in dict.fromkeys(device.conflict for device in found if device.conflict):
+    for sentence in dict.fromkeys(device.conflict for device in reports if device.conflict):
         console.print(f"warning: {sentence}", highlight=False)
 
 
@@ -42,21 +44,25 @@ def _drivers(names: Sequence[str]) -> _Drivers:
     """The drivers of each device; one of an instance that is not listed is its device's."""
     from crosschip.drivers.endpoint import folder
 
-    found: dict[str, list[DriverReport]] = {name: [] for name in names}
+    drivers_by_device: dict[str, list[DriverReport]] = {name: [] for name in names}
     if sys.platform != "linux":  # there are none elsewhere
-        return found
+        return drivers_by_device
     with suppress(DeviceError):  # there can be no folder for them, so there are none
         if any(folder().iterdir()):
             from crosschip.drivers.client.watching import look
 
             for report in look():
-                known = report.device if report.device in found else report.device.partition(":")[0]
-                found.get(known, []).append(report)
-    return found
+                known = (
+                    report.device
+                    if report.device in drivers_by_device
+                    else report.device.partition(":")[0]
+                )
+                drivers_by_device.get(known, []).append(report)
+    return drivers_by_device
 
 
-def _rows(found: Sequence[DeviceReport], drivers: _Drivers) -> Iterator[Sequence[str]]:
-    for d in found:
+def _rows(reports: Sequence[DeviceReport], drivers: _Drivers) -> Iterator[Sequence[str]]:
+    for d in reports:
         yield d.name, d.vendor, d.kind, d.version, _available(d)
         yield from map(_driver_row, drivers[d.name])
 

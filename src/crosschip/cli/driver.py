@@ -55,11 +55,11 @@ def serve(
     from crosschip.drivers.service.server import Service
     from crosschip.runtime.discovery import open_device
 
-    given = _options.properties(properties).get(device.partition(":")[0], {})
+    settings = _options.properties(properties).get(device.partition(":")[0], {})
     if metrics_port is not None:
         require()
-    opened = open_device(device, given)
-    path = socket or Endpoint.of(device, "driver", given, opened.code).path
+    opened = open_device(device, settings)
+    path = socket or Endpoint.of(device, "driver", settings, opened.code).path
     limits = Limits(programs=programs) if memory is None else Limits(memory, programs)
     at_once = workers or opened.capabilities.concurrency or os.cpu_count() or 1
     service = Service(opened.device, device, path, at_once, limits, linger)
@@ -111,25 +111,27 @@ def stop(
     names: Annotated[
         list[str] | None, typer.Argument(help="Devices, or paths of drivers' sockets.")
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Stop all that crosschip started.")] = False,
-    patience: Annotated[
+    all_drivers: Annotated[
+        bool, typer.Option("--all", help="Stop all that crosschip started.")
+    ] = False,
+    timeout: Annotated[
         float,
-        typer.Option(min=0, help="Seconds after which one that is still there is killed."),
+        typer.Option(min=0, help="Seconds after which a driver that still runs is killed."),
     ] = 10.0,
     as_json: _options.Json = False,
 ) -> None:
-    """End drivers, once what they are at has ended. Whoever uses one goes on with a new one."""
+    """Stop drivers after their current runs. Their clients go on with new ones."""
     from crosschip.drivers.client.stopping import stop as end
     from crosschip.drivers.client.watching import running
 
-    if bool(names) == every:
+    if bool(names) == all_drivers:
         raise typer.BadParameter("name drivers, or give --all", ctx=context)
     stopped = []
     for path, owner in running(names or ()).items():
         with doing(f"stopping {owner.device}"):
-            ended = end(path, patience)
-        about = {"device": owner.device, "socket": str(path), "process": owner.process}
-        stopped.append({**about, "killed": not ended})
+            ended = end(path, timeout)
+        service = {"device": owner.device, "socket": str(path), "process": owner.process}
+        stopped.append({**service, "killed": not ended})
     if as_json:
         document(stopped)
         return
@@ -158,13 +160,13 @@ def replay(
     those of --property; else these come before those that the run was kept with.
     """
     from crosschip.cli import _replays
-    from crosschip.drivers.client.fatal_runs import Kept
+    from crosschip.drivers.client.fatal_runs import FatalRun
     from crosschip.drivers.client.replaying import Outcome, replay
 
-    run = Kept.read(file)
+    run = FatalRun.read(file)
     name = (device or run.device).partition("@")[0]
-    given = _options.properties(properties).get(name.partition(":")[0], {})
-    settings = given if device else {**run.properties, **given}
+    overrides = _options.properties(properties).get(name.partition(":")[0], {})
+    settings = overrides if device else {**run.properties, **overrides}
     with doing(f"running {run.model.name} on {name}"):
         outcome = replay(run, name, settings, timeout)
     if as_json:

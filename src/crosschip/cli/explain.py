@@ -120,11 +120,11 @@ def _report(placement: Placement) -> dict[str, object]:
                 "device": decision.device,
                 "reasons": dict(decision.reasons),
             }
-            for decision in placement.every_decision()
+            for decision in placement.all_decisions()
         ],
         "in_float": list(placement.in_float),
         "choice": asdict(placement.choice) if placement.choice else None,
-        "settings": {device: dict(given) for device, given in placement.settings.items()},
+        "settings": {device: dict(values) for device, values in placement.settings.items()},
         "conditions": [
             {"device": each.device, "of": each.of, "low": each.low, "high": each.high}
             for each in placement.conditions
@@ -134,7 +134,7 @@ def _report(placement: Placement) -> dict[str, object]:
 
 def _segments(placement: Placement) -> Iterator[tuple[Segment, str]]:
     """The segments, those of bodies too, and what becomes of their open sizes."""
-    yield from zip(placement.every_segment(), placement.every_way(), strict=True)
+    yield from zip(placement.all_segments(), placement.all_shape_strategies(), strict=True)
 
 
 def _print(placement: Placement) -> None:
@@ -159,7 +159,7 @@ def _print(placement: Placement) -> None:
             d.device or "nobody",
             "\n".join(f"{name}: {text}" for name, text in d.reasons.items()),
         )
-        for d in placement.every_decision()
+        for d in placement.all_decisions()
     )
     table(
         "Operations",
@@ -169,8 +169,8 @@ def _print(placement: Placement) -> None:
     )
     settings = [
         (device, name, "nothing: its engine has no such modes" if value is None else value)
-        for device, given in placement.settings.items()
-        for name, value in given.items()
+        for device, values in placement.settings.items()
+        for name, value in values.items()
     ]
     if settings:
         table("What engines are told", ("device", "setting", "value"), settings)
@@ -183,7 +183,7 @@ def _print(placement: Placement) -> None:
         )
     console.print(placement.summary(), highlight=False)
     if placement.in_float:
-        told = ", ".join(placement.in_float)
-        console.print(f"in float32, by the mixed precision: {told}", highlight=False)
+        names = ", ".join(placement.in_float)
+        console.print(f"in float32, by the mixed precision: {names}", highlight=False)
     if placement.choice:
         console.print(f"auto: {placement.choice}", highlight=False)

@@ -20,7 +20,7 @@ from crosschip.opdef.generation.project import Target
 from crosschip.opdef.merging import merged
 from crosschip.opdef.problems import OpDefError, Problem
 from crosschip.opdef.schema import require_xmlschema
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.discovery import open_device, origins
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def show(
     """Show what documents define; files of one package are taken together."""
     packages = merged(read(path).collection for path in files)
     if operator is not None:
-        found = [c for c in packages if operator in c.op_defs]
-        if not found:
+        packages_with_it = [c for c in packages if operator in c.op_defs]
+        if not packages_with_it:
             names = [name for c in packages for name in c.op_defs]
             raise InputError(f"there is no operator {operator!r}{did_you_mean(operator, names)}")
-        _show_operators(found, operator, as_json)
+        _show_operators(packages_with_it, operator, as_json)
     elif as_json:
         document([plain(collection) for collection in packages])
     else:
@@ -106,15 +106,15 @@ def diff(
     as_json: _options.Json = False,
 ) -> None:
     """Say what two documents define differently; the exit status is 1 if there is anything."""
-    found = list(differences(read(old).collection, read(new).collection))
+    all_differences = list(differences(read(old).collection, read(new).collection))
     if as_json:
-        document([asdict(difference) for difference in found])
-    elif found:
-        rows = [(d.path, d.how, _value(d.before), _value(d.after)) for d in found]
+        document([asdict(difference) for difference in all_differences])
+    elif all_differences:
+        rows = [(d.path, d.how, _value(d.before), _value(d.after)) for d in all_differences]
         table("Differences", ("what", "how", "before", "after"), rows)
     else:
         console.print("no differences")
-    if found:
+    if all_differences:
         raise typer.Exit(1)
 
 
@@ -135,7 +135,7 @@ def export(
         collection = standard_collection(devices)
         content = write(collection)
     if output is not None:
-        write_named(output, [content])
+        write_user_file(output, [content])
     if as_json:
         written = {"document": content.decode()} if output is None else {"file": str(output)}
         document({"operators": len(collection.op_defs), "devices": _counts(collection), **written})
@@ -238,7 +238,7 @@ def _names(tensors: tuple[Tensor, ...]) -> str:
 
 def _show_operators(packages: list[OpDefCollection], name: str, as_json: bool) -> None:
     """An operator of each package, with what backends say of it."""
-    said: list[dict[str, Any]] = [
+    descriptions: list[dict[str, Any]] = [
         {
             "package": collection.package_name,
             "operator": plain(collection.op_defs[name]),
@@ -253,14 +253,14 @@ def _show_operators(packages: list[OpDefCollection], name: str, as_json: bool) -
         for collection in packages
     ]
     if as_json:
-        document(said)
+        document(descriptions)
         return
-    for collection, one in zip(packages, said, strict=True):
+    for collection, one in zip(packages, descriptions, strict=True):
         _show_operator(collection.op_defs[name], one)
 
 
-def _show_operator(op_def: OpDef, said: dict[str, Any]) -> None:
-    console.print(f"{op_def.name} of {said['package']}\n", style="bold")
+def _show_operator(op_def: OpDef, description: dict[str, Any]) -> None:
+    console.print(f"{op_def.name} of {description['package']}\n", style="bold")
     for part in op_def.description.parts if op_def.description else ():
         console.print(legible(" ".join(part.text.split())) + "\n", highlight=False)
     roles = [
@@ -271,14 +271,14 @@ def _show_operator(op_def: OpDef, said: dict[str, Any]) -> None:
     supplements = [
         (backend, tensor["name"], ", ".join(map(_short, tensor.get("datatypes", ()))),
          "only its default" if tensor.get("only_default") else "")
-        for backend, told in said["supplements"].items()
+        for backend, supplement in description["supplements"].items()
         for role in ("inputs", "outputs", "parameters")
-        for tensor in told.get(role, ())
+        for tensor in supplement.get(role, ())
     ]  # fmt: skip
     if supplements:
         table("Supplements", ("backend", "tensor", "datatypes", "supports"), supplements)
-    if said["backends"]:
-        console.print(legible(f"Backends: {', '.join(said['backends'])}"), highlight=False)
+    if description["backends"]:
+        console.print(legible(f"Backends: {', '.join(description['backends'])}"), highlight=False)
 
 
 def _row(role: str, tensor: Tensor) -> tuple[str, ...]:

@@ -43,13 +43,13 @@ def command(
     """List all operators, or describe one in full; with devices, say who runs what."""
     chosen = list(every_operator().values()) if name is None else [_named(name)]
     with ExitStack() as opened:
-        asked = [opened.enter_context(device) for device in _opened(devices, engines)]
+        opened_devices = [opened.enter_context(device) for device in _opened(devices, engines)]
         options = engines.configuration().options(Sizes())
-        described = [describe(operator, asked, options) for operator in chosen]
+        described = [describe(operator, opened_devices, options) for operator in chosen]
     if as_json:
         document(described)
     elif name is None:
-        _print_all(described, asked)
+        _print_all(described, opened_devices)
     else:
         _print(described[0], chosen[0])
 
@@ -67,11 +67,11 @@ def _opened(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
 
 def _named(name: str) -> type[Operator]:
     known = every_operator()
-    found = next((known[each] for each in known if each.lower() == name.lower()), None)
-    if found is None:
+    operator = next((known[each] for each in known if each.lower() == name.lower()), None)
+    if operator is None:
         near = did_you_mean(name, known)
         raise InputError(f"there is no operator {name!r}{near}; `crosschip ops` lists all")
-    return found
+    return operator
 
 
 def _print_all(described: list[dict[str, Any]], devices: Sequence[GuardedDevice]) -> None:
@@ -116,14 +116,14 @@ def _print(op: dict[str, Any], operator: type[Operator]) -> None:
             for slot in op["slots"]
         ],
     )
-    table("Elsewhere", ("system", "operator"), list(_elsewhere(op)))
+    table("Elsewhere", ("system", "operator"), list(_other_names(op)))
     if op["devices"]:
         table("Devices", ("device", "runs it"), list(op["devices"].items()))
     if op["decomposes"]:
         console.print(f"Decomposes into {', '.join(op['decomposes'])}.", highlight=False)
 
 
-def _elsewhere(op: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _other_names(op: dict[str, Any]) -> Iterator[tuple[str, str]]:
     mapping = op["opsets"]
     if mapping["nnadapter"]:
         foreign = mapping["nnadapter"]

@@ -58,7 +58,7 @@ def command(
     """
     if engines.precision is not None:
         raise InputError("tune chooses the precision; name those to consider with --only")
-    found = tune(
+    tuning = tune(
         model,
         devices,
         accuracy=accuracy,
@@ -71,30 +71,30 @@ def command(
         budget=_options.budget(budget),
         progress=lambda what: messages.print(f"trying {what}", highlight=False),
     )
-    with found.compiled:
+    with tuning.compiled:
         if output is not None:
-            found.compiled.save(output)
+            tuning.compiled.save(output)
     if svg is not None:
-        write(svg, picture(found.trials, found.chosen, accuracy, found.model))
+        write(svg, picture(tuning.trials, tuning.chosen, accuracy, tuning.model))
     if as_json:
-        document(_report(found))
+        document(_report(tuning))
     else:
-        _print(found)
+        _print(tuning)
 
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _report(found: Tuning) -> dict[str, object]:
+def _report(tuning: Tuning) -> dict[str, object]:
     return {
-        "model": found.model,
-        "accuracy": found.accuracy,
+        "model": tuning.model,
+        "accuracy": tuning.accuracy,
         "error_unit": UNIT,
         "speed_unit": "times as fast as the fastest device in float32",
-        "remembered": found.remembered,
-        "chosen": found.trials.index(found.chosen),
-        "trials": [_fields(trial) for trial in found.trials],
+        "remembered": tuning.remembered,
+        "chosen": tuning.trials.index(tuning.chosen),
+        "trials": [_fields(trial) for trial in tuning.trials],
     }
 
 
@@ -112,9 +112,9 @@ def _fields(trial: Trial) -> dict[str, object]:
     }
 
 
-def _print(found: Tuning) -> None:
+def _print(tuning: Tuning) -> None:
     table(
-        f"{found.model}: an error of {found.accuracy:g} is allowed ({UNIT})",
+        f"{tuning.model}: an error of {tuning.accuracy:g} is allowed ({UNIT})",
         ("variant", "error", "times as fast", "note"),
         [
             (
@@ -122,20 +122,20 @@ def _print(found: Tuning) -> None:
                 "" if trial.error is None else f"{trial.error:.2e}",
                 "" if trial.speed is None else f"{trial.speed:.2f}",
                 legible(trial.short_reason)
-                or ("chosen" if trial is found.chosen else _note(trial, found)),
+                or ("chosen" if trial is tuning.chosen else _note(trial, tuning)),
             )
-            for trial in found.trials
+            for trial in tuning.trials
         ],
         numbers="error,times as fast",
     )
-    console.print(str(found), highlight=False)
-    if found.remembered:
+    console.print(str(tuning), highlight=False)
+    if tuning.remembered:
         console.print("found earlier, and remembered", highlight=False)
 
 
-def _note(trial: Trial, found: Tuning) -> str:
+def _note(trial: Trial, tuning: Tuning) -> str:
     if trial.error is None:
         return f"does not run: {legible(trial.short_reason)}"
-    if trial is found.chosen:
+    if trial is tuning.chosen:
         return "chosen"
-    return "" if trial.error <= found.accuracy else "too far off"
+    return "" if trial.error <= tuning.accuracy else "too far off"

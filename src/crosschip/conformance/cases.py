@@ -11,7 +11,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import crosschip.conformance.run_checks  # noqa: F401 - registers its checks
 from crosschip.conformance.checks import CHECKS
@@ -20,10 +20,11 @@ from crosschip.conformance.mixtures import mixtures
 from crosschip.conformance.mutations import mutations
 from crosschip.conformance.pairs import pairs
 from crosschip.conformance.sampling import other_run, random_use
+from crosschip.conformance.settings import use_of_row
 from crosschip.conformance.shrinking import followed
 from crosschip.conformance.uses import Use, use_of
-from crosschip.conformance.variations import Variation, variations
-from crosschip.ir import ModelError
+from crosschip.conformance.variations import QUANTIZATIONS, Variation, variations
+from crosschip.ir import ElementType, ModelError
 from crosschip.ops import Operator, operator_named
 from crosschip.ops.definition.examples import examples_of, model_of, samples
 from crosschip.ops.packages import every_operator
@@ -37,14 +38,21 @@ RANDOM = "random"
 _LOADED = ("plain", "dynamic", "quantized-int8")
 _RUN_TWICE = ("plain", "dynamic")
 _QUICK: Sequence[Container[str]] = (
-    ("plain", "dynamic", "float16", "quantized-int8", "quantized-int8-ties"),
-    ("plain", "dynamic", "float16", "quantized-uint8-ties"),
+    ("plain", "dynamic", "float16", "quantized-int8"),
+    ("plain", "dynamic", "float16"),
 )
 """The variations of an operator's first examples in the quick kit; others have `plain` alone."""
+_QUICK_ONCE = frozenset({*map(str, ElementType), *QUANTIZATIONS, "denormal", "denormal-and-large"})
+"""Variations that the quick kit has of the first example on which they are valid."""
+_WIDE = ("int64", "uint64")
+_WIDE_RUNS = 3
+"""The number of runs on integers of all magnitudes for 64-bit types."""
 _WITH_OTHER_DATA = 3
 """The number of examples of which the quick kit tries integers far off, 0 and other conditions."""
-_WITHOUT_EXTREMES = ("resized", "input-nan")
-_MIXTURES = 4
+_WITHOUT_EXTREMES = ("resized", "input-nan", "denormal", "denormal-and-large")
+_MIXTURES = (14, 5)
+"""How many mixtures the quick kit has of an operator, and how many more for each of its slots."""
+_TIMES_AS_MANY = 4
 """How many times as many mixtures the whole kit has as the quick one."""
 
 
@@ -110,8 +118,8 @@ def case_of(id: str) -> Case:
     operator = id.partition("/")[0]
     if f"{operator}/{RANDOM}/" in id:
         return _random_case(id)
-    quick = _by_id(operator, quick=True).get(id)  # the whole kit takes longer to make
-    return quick or _by_id(operator)[id]
+    variation = _varied_by_id(operator).get(id)
+    return variation or _case_of_row(id)
 
 
 def random_cases(
@@ -162,26 +170,40 @@ def _random_case(id: str) -> Case:
 
 
 @lru_cache(maxsize=8)
-def _by_id(operator: str, *, quick: bool = False) -> dict[str, Case]:
-    return {case.id: case for case in all_cases(operator, quick=quick)}
+def _varied_by_id(operator: str) -> dict[str, Case]:
+    """The cases of an operator, or checks, that are no rows of settings, by id."""
+    if operator == DEVICE:
+        return {case.id: case for case in all_cases(DEVICE)}
+    return {case.id: case for case in _varied(every_operator()[operator], quick=False)}
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
-    own: set[str] = set()
+    yield from _varied(operator, quick=quick)
+    base, per_slot = _MIXTURES
+    count = (base + per_slot * len(operator.slots)) * (1 if quick else _TIMES_AS_MANY)
+    yielded: set[str] = set()
+    for index, words, use in mixtures(operator, count):
+        case = _row_case(operator, index, words, use)
+        yielded.add(case.id)
+        yield case
+    for index, words, use in () if quick else pairs(operator):
+        case = _row_case(operator, index, words, use)
+        if case.id not in yielded:
+            yield case
+
+
+def _varied(operator: type[Operator], *, quick: bool) -> Iterator[Case]:
+    """The variations of an operator's examples, and invalid uses."""
+    once = set(_QUICK_ONCE)
     for index, arguments in enumerate(examples_of(operator)):
         for variation in variations(operator, arguments):
-            if quick and not _is_quick(index, variation.words):
+            if quick and variation.words not in once and not _is_quick(index, variation.words):
                 continue
             if variation.words != "plain" and not _is_valid(operator, variation):
                 continue
-            if variation.words in _RUN_TWICE:
-                later = other_run(operator, variation.arguments, named=variation.named)
-                variation = replace(variation, runs=(later,))
-            if variation.words not in _WITHOUT_EXTREMES:
-                extremes = extreme_run(variation.arguments, index)
-                variation = replace(variation, runs=(*variation.runs, extremes))
+            once.discard(variation.words)
+            variation = _with_runs(operator, variation, index)
             id = f"{operator.type}/{index}/{variation.words}"
-            own.add(id)
             element_type = _element_type(variation)
             yield Case(id, operator.type, element_type, variation)
             if variation.words in _LOADED and not (quick and (index or variation.named)):
@@ -191,13 +213,18 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
                 id = f"{operator.type}/{index}/invalid-{words}"
                 variation = Variation(words, mutated)
                 yield Case(id, operator.type, _element_type(variation), variation, invalid=slot)
-    count = 4 + 2 * len(operator.slots)
-    for case in _mixed(operator.type, count if quick else _MIXTURES * count):
-        if case.id not in own:
-            own.add(case.id)
-            yield case
-    if not quick:
-        yield from (case for case in _paired(operator.type) if case.id not in own)
+
+
+def _with_runs(operator: type[Operator], variation: Variation, index: int) -> Variation:
+    """A variation with its further runs: on other data and sizes, and on extreme elements."""
+    if variation.words in _RUN_TWICE:
+        later = other_run(operator, variation.arguments, named=variation.named)
+        variation = replace(variation, runs=(later,))
+    if variation.words not in _WITHOUT_EXTREMES:
+        extremes = extreme_run(variation.arguments, index)
+        count = _WIDE_RUNS if variation.words in _WIDE else 1
+        variation = replace(variation, runs=(*variation.runs, *(extremes,) * count))
+    return variation
 
 
 def _is_quick(index: int, words: str) -> bool:
@@ -207,28 +234,23 @@ def _is_quick(index: int, words: str) -> bool:
     return words in (_QUICK[index] if index < len(_QUICK) else ("plain",))
 
 
-@cache
-def _paired(operator: str) -> tuple[Case, ...]:
-    cases = []
-    for index, words, use in pairs(operator_named(operator)):
-        variation = use.variation(words)
-        id = f"{operator}/{index}/{words}"
-        cases.append(Case(id, operator, _element_type(variation), variation))
-    return tuple(cases)
+def _row_case(operator: type[Operator], index: int, words: str, use: Use) -> Case:
+    """The case of a row of settings, which runs on other data and on extreme elements, too."""
+    later = other_run(operator, use.arguments, named=use.named)
+    extremes = extreme_run(use.arguments, zlib.crc32(words.encode()))
+    variation = replace(use, runs=(later, extremes)).variation(words)
+    id = f"{operator.type}/{index}/{words}"
+    return Case(id, operator.type, _element_type(variation), variation, loaded=use.loaded)
 
 
-@lru_cache(maxsize=8)
-def _mixed(operator: str, count: int) -> tuple[Case, ...]:
-    cases: list[Case] = []
-    definition = operator_named(operator)
-    for index, words, use in mixtures(definition, count):
-        later = other_run(definition, use.arguments, named=use.named)
-        extremes = extreme_run(use.arguments, len(cases))
-        use = replace(use, runs=(later, extremes))
-        variation = use.variation(words)
-        id = f"{operator}/{index}/{words}"
-        cases.append(Case(id, operator, _element_type(variation), variation, loaded=use.loaded))
-    return tuple(cases)
+def _case_of_row(id: str) -> Case:
+    """The case of a row's id; `KeyError` if it is none."""
+    name, _, rest = id.partition("/")
+    index, _, words = rest.partition("/")
+    if not index.isdecimal():
+        raise KeyError(id)
+    operator = every_operator()[name]
+    return _row_case(operator, int(index), words, use_of_row(operator, int(index), words))
 
 
 def _is_valid(operator: type[Operator], variation: Variation) -> bool:

@@ -48,3 +48,17 @@ class Draw(Sample):
     def of(cls, sample: Sample) -> Draw:
         """The same sample, to be varied."""
         return cls(sample.type, sample.low, sample.high, sample.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled(Draw):
+    """A draw of floats that are multiplied by a power of 2.
+
+    Attributes:
+        exponent: the exponent of the power.
+    """
+
+    exponent: int = 0
+
+    def array(self, generator: np.random.Generator) -> Array:
+        return np.asarray(np.ldexp(Draw.array(self, generator), self.exponent))

@@ -26,9 +26,9 @@ from crosschip.conformance.trial import (
 from crosschip.hal import Device, Options, Program
 from crosschip.hal.conditions import OutOfRange
 from crosschip.ir import Array, DeviceError, Dim, Model, Operand, symbol
-from crosschip.lowering.static_shapes import fixed
+from crosschip.lowering.static_shapes import fix_sizes
 from crosschip.ops import operator_named
-from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.policy import strategy_for
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
@@ -167,8 +167,8 @@ def _parts(
                 return ()
         claimed = claims.accuracy(case.operator, case.element_type)
         if (
-            way_of(device.capabilities(), model, model, options.sizes)
-            is not DynamicShapeStrategy.A_PROGRAM_A_SHAPE
+            strategy_for(device.capabilities(), model, model, options.sizes)
+            is not DynamicShapeStrategy.PROGRAM_PER_SHAPE
         ):
             reads, makes = range(len(model.inputs)), range(len(model.outputs))
             return [Part(case, model, runs, model, reads, makes, claimed)]
@@ -190,7 +190,7 @@ def _sized(
     """A part for each run, in which all sizes are known; none if the device declines one."""
     parts = []
     for run in runs:
-        sized = fixed(model, [array.shape for array in run.inputs], {}, device.name)
+        sized = fix_sizes(model, [array.shape for array in run.inputs], {}, device.name)
         if len(sized.model.operations) != 1 or not support_of(device, sized.model, options):
             return ()
         parts.append(Part(case, model, [run], sized.model, sized.reads, sized.makes, claimed))

@@ -14,7 +14,7 @@ from crosschip.hal import Options
 from crosschip.ir import InputError
 from crosschip.ir.closing import Closing
 from crosschip.ir.files import open_own, open_regular
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.plain import to_plain
 
 
@@ -56,7 +56,7 @@ class Journal(Closing):
             if lines and json.loads(lines[0]) != header:
                 raise InputError(f"{path}: is of another run, {lines[0]}; name another file")
             self.done: Mapping[str, Result] = _results(lines[1:])
-            write_named(path, ["".join(f"{line}\n" for line in lines).encode()])
+            write_user_file(path, ["".join(f"{line}\n" for line in lines).encode()])
             descriptor = open_own(path, os.O_WRONLY | os.O_APPEND)
             self._file: IO[str] = os.fdopen(descriptor, "a", 1, encoding="utf-8")
             if not lines:

@@ -1,43 +1,65 @@
 """Mixtures: uses of an operator in which many settings meet that were drawn at random.
 
-A mixture begins with an example. For each factor of the operator (type, size, rank, each
-parameter, each tensor that may be a constant or left out, ...) a setting is drawn now and then,
-and stays if inference takes it. So conditions of two and three settings are met by few cases, on
-a device that declines few of them; what such a device declines, `pairs` covers one by one.
+A mixture begins with an example. Several rows of settings (see `settings`) are drawn, and that is
+taken which holds most pairs and triples of settings that no mixture has had yet; what an example
+says by itself counts as settings, too. The first mixtures have each rank and each list of axes. Of
+the row, a setting stays if inference takes it and all outputs still have elements; else others of
+its factor are tried. So conditions of two and three settings are met by few cases, on a device that
+declines few of them; what such a device declines, `pairs` covers one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, combinations
 from random import Random
-from typing import Any
 
-from crosschip.conformance.changes import at_axis, group_of, ranks_of, reshaped, retyped_group
 from crosschip.conformance.draw import Draw
-from crosschip.conformance.pairs import Change, Setting, settings_of, value_setting
-from crosschip.conformance.uses import Use, draws, is_valid, replaced, use_of
-from crosschip.conformance.variations import QUANTIZATIONS, leading_quantized
-from crosschip.ir import ElementType
-from crosschip.ir.types import PYTHONS_TYPES
+from crosschip.conformance.settings import (
+    Setting,
+    all_settings,
+    by_factor,
+    row_words,
+    value_words,
+)
+from crosschip.conformance.uses import Use, draws, output_sizes, use_of
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.slots import Parameter
 
 _CHANCES = {
-    "computed": 0.08,
-    "empty": 0.05,
-    "rank": 0.3,
-    "sizes": 0.25,
-    "saved": 0.2,
-    "constants": 0.35,
+    "computed": 0.1,
+    "empty": 0.04,
+    "rank": 0.45,
+    "sizes": 0.35,
+    "saved": 0.25,
+    "constants": 0.4,
+    "type": 0.7,
+    "size": 0.0,
 }
-_CHANCE = 0.5
+_CHANCE = 0.7
 """How likely a factor is set, where `_CHANCES` does not say it."""
 
-_SIZES = (1, 5, 16, 17, 33, 65)
-_NUMBERS = (-2, -1, 2, 3)
-_MOST_TRIES = 3
+_UNLIKELY = {"rank of ": 0.2, "size of axis ": 0.3}
+"""How likely factors are set whose names begin so."""
+
+_WEIGHTS = {
+    **dict.fromkeys(("float16", "int32", "int64", "uint8", "int8", "bool", "quantized-int8"), 6),
+    **dict.fromkeys(("float32", "float64", "quantized-uint8", "quantized-int8-ties"), 4),
+    **dict.fromkeys(("rank=1", "rank=2", "rank=3", "rank=4", "rank=5"), 6),
+    **dict.fromkeys(("bfloat16", "uint64", "uint32", "int16", "uint16"), 3),
+    **dict.fromkeys(("rank=0", "quantized-uint8-ties", "quantized-int16-ties"), 2),
+}
+"""How much more likely settings are drawn than others of their factors."""
+
+_CANDIDATES = 8
+"""How many rows are drawn for each mixture."""
+
+_MOST_TRIES = 2
 """How many settings of a factor are tried until inference takes one."""
+
+_MOST_REFUSALS = 1
+"""How often a setting that no use of an example took is tried on it."""
 
 
 def mixtures(operator: type[Operator], count: int) -> Iterator[tuple[int, str, Use]]:
@@ -45,189 +67,150 @@ def mixtures(operator: type[Operator], count: int) -> Iterator[tuple[int, str, U
 
     The first ones are the same for any count.
     """
-    examples = examples_of(operator)
-    factors = _factors(operator)
-    drawn: set[tuple[int, str]] = set()
+    examples = [use_of(operator, example) for example in examples_of(operator)]
+    search = _Search(examples, by_factor(all_settings(operator)))
+    yielded: set[tuple[int, frozenset[str]]] = set()
     for number in range(count):
         random = Random(f"{operator.type} {number}")
-        index = (
-            number % len(examples) if number < len(examples) else random.randrange(len(examples))
+        index, row, use = search.next_mixture(number, random)
+        identity = (index, frozenset(setting.words for setting in row))
+        if len(row) > 1 and identity not in yielded:
+            yielded.add(identity)
+            yield index, row_words(row), use
+
+
+class _Search:
+    """The search for rows that hold new pairs and triples.
+
+    Args:
+        examples: the operator's examples.
+        factors: the settings of each factor.
+    """
+
+    def __init__(self, examples: Sequence[Use], factors: Mapping[str, list[Setting]]) -> None:
+        self._examples = examples
+        self._factors = factors
+        self._chances = {name: _chance_of(name) for name in factors}
+        self._weights = {
+            name: list(accumulate(_WEIGHTS.get(setting.words, 1) for setting in settings))
+            for name, settings in factors.items()
+        }
+        self._given = [_settings_of_example(use) for use in examples]
+        self._once = [
+            setting
+            for name, settings in factors.items()
+            for setting in settings
+            if name == "rank" or (setting.slot == name and name.endswith("axes"))
+        ]
+        self._numbers: dict[str, int] = {}
+        self._covered: set[int] = set()
+        self._taken: set[tuple[int, str]] = set()
+        self._refusals: Counter[tuple[int, str]] = Counter()
+
+    def next_mixture(self, number: int, random: Random) -> tuple[int, list[Setting], Use]:
+        """The example's number, the row and the use of the mixture of a number."""
+        best: tuple[int, list[Setting]] = (0, [])
+        most = -1
+        first = self._first_setting(number)
+        for candidate in range(_CANDIDATES):
+            index = (number + candidate) % len(self._examples) if first is None else first[0]
+            row = self._drawn_row(index, random)
+            if first is not None:
+                row = [first[1], *(each for each in row if not each.excludes(first[1]))]
+            gain = sum(group not in self._covered for group in self._groups(index, row))
+            if gain > most:
+                most, best = gain, (index, row)
+        index, row = best
+        use, row = self._applied(index, row, random)
+        self._covered.update(self._groups(index, row))
+        return index, row, use
+
+    def _first_setting(self, number: int) -> tuple[int, Setting] | None:
+        """The setting that the mixture of a number is to have, and an example that takes it."""
+        if number >= len(self._once):
+            return None
+        setting = self._once[number]
+        for offset in range(len(self._examples)):
+            index = (number + offset) % len(self._examples)
+            changed = setting.change(self._examples[index])
+            if changed is not None and _is_filled(changed, [setting]):
+                return index, setting
+        return None
+
+    def _drawn_row(self, index: int, random: Random) -> list[Setting]:
+        row: list[Setting] = []
+        for name, settings in self._factors.items():
+            if random.random() < self._chances[name]:
+                (setting,) = random.choices(settings, cum_weights=self._weights[name])
+                if self._may_fit(index, setting) and not any(map(setting.excludes, row)):
+                    row.append(setting)
+        random.shuffle(row)
+        return row
+
+    def _may_fit(self, index: int, setting: Setting) -> bool:
+        key = (index, setting.words)
+        return key in self._taken or self._refusals[key] < _MOST_REFUSALS
+
+    def _applied(
+        self, index: int, row: Sequence[Setting], random: Random
+    ) -> tuple[Use, list[Setting]]:
+        """The use that a row makes of an example, and what of the row inference takes."""
+        use = self._examples[index]
+        taken: list[Setting] = []
+        at_once: Use | None = use
+        for setting in row:
+            at_once = None if at_once is None else setting.change(at_once)
+        if at_once is not None and _is_filled(at_once, row):
+            self._taken.update((index, setting.words) for setting in row)
+            return at_once, list(row)
+        for drawn in row:
+            others = self._factors[drawn.factor]
+            for setting in (drawn, *random.sample(others, min(_MOST_TRIES - 1, len(others)))):
+                if any(map(setting.excludes, taken)) or not self._may_fit(index, setting):
+                    continue
+                changed = setting.change(use)
+                if changed is not None and _is_filled(changed, [*taken, setting]):
+                    use = changed
+                    taken.append(setting)
+                    self._taken.add((index, setting.words))
+                    break
+                self._refusals[index, setting.words] += 1
+        return use, taken
+
+    def _groups(self, index: int, row: Sequence[Setting]) -> list[int]:
+        """The pairs and triples of what a row and its example set, each as one number."""
+        words = {**self._given[index], **{setting.factor: setting.words for setting in row}}
+        numbers = sorted(
+            self._numbers.setdefault(w, len(self._numbers) + 1) for w in words.values()
         )
-        use, words = _mixed(use_of(operator, examples[index]), factors, random)
-        if words and (index, words) not in drawn:
-            drawn.add((index, words))
-            yield index, words, use
+        pairs = [a << 12 | b for a, b in combinations(numbers, 2)]
+        triples = [a << 24 | b << 12 | c for a, b, c in combinations(numbers, 3)]
+        return pairs + triples
 
 
-def _mixed(use: Use, factors: dict[str, list[Setting]], random: Random) -> tuple[Use, str]:
-    row: list[Setting] = []
-    names = list(factors)
-    random.shuffle(names)
-    for name in names:
-        if random.random() >= _CHANCES.get(name, _CHANCE):
-            continue
-        settings = [s for s in factors[name] if not any(s.excludes(other) for other in row)]
-        for setting in random.sample(settings, min(_MOST_TRIES, len(settings))):
-            changed = setting.change(use)
-            if changed is not None and is_valid(changed):
-                use = changed
-                row.append(setting)
-                break
-    return use, ",".join(sorted(setting.words for setting in row))
+def _is_filled(use: Use, row: Sequence[Setting]) -> bool:
+    """Tell whether inference takes a use, whose outputs have elements unless a row empties them."""
+    sizes = output_sizes(use)
+    return sizes is not None and (all(sizes) or any(s.factor == "empty" for s in row))
 
 
-def _factors(operator: type[Operator]) -> dict[str, list[Setting]]:
-    """The settings of each factor, each once."""
-    found: dict[str, dict[str, Setting]] = {}
-    paired = (setting for setting in settings_of(operator) if setting.factor != "size")
-    for setting in (*_more_settings(operator), *paired):
-        found.setdefault(setting.factor, {}).setdefault(setting.words, setting)
-    return {factor: list(settings.values()) for factor, settings in found.items()}
+def _chance_of(factor: str) -> float:
+    unlikely = (chance for prefix, chance in _UNLIKELY.items() if factor.startswith(prefix))
+    return _CHANCES.get(factor, next(unlikely, _CHANCE))
 
 
-def _more_settings(operator: type[Operator]) -> Iterator[Setting]:
-    """Settings beyond those that are paired."""
-    tensors = [slot for slot in operator.slots if not slot.parameter]
-    for place, slot in enumerate(tensors):
-        if slot.like:
-            continue
-        factor, prefix = ("type", "") if place == 0 else (f"type of {slot.name}", f"{slot.name}=")
-        for element_type in sorted(slot.types - PYTHONS_TYPES, key=lambda t: t.value):
-            yield Setting(factor, f"{prefix}{element_type}", _typed(slot.name, element_type))
-    for words in QUANTIZATIONS:
-        yield Setting("type", words, _quantized(words))
-    for slot in operator.slots:
+def _settings_of_example(use: Use) -> dict[str, str]:
+    """The settings that an example has by itself, by factor: values, the type and the rank."""
+    given: dict[str, str] = {}
+    for slot in use.operator.slots:
         if isinstance(slot, Parameter):
-            if slot.kind == "integer":
-                yield from (value_setting(slot, number) for number in _NUMBERS)
-            if slot.kind == "list of integers":
-                for example in examples_of(operator):
-                    given: Any = example.get(slot.name)
-                    if isinstance(given, tuple) and given:
-                        yield from (value_setting(slot, v) for v in _lists(given))
-        if slot.optional:
-            yield Setting(slot.name, f"{slot.name}-left-out", _left_out(slot.name), slot.name)
-        if not slot.parameter:
-            for index, example in enumerate(examples_of(operator)):
-                if slot.optional and slot.name in example:
-                    words = f"{slot.name}-as-in-{index}"
-                    yield Setting(slot.name, words, _as_in(slot.name, index), slot.name)
-            yield Setting("constants", f"{slot.name}-constant", _constant({slot.name}))
-            for more in (True, False):
-                words = f"{slot.name}:axis-{'more' if more else 'less'}"
-                yield Setting("rank", words, _reranked(slot.name, more=more))
-    others = {slot.name for slot in tensors[1:]}
-    if len(others) > 1:
-        yield Setting("constants", "others-constant", _constant(others))
-    for axis in range(4):
-        yield from (_size_setting(f"size of axis {axis}", axis, size) for size in _SIZES)
-        yield _size_setting("empty", axis, 0)
-    yield Setting("saved", "loaded", lambda use: replace(use, loaded=True))
-
-
-def _size_setting(factor: str, axis: int, size: int) -> Setting:
-    """An axis of the first tensor and all axes as long as it, at a size."""
-
-    def change(use: Use) -> Use | None:
-        found = draws(use.arguments)
-        first = next(iter(found.values()), None)
-        shape = () if first is None else first.type.static_shape or ()
-        if first is None or axis >= len(shape):
-            return None
-        alone = (*shape[:axis], size, *shape[axis + 1 :])
-        name = next(iter(found))
-        use_alone = replace(use, arguments=replaced(use.arguments, {name: reshaped(first, alone)}))
-        if is_valid(use_alone):
-            return use_alone
-        alike = {
-            other: reshaped(
-                draw, tuple(size if s == shape[axis] else s for s in draw.type.static_shape or ())
-            )
-            for other, draw in found.items()
-        }
-        return replace(use, arguments=replaced(use.arguments, alike))
-
-    return Setting(factor, f"axis{axis}={size}", change)
-
-
-def _lists(given: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Lists like a given one: of each of some numbers, and with one number of them alone."""
-    for number in _NUMBERS:
-        yield (number,) * len(given)
-        yield (number, *given[1:])
-        yield (*given[:-1], number)
-    yield given[::-1]
-
-
-def _typed(name: str, element_type: ElementType) -> Change:
-    def change(use: Use) -> Use | None:
-        slot = next(each for each in use.operator.slots if each.name == name)
-        if not group_of(use.operator, use.arguments, slot):
-            return None
-        arguments = retyped_group(use.operator, use.arguments, slot, element_type)
-        return replace(use, arguments=arguments)
-
-    return change
-
-
-def _quantized(words: str) -> Change:
-    def change(use: Use) -> Use | None:
-        if not draws(use.arguments):
-            return None
-        plain = _typed(
-            next(slot.name for slot in use.operator.slots if not slot.parameter),
-            ElementType.FLOAT32,
-        )(use)
-        made = plain and leading_quantized(use.operator, plain.arguments, words)
-        return replace(use, arguments=use_of(use.operator, made).arguments) if made else None
-
-    return change
-
-
-def _left_out(name: str) -> Change:
-    def change(use: Use) -> Use | None:
-        if name not in use.arguments:
-            return None
-        return replace(use, arguments={n: v for n, v in use.arguments.items() if n != name})
-
-    return change
-
-
-def _as_in(name: str, index: int) -> Change:
-    def change(use: Use) -> Use | None:
-        example = examples_of(use.operator)[index]
-        value = use_of(use.operator, {name: example[name]}).arguments[name]
-        return replace(use, arguments={**use.arguments, name: value})
-
-    return change
-
-
-def _constant(names: set[str]) -> Change:
-    def change(use: Use) -> Use | None:
-        held = {
-            name: replace(draw, constant=True)
-            for name, draw in draws(use.arguments).items()
-            if name in names
-        }
-        free = [d for n, d in draws(use.arguments).items() if n not in held and not d.constant]
-        if not held or not free:
-            return None
-        return replace(use, arguments=replaced(use.arguments, held))
-
-    return change
-
-
-def _reranked(name: str, *, more: bool) -> Change:
-    """One tensor with an axis more or less in front, and no other."""
-
-    def change(use: Use) -> Use | None:
-        if not ranks_of(use.operator, use.arguments).get(name, 0) and not more:
-            return None
-        if name not in use.arguments or not isinstance(use.arguments[name], Draw):
-            return None
-        arguments = dict(use.arguments)
-        changed = at_axis(use.operator, use.arguments, {name}, 0, 2 if more else None)
-        arguments[name] = changed[name]
-        return replace(use, arguments=arguments)
-
-    return change
+            value = use.arguments.get(slot.name, slot.default)
+            if not isinstance(value, Draw):
+                given[slot.name] = value_words(slot, value)
+        elif slot.optional:
+            given[slot.name] = f"{slot.name}{'' if slot.name in use.arguments else '-left-out'}"
+    first = next(iter(draws(use.arguments).values()), None)
+    if first is not None:
+        given["type"] = str(first.type.element_type)
+        given["rank"] = f"rank={len(first.type.shape or ())}"
+    return given

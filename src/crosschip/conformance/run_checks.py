@@ -18,7 +18,7 @@ from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.serialization import many_from_bytes, many_to_bytes
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
-from crosschip.runtime.saving.placements import LARGE
+from crosschip.runtime.artifact.placements import MIN_OMITTED_NBYTES
 
 _MANY_RUNS = 300
 _SECONDS_UNTIL_READ = 0.2
@@ -102,6 +102,23 @@ def carried(device: Device, options: Options) -> None:
         for session in sessions:
             assert session is not None, "the device has sessions"
             session.close()
+    finally:
+        program.close()
+
+
+@check("models/same-operand-twice")
+def same_operand_twice(device: Device, options: Options) -> None:
+    """One operand that fills both slots of an operator of two tensors."""
+    b = Builder("twice")
+    x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3)))
+    for operator in (Add, Sub, Mul):
+        b.output(operator.type, b.add(operator, x, x))
+    model = _supported(device, b.build(), options)
+    inputs = inputs_of(model, 0)
+    program = device.compile(model, options)
+    try:
+        expected = ReferenceProgram(model).run(inputs)
+        alike(options, model, inputs, program.run(inputs), expected, "of one operand twice")
     finally:
         program.close()
 
@@ -196,7 +213,7 @@ def _without_large_reals(model: Model) -> Model:
         for constant in model.constants
         if constant.type.element_type in FLOATS
         and constant.content is not None
-        and constant.content.nbytes >= LARGE
+        and constant.content.nbytes >= MIN_OMITTED_NBYTES
     }
     (source,) = many_from_bytes(many_to_bytes([model], left_out))
     return source

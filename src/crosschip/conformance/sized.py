@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from crosschip.hal import CompileError, Device, Offer, Options, Program, Rule, Support
 from crosschip.hal.conditions import ConditionalOffer, InputGuard
 from crosschip.ir import Array, DeviceError, Model
-from crosschip.lowering.static_shapes import fixed
+from crosschip.lowering.static_shapes import fix_sizes
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.asking import asking
-from crosschip.runtime.shapes.policy import way_of
+from crosschip.runtime.shapes.policy import strategy_for
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 Compile = Callable[[Model], Program]
@@ -52,8 +52,8 @@ def program_of(device: Device, model: Model, options: Options, compile: Compile)
         options: how the device is to compile.
         compile: has the device compile a model.
     """
-    way = way_of(device.capabilities(), model, model, options.sizes)
-    if way is DynamicShapeStrategy.A_PROGRAM_A_SHAPE:
+    way = strategy_for(device.capabilities(), model, model, options.sizes)
+    if way is DynamicShapeStrategy.PROGRAM_PER_SHAPE:
         return _SpecializedProgram(device, model, options, compile)
     return compile(model)
 
@@ -83,7 +83,7 @@ class _SpecializedProgram(Program):
             for operand, array in zip(self._model.inputs.values(), inputs, strict=True)
             if operand.type.shape_value is not None
         }
-        sized = fixed(self._model, [array.shape for array in inputs], held, self._device.name)
+        sized = fix_sizes(self._model, [array.shape for array in inputs], held, self._device.name)
         outputs: Sequence[Array] = ()
         if sized.model.operations:
             program = self._compile_if_supported(sized.model)

@@ -8,7 +8,8 @@ be the number of elements of the largest input. Half-precision types are compute
 rounded by the reference, but in half precision by many devices: their depth counts as at most 64.
 So it is with float32 where the device is asked to compute that in half precision; then its range is
 that of the narrower type, and what is beyond may be infinite.
-Where the reference is infinite or NaN, so must be the device.
+Where the reference is infinite or NaN, so must be the device. Zeros with different signs are equal,
+but of operators that only move elements, or change their signs (`signs_bind`).
 
 Where that is not enough, a result may differ by as much more as the operator's decomposition does,
 computed step by step in the same element type, of random inputs that are off by a few roundings:
@@ -33,11 +34,14 @@ from crosschip.ir import (
     ElementType,
     Model,
     Operand,
+    Operation,
     TensorType,
 )
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
+from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.quantization import Quantize
+from crosschip.ops.standard.unary import Abs, Neg
 
 _HALF = (ElementType.FLOAT16, ElementType.BFLOAT16)
 _HALF_DEPTH = 64
@@ -222,6 +226,24 @@ def difference(
     with np.errstate(invalid="ignore"):
         near = same | (np.abs(made - wanted) <= allowed * largest + moved)
     return _worst(~np.where(finite, near, same), actual, expected)
+
+
+def signs_bind(operation: Operation) -> bool:
+    """Tell whether an operator only moves elements or changes their signs, so that -0 is not 0.
+
+    WHERE is left out, which ONNX Runtime computes as the sum of two tensors with zeros elsewhere.
+    """
+    if isinstance(operation, Where):
+        return False
+    return isinstance(operation, Abs | Neg) or (isinstance(operation, Operator) and operation.moves)
+
+
+def wrong_zeros(actual: Array, expected: Array) -> str:
+    """The fault of an output of reals whose zeros have other signs; empty if there is none."""
+    if ElementType.of(expected.dtype) not in FLOATS:
+        return ""
+    zeros = (actual == 0) & (expected == 0)
+    return _worst(zeros & (np.signbit(actual) != np.signbit(expected)), actual, expected)
 
 
 def _steps_apart(actual: Array, expected: Array, steps: int) -> Array:

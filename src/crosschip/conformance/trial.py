@@ -27,7 +27,9 @@ from crosschip.conformance.tolerance import (
     narrowed,
     rounds_exact_reals,
     sensitivity,
+    signs_bind,
     tolerance,
+    wrong_zeros,
 )
 from crosschip.conformance.variations import Variation
 from crosschip.devices.reference import ReferenceProgram
@@ -219,6 +221,7 @@ class _Trial:
         grown = growth(lambda: self._program.run(run.inputs))
         if grown > LARGEST_GROWTH:
             raise Failed(f"memory grows by {grown} bytes with each run on the same inputs")
+        self._called(run, "after many runs: ", lambda inputs: [self._program.run(inputs)])
 
     def check_kept(self) -> None:
         """Fail if outputs are not what they were when they were returned."""
@@ -314,6 +317,8 @@ def wrong_outputs(
             )[index]
             moved = max(moved, least)
             wrong = difference(made, wanted, operand.type, allowed, moved, precision)
+        if not wrong and signs_bind(operation):
+            wrong = wrong_zeros(made, wanted)
         if wrong:
             return f"{name}: {wrong}"
     return ""

@@ -19,7 +19,7 @@ from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits, reals
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.numerics.polygons import crosses_itself
-from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.convolution import Conv
 from crosschip.ops.standard.indexing import Scatter
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.normalization import LRN, BatchNormalization
@@ -114,13 +114,13 @@ def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
     Everything, if the whole output of a transposed convolution is cut off.
     """
     (filter,) = arrays["filter"]
-    if isinstance(operation, Conv2D):
-        return _along(_bad(filter, 1, 2, 3), 4)
+    if isinstance(operation, Conv):
+        return _along(_bad(filter, *range(1, filter.ndim)), filter.ndim)
     if 0 in expected.shape[2:]:
         return True
     group = int(arrays["group"][0].item()) if "group" in arrays else 1
     grouped = filter.reshape(group, filter.shape[0] // group, *filter.shape[1:])
-    return _along(_bad(grouped, 1, 3, 4).ravel(), 4)
+    return _along(_bad(grouped, 1, *range(3, grouped.ndim)).ravel(), filter.ndim)
 
 
 def _deformable(operation: Operator, arrays: Arrays, expected: Array) -> Array:
@@ -338,8 +338,8 @@ RULES: dict[str, Rule] = {
     "MOD": _remainders,
     "QUANTIZE": _quantize,
     "CAST": _cast,
-    "CONV_2D": _filters,
-    "CONV_2D_TRANSPOSE": _filters,
+    **{f"CONV_{rank}D": _filters for rank in (1, 2, 3)},
+    **{f"CONV_{rank}D_TRANSPOSE": _filters for rank in (1, 2, 3)},
     "DEFORMABLE_CONV_2D": _deformable,
     "AVERAGE_POOL_2D": _without_pixels,
     "ADAPTIVE_AVERAGE_POOL_2D": _cells,

@@ -21,7 +21,7 @@ MOST_ELEMENTS = 1 << 13
 """The most elements of a drawn tensor."""
 
 _MOST_OUTPUTS = 1 << 17
-_MOST_AXES = 6
+_MOST_AXES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Use:
         runs = tuple(
             {n: v for n, v in run.items() if _is_sampled(given.get(n))} for run in self.runs
         )
-        constants = {n: d for n, d in self.arguments.items() if isinstance(d, Draw) and d.constant}
+        constants = {n: d for n, d in draws(self.arguments).items() if d.constant}
         drawn = frozenset(name for name, draw in constants.items() if draw.value is None)
         return Variation(words, given, self.named, runs, drawn)
 
@@ -98,16 +98,23 @@ def is_valid(use: Use) -> bool:
 
     A foreign exception of inference is a defect of the definition, so such a use counts as valid.
     """
+    return output_sizes(use) is not None
+
+
+def output_sizes(use: Use) -> tuple[int, ...] | None:
+    """The number of elements of each output whose shape is known; `None` if the use is invalid."""
     if not is_small(use.operator, use.arguments):
-        return False
+        return None
     try:
         variation = use.variation("")
         model = model_of(use.operator, variation.arguments, named=use.named)
     except (ModelError, ValueError):
-        return False
+        return None
     except Exception:
-        return True
-    return _makes_little(model)
+        return ()
+    shapes = (operand.type.static_shape for operand in model.outputs.values())
+    sizes = tuple(prod(shape) for shape in shapes if shape is not None)
+    return sizes if all(size <= _MOST_OUTPUTS for size in sizes) else None
 
 
 def is_small(operator: type[Operator], arguments: Example) -> bool:
@@ -143,6 +150,8 @@ def _makes_little(model: Model) -> bool:
 
 
 def _filled(name: str, value: object) -> object:
+    if isinstance(value, list):
+        return [_filled(f"{name}.{index}", part) for index, part in enumerate(value)]
     if isinstance(value, Draw) and value.constant:
         array = value.array(np.random.default_rng(zlib.crc32(name.encode())))
         return constant(array, name, value.type.quantization)

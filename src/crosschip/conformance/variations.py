@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.conformance.draw import Draw
+from crosschip.conformance.draw import Draw, Scaled
 from crosschip.ir import ElementType, Quantization, TensorType
 from crosschip.ir.types import BOOLEANS, FLOATS, NARROW_TYPES
 from crosschip.ops import Operator
-from crosschip.ops.definition.examples import Example, Sample, given, samples
+from crosschip.ops.definition.examples import Example, Sample, model_input, samples
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.slots import Parameter
 
@@ -54,6 +54,7 @@ def variations(operator: type[Operator], arguments: Example) -> Iterator[Variati
     yield from _parameters(operator, arguments)
     yield from _computed(operator, arguments)
     yield from _data(arguments)
+    yield from _denormal(arguments)
 
 
 def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
@@ -165,7 +166,7 @@ def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variatio
         if isinstance(slot, Parameter) and slot.name != "fuse_code" and slot.name in arguments:
             value = arguments[slot.name]
             if value is not None and not isinstance(value, Sample):
-                computed = given(slot.encode(value))
+                computed = model_input(slot.encode(value))
                 yield Variation(f"{slot.name}-computed", {**arguments, slot.name: computed})
 
 
@@ -186,6 +187,36 @@ def _data(arguments: Example) -> Iterator[Variation]:
                 if not np.array_equal(value, sample.value):
                     changed = replace(sample, value=value)
                     yield Variation(f"{name}-{words}", replaced(arguments, {name: changed}))
+
+
+def _denormal(arguments: Example) -> Iterator[Variation]:
+    """Random float32 elements that are denormal; of two tensors also with a large second one.
+
+    The products of the two are normal then. Of more tensors, sums of large ones would be infinite.
+    """
+    floats = {
+        name: sample
+        for name, sample in samples(arguments)
+        if sample.value is None and sample.type.element_type is ElementType.FLOAT32
+    }
+    scaled = {name: _scaled(sample, _DENORMAL) for name, sample in floats.items()}
+    if scaled:
+        yield Variation("denormal", replaced(arguments, scaled))
+    if len(scaled) == 2:
+        second = list(floats)[1]
+        scaled[second] = _scaled(floats[second], _LARGE)
+        yield Variation("denormal-and-large", replaced(arguments, scaled))
+
+
+_DENORMAL = -131
+"""The exponent of 2 by which numbers below 16 become denormal in float32."""
+
+_LARGE = 124
+"""The exponent of 2 by which numbers below 8 become large in float32, but not infinite."""
+
+
+def _scaled(sample: Sample, exponent: int) -> Scaled:
+    return Scaled(sample.type, sample.low, sample.high, exponent=exponent)
 
 
 _OTHERS: dict[ElementType, Sequence[tuple[str, int]]] = {
@@ -290,6 +321,6 @@ def word(value: object) -> str:
     """A value as it stands in the id of a case."""
     if isinstance(value, Enum):
         return value.name
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return "x".join(map(str, value))
     return str(value).lower()

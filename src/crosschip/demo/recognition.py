@@ -144,9 +144,9 @@ def ctc_decode(probabilities: Floats, characters: Sequence[str]) -> list[tuple[s
     best, scores = probabilities.argmax(axis=2), probabilities.max(axis=2)
     repeats = np.zeros(best.shape, bool)
     repeats[:, 1:] = best[:, 1:] == best[:, :-1]
-    kept = (best != 0) & ~repeats
+    is_symbol = (best != 0) & ~repeats
     read: list[tuple[str, float]] = []
-    for line, score, keep in zip(best, scores, kept, strict=True):
+    for line, score, keep in zip(best, scores, is_symbol, strict=True):
         numbers: list[int] = line[keep].tolist()
         text = "".join(characters[i] for i in numbers)
         read.append((text, float(score[keep].mean()) if text else 0.0))

@@ -118,12 +118,12 @@ def deaths_at(path: Path) -> Sequence[Death]:
 
     Each client notes a death. Who has started the process knows the most of it, and says the most.
     """
-    found: dict[int, Death] = {}
+    by_process: dict[int, Death] = {}
     for death in _deaths(path.with_suffix(".deaths")):
-        known = found.get(death.process)
+        known = by_process.get(death.process)
         if known is None or len(known.reason) < len(death.reason):
-            found[death.process] = death
-    return sorted(found.values(), key=lambda death: death.time)
+            by_process[death.process] = death
+    return sorted(by_process.values(), key=lambda death: death.time)
 
 
 def folder() -> Path:
@@ -135,28 +135,28 @@ def folder() -> Path:
     base = os.environ.get("XDG_RUNTIME_DIR")
     everybodys = f"crosschip-{os.geteuid()}"
     if base and Path(base).is_dir():
-        found = Path(base, "crosschip")
+        path = Path(base, "crosschip")
     else:
-        found = Path(tempfile.gettempdir(), everybodys)
-    if len(os.fsencode(found)) > _LONGEST - _LONGEST_NAME:
-        found = Path("/tmp", everybodys)
+        path = Path(tempfile.gettempdir(), everybodys)
+    if len(os.fsencode(path)) > _LONGEST - _LONGEST_NAME:
+        path = Path("/tmp", everybodys)
     try:
-        found.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state = found.lstat()
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = path.lstat()
     except OSError as error:
-        raise DeviceError(f"{found}: cannot be made: {error.strerror}") from None
+        raise DeviceError(f"{path}: cannot be made: {error.strerror}") from None
     if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
         raise DeviceError(
-            f"{found}: is not this user's own; set XDG_RUNTIME_DIR to a folder that is"
+            f"{path}: is not this user's own; set XDG_RUNTIME_DIR to a folder that is"
         )
     if state.st_mode & 0o077:
-        found.chmod(0o700)
-    return found
+        path.chmod(0o700)
+    return path
 
 
 def _stem(device: str, properties: Sequence[tuple[str, str]], code: str) -> str:
     """The name of a driver's files: the same for all who would start the same driver."""
-    about = [
+    identity = [
         device,
         properties,
         VERSION,
@@ -166,7 +166,7 @@ def _stem(device: str, properties: Sequence[tuple[str, str]], code: str) -> str:
         os.environ.get("PYTHONPATH", ""),
         code,
     ]
-    digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
     return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:_LONGEST_DEVICE]}-{digest}"
 
 

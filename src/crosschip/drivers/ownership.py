@@ -215,8 +215,8 @@ def _held(path: Path) -> int | None:
 
 
 def _locked(descriptor: int) -> bool:
-    asked = _LOCK.pack(fcntl.F_WRLCK, 0, 0, 0, 0)
-    answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked)
+    request = _LOCK.pack(fcntl.F_WRLCK, 0, 0, 0, 0)
+    answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, request)
     return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
 
@@ -230,8 +230,8 @@ def _holds_lock(process: int, file: Path) -> bool:
     for descriptor in os.listdir(f"/proc/{process}/fd"):
         with suppress(OSError):  # closed meanwhile
             if os.path.samestat(os.stat(f"/proc/{process}/fd/{descriptor}"), state):
-                about = Path(f"/proc/{process}/fdinfo/{descriptor}").read_text()
-                if _HELD.search(about):
+                descriptor_info = Path(f"/proc/{process}/fdinfo/{descriptor}").read_text()
+                if _HELD.search(descriptor_info):
                     return True
     return False
 

@@ -135,16 +135,16 @@ class Submission:
     event: Event
 
     @classmethod
-    def on_host(cls, made: Sequence[Array], places: Sequence[Buffer | None]) -> Submission:
+    def on_host(cls, results: Sequence[Array], places: Sequence[Buffer | None]) -> Submission:
         """Work that is done.
 
         Args:
-            made: the results.
+            results: the results.
             places: for each result where to put it, or `None`; empty if there is no place for any.
         """
-        buffers: list[Buffer] = [HostBuffer(array) for array in made]
+        buffers: list[Buffer] = [HostBuffer(array) for array in results]
         for index, place in enumerate(places):
             if place is not None:
-                place.write(made[index])
+                place.write(results[index])
                 buffers[index] = place
         return cls(buffers, COMPLETED)

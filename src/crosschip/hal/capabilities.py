@@ -55,8 +55,8 @@ def processor() -> str:
     """The system, the processor's model and its instructions, a line each."""
     lines: list[str] = []
     if os.path.exists(_ABOUT):
-        with open(_ABOUT, encoding="utf-8", errors="replace") as about:
-            lines = about.read().splitlines()
+        with open(_ABOUT, encoding="utf-8", errors="replace") as cpu_info:
+            lines = cpu_info.read().splitlines()
     telling = ("model name", "flags", "Features")
     features = sorted({line for line in lines if line.startswith(telling)})
     if hasattr(os, "uname"):

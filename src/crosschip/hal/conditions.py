@@ -50,8 +50,8 @@ class InputRange:
             return
         least, greatest = int(array.min()), int(array.max())
         if least < self.low or greatest > self.high:
-            found = least if least < self.low else greatest
-            raise OutOfRange(_told(self, found))
+            value = least if least < self.low else greatest
+            raise OutOfRange(_range_sentence(self, value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,17 @@ class SizeRange:
 
     def check(self, sizes: Mapping[str, Dim]) -> None:
         """Raise an `OutOfRange` for sizes beyond it."""
-        found = substitute(self.size, sizes)
-        if isinstance(found, int) and not self.low <= found <= self.high:
-            raise OutOfRange(_told(self, found))
+        value = substitute(self.size, sizes)
+        if isinstance(value, int) and not self.low <= value <= self.high:
+            raise OutOfRange(_range_sentence(self, value))
 
 
 Condition = InputRange | SizeRange
 
 
-def _told(condition: Condition, found: int) -> str:
+def _range_sentence(condition: Condition, value: int) -> str:
     return (
-        f"{condition.device}: {condition.of}: {found} is not from {condition.low} to "
+        f"{condition.device}: {condition.of}: {value} is not from {condition.low} to "
         f"{condition.high}; beyond, what the model makes of it may take more bits than the device "
         f"computes in"
     )
@@ -158,17 +158,17 @@ class Conditional(Program):
         border: checks the conditions.
     """
 
-    def __init__(self, program: Program, border: InputGuard) -> None:
+    def __init__(self, program: Program, guard: InputGuard) -> None:
         self._program = program
-        self._border = border
+        self._guard = guard
         self.rules = program.rules
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        self._border.check(inputs)
+        self._guard.check(inputs)
         return self._program.run(inputs)
 
     def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
-        self._border.check(inputs)
+        self._guard.check(inputs)
         return self._program.run_into(inputs, places)
 
     def save(self) -> bytes | None:

@@ -246,5 +246,5 @@ def alone(operation: Operation) -> Model:
     """A model of one operation."""
     operands = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
     read = {f"input{index}": operand for index, operand in enumerate(operands)}
-    made = {f"output{index}": operand for index, operand in enumerate(operation.outputs)}
-    return Model(operation.name, read, [operation], made)
+    outputs = {f"output{index}": operand for index, operand in enumerate(operation.outputs)}
+    return Model(operation.name, read, [operation], outputs)

@@ -26,12 +26,12 @@ def _of_linux(variable: str, usual: str) -> str | None:
     """
     if sys.platform != "linux" or "ANDROID_DATA" in os.environ:
         return None
-    given = os.environ.get(variable, "")
-    return os.path.join(given if given.strip() else os.path.expanduser(usual), "crosschip")
+    folder = os.environ.get(variable, "")
+    return os.path.join(folder if folder.strip() else os.path.expanduser(usual), "crosschip")
 
 
 def _platforms(which: str) -> str:
     import platformdirs
 
-    found: str = getattr(platformdirs, which)("crosschip")
-    return found
+    folder: str = getattr(platformdirs, which)("crosschip")
+    return folder

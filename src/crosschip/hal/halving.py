@@ -84,9 +84,9 @@ class Halving(Generic[T, E]):
             if self.compilations >= self.allowed:
                 return failures or [Failure(left, error, Extent.UNFINISHED)]
             self.compilations += 1
-            found = self._compile(half)
-            if found is None:
+            failure = self._compile(half)
+            if failure is None:
                 left = whole[middle:]
             else:
-                failures += self.search(half, found)
+                failures += self.search(half, failure)
         return failures or [Failure(whole, error, Extent.TOGETHER)]

@@ -93,8 +93,8 @@ class Program:
         """
         for event in after:
             event.wait()
-        made = self.run([buffer.array() for buffer in inputs])
-        return Submission.on_host(made, outputs)
+        results = self.run([buffer.array() for buffer in inputs])
+        return Submission.on_host(results, outputs)
 
     def session(self, carried: Sequence[Carried]) -> ProgramSession | None:
         """Runs one after the other that hand on outputs as inputs where the program made them.

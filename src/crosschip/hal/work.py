@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from crosschip.ir import Operation
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.convolution import Conv, ConvTranspose
 from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
 from crosschip.ops.standard.matrix import FullyConnected, MatMul, MatMulNBits
 from crosschip.ops.standard.recurrent import Recurrent
@@ -17,22 +17,22 @@ def multiply_adds(operation: Operation) -> int:
     Of convolutions, matrix products and recurrent networks, that is; of others it is 0. Where sizes
     are open, too: what they are multiplied with is not counted.
     """
-    made = prod(operation.outputs[0].type.static_shape or ())
+    elements = prod(operation.outputs[0].type.static_shape or ())
     match operation:
-        case Conv2D() | Conv2DInteger():
-            return made * prod((operation.filter.type.static_shape or ())[1:])
-        case Conv2DTranspose():
+        case Conv() | Conv2DInteger():
+            return elements * prod((operation.filter.type.static_shape or ())[1:])
+        case ConvTranspose():
             read = prod(operation.input.type.static_shape or ())
             return read * prod((operation.filter.type.static_shape or ())[1:])
         case FullyConnected():
-            return made * (operation.weight.type.static_shape or (0,))[-1]
+            return elements * (operation.weight.type.static_shape or (0,))[-1]
         case MatMul():
             shape = operation.x.type.static_shape or (0,)
-            return made * shape[-2 if operation.transpose_x and len(shape) > 1 else -1]
+            return elements * shape[-2 if operation.transpose_x and len(shape) > 1 else -1]
         case MatMulInteger():
-            return made * (operation.x.type.static_shape or (0,))[-1]
+            return elements * (operation.x.type.static_shape or (0,))[-1]
         case MatMulNBits():
-            return made * operation.size
+            return elements * operation.size
         case Recurrent():
             steps_of_batch = prod((operation.input.type.static_shape or ())[:2])
             weights = (operation.weight, operation.recurrence_weight)

@@ -87,5 +87,5 @@ __all__ = sorted(_HOMES)
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return found
+    member = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return member

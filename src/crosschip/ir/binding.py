@@ -13,29 +13,29 @@ from crosschip.ir.types import TensorType
 
 
 def shapes_and_sizes(
-    types: Mapping[str, TensorType], given: Mapping[str, Sequence[int | None] | int]
+    types: Mapping[str, TensorType], shapes_or_sizes: Mapping[str, Sequence[int | None] | int]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
     """The caller's words about a model's inputs, as shapes of inputs and as named sizes.
 
     Args:
         types: the inputs' types, by name.
-        given: a shape by the name of an input, in which `None` leaves a size open; or one size by
-            the name that types have for it.
+        shapes_or_sizes: a shape by the name of an input, in which `None` leaves a size open; or one
+            size by the name that types have for it.
 
     Raises:
         InputError: there is neither an input nor an open size of a name, or what is given is not
             a shape or a size.
     """
-    if not isinstance(given, Mapping):
-        raise InputError(f'shapes is {given!r}, but must be like {{"x": [1, 3, 224]}}')
+    if not isinstance(shapes_or_sizes, Mapping):
+        raise InputError(f'shapes is {shapes_or_sizes!r}, but must be like {{"x": [1, 3, 224]}}')
     open_sizes = open_names(types.values())
     shapes: dict[str, tuple[int, ...]] = {}
     sizes: dict[str, int] = {}
-    for name, value in given.items():
+    for name, value in shapes_or_sizes.items():
         if name in types and isinstance(value, list | tuple) and None in value:
-            for own, number in _fixed_sizes(name, types[name], value).items():
-                if sizes.setdefault(own, number) != number:
-                    raise _misfit(name, types[name], value, sizes)
+            for symbol_name, number in _fixed_sizes(name, types[name], value).items():
+                if sizes.setdefault(symbol_name, number) != number:
+                    raise _mismatch(name, types[name], value, sizes)
         elif name in types and not (isinstance(value, int) and name in open_sizes):
             shapes[name] = concrete(name, cast(Sequence[int], value), like=_LIKE_SHAPE)
         elif name in open_sizes:
@@ -71,24 +71,24 @@ def _fixed_sizes(name: str, type_: TensorType, shape: Sequence[int | None]) -> d
             f"input {name!r} may have any number of axes; give it a shape without None"
         )
     if len(type_.shape) != len(shape):
-        raise _misfit(name, type_, shape, {})
-    found: dict[str, int] = {}
-    for size, given in zip(type_.shape, shape, strict=True):
-        if given is None:
+        raise _mismatch(name, type_, shape, {})
+    sizes: dict[str, int] = {}
+    for size, axis_size in zip(type_.shape, shape, strict=True):
+        if axis_size is None:
             continue
-        (number,) = concrete(name, [given], 1)
-        own = name_of(size)
+        (number,) = concrete(name, [axis_size], 1)
+        symbol_name = name_of(size)
         if isinstance(size, int):
             fits = size == number
-        elif own is not None:
-            fits = found.setdefault(own, number) == number
+        elif symbol_name is not None:
+            fits = sizes.setdefault(symbol_name, number) == number
         else:
             raise InputError(
                 f"the size {size} of input {name!r} follows from others; give those by their names"
             )
         if not fits:
-            raise _misfit(name, type_, shape, {})
-    return found
+            raise _mismatch(name, type_, shape, {})
+    return sizes
 
 
 _LIKE_SHAPE = (
@@ -103,18 +103,22 @@ def unnamed_sizes(types: Mapping[str, TensorType]) -> dict[str, Dimension]:
     Args:
         types: the inputs' types, by name.
     """
-    taken = {*open_names(types.values()), *types}
-    found: dict[str, Dimension] = {}
+    used_names = {*open_names(types.values()), *types}
+    symbols: dict[str, Dimension] = {}
     for name, type_ in types.items():
         for axis, size in enumerate(type_.shape or ()):
-            own = name_of(size)
-            if own is not None and own.startswith("?") and own not in found:
+            symbol_name = name_of(size)
+            if (
+                symbol_name is not None
+                and symbol_name.startswith("?")
+                and symbol_name not in symbols
+            ):
                 free = f"{name}_{axis}"
-                while free in taken:
+                while free in used_names:
                     free += "_"
-                taken.add(free)
-                found[own] = symbol(free)
-    return found
+                used_names.add(free)
+                symbols[symbol_name] = symbol(free)
+    return symbols
 
 
 def concrete(
@@ -146,58 +150,58 @@ def concrete(
 def bind(
     types: Mapping[str, TensorType],
     shapes: Mapping[str, Sequence[int]],
-    given: Mapping[str, Dim] | None = None,
+    known_sizes: Mapping[str, Dim] | None = None,
 ) -> dict[str, Dim]:
     """The named sizes that concrete shapes of inputs tell.
 
     Args:
         types: the inputs' types, by name.
         shapes: the shapes of some or all of them, by name.
-        given: named sizes that are known besides.
+        known_sizes: named sizes that are known besides.
 
     Raises:
         InputError: there is no such input, or it cannot have its shape, or not together with
             the others.
     """
-    sizes: dict[str, Dim] = dict(given or {})
+    sizes: dict[str, Dim] = dict(known_sizes or {})
     derived: list[tuple[str, Dim, int]] = []
     for name, shape in shapes.items():
         if name not in types:
             known = ", ".join(types) or "none"
             near = did_you_mean(str(name), types)
             raise InputError(f"the model has no input {name!r}{near}; its inputs are {known}")
-        wanted = types[name].shape
-        if wanted is None:
+        declared = types[name].shape
+        if declared is None:
             continue
-        if len(wanted) != len(shape):
-            raise _misfit(name, types[name], shape, sizes)
-        for size, actual in zip(wanted, shape, strict=True):
-            own = name_of(size)
-            if own is None:
+        if len(declared) != len(shape):
+            raise _mismatch(name, types[name], shape, sizes)
+        for size, actual in zip(declared, shape, strict=True):
+            symbol_name = name_of(size)
+            if symbol_name is None:
                 derived.append((name, size, actual))
-            elif sizes.setdefault(own, actual) != actual:
-                raise _misfit(name, types[name], shape, sizes)
+            elif sizes.setdefault(symbol_name, actual) != actual:
+                raise _mismatch(name, types[name], shape, sizes)
     for name, size, actual in derived:
         value = substitute(size, sizes)
         if isinstance(value, int) and value != actual:
-            raise _misfit(name, types[name], shapes[name], sizes)
+            raise _mismatch(name, types[name], shapes[name], sizes)
     return sizes
 
 
 def named_sizes(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> dict[str, Dim]:
     """The sizes that types have names for, as they are in tensors of these shapes."""
-    found: dict[str, Dim] = {}
+    sizes: dict[str, Dim] = {}
     for type_, shape in zip(types, shapes, strict=True):
         for size, actual in zip(type_.shape or (), shape or (), strict=False):
             name = name_of(size)
             if name is not None:
-                found[name] = actual
-    return found
+                sizes[name] = actual
+    return sizes
 
 
-def _misfit(
+def _mismatch(
     name: str, type_: TensorType, shape: Sequence[int | None], sizes: Mapping[str, Dim]
 ) -> InputError:
     known = {size: value for size, value in sizes.items() if not size.startswith("?")}
-    given = f" where {known}" if known else ""
-    return InputError(f"input {name!r} has shape {list(shape)}, but the model takes {type_}{given}")
+    where = f" where {known}" if known else ""
+    return InputError(f"input {name!r} has shape {list(shape)}, but the model takes {type_}{where}")

@@ -134,32 +134,32 @@ def settled(
     carried = list(body.inputs.items())[len(before) :][: len(types)]
     slots = [f"{operation.type}.{name}" for name, _ in carried]
     if widening:
-        types = _all_widened(slots, [o.type for _, o in carried], types, outer, 0)
+        types = _widen_all(slots, [o.type for _, o in carried], types, outer, 0)
     effort = 0
     while True:
         body = retyped(body, [*before, *types, *after], widening or effort > 0)
-        made = [o.type for o in body.outputs.values()][skipped : skipped + len(types)]
-        if len(made) < len(types):
+        output_types = [o.type for o in body.outputs.values()][skipped : skipped + len(types)]
+        if len(output_types) < len(types):
             raise ModelError(
                 f"{operation.type}.body: makes {len(body.outputs)} values, but must make at least "
                 f"{skipped + len(types)}"
             )
-        wider = _all_widened(slots, types, made, outer, effort)
+        wider = _widen_all(slots, types, output_types, outer, effort)
         if wider == types:
             return body
         types = wider
         effort += 1
 
 
-def _all_widened(
+def _widen_all(
     slots: Sequence[str],
-    held: Sequence[TensorType],
-    made: Sequence[TensorType],
+    old: Sequence[TensorType],
+    new: Sequence[TensorType],
     outer: frozenset[str],
     effort: int,
 ) -> list[TensorType]:
     types = []
-    for slot, one, other in zip(slots, held, made, strict=True):
+    for slot, one, other in zip(slots, old, new, strict=True):
         try:
             types.append(widened(one, other, outer, effort))
         except ModelError as error:

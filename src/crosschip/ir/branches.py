@@ -72,10 +72,10 @@ class If(ControlFlow):
             f"else_body: makes {len(second)} values, but then_body {len(first)}",
         )
         outer = names_in(types)
-        made = []
+        joined_types = []
         for (name, one), (_, other) in zip(first, second, strict=True):
-            made.append(_joined(f"{self.type}.{name}", one.type, other.type, outer))
-        return tuple(made)
+            joined_types.append(_joined(f"{self.type}.{name}", one.type, other.type, outer))
+        return tuple(joined_types)
 
 
 def where_possible(

@@ -153,8 +153,8 @@ def check_sizes(model: Model) -> None:
     account.granted = 2 * sum(
         o.content.nbytes for o in every_constant(model) if o.content is not None
     )
-    made = (operand for operation in every_operation(model) for operand in operation.outputs)
-    for operand in (*model.inputs.values(), *made):
+    results = (operand for operation in every_operation(model) for operand in operation.outputs)
+    for operand in (*model.inputs.values(), *results):
         shape = operand.type.static_shape
         size = 0 if shape is None else prod(shape) * operand.type.element_type.dtype.itemsize
         if size > limit:

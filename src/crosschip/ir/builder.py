@@ -58,14 +58,14 @@ class Builder:
     """
 
     def __init__(
-        self, name: str = "model", prefix: str = "", taken: set[str] | None = None
+        self, name: str = "model", prefix: str = "", used_names: set[str] | None = None
     ) -> None:
         """Start an empty model.
 
         Args:
             name: the model's name.
             prefix: what every name that the builder makes up starts with.
-            taken: the names that no operation may have; those that it gets are added.
+            used_names: the names that no operation may have; those that it gets are added.
         """
         self.name = name
         self.prefix = prefix
@@ -74,7 +74,7 @@ class Builder:
         self._inputs: dict[str, Operand] = {}
         self._outputs: dict[str, Operand] = {}
         self._counts: dict[str, int] = {}
-        self._taken = set() if taken is None else taken
+        self._used_names = set() if used_names is None else used_names
 
     def input(self, name: str, type: TensorType) -> Operand:
         """Declare a model input.
@@ -168,10 +168,10 @@ class Builder:
         names = outputs
         if len(names) < len(types):
             names = [*outputs, *_output_names(operation.name, len(types))[len(outputs) :]]
-        made = tuple(map(Operand, names, types))
-        set_field(operation, "outputs", made)  # it is still in the making
+        results = tuple(map(Operand, names, types))
+        set_field(operation, "outputs", results)  # it is still in the making
         self.append(operation)
-        return made
+        return results
 
     def append(self, operation: Operation) -> None:
         """Append an operation that has been built and checked elsewhere.
@@ -179,9 +179,9 @@ class Builder:
         Raises:
             ModelError: there is an operation of its name already.
         """
-        if operation.name in self._taken:
+        if operation.name in self._used_names:
             raise ModelError(f"there are two operations called {operation.name!r}; rename one")
-        self._taken.add(operation.name)
+        self._used_names.add(operation.name)
         if self.origins:
             operation.coming_from(self.origins)
         self.operations.append(operation)
@@ -225,13 +225,13 @@ class Builder:
             count = self._counts.get(stem, 0)
             self._counts[stem] = count + 1
             name = f"{self.prefix}{stem}_{count}"
-            if name not in self._taken:
+            if name not in self._used_names:
                 return name
 
     def _free(self, name: str) -> str:
         """The name for another operation: this one, or one like it if it is taken."""
         free = name
-        while free in self._taken:
+        while free in self._used_names:
             count = self._counts[name] = self._counts.get(name, 0) + 1
             free = f"{name}_{count}"
         return free

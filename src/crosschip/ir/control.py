@@ -63,8 +63,8 @@ class ControlFlow(Operation):
 
     def with_bodies(self, bodies: Sequence[Model]) -> Self:
         """The same operation on the same operands with other bodies."""
-        made = type(self)(self.name, self.inputs, self.outputs, bodies=bodies, **self.attributes)
-        return made.standing_for(self)
+        copy = type(self)(self.name, self.inputs, self.outputs, bodies=bodies, **self.attributes)
+        return copy.standing_for(self)
 
     def with_inputs(
         self,
@@ -121,27 +121,30 @@ class ControlFlow(Operation):
             f"{slot}: is {operand.type}, but must be one {element_type}",
         )
 
-    def _check_body(self, role: str, body: Model, given: Sequence[TensorType]) -> None:
+    def _check_body(self, role: str, body: Model, types: Sequence[TensorType]) -> None:
         """Refuse a body that does not take values of these types."""
         self._expect(
-            len(body.inputs) == len(given),
-            f"{role}: takes {len(body.inputs)} values, but gets {len(given)}",
+            len(body.inputs) == len(types),
+            f"{role}: takes {len(body.inputs)} values, but gets {len(types)}",
         )
-        for (name, operand), type_ in zip(body.inputs.items(), given, strict=True):
+        for (name, operand), type_ in zip(body.inputs.items(), types, strict=True):
             self._expect(
                 _fits(operand.type, type_), f"{role}: {name} is {operand.type}, but gets {type_}"
             )
 
 
-def _fits(wanted: TensorType, given: TensorType) -> bool:
+def _fits(expected: TensorType, actual: TensorType) -> bool:
     """Tell whether a value of one type may be of another, as far as that is known."""
-    if wanted.element_type is not given.element_type or wanted.quantization != given.quantization:
+    if (
+        expected.element_type is not actual.element_type
+        or expected.quantization != actual.quantization
+    ):
         return False
-    if wanted.shape is None or given.shape is None:
+    if expected.shape is None or actual.shape is None:
         return True
-    return len(wanted.shape) == len(given.shape) and not any(
+    return len(expected.shape) == len(actual.shape) and not any(
         isinstance(a, int) and isinstance(b, int) and a != b
-        for a, b in zip(wanted.shape, given.shape, strict=True)
+        for a, b in zip(expected.shape, actual.shape, strict=True)
     )
 
 

@@ -32,22 +32,22 @@ def _dataclass(
         written = dict(vars(cls))
         # Python's own refuses to mix what is frozen with what is not, going by what it made itself.
         inherits = any(map(dataclasses.is_dataclass, cls.__mro__[1:]))
-        made = dataclasses.dataclass(
+        class_ = dataclasses.dataclass(
             init=False, repr=False, eq=False, slots=slots, kw_only=kw_only,
             frozen=frozen and inherits,
         )(cls)  # fmt: skip
-        fields = dataclasses.fields(made)
-        methods = _constructing(made, fields, frozen=frozen) | _showing(fields)
+        fields = dataclasses.fields(class_)
+        methods = _constructing(class_, fields, frozen=frozen) | _showing(fields)
         if eq:
             methods |= _comparing(fields, hashes=frozen)
         if frozen and not inherits:
-            made.__dataclass_params__.frozen = True
-            methods |= _protecting(made, fields)
+            class_.__dataclass_params__.frozen = True
+            methods |= _protecting(class_, fields)
             methods |= _copying(fields) if slots else {}
         for name, method in methods.items():
             if written.get(name) is None:  # `__hash__` is None where equality is one's own
-                setattr(made, name, method)
-        return made
+                setattr(class_, name, method)
+        return class_
 
     return make if cls is None else make(cls)
 
@@ -93,17 +93,17 @@ class _Constructor:
         self._fields = fields
         self._frozen = frozen
 
-    def __get__(self, made: Any, cls: type[Any]) -> Callable[..., None]:
+    def __get__(self, instance: Any, cls: type[Any]) -> Callable[..., None]:
         method = _constructor(self._cls, self._fields, frozen=self._frozen)
         self._cls.__init__ = method
-        bound: Callable[..., None] = method if made is None else method.__get__(made, cls)
+        bound: Callable[..., None] = method if instance is None else method.__get__(instance, cls)
         return bound
 
 
 def _constructor(cls: type[Any], fields: Fields, *, frozen: bool) -> Any:
     """The constructor, compiled."""
     space: dict[str, Any] = {"_set_field": object.__setattr__, "_missing": _Missing()}
-    given: dict[bool, list[str]] = {False: [], True: []}
+    parameters: dict[bool, list[str]] = {False: [], True: []}
     lines: list[str] = []
     for field in fields:
         name = value = argument = field.name
@@ -119,12 +119,12 @@ def _constructor(cls: type[Any], fields: Fields, *, frozen: bool) -> Any:
         elif not field.init:
             continue
         if field.init:
-            given[bool(field.kw_only)].append(argument)
+            parameters[bool(field.kw_only)].append(argument)
         lines.append(f"_set_field(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    named = ["*", *given[True]] if given[True] else []
-    arguments = ", ".join(["self", *given[False], *named])
+    named = ["*", *parameters[True]] if parameters[True] else []
+    arguments = ", ".join(["self", *parameters[False], *named])
     # Names of fields are all that comes into it, and those are the programmer's.
     exec(f"def __init__({arguments}):\n " + "\n ".join(lines or ["pass"]), space)
     method = space["__init__"]

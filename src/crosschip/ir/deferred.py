@@ -45,19 +45,19 @@ class Deferred(Model):
         for theirs, ours in ((loaded.inputs, self.inputs), (loaded.outputs, self.outputs)):
             mine.update(zip(theirs.values(), ours.values(), strict=True))
         sizes = _renamed(mine)
-        return tuple(_on_mine(operation, mine, sizes) for operation in loaded.operations)
+        return tuple(_on_copies(operation, mine, sizes) for operation in loaded.operations)
 
 
-def _on_mine(
-    operation: Operation, mine: dict[Operand, Operand], sizes: Mapping[str, Dim]
+def _on_copies(
+    operation: Operation, copies: dict[Operand, Operand], sizes: Mapping[str, Dim]
 ) -> Operation:
     """An operation on other operands, to which those that it makes are added."""
-    for made in operation.outputs:
-        if made not in mine:
-            mine[made] = Operand(made.name, made.type.substitute(sizes))
+    for output in operation.outputs:
+        if output not in copies:
+            copies[output] = Operand(output.name, output.type.substitute(sizes))
     return operation.with_inputs(
-        tuple([None if o is None else mine.get(o, o) for o in operation.inputs]),
-        tuple([mine[o] for o in operation.outputs]),
+        tuple([None if o is None else copies.get(o, o) for o in operation.inputs]),
+        tuple([copies[o] for o in operation.outputs]),
     )
 
 

@@ -287,12 +287,12 @@ class Dimension:
     @property
     def names(self) -> frozenset[str]:
         """The names of all sizes that the expression depends on."""
-        found: set[str] = set()
+        names: set[str] = set()
         for atom in itertools.chain.from_iterable(self._terms):
             if isinstance(atom, _Name):
-                found.add(atom.name)
-            found.update(*(p.names for p in atom.parts if isinstance(p, Dimension)))
-        return frozenset(found)
+                names.add(atom.name)
+            names.update(*(p.names for p in atom.parts if isinstance(p, Dimension)))
+        return frozenset(names)
 
 
 class _Numbers:
@@ -369,19 +369,19 @@ def ceil_div(numerator: Dim, denominator: Dim) -> Dim:
 
 def least(*parts: Dim) -> Dim:
     """The least of some expressions."""
-    kept: list[Dim] = []
+    candidates: list[Dim] = []
     for part in itertools.chain.from_iterable(map(_parts_of_least, parts)):
-        if len(kept) > _MAX_PARTS:
+        if len(candidates) > _MAX_PARTS:
             break
-        if not any(is_natural(part - other) for other in kept):
-            kept = [other for other in kept if not is_natural(other - part)]
-            kept.append(part)
-    if len(kept) == 1:
-        return kept[0]
-    if len(kept) > _MAX_PARTS:
-        return _unknown_of_sign(all(map(is_natural, kept)))
-    shared = min(_terms(part).get((), 0) for part in kept)
-    return _of_atom(_Least([part - shared for part in kept])) + shared
+        if not any(is_natural(part - other) for other in candidates):
+            candidates = [other for other in candidates if not is_natural(other - part)]
+            candidates.append(part)
+    if len(candidates) == 1:
+        return candidates[0]
+    if len(candidates) > _MAX_PARTS:
+        return _unknown_of_sign(all(map(is_natural, candidates)))
+    shared = min(_terms(part).get((), 0) for part in candidates)
+    return _of_atom(_Least([part - shared for part in candidates])) + shared
 
 
 def is_natural(value: Dim) -> bool:
@@ -440,12 +440,12 @@ def from_terms(terms: Sequence[Any], decode: Callable[[object], Dim]) -> Dim:
                 value = value * symbol(factor)
             else:
                 kind, *parts = factor
-                value = value * _made(kind, list(map(decode, parts)))
+                value = value * _expression(kind, list(map(decode, parts)))
         total = total + value
     return total
 
 
-def _made(kind: str, parts: Sequence[Dim]) -> Dim:
+def _expression(kind: str, parts: Sequence[Dim]) -> Dim:
     if kind == _LEAST and parts:
         return least(*parts)
     if kind != _DIVIDE:

@@ -254,8 +254,8 @@ class DataFile(Source):
             return self._file.readinto(target)
 
     def _look(self) -> tuple[int, int]:
-        about = os.fstat(self._file.fileno())
-        return about.st_size, about.st_mtime_ns
+        status = os.fstat(self._file.fileno())
+        return status.st_size, status.st_mtime_ns
 
 
 class Stored(Elements):

@@ -60,8 +60,8 @@ class _Distribution:
         from importlib.metadata import Distribution
         from pathlib import Path
 
-        found: str = Distribution.at(Path(self.folder)).name
-        return found
+        name: str = Distribution.at(Path(self.folder)).name
+        return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,10 @@ class _EntryPoint:
 
     def load(self) -> Any:
         """The object that it names."""
-        found: Any = import_module(self.module)
+        target: Any = import_module(self.module)
         for attribute in filter(None, self.value.partition(":")[2].split(".")):
-            found = getattr(found, attribute)
-        return found
+            target = getattr(target, attribute)
+        return target
 
 
 class _Unusual(Exception):
@@ -92,24 +92,24 @@ class _Unusual(Exception):
 @lru_cache(maxsize=32)
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
     """The entry points of a group."""
-    return tuple([entry for entry in _every() if entry.group == group])
+    return tuple([entry for entry in _read_all() if entry.group == group])
 
 
 def look_again() -> None:
     """Read them anew when they are next asked for: what is installed has changed."""
     entry_points.cache_clear()
-    _every.cache_clear()
+    _read_all.cache_clear()
 
 
 @lru_cache(maxsize=1)
-def _every() -> Sequence[EntryPoint]:
+def _read_all() -> Sequence[EntryPoint]:
     if _MODULE not in sys.modules:
         try:
             return list(_read())
         except (_Unusual, OSError, UnicodeDecodeError):
             pass
-    found: Any = import_module(_MODULE).entry_points()
-    return [entry for group in found.groups for entry in found.select(group=group)]
+    installed: Any = import_module(_MODULE).entry_points()
+    return [entry for group in installed.groups for entry in installed.select(group=group)]
 
 
 def _read() -> Iterator[EntryPoint]:

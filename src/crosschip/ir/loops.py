@@ -129,20 +129,22 @@ class Loop(ControlFlow):
             self._check_one("trip_count", self.trip_count, ElementType.INT64)
         if self.condition is not None:
             self._check_one("condition", self.condition, ElementType.BOOL)
-        given = [ITERATION, CONDITION, *(operand.type for operand in self._operands(2))]
-        self._check_body("body", self.body, given)
-        made = list(self.body.outputs.values())
+        input_types = [ITERATION, CONDITION, *(operand.type for operand in self._operands(2))]
+        self._check_body("body", self.body, input_types)
+        body_outputs = list(self.body.outputs.values())
         self._expect(
-            len(made) > self.states,
-            f"body: makes {len(made)} values, but must make a condition and {self.states} of state",
+            len(body_outputs) > self.states,
+            f"body: makes {len(body_outputs)} values, but must make a condition and {self.states} "
+            "of state",
         )
-        self._check_one("body: the condition", made[0], ElementType.BOOL)
+        self._check_one("body: the condition", body_outputs[0], ElementType.BOOL)
         held = list(self.body.inputs.values())[2 : 2 + self.states]
-        outer = names_in(given)
-        state = _state_types(self, held, made[1 : 1 + self.states], outer)
+        outer = names_in(input_types)
+        state = _state_types(self, held, body_outputs[1 : 1 + self.states], outer)
         times = self._times()
         collected = (
-            with_axis(visible(operand.type, outer), 0, times) for operand in made[1 + self.states :]
+            with_axis(visible(operand.type, outer), 0, times)
+            for operand in body_outputs[1 + self.states :]
         )
         return (*state, *collected)
 
@@ -279,16 +281,16 @@ class Scan(ControlFlow):
     def infer(self) -> tuple[TensorType, ...]:
         self._check_counts()
         states = self.states
-        own = [operand.type for operand in (*self.state, *self.captures)]
-        given = [*own[:states], *self._slice_types(), *own[states:]]
-        self._check_body("body", self.body, given)
+        outer_types = [operand.type for operand in (*self.state, *self.captures)]
+        input_types = [*outer_types[:states], *self._slice_types(), *outer_types[states:]]
+        self._check_body("body", self.body, input_types)
         length = self._length()
-        made = list(self.body.outputs.values())
-        outer = names_in([*given, *(operand.type for operand in self.scanned)])
+        body_outputs = list(self.body.outputs.values())
+        outer = names_in([*input_types, *(operand.type for operand in self.scanned)])
         held = list(self.body.inputs.values())[:states]
-        state = _state_types(self, held, made[:states], outer)
+        state = _state_types(self, held, body_outputs[:states], outer)
         collected = []
-        for operand, axis in zip(made[states:], self.output_axes, strict=True):
+        for operand, axis in zip(body_outputs[states:], self.output_axes, strict=True):
             try:
                 collected.append(with_axis(visible(operand.type, outer), axis, length))
             except ModelError as error:
@@ -296,7 +298,7 @@ class Scan(ControlFlow):
         return (*state, *collected)
 
     def _check_counts(self) -> None:
-        scanned, made = len(self.input_axes), len(self.body.outputs) - self.states
+        scanned, collected = len(self.input_axes), len(self.body.outputs) - self.states
         self._expect(scanned > 0, "input_axes: there must be something to scan")
         self._expect(
             len(self.input_reversed) == scanned <= len(self.inputs) - self.states,
@@ -304,9 +306,9 @@ class Scan(ControlFlow):
             f"and {len(self.inputs) - self.states} operands",
         )
         self._expect(
-            len(self.output_axes) == len(self.output_reversed) == made,
+            len(self.output_axes) == len(self.output_reversed) == collected,
             f"output_axes: there are {len(self.output_axes)}, with {len(self.output_reversed)} "
-            f"directions, for {made} values to collect",
+            f"directions, for {collected} values to collect",
         )
 
     def _slice_types(self) -> list[TensorType]:
@@ -332,12 +334,12 @@ class Scan(ControlFlow):
 def _state_types(
     operation: ControlFlow,
     held: Sequence[Operand],
-    made: Sequence[Operand],
+    next_state: Sequence[Operand],
     outer: frozenset[str],
 ) -> list[TensorType]:
     """The types of the last state; `ModelError` if the body makes a state that it does not take."""
     types = []
-    for one, other in zip(held, made, strict=True):
+    for one, other in zip(held, next_state, strict=True):
         if widened(one.type, other.type, outer, 0) != replace(one.type, shape_value=None):
             raise ModelError(
                 f"{operation.type}.body: takes {one.name!r} as {one.type}, but makes {other.type}"

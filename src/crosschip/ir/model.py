@@ -145,8 +145,10 @@ class Operation(Frozen):
         outputs: tuple[Operand, ...] | None = None,
     ) -> Self:
         """The same operation on other inputs, making the same outputs or the given ones."""
-        made = self.outputs if outputs is None else outputs
-        return type(self)(self.name, inputs, made, self.output_quantization).standing_for(self)
+        new_outputs = self.outputs if outputs is None else outputs
+        return type(self)(self.name, inputs, new_outputs, self.output_quantization).standing_for(
+            self
+        )
 
     def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
         """Like `with_inputs`; types in bodies may only become wider if `widening` says so."""

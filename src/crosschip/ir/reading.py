@@ -64,16 +64,16 @@ def note_file(path: StrPath, descriptor: int) -> None:
 
 def state_of(descriptor: int) -> State:
     """The state of an open file."""
-    about = os.fstat(descriptor)
-    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def kind(path: StrPath) -> Kind:
     """What is at a path; empty if nothing is."""
-    found: Kind = ""
+    result: Kind = ""
     if os.path.exists(path):
-        found = "folder" if os.path.isdir(path) else "file" if os.path.isfile(path) else "other"
-    return _noted("kind", path, found)
+        result = "folder" if os.path.isdir(path) else "file" if os.path.isfile(path) else "other"
+    return _noted("kind", path, result)
 
 
 def listed(folder: StrPath) -> list[Path]:
@@ -85,10 +85,10 @@ def listed(folder: StrPath) -> list[Path]:
     # Few models are folders, and it takes long to import.
     from pathlib import Path
 
-    found = sorted(Path(folder).iterdir())
-    told = [f"{path.name}/" if path.is_dir() else path.name for path in found]
-    _noted("listed", folder, "\n".join(told))
-    return found
+    paths = sorted(Path(folder).iterdir())
+    names = [f"{path.name}/" if path.is_dir() else path.name for path in paths]
+    _noted("listed", folder, "\n".join(names))
+    return paths
 
 
 def resolved(path: StrPath) -> str:

@@ -62,8 +62,8 @@ def state_of_code(place: str) -> str:
         files = dict(_files(place, below=True))
     else:
         files = {**dict(_files(_folder(place), below=False)), place: os.stat(place)}
-    for path, about in sorted(files.items()):
-        digest.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\0".encode(errors="replace"))
+    for path, status in sorted(files.items()):
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode(errors="replace"))
     return digest.hexdigest()
 
 
@@ -71,10 +71,10 @@ def _place(module: str) -> str | None:
     """The folder of the outermost package of a module, or its file if it is in none."""
     parts = module.split(".")
     for count in range(1, len(parts) + 1):
-        found = sys.modules.get(".".join(parts[:count]))
-        file = getattr(found, "__file__", None)
+        package = sys.modules.get(".".join(parts[:count]))
+        file = getattr(package, "__file__", None)
         if file is not None:  # a namespace package has none
-            return _folder(file) if hasattr(found, "__path__") else os.path.abspath(file)
+            return _folder(file) if hasattr(package, "__path__") else os.path.abspath(file)
     return None
 
 
@@ -89,15 +89,15 @@ def _is_installed(place: str) -> bool:
     if os.path.basename(beside) in _SITE_FOLDERS:
         endings.append(_LEGACY_METADATA)
     try:
-        with os.scandir(beside) as found:
-            return any(entry.name.endswith(tuple(endings)) for entry in found)
+        with os.scandir(beside) as entries:
+            return any(entry.name.endswith(tuple(endings)) for entry in entries)
     except OSError:  # in a zip file, which is not edited in place
         return True
 
 
 def _files(folder: str, *, below: bool) -> Iterator[tuple[str, os.stat_result]]:
-    with os.scandir(folder) as found:
-        for entry in found:
+    with os.scandir(folder) as entries:
+        for entry in entries:
             if entry.name.endswith(_CODE):
                 yield entry.path, entry.stat()
             elif below and entry.name != "__pycache__" and entry.is_dir(follow_symlinks=False):

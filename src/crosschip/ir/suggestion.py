@@ -8,13 +8,13 @@ _LIKENESS = 0.65
 """Of 1, how much two names must have in common to be near."""
 
 
-def did_you_mean(given: str, known: Iterable[str], most: int = 3) -> str:
+def did_you_mean(word: str, known: Iterable[str], most: int = 3) -> str:
     """The question after the nearest names, ` (did you mean 'x'?)`; empty if none is near.
 
     Args:
-        given: what was given.
-        known: the names that there are.
-        most: how many to name.
+        word: the unknown name.
+        known: the names to compare with.
+        most: the largest number of names in the question.
     """
     # Seldom needed: importing crosschip is to take no longer for it.
     from difflib import get_close_matches
@@ -22,6 +22,6 @@ def did_you_mean(given: str, known: Iterable[str], most: int = 3) -> str:
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(name.casefold(), name)
-    near = get_close_matches(given.casefold(), folded, most, _LIKENESS)
-    told = " or ".join(repr(folded[name]) for name in near)
-    return f" (did you mean {told}?)" if told else ""
+    near = get_close_matches(word.casefold(), folded, most, _LIKENESS)
+    suggestions = " or ".join(repr(folded[name]) for name in near)
+    return f" (did you mean {suggestions}?)" if suggestions else ""

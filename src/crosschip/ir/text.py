@@ -100,9 +100,9 @@ def _content(model: Model, labels: Mapping[Operand, str]) -> Iterator[str]:
         if not is_inline(operand):
             yield f"  constant {labels[operand]}: {operand.type}"
     for operation in model.operations:
-        made = ", ".join(labels[output] for output in operation.outputs)
+        results = ", ".join(labels[output] for output in operation.outputs)
         types = ", ".join(str(output.type) for output in operation.outputs)
-        yield f"  {made} = {operation.type}({_arguments(operation, labels)}): {types}"
+        yield f"  {results} = {operation.type}({_arguments(operation, labels)}): {types}"
         if isinstance(operation, ControlFlow):
             for role, body in zip(operation.roles, operation.bodies, strict=True):
                 yield f"    {role}"

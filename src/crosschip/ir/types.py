@@ -293,8 +293,8 @@ class TensorType:
         return self.shape is None or (
             len(self.shape) == array.ndim
             and all(
-                size == found
-                for size, found in zip(self.shape, array.shape, strict=True)
+                size == actual
+                for size, actual in zip(self.shape, array.shape, strict=True)
                 if isinstance(size, int)
             )
         )

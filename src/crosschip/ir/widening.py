@@ -47,12 +47,12 @@ def visible(type_: TensorType, names: frozenset[str]) -> TensorType:
     return replace(type_, shape=shape, shape_value=type_.shape_value if known else None)
 
 
-def widened(held: TensorType, made: TensorType, outer: frozenset[str], effort: int) -> TensorType:
+def widened(old: TensorType, new: TensorType, outer: frozenset[str], effort: int) -> TensorType:
     """The type of a carried value that begins with one type, once it may have another, too.
 
     Args:
-        held: its type so far; a size that is just a name, and none of `outer`, is open already.
-        made: the type of what takes its place.
+        old: its type so far; a size that is just a name, and none of `outer`, is open already.
+        new: the type of what takes its place.
         outer: the names of sizes that stay what they are as long as values are carried.
         effort: how many times it has been widened; from the third time on all sizes are given
             up, and then the rank, so that an end is reached soon.
@@ -60,21 +60,21 @@ def widened(held: TensorType, made: TensorType, outer: frozenset[str], effort: i
     Raises:
         ModelError: element types or quantizations differ.
     """
-    _expect_alike(held, made)
-    if held.shape is None or made.shape is None or len(held.shape) != len(made.shape):
-        return replace(held, shape=None, shape_value=None)
+    _expect_alike(old, new)
+    if old.shape is None or new.shape is None or len(old.shape) != len(new.shape):
+        return replace(old, shape=None, shape_value=None)
     shape = tuple(
         size if is_open(size, outer) or size == other else unknown()
-        for size, other in zip(held.shape, made.shape, strict=True)
+        for size, other in zip(old.shape, new.shape, strict=True)
     )
-    if shape != held.shape and effort >= _PATIENCE:
+    if shape != old.shape and effort >= _MAX_WIDENINGS:
         shape = tuple(size if is_open(size, outer) else unknown() for size in shape)
-    if shape != held.shape and effort > _PATIENCE:
-        return replace(held, shape=None, shape_value=None)
-    return replace(held, shape=shape, shape_value=None)
+    if shape != old.shape and effort > _MAX_WIDENINGS:
+        return replace(old, shape=None, shape_value=None)
+    return replace(old, shape=shape, shape_value=None)
 
 
-_PATIENCE = 2
+_MAX_WIDENINGS = 2
 
 
 def is_open(size: Dim, outer: frozenset[str]) -> bool:

@@ -44,12 +44,12 @@ class Screen:
             if type_.element_type in self._lacking:
                 detail = f"{type_.element_type} is not supported"
                 return Support.no(operation, slot, detail, Rule.ELEMENT_TYPE)
-            misfit = self._misfit(type_.shape) if self._sizes else ""
-            if misfit:
-                return Support.no(operation, slot, misfit, Rule.SHAPE)
+            mismatch = self._mismatch(type_.shape) if self._sizes else ""
+            if mismatch:
+                return Support.no(operation, slot, mismatch, Rule.SHAPE)
         return None
 
-    def _misfit(self, shape: Sequence[Dim] | None) -> str:
+    def _mismatch(self, shape: Sequence[Dim] | None) -> str:
         capabilities = self._capabilities
         if shape is None:
             return "its number of axes must be known"

@@ -1,21 +1,51 @@
-"""Operations as the simpler ones that a device runs in their place."""
+"""Operations as the simpler ones that a device runs in place of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from crosschip.hal.support import Offer
-from crosschip.ir import Builder, Model, Operand, Operation
+from crosschip.ir import Builder, Model, Operation
+from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
-from crosschip.ops.standard.conversion import Assign
+from crosschip.passes.base import Pass
+from crosschip.passes.rewrite_operations import operations_for
 
 Ask = Callable[[Model], Offer]
 """A device's offer for a model, whatever device it is."""
 
 
-def decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Operation] | None:
-    """The operation as simpler ones that the device supports; `None` if there is no such way."""
-    builder = Builder(prefix=f"{operation.name}.", taken=taken)
+@dataclass(frozen=True)
+class Decompose(Pass):
+    """Replaces operations that a device does not support by simpler ones that it does.
+
+    One that has no such form stays as it is.
+
+    Args:
+        ask: asks the device.
+    """
+
+    exact = False
+
+    ask: Ask
+
+    def rewrite(self, model: Model) -> Model:
+        answers = self.ask(model).answers
+        if all(answers):
+            return model
+        used_names = {operation.name for operation in model.operations}
+        operations: list[Operation] = []
+        for operation, answer in zip(model.operations, answers, strict=True):
+            parts = None
+            if not answer and isinstance(operation, Operator):
+                parts = decompose(operation, self.ask, used_names)
+            operations += [operation] if parts is None else parts
+        return Model(model.name, model.inputs, operations, model.outputs)
+
+
+def decompose(operation: Operator, ask: Ask, used_names: set[str]) -> Sequence[Operation] | None:
+    """Replace an operation by simpler ones that the device supports; `None` if there are none."""
+    builder = Builder(prefix=f"{operation.name}.", used_names=used_names)
     results = operation.decomposition(builder)
     if results is None:
         return None
@@ -28,7 +58,7 @@ def decomposed(operation: Operator, ask: Ask, taken: set[str]) -> Sequence[Opera
         if answer:
             parts.append(part)
             continue
-        smaller = decomposed(part, ask, taken) if isinstance(part, Operator) else None
+        smaller = decompose(part, ask, used_names) if isinstance(part, Operator) else None
         if smaller is None:
             return None
         parts.extend(smaller)
@@ -44,22 +74,3 @@ def model_of_parts(operation: Operation, parts: Sequence[Operation]) -> Model:
         parts,
         {f"output{index}": operand for index, operand in enumerate(operation.outputs)},
     )
-
-
-def operations_for(
-    outputs: Sequence[Operand], results: Sequence[Operand], builder: Builder
-) -> Sequence[Operation]:
-    """The builder's operations, with the results renamed to the outputs that they replace."""
-    made = {operand for operation in builder.operations for operand in operation.outputs}
-    renamed: dict[Operand, Operand] = {}
-    for output, result in zip(outputs, results, strict=True):
-        if result not in made or result in renamed:
-            result = builder.add(Assign, renamed.get(result, result))
-        renamed[result] = output
-    return [
-        operation.with_inputs(
-            tuple(None if o is None else renamed.get(o, o) for o in operation.inputs),
-            tuple(renamed.get(o, o) for o in operation.outputs),
-        )
-        for operation in builder.operations
-    ]

@@ -1,86 +1,74 @@
-"""Legalization of a model by rewrites of single operations, as a target lists them."""
+"""Legalization: a model becomes one of operations that a target computes, one to one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection
+from dataclasses import field
 
-from crosschip.ir import Builder, Model, Operand, Operation
+from crosschip.hal.capabilities import Capabilities, Sizing
+from crosschip.hal.device import CompileError
+from crosschip.hal.options import Options
+from crosschip.hal.support import YES, Offer, Rule, Support
+from crosschip.ir import Model, Operation
 from crosschip.ir.dataclass import dataclass
-from crosschip.lowering.decomposition import operations_for
-from crosschip.ops import Operator
+from crosschip.lowering.capability_check import Screen
+from crosschip.lowering.decomposition import Decompose
+from crosschip.passes.base import Pass, run
 
-Rewrite = Callable[[Builder, Operator], Sequence[Operand] | None]
-"""Builds operations in place of one, and returns what takes the place of its outputs.
-
-It returns `None` where the operation is legal as it stands, and must make what it builds legal.
-"""
-
-Rewrites = Mapping[type[Operator], Sequence[Rewrite]]
-"""The rewrites for each operator, in order; those of a class hold for it alone."""
+_MOST_REASONS = 8
+"""The most reasons that an error lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Legalized:
-    """A model that a target computes right, one to one.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a device computes, as data, and the passes that adapt models to it.
 
     Attributes:
-        model: the model.
-        sources: for each operation that a rewrite built, the operation that it was built for.
+        name: the device's; messages begin with it.
+        operators: the names of the operators that it computes.
+        capabilities: its element types, ranks, open sizes, layouts and precisions.
+        supports: the answer about an operation that the data allows, where there are more rules.
+        passes: what is done to a model of supported operations before they are emitted one to one,
+            in order.
     """
 
-    model: Model
-    sources: Mapping[Operation, Operation]
+    name: str
+    operators: Collection[str]
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    supports: Callable[[Operation], Support] = lambda _: YES
+    passes: tuple[Pass, ...] = ()
 
-    def source(self, operation: Operation) -> Operation:
-        """The operation of the original model that an operation stands for."""
-        return self.sources.get(operation, operation)
+    def query(self, model: Model) -> Offer:
+        """The answers about the operations of a model: the legality oracle, as `Device.query`."""
+        screen = Screen(self.capabilities, Options())
+        return Offer([self._answer(operation, screen) for operation in model.operations])
+
+    def _answer(self, operation: Operation, screen: Screen) -> Support:
+        if operation.type not in self.operators:
+            return Support.no(operation, "", "is not supported", Rule.OPERATOR)
+        if self.capabilities.sizing is Sizing.FIXED:
+            for output in operation.outputs:
+                if output.type.static_shape is None:
+                    return Support.no(operation, "output", "its sizes must be known", Rule.SHAPE)
+        declined = screen(operation)
+        return self.supports(operation) if declined is None else declined
 
 
-def legalize(model: Model, rewrites: Rewrites) -> Legalized:
-    """Rewrite the operations of a model that a target does not compute right as they stand.
+def legalize(model: Model, target: Target) -> Model:
+    """Rewrite a model into operations that a target computes.
 
-    What a rewrite builds is rewritten in turn. Its first operation of the same operator keeps the
-    name of the one that it replaces, so that messages name what the user knows.
+    Operations that it does not support are decomposed first; then its passes run.
 
-    Args:
-        model: the model; it is returned itself if no rewrite applies.
-        rewrites: those of the target.
+    Raises:
+        CompileError: some operations remain that the target does not support; the message has the
+            reasons, and `operations` the names.
     """
-    operations: list[Operation] = []
-    sources: dict[Operation, Operation] = {}
-    taken: set[str] = set()
-    for operation in model.operations:
-        parts = _parts(operation, rewrites, taken)
-        operations += parts
-        if parts != (operation,):
-            sources |= dict.fromkeys(parts, operation)
-    if not sources:
-        return Legalized(model, sources)
-    return Legalized(Model(model.name, model.inputs, operations, model.outputs), sources)
-
-
-def rebuild(b: Builder, op: Operator, **changes: object) -> Operand:
-    """Add an operation of one output once more, with other operands or values for some slots."""
-    arguments: dict[str, Any] = {slot.name: operand for slot, operand in op.filled()}
-    return b.add(type(op), **{**arguments, **changes})
-
-
-def _parts(operation: Operation, rewrites: Rewrites, taken: set[str]) -> tuple[Operation, ...]:
-    """The operations that take the place of one; itself if no rewrite applies."""
-    if not isinstance(operation, Operator):
-        return (operation,)
-    for rewrite in rewrites.get(type(operation), ()):
-        builder = Builder(prefix=f"{operation.name}.", taken=taken)
-        results = rewrite(builder, operation)
-        if results is not None:
-            parts = list(operations_for(operation.outputs, results, builder))
-            same = next((i for i, part in enumerate(parts) if part.type == operation.type), None)
-            if same is not None:
-                parts[same] = parts[same].called(operation.name)
-            return tuple(
-                legal.standing_for(operation)
-                for part in parts
-                for legal in _parts(part, rewrites, taken)
-            )
-    return (operation,)
+    legal = run(model, (Decompose(target.query), *target.passes))
+    answers = target.query(legal).answers
+    illegal = [o for o, answer in zip(legal.operations, answers, strict=True) if not answer]
+    if illegal:
+        reasons = list(dict.fromkeys(answer.reason for answer in answers if not answer))
+        more = len(reasons) - _MOST_REASONS
+        text = "; ".join(reasons[:_MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
+        raise CompileError(f"{target.name}: {text}", illegal)
+    return legal

@@ -81,10 +81,10 @@ class _Sweep:
         outputs = [self._unrounded(output) for output in operation.outputs]
         self.rewriter.emit(plain.with_outputs(tuple(outputs)))
         for old, output in zip(operation.outputs, outputs, strict=True):
-            made = self.rewriter.resolve(output)
-            self._in_float.add(made)
-            if made.type.element_type is ElementType.FLOAT32 and old is not output:
-                self._exact[self._rounded(operation, made, old)] = made
+            result = self.rewriter.resolve(output)
+            self._in_float.add(result)
+            if result.type.element_type is ElementType.FLOAT32 and old is not output:
+                self._exact[self._rounded(operation, result, old)] = result
 
     def _read(self, operation: Operator, operand: Operand) -> Operand:
         """The operand that an input becomes."""
@@ -105,9 +105,9 @@ class _Sweep:
             name = f"{operand.name}.real"
             bound = Dequantize.bind(name, (operand,), {})
             (type_,) = Dequantize(name, bound).infer()
-            made = Operand(name, type_)
-            self.rewriter.keep(Dequantize(name, bound, (made,)).standing_for(reader))
-            self._converted[operand] = made
+            result = Operand(name, type_)
+            self.rewriter.keep(Dequantize(name, bound, (result,)).standing_for(reader))
+            self._converted[operand] = result
         return self._converted[operand]
 
     def _unrounded(self, output: Operand) -> Operand:
@@ -116,13 +116,13 @@ class _Sweep:
             return output
         return Operand(f"{output.name}.unrounded", _float32(output))
 
-    def _rounded(self, maker: Operation, made: Operand, old: Operand) -> Operand:
+    def _rounded(self, maker: Operation, reals: Operand, old: Operand) -> Operand:
         """The quantized operand that an operation made before, for those who still read it."""
         known = old.type.quantization
         assert known is not None, "it was quantized"
         name = f"{old.name}.rounded"
         settings = {**parameters(known), "dtype": old.type.element_type}
-        bound = Quantize.bind(name, (made,), settings)
+        bound = Quantize.bind(name, (reals,), settings)
         self.rewriter.emit(Quantize(name, bound, (old,)).standing_for(maker))
         return self.rewriter.resolve(old)
 

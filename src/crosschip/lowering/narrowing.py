@@ -86,11 +86,11 @@ class Narrowing:
             places: Sequence[int] = range(len(model.operations))
         else:
             whole, place = home
-            given, known = whole.assumed, whole.ranges
-            search = _Search(model, offer.answers, self._bits, given, known, floats=floats)
-            search.run(given.smaller(self._bits.fewer))
+            assumed, known = whole.assumed, whole.ranges
+            search = _Search(model, offer.answers, self._bits, assumed, known, floats=floats)
+            search.run(assumed.smaller(self._bits.fewer))
             places = [place] * len(model.operations)
-        whole.ranges.update(search.ranges.found)
+        whole.ranges.update(search.ranges.computed_ranges)
         for source, users in search.needs().items():
             condition = whole.condition(source, search.assumed, self._name)
             if condition is not None:
@@ -239,7 +239,7 @@ class _Search:
     def run(self, tightest: Assumptions) -> None:
         """Assume as little as it takes; decline what does not fit under the tightest."""
         widest = self.assumed
-        if self._misfit() is None:
+        if self._mismatch() is None:
             return
         self._assume(tightest)
         for index, slot, operand in self._misfits():
@@ -247,8 +247,8 @@ class _Search:
             range_ = self.ranges.of(operand)
             self.declined[index] = self._bits.refusal(operation, slot, operand, bits, range_)
         self._assume(widest)
-        while (misfit := self._misfit()) is not None:
-            self._assume(self.assumed.tightened(self.ranges.sources(misfit[2]), self._bits.fewer))
+        while (mismatch := self._mismatch()) is not None:
+            self._assume(self.assumed.tightened(self.ranges.sources(mismatch[2]), self._bits.fewer))
 
     def needs(self) -> Mapping[Source, set[int]]:
         """The assumptions, with the indices of the operations that rely on them.
@@ -268,7 +268,7 @@ class _Search:
         for operation in self._model.operations if self._watched else ():
             self.ranges.follow(operation)
 
-    def _misfit(self) -> tuple[int, str, Operand] | None:
+    def _mismatch(self) -> tuple[int, str, Operand] | None:
         """The first operation that does not fit, with the slot and operand at fault."""
         return next(self._misfits(), None)
 

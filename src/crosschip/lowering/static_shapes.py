@@ -25,7 +25,7 @@ class DependsOnData(ModelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedModel:
     """A model for some shapes of its inputs.
 
     Attributes:
@@ -41,9 +41,9 @@ class Fixed:
     makes: tuple[int | Array, ...]
 
 
-def fixed(
+def fix_sizes(
     model: Model, shapes: Sequence[tuple[int, ...]], held: Mapping[Operand, Array], who: str
-) -> Fixed:
+) -> FixedModel:
     """The model for inputs of these shapes.
 
     Args:
@@ -63,34 +63,37 @@ def fixed(
     operations = []
     for operation in model.operations:
         try:
-            made = fixing.follow(operation, alone=alone)
+            remaining = fixing.follow(operation, alone=alone)
         except ModelError as error:
-            told = f"{who}: {operation.name!r}: {error}"
-            raise CompileError(told, [operation]) from None
-        if made is not None:
-            operations.append(made)
+            text = f"{who}: {operation.name!r}: {error}"
+            raise CompileError(text, [operation]) from None
+        if remaining is not None:
+            operations.append(remaining)
     return _joined(model, fixing, operations)
 
 
-def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> Fixed:
+def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> FixedModel:
     """The model that is left: inputs as they are read, outputs in the order of the model."""
-    given = {fixing[operand]: index for index, operand in enumerate(model.inputs.values())}
+    input_indices = {fixing[operand]: index for index, operand in enumerate(model.inputs.values())}
     read = dict.fromkeys(
-        o for operation in operations for o in operation.inputs if o is not None and o in given
+        o
+        for operation in operations
+        for o in operation.inputs
+        if o is not None and o in input_indices
     )
     wanted = [fixing[operand] for operand in model.outputs.values()]
-    every = {operand for operation in operations for operand in operation.outputs}
-    made = [operand for operand in dict.fromkeys(wanted) if operand in every]
-    places = {operand: index for index, operand in enumerate(made)}
+    results = {operand for operation in operations for operand in operation.outputs}
+    computed = [operand for operand in dict.fromkeys(wanted) if operand in results]
+    places = {operand: index for index, operand in enumerate(computed)}
     names = list(model.inputs)
-    return Fixed(
+    return FixedModel(
         Model(
             model.name,
-            {names[given[operand]]: operand for operand in read if not operand.is_constant},
+            {names[input_indices[operand]]: operand for operand in read if not operand.is_constant},
             operations,
-            {f"output{index}": operand for index, operand in enumerate(made)},
+            {f"output{index}": operand for index, operand in enumerate(computed)},
         ),
-        tuple(given[operand] for operand in read if not operand.is_constant),
+        tuple(input_indices[operand] for operand in read if not operand.is_constant),
         tuple(_source(operand, places) for operand in wanted),
     )
 
@@ -162,9 +165,9 @@ class Fixing:
             for output, type_, value in zip(operation.outputs, types, values, strict=True)
         )
         self._known.update(output for output in outputs if output.is_constant)
-        for output, made in zip(operation.outputs, outputs, strict=True):
-            self._now[output] = made
-            self._learn(output, made.type.static_shape or ())
+        for output, now_output in zip(operation.outputs, outputs, strict=True):
+            self._now[output] = now_output
+            self._learn(output, now_output.type.static_shape or ())
         if outputs and all(output.is_constant for output in outputs):
             return None
         return now.with_outputs(outputs)
@@ -178,13 +181,13 @@ class Fixing:
 
 def sizes_of(model: Model, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
     """The sizes that the types of a model's inputs have names for, for these shapes."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for operand, shape in zip(model.inputs.values(), shapes, strict=True):
         for size, number in zip(operand.type.shape or (), shape, strict=False):
             name = name_of(size)
             if name is not None:
-                found[name] = number
-    return found
+                sizes[name] = number
+    return sizes
 
 
 def is_data_dependent(operation: Operation) -> bool:

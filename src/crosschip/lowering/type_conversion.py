@@ -53,10 +53,10 @@ class Retyping:
     def supports(self, operation: Operation, options: Options) -> Support:
         """The device's answer about one operation in its types."""
         narrow = _Narrow(self._types)
-        made = narrow.operation(operation)
+        converted = narrow.operation(operation)
         if narrow.refused:
             return Support.no(operation, "", narrow.refused[0], Rule.ELEMENT_TYPE)
-        return self._device.supports(made, options)
+        return self._device.supports(converted, options)
 
     def compile(self, model: Model, options: Options) -> Program:
         """A program for the model, compiled from the model in the device's types."""
@@ -91,20 +91,20 @@ class _Narrow:
 
     def operation(self, operation: Operation) -> Operation:
         """The operation on and to narrower types."""
-        kept = self._parameters(operation) if isinstance(operation, Operator) else {}
+        parameters = self._parameters(operation) if isinstance(operation, Operator) else {}
         inputs = [
-            kept[index] if index in kept else operand and self._operand(operand)
+            parameters[index] if index in parameters else operand and self._operand(operand)
             for index, operand in enumerate(operation.inputs)
         ]
-        made = tuple(map(self._operand, operation.outputs))
-        narrow = operation.with_inputs(tuple(inputs), made)
-        reason = self._misfit(operation, narrow)
+        outputs = tuple(map(self._operand, operation.outputs))
+        narrow = operation.with_inputs(tuple(inputs), outputs)
+        reason = self._mismatch(operation, narrow)
         if reason:
             self.refused[self._count] = reason
         self._count += 1
         return narrow
 
-    def _misfit(self, operation: Operation, narrow: Operation) -> str:
+    def _mismatch(self, operation: Operation, narrow: Operation) -> str:
         """The reason why an operation has no form in narrower types; empty if it has one."""
         operands = (*operation.inputs, *operation.outputs)
         touched = any(o is not None and o.type.element_type in self._types for o in operands)
@@ -134,7 +134,7 @@ class _Narrow:
 
         Elements of lists of numbers stay of the type that they have: they are no tensors.
         """
-        found: dict[int, Operand | None] = {}
+        parameters: dict[int, Operand | None] = {}
         for slot in operation.slots:
             if not isinstance(slot, Parameter):
                 continue
@@ -146,8 +146,8 @@ class _Narrow:
             if wanted is not None:
                 code = np.array(wanted.code, np.int32)
                 operand = Operand(slot.name, TensorType(ElementType.INT32, ()), code)
-            found[slot.index % len(operation.inputs)] = operand
-        return found
+            parameters[slot.index % len(operation.inputs)] = operand
+        return parameters
 
 
 class _Converting(Program):
@@ -169,10 +169,10 @@ class _Converting(Program):
         arrays = list(inputs)
         for index, dtype in self._inputs:
             arrays[index] = arrays[index].astype(dtype)
-        made = list(self._program.run(arrays))
+        outputs = list(self._program.run(arrays))
         for index, dtype in self._outputs:
-            made[index] = made[index].astype(dtype)
-        return made
+            outputs[index] = outputs[index].astype(dtype)
+        return outputs
 
     def save(self) -> bytes | None:
         return self._program.save()

@@ -18,12 +18,14 @@ from crosschip.ops.standard.layout import Transpose
 
 def permuted(type_: TensorType, axes: Sequence[int]) -> TensorType:
     """A type with its axes in another order."""
-    kept = type_.quantization
+    quantization = type_.quantization
     if type_.shape is None:
         return type_
-    if kept is not None and kept.axis is not None:
-        kept = Quantization(kept.scale, kept.zero_point, tuple(axes).index(kept.axis))
-    return TensorType(type_.element_type, tuple(type_.shape[axis] for axis in axes), kept)
+    if quantization is not None and quantization.axis is not None:
+        quantization = Quantization(
+            quantization.scale, quantization.zero_point, tuple(axes).index(quantization.axis)
+        )
+    return TensorType(type_.element_type, tuple(type_.shape[axis] for axis in axes), quantization)
 
 
 def transposed(builder: Builder, operand: Operand, axes: Sequence[int]) -> Operand:
@@ -92,9 +94,9 @@ class ChannelsLastOutput(Rule):
         first, *rest = use.declared
         use.declared = [permuted(first, first_order(len(first.shape or ()))), *rest]
 
-        def finish(made: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            axes = last_order(rank_of(made[0], "output"))
-            return (transposed(use.builder, made[0], axes), *made[1:])
+        def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            axes = last_order(rank_of(outputs[0], "output"))
+            return (transposed(use.builder, outputs[0], axes), *outputs[1:])
 
         use.finishing.append(finish)
 

@@ -58,7 +58,7 @@ def activation(
     code: int,
     name: str,
     attributes: Mapping[str, str | Rule] | None = None,
-    given: tuple[Rule, ...] = (),
+    other_rules: tuple[Rule, ...] = (),
 ) -> HDI:
     """The node of activations, for one of them.
 
@@ -66,10 +66,12 @@ def activation(
         code: its ActivationType.
         name: what follows `ACTIVATION_TYPE_` there.
         attributes: the rules for the other fields of its attributes.
-        given: the rules for what none tells.
+        other_rules: the rules for what none tells.
     """
     case = Case("activationType", f"{code} {name}", code.__eq__, np.array(code))
-    return HDI(2, "ACTIVATION", ("input",), {"activationType": case, **(attributes or {})}, given)
+    return HDI(
+        2, "ACTIVATION", ("input",), {"activationType": case, **(attributes or {})}, other_rules
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Activated(Rule):
         elif code in _FOLLOWERS:
             follower, named = _FOLLOWERS[code]
             use.finishing.append(
-                lambda made: (use.builder.add(follower, made[0], **named), *made[1:])
+                lambda outputs: (use.builder.add(follower, outputs[0], **named), *outputs[1:])
             )
         elif code in _WITH_NUMBERS:
             raise ModelError(
@@ -99,10 +101,12 @@ class Activated(Rule):
             raise ModelError(f"activationType: is {code}, which is no activation")
 
     def export_operand(self, use: Export) -> Operand | None:
-        found = next((code for code, fuse in _FUSES.items() if fuse is use.operation.fused), None)
-        if found is None:
+        fuse_code = next(
+            (code for code, fuse in _FUSES.items() if fuse is use.operation.fused), None
+        )
+        if fuse_code is None:
             raise refusal(use, self.slot, f"there is no number for {use.operation.fused.name}")
-        return constant(np.array(found), f"{use.operation.name}.activation")
+        return constant(np.array(fuse_code), f"{use.operation.name}.activation")
 
 
 @dataclass(frozen=True, slots=True)

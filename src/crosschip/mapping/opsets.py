@@ -34,7 +34,7 @@ class NNAdapter:
 
     code: int
     operands: tuple[str | Rule, ...] = ()
-    given: tuple[Rule, ...] = ()
+    other_rules: tuple[Rule, ...] = ()
     optional_outputs: int = 0
 
 
@@ -56,7 +56,7 @@ class NNRt:
     name: str
     inputs: tuple[str | Rule, ...] = ("input",)
     parameters: Mapping[str, str | Rule] = field(default_factory=dict)
-    given: tuple[Rule, ...] = ()
+    other_rules: tuple[Rule, ...] = ()
     outputs: int | None = 1
 
     @property
@@ -83,7 +83,7 @@ class HDI:
     name: str
     inputs: tuple[str | Rule, ...] = ("input",)
     attributes: Mapping[str, str | Rule] = field(default_factory=dict)
-    given: tuple[Rule, ...] = ()
+    other_rules: tuple[Rule, ...] = ()
     since: tuple[int, int] = (1, 0)
 
     @property

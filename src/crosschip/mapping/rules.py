@@ -54,10 +54,10 @@ def filled(use: Import, slot: str) -> Operand:
     Raises:
         ModelError: nothing has been found.
     """
-    found = use.slots.get(slot)
-    if not isinstance(found, Operand):
+    operand = use.slots.get(slot)
+    if not isinstance(operand, Operand):
         raise ModelError(f"{slot}: is missing")
-    return found
+    return operand
 
 
 def numbers(operand: Operand, slot: str) -> Array:
@@ -77,10 +77,10 @@ def number(operand: Operand, slot: str) -> float:
     Raises:
         ModelError: it holds several, or is computed.
     """
-    found = numbers(operand, slot)
-    if found.size != 1:
-        raise ModelError(f"{slot}: is one number, not {found.size}")
-    return cast(float, found[0].item())
+    values = numbers(operand, slot)
+    if values.size != 1:
+        raise ModelError(f"{slot}: is one number, not {values.size}")
+    return cast(float, values[0].item())
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,8 @@ class ProductBias(Rule):
             if operand.value is None:
                 raise ModelError("bias: is computed when the model runs, but must be constant")
             product = tuple(float(np.float32(unit.scale[0]) * np.float32(s)) for s in scales.scale)
-            kept = Quantization(product, axis=None if scales.axis is None else 0)
-            operand = constant(np.asarray(operand.value), operand.name, kept)
+            quantization = Quantization(product, axis=None if scales.axis is None else 0)
+            operand = constant(np.asarray(operand.value), operand.name, quantization)
         use.slots[self.slot] = operand
 
     def export_operand(self, use: Export) -> Operand | None:
@@ -185,7 +185,9 @@ class ActivationAfter(Rule):
             raise ModelError(f"activation: is {code:g}, but there are 0, 1, 2")
         if code:
             follower = Relu if FUSES[int(code)] is Fuse.RELU else Relu6
-            use.finishing.append(lambda made: (use.builder.add(follower, made[0]), *made[1:]))
+            use.finishing.append(
+                lambda outputs: (use.builder.add(follower, outputs[0]), *outputs[1:])
+            )
 
     def export_operand(self, use: Export) -> Operand | None:
         return None
@@ -205,16 +207,16 @@ class Fixed(Rule):
 
     @property
     def text(self) -> str:
-        told = f"{self.value:.6g}" if isinstance(self.value, float) else str(self.value)
-        return f"`{self.slot}` is {told}"
+        value = f"{self.value:.6g}" if isinstance(self.value, float) else str(self.value)
+        return f"`{self.slot}` is {value}"
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         use.slots[self.slot] = self.value
 
     def export_operand(self, use: Export) -> Operand | None:
-        found = value_in(use, self.slot)
-        if not np.array_equal(found, np.asarray(self.value, found.dtype)):
-            raise refusal(use, self.slot, f"there is no number for {found.tolist()}")
+        value = value_in(use, self.slot)
+        if not np.array_equal(value, np.asarray(self.value, value.dtype)):
+            raise refusal(use, self.slot, f"there is no number for {value.tolist()}")
         return None
 
 
@@ -256,7 +258,7 @@ class Case(Rule):
     """
 
     name: str
-    told: str
+    description: str
     holds: Callable[[float], bool]
     written: Array
     default: float = 0
@@ -264,7 +266,7 @@ class Case(Rule):
 
     @property
     def text(self) -> str:
-        return f"with {self.name} {self.told}"
+        return f"with {self.name} {self.description}"
 
     def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
         return self.holds(self.default if operand is None else number(operand, self.name))
@@ -492,10 +494,10 @@ def type_number(
 ) -> Operand:
     """The number of an element type."""
     own = type_.element_type.code
-    found = next((theirs for theirs, ours in codes.items() if ours == own), None)
-    if found is None:
+    code = next((theirs for theirs, ours in codes.items() if ours == own), None)
+    if code is None:
         raise refusal(use, "dtype", f"there is no number for {type_}")
-    return constant(np.array([found], dtype), f"{use.operation.name}.type")
+    return constant(np.array([code], dtype), f"{use.operation.name}.type")
 
 
 class PlainOutput(Rule):
@@ -557,7 +559,7 @@ def value_in(use: Export, slot: str) -> Array:
     operator: type[Operator] = type(use.operation)
     parameter = getattr(operator, slot)
     assert isinstance(parameter, Parameter)
-    found = value_of(parameter, use.operation.operand(slot))
-    if found is None:
+    value = value_of(parameter, use.operation.operand(slot))
+    if value is None:
         raise refusal(use, slot, "must be constant there")
-    return found
+    return value

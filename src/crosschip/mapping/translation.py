@@ -85,11 +85,11 @@ class Export:
             operator: the operation's; it reads that first.
             arguments: what it reads after that.
         """
-        made = self.outputs[output]
-        self.outputs[output] = Operand(f"{made.name}.{operator.type.lower()}", type_)
+        operand = self.outputs[output]
+        self.outputs[output] = Operand(f"{operand.name}.{operator.type.lower()}", type_)
         name = self.after.unique_name(operator.type.lower())
         inputs = operator.bind(name, (self.outputs[output], *arguments), {})
-        self.after.append(operator(name, inputs, (made,)))
+        self.after.append(operator(name, inputs, (operand,)))
 
 
 class Expressed(NamedTuple):
@@ -170,7 +170,7 @@ class Passed(Rule):
             return
         slot = getattr(use.operator, self.slot)
         if isinstance(slot, Parameter):
-            operand = _taken(slot, operand)
+            operand = _converted_constant(slot, operand)
             if self.numbers is not None:
                 operand = self._ours(operand, self.numbers)
         use.slots[self.slot] = operand
@@ -200,10 +200,10 @@ class Passed(Rule):
         self, array: Array, use: Export, slot: Parameter[Any], numbers: Mapping[int, int]
     ) -> Array:
         own = int(array.item())
-        found = next((theirs for theirs, ours in numbers.items() if ours == own), None)
-        if found is None:
+        code = next((theirs for theirs, ours in numbers.items() if ours == own), None)
+        if code is None:
             raise refusal(use, self.slot, f"there is no number for {slot.decode(array)}")
-        return np.array([found], np.int32)
+        return np.array([code], np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +278,12 @@ class Row:
 
     operator: type[Operator]
     operands: tuple[Rule, ...]
-    given: tuple[Rule, ...] = ()
+    other_rules: tuple[Rule, ...] = ()
 
     @property
     def text(self) -> str:
         """The work beyond passing operands on, for documentation; empty if there is none."""
-        texts = [rule.text for rule in (*self.operands, *self.given) if rule.text]
+        texts = [rule.text for rule in (*self.operands, *self.other_rules) if rule.text]
         return "; ".join(dict.fromkeys(texts))
 
     def fits(self, values: Sequence[Operand | None], declared: Sequence[TensorType]) -> bool:
@@ -300,13 +300,13 @@ class Row:
         return all(
             rule.fits(own[0] if own else None, values, use)
             for rule, own in _distributed(self.operands, values)
-        ) and all(rule.fits(None, values, use) for rule in self.given)
+        ) and all(rule.fits(None, values, use) for rule in self.other_rules)
 
 
 def row_of(
     operator: type[Operator],
     operands: Sequence[str | Rule],
-    given: Sequence[Rule],
+    other_rules: Sequence[Rule],
     codes: Mapping[type, Mapping[int, int]],
 ) -> Row:
     """The row of a foreign.
@@ -314,7 +314,7 @@ def row_of(
     Args:
         operator: the standard operator.
         operands: slots and rules; empty for all slots in their order.
-        given: the rules for what no operand tells.
+        other_rules: the rules for what no operand tells.
         codes: the numbers of choices and of element types, by the enumeration of ours.
     """
     listed = operands or [slot.name for slot in operator.slots]
@@ -322,7 +322,7 @@ def row_of(
         entry if isinstance(entry, Rule) else _rule_for(getattr(operator, entry), codes)
         for entry in listed
     ]
-    return Row(operator, tuple(rules), tuple(given))
+    return Row(operator, tuple(rules), tuple(other_rules))
 
 
 def import_operation(
@@ -357,7 +357,7 @@ def import_operation(
                 use.slots[rule.slot] = own
             else:
                 rule.import_operand(own[0], use)
-        for rule in row.given:
+        for rule in row.other_rules:
             rule.import_operand(None, use)
         declared = use.declared
     except ModelError as error:
@@ -367,10 +367,10 @@ def import_operation(
     while quantization and quantization[-1] is None:
         quantization = quantization[:-1]
     named: dict[str, Any] = {"quantization": quantization if reals else None, **use.slots}
-    made = builder.add_all(row.operator, name=name, **named)
+    outputs = builder.add_all(row.operator, name=name, **named)
     for finish in use.finishing:
-        made = finish(made)
-    return made
+        outputs = finish(outputs)
+    return outputs
 
 
 def export_operation(row: Row, operation: Operator, channels_last: bool = True) -> Expressed:
@@ -386,9 +386,9 @@ def export_operation(row: Row, operation: Operator, channels_last: bool = True) 
     """
     before, after = (Builder(prefix=f"{operation.name}.{place}.") for place in ("in", "out"))
     use = Export(operation, before, after, list(operation.outputs), channels_last)
-    told = {rule.slot for rule in (*row.operands, *row.given)}
+    handled = {rule.slot for rule in (*row.operands, *row.other_rules)}
     for slot, _ in operation.filled():
-        if slot.name not in told:
+        if slot.name not in handled:
             raise refusal(use, slot.name, "has no operand there")
     values: list[Operand | None] = []
     for rule in row.operands:
@@ -396,7 +396,7 @@ def export_operation(row: Row, operation: Operator, channels_last: bool = True) 
             values.extend(getattr(operation, rule.slot))
         else:
             values.append(rule.export_operand(use))
-    for rule in row.given:
+    for rule in row.other_rules:
         rule.export_operand(use)
     return Expressed(
         tuple(values),
@@ -444,8 +444,8 @@ def _rule_for(slot: Slot, codes: Mapping[type, Mapping[int, int]]) -> Rule:
     same = all(theirs == ours for theirs, ours in numbers.items())
     if same and len(numbers) == len(slot.options):
         return Passed(slot.name, numbers)
-    told = ", ".join(f"{n} {slot.options(ours).name}" for n, ours in sorted(numbers.items()))
-    return Passed(slot.name, numbers, f"`{slot.name}` is one of {told}")
+    choices = ", ".join(f"{n} {slot.options(ours).name}" for n, ours in sorted(numbers.items()))
+    return Passed(slot.name, numbers, f"`{slot.name}` is one of {choices}")
 
 
 def _distributed(
@@ -459,12 +459,12 @@ def _distributed(
     if several and spare < 0:
         raise ModelError(f"operands: there are {len(values)} for {len(rules)} places or more")
     left = [*values, *(None,) * -min(spare, 0)]
-    found = []
+    distribution = []
     for rule in rules:
         count = 1 + spare if isinstance(rule, Several) else 1
-        found.append((rule, left[:count]))
+        distribution.append((rule, left[:count]))
         left = left[count:]
-    return found
+    return distribution
 
 
 def _flat(slots: Mapping[str, object]) -> Sequence[object]:
@@ -474,18 +474,18 @@ def _flat(slots: Mapping[str, object]) -> Sequence[object]:
     return flat
 
 
-def _taken(slot: Parameter[Any], operand: Operand) -> Operand:
+def _converted_constant(slot: Parameter[Any], operand: Operand) -> Operand:
     """A constant as one of a type that the parameter takes; another operand as it is."""
     if operand.value is None or operand.type.element_type in slot.types:
         return operand
-    given = np.asarray(operand.value)
+    value = np.asarray(operand.value)
     if slot.types <= FLOATS:
         wanted = ElementType.FLOAT32
     else:
         wanted = ElementType.BOOL if slot.types <= BOOLEANS else ElementType.INT64
-    array = given.astype(wanted.dtype)
-    if not np.array_equal(array, given):
-        raise ModelError(f"{slot.name}: is {given.tolist()}, which {wanted} does not hold")
+    array = value.astype(wanted.dtype)
+    if not np.array_equal(array, value):
+        raise ModelError(f"{slot.name}: is {value.tolist()}, which {wanted} does not hold")
     return constant(array, operand.name)
 
 

@@ -74,7 +74,7 @@ class Writer(ABC, Generic[K]):
         """Write the declaration of an operand; its place is how many there were."""
 
     @abstractmethod
-    def call(self, key: K, found: Expressed) -> None:
+    def call(self, key: K, expressed: Expressed) -> None:
         """Write the call that adds an operation."""
 
     def copied(self, operand: Operand, copy: Operand) -> Operator:
@@ -91,8 +91,8 @@ class Writer(ABC, Generic[K]):
         if not isinstance(operation, Operator):
             raise refusal
         try:
-            for key, found in self.expressions(operation):
-                return self._expressed(key, found)
+            for key, expressed in self.expressions(operation):
+                return self._write_expressed(key, expressed)
         except UnsupportedError as error:
             refusal = error
         b = Builder(prefix=f"{operation.name}.")
@@ -121,14 +121,14 @@ class Writer(ABC, Generic[K]):
             self.declare(operand)
         return self._places[operand]
 
-    def _expressed(self, key: K, found: Expressed) -> None:
-        for operand in (*found.inputs, *found.outputs):
+    def _write_expressed(self, key: K, expressed: Expressed) -> None:
+        for operand in (*expressed.inputs, *expressed.outputs):
             if operand is not None:
                 self.check(self.resolved(operand))  # refused before anything is written
-        for earlier in found.before:
+        for earlier in expressed.before:
             self.operation(earlier)
-        self.call(key, found)
-        for follower in found.after:
+        self.call(key, expressed)
+        for follower in expressed.after:
             self.operation(follower)
 
     def resolved(self, operand: Operand) -> Operand:

@@ -149,9 +149,9 @@ class Negation:
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """Parts of which all must hold, or any (`every` is false)."""
+    """Parts of which all must hold, or any (`is_conjunction` is false)."""
 
-    every: bool
+    is_conjunction: bool
     parts: tuple[Condition, ...]
 
 
@@ -302,15 +302,15 @@ class _Parser:
             return Junction(True, tuple(Comparison("!=", left, option) for option in options))
         if negated:
             self._fail("'in' is expected")
-        found: list[Condition] = []
+        conditions: list[Condition] = []
         while relation := self._take(*_RELATIONS):
             right = self._sum()
             self._check(relation, left, right)
-            found.append(Comparison(relation, left, right))
+            conditions.append(Comparison(relation, left, right))
             left = right
-        if not found:
+        if not conditions:
             self._fail("a comparison is expected")
-        return found[0] if len(found) == 1 else Junction(True, tuple(found))
+        return conditions[0] if len(conditions) == 1 else Junction(True, tuple(conditions))
 
     def _options(self, left: Value) -> Iterator[Value]:
         self._need("{")
@@ -388,12 +388,12 @@ class _Parser:
 def _tokens(text: str) -> Iterator[_Token]:
     position = 0
     while text[position:].strip():
-        found = _TOKEN.match(text, position)
-        if found is None or found.lastgroup is None:
+        match = _TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:
             start = position + len(text[position:]) - len(text[position:].lstrip())
             raise GrammarError(start, f"{text[start]!r} is none of its signs")
-        yield _Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup))
-        position = found.end()
+        yield _Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup))
+        position = match.end()
     yield _Token("end", "", len(text))
 
 

@@ -96,9 +96,9 @@ def _list(text: str) -> tuple[Value, ...]:
             raise ValueError
     if closing:
         raise ValueError
-    (made,) = whole[0]
-    assert isinstance(made, tuple)
-    return made
+    (items,) = whole[0]
+    assert isinstance(items, tuple)
+    return items
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ def range_of(datatype: Datatype) -> Range | None:
     return Range(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def misfit(scalar: Scalar | str, datatype: Datatype) -> str:
+def reason_against(scalar: Scalar | str, datatype: Datatype) -> str:
     """The reason why a scalar is no value of a datatype; empty if it is one.
 
     A string that begins like a formula (`N-1`) may be one: what it comes to, the model says.

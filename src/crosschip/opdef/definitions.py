@@ -134,10 +134,10 @@ def _xml(annotation: Any, default: object) -> Xml:
 
 def values(node: Node, name: str) -> tuple[Any, ...]:
     """The values of a field that a document spells out, as a tuple; what is left out is not."""
-    found, xml = getattr(node, name), layout_of(type(node))[name]
+    value, xml = getattr(node, name), layout_of(type(node))[name]
     if xml.many:
-        return cast(tuple[Any, ...], found)
-    return () if xml.default is not MISSING and found == xml.default else (found,)
+        return cast(tuple[Any, ...], value)
+    return () if xml.default is not MISSING and value == xml.default else (value,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -416,8 +416,8 @@ def plain(node: object) -> Any:
     """A node as JSON has it: fields by name, without those that are left out."""
     if isinstance(node, Node):
         return {
-            name: [plain(value) for value in found] if xml.many else plain(found[0])
+            name: [plain(value) for value in field_values] if xml.many else plain(field_values[0])
             for name, xml in layout_of(type(node)).items()
-            if (found := values(node, name))
+            if (field_values := values(node, name))
         } | ({"kind": type(node).__name__} if isinstance(node, Content | Code) else {})
     return node.value if isinstance(node, Enum) else node

@@ -48,8 +48,8 @@ class Document:
         """
         if collection == self.collection:
             return self.source.content
-        made = self.source.encoded(spliced(self.source, self.collection, collection))
-        return _checked(made, collection)
+        content = self.source.encoded(spliced(self.source, self.collection, collection))
+        return _checked(content, collection)
 
 
 def read(path: Path | str, *, strict: bool = False) -> Document:
@@ -118,10 +118,10 @@ def write(collection: OpDefCollection) -> bytes:
 def _checked(content: bytes, collection: OpDefCollection) -> bytes:
     """The bytes, which have been read again and say what they should."""
     try:
-        found = parse(content, "what would be written").collection
+        reread = parse(content, "what would be written").collection
     except OpDefError as error:
         raise InputError(f"the collection cannot be written\n{error}") from None
-    if found != collection:
+    if reread != collection:
         raise InputError(
             "the collection cannot be written: a name in it has space that a document does not keep"
         )

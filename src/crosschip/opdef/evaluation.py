@@ -96,11 +96,11 @@ def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
         case Given(tensor):
             return bool(operands.get(tensor))
         case Negation(part):
-            found = _holds(part, operands, not asserted)
-            return None if found is None else not found
-        case Junction(every, parts):
+            truth = _holds(part, operands, not asserted)
+            return None if truth is None else not truth
+        case Junction(is_conjunction, parts):
             each = [_holds(part, operands, asserted) for part in parts]
-            return _all(each) if every else _not(_all(map(_not, each)))
+            return _all(each) if is_conjunction else _not(_all(map(_not, each)))
         case Comparison(relation, left, right):
             try:
                 pairs = _pairs(_values(left, operands), _values(right, operands))
@@ -127,13 +127,13 @@ def _pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterable[tuple[Any, Any
     return product(left, right) if len(left) * len(right) <= _MOST else [(None, None)]
 
 
-def _not(found: bool | None) -> bool | None:
-    return None if found is None else not found
+def _not(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
 
 
-def _all(found: Iterable[bool | None]) -> bool | None:
+def _all(truths: Iterable[bool | None]) -> bool | None:
     """False if one is, else `None` if one is not known."""
-    each = list(found)
+    each = list(truths)
     if False in each:
         return False
     return None if None in each else True
@@ -161,10 +161,10 @@ def _values(value: Value, operands: Operands) -> list[Any]:
 
 
 def _filling(tensor: str, operands: Operands) -> Sequence[Operand]:
-    found = operands.get(tensor, ())
-    if not found:
+    filling = operands.get(tensor, ())
+    if not filling:
         raise _Absent
-    return found
+    return filling
 
 
 def _property(function: str, operand: Operand) -> Any:

@@ -21,24 +21,24 @@ _IN_ATTRIBUTES = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 def read_node(cls: type[N], element: Element) -> N:
     """The node that an element of a valid tree is."""
-    found: dict[str, Any] = {"place": element.place}
+    fields: dict[str, Any] = {"place": element.place}
     by_tag: dict[str, list[Element]] = {}
     for part in element.parts:
         by_tag.setdefault(part.tag, []).append(part)
     for name, xml in layout_of(cls).items():
         read = list(_values_in(element, xml, by_tag))
         if xml.many:
-            found[name] = tuple(read)
+            fields[name] = tuple(read)
         elif read:
-            found[name] = read[0]
-    return cls(**found)
+            fields[name] = read[0]
+    return cls(**fields)
 
 
 def _values_in(element: Element, xml: Xml, parts: Mapping[str, list[Element]]) -> Iterator[Any]:
     if xml.attribute:
-        given = element.get(xml.attribute)
-        if given is not None:
-            yield _plain_value(xml.kinds[""], given, xml.exact)
+        attribute = element.get(xml.attribute)
+        if attribute is not None:
+            yield _plain_value(xml.kinds[""], attribute, xml.exact)
     elif "" in xml.kinds:
         yield element.text or ""
     elif len(xml.kinds) == 1:

@@ -91,12 +91,12 @@ def _attributes(first: OpDefCollection, second: OpDefCollection) -> Iterator[Pro
 def _contradiction(what: str, first: N, second: N) -> Iterator[Problem]:
     """Two definitions of one thing that differ in more than the backends."""
     one, other = _without_backends(first), _without_backends(second)
-    found = next(differences(one, other), None)
-    if found is not None:
+    difference = next(differences(one, other), None)
+    if difference is not None:
         yield Problem(
             second.place or _NOWHERE,
-            f"{what} is defined otherwise at {first.place}: {found.path or 'it'} is {found.how}; "
-            f"what depends on the backend stands in SupplementalOpDefs",
+            f"{what} is defined otherwise at {first.place}: {difference.path or 'it'} is "
+            f"{difference.how}; what depends on the backend stands in SupplementalOpDefs",
         )
 
 
@@ -118,8 +118,8 @@ def _supplements(
 
 
 def _supported(lists: Sequence[SupportedOps | None]) -> SupportedOps | None:
-    given = [supported for supported in lists if supported is not None]
-    if not given:
+    supported_lists = [supported for supported in lists if supported is not None]
+    if not supported_lists:
         return None
-    names = dict.fromkeys(name for supported in given for name in supported.names)
-    return replace(given[0], names=tuple(names))
+    names = dict.fromkeys(name for supported in supported_lists for name in supported.names)
+    return replace(supported_lists[0], names=tuple(names))

@@ -58,15 +58,17 @@ class OpDefError(Error):
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        found = list(islice(problems, MOST + 1))
-        self.problems = tuple(sorted(found[:MOST], key=lambda problem: problem.place))
+        first_problems = list(islice(problems, MOST + 1))
+        self.problems = tuple(sorted(first_problems[:MOST], key=lambda problem: problem.place))
         lines = [str(problem) for problem in self.problems]
-        super().__init__("\n".join([*lines, *(["… and more"] if len(found) > MOST else [])]))
+        super().__init__(
+            "\n".join([*lines, *(["… and more"] if len(first_problems) > MOST else [])])
+        )
 
 
 def refuse(problems: Iterable[Problem]) -> None:
     """`OpDefError` with the problems, if there is one."""
-    every = iter(problems)
-    first = next(every, None)
+    remaining = iter(problems)
+    first = next(remaining, None)
     if first is not None:
-        raise OpDefError(chain([first], every))
+        raise OpDefError(chain([first], remaining))

@@ -10,9 +10,9 @@ from crosschip.ir.suggestion import did_you_mean
 from crosschip.opdef.datatypes import Datatype
 from crosschip.opdef.defaults import (
     Value,
-    misfit,
     parse_default,
     parse_repeated,
+    reason_against,
     scalars,
     shape_of,
 )
@@ -44,10 +44,10 @@ ROLES = ("inputs", "outputs", "parameters")
 def rule_problems(collection: OpDefCollection) -> Iterator[Problem]:
     """The rules that a collection of the right form breaks."""
     yield from _twice(collection.definitions.op_defs, "OpDefList: there are two operators")
-    said = _said(collection)
+    accounts = _backend_accounts(collection)
     for op_def in collection.definitions.op_defs:
         yield from _op_def(op_def)
-        yield from _left_to_backends(op_def, said.get(op_def.name, _Said()))
+        yield from _left_to_backends(op_def, accounts.get(op_def.name, _BackendAccount()))
     yield from _twice(
         collection.supplements, "OpDefCollection: there are two lists of the backend", "backend"
     )
@@ -78,9 +78,9 @@ def _repeated(node: Node, what: str, words: Sequence[object]) -> Iterator[Proble
             yield _at(node, f"{what} {getattr(word, 'value', word)!s} twice")
 
 
-def _did_you_mean(given: str, known: Collection[str]) -> str:
+def _did_you_mean(name: str, known: Collection[str]) -> str:
     """The names that may be meant, where there are not too many to look through."""
-    return did_you_mean(given, known) if len(known) <= _FEW else ""
+    return did_you_mean(name, known) if len(known) <= _FEW else ""
 
 
 def _op_def(op_def: OpDef) -> Iterator[Problem]:
@@ -155,54 +155,58 @@ def _default(
         message = f"{where}has {len(shape)} axes, but its rank is {rank.value}"
         yield _at(tensor, message, is_tolerated=len(shape) == 1 and rank is not Rank.SCALAR)
     concrete = [d for d in tensor.datatypes if d is not Datatype.BACKEND_SPECIFIC]
-    reasons = [_misfit(value, datatype) for datatype in concrete]
+    reasons = [_reason_against(value, datatype) for datatype in concrete]
     if reasons and all(reasons):
         yield _at(tensor, f"{where}does not fit: {reasons[0]}")
 
 
-def _misfit(value: Value, datatype: Datatype) -> str:
-    found = (misfit(scalar, datatype) for scalar in scalars(value))
-    return next(filter(None, found), "")
+def _reason_against(value: Value, datatype: Datatype) -> str:
+    reasons = (reason_against(scalar, datatype) for scalar in scalars(value))
+    return next(filter(None, reasons), "")
 
 
 @dataclass
-class _Said:
+class _BackendAccount:
     """The backends' account of an operator.
 
     Attributes:
         backends: those that list it among what they support.
-        told: what they tell of which tensor: backend, role, name, and `datatype` or `layout`.
+        reported: what they report of which tensor: backend, role, name, and `datatype` or `layout`.
     """
 
     backends: dict[str, None] = field(default_factory=dict)
-    told: set[tuple[str, str, str, str]] = field(default_factory=set)
+    reported: set[tuple[str, str, str, str]] = field(default_factory=set)
 
 
-def _said(collection: OpDefCollection) -> Mapping[str, _Said]:
+def _backend_accounts(collection: OpDefCollection) -> Mapping[str, _BackendAccount]:
     """The backends' account of each operator that they name."""
-    said: defaultdict[str, _Said] = defaultdict(_Said)
+    accounts: defaultdict[str, _BackendAccount] = defaultdict(_BackendAccount)
     for supplement in collection.supplements:
         backend = supplement.backend
         for name in supplement.supported.names if supplement.supported else ():
-            said[name].backends[backend] = None
+            accounts[name].backends[backend] = None
         for op_def in supplement.op_defs:
-            said[op_def.name].told.update(
+            accounts[op_def.name].reported.update(
                 (backend, role, tensor.name, what)
                 for role in ROLES
                 for tensor in getattr(op_def, role)
                 for what in _tells(tensor)
             )
-    return said
+    return accounts
 
 
-def _left_to_backends(op_def: OpDef, said: _Said) -> Iterator[Problem]:
+def _left_to_backends(op_def: OpDef, account: _BackendAccount) -> Iterator[Problem]:
     """Fields that are BACKEND_SPECIFIC, and of which a backend of the operator says nothing."""
-    backends = dict.fromkeys((*op_def.backends, *said.backends))
+    backends = dict.fromkeys((*op_def.backends, *account.backends))
     for role in ROLES:
         for tensor in getattr(op_def, role):
-            for what in _asks(tensor):
-                silent = [b for b in backends if (b, role, tensor.name, what) not in said.told]
-                if not backends and not any(t[1:] == (role, tensor.name, what) for t in said.told):
+            for what in _open_questions(tensor):
+                silent = [
+                    b for b in backends if (b, role, tensor.name, what) not in account.reported
+                ]
+                if not backends and not any(
+                    t[1:] == (role, tensor.name, what) for t in account.reported
+                ):
                     silent = ["any backend"]
                 if silent:
                     yield _at(
@@ -212,7 +216,7 @@ def _left_to_backends(op_def: OpDef, said: _Said) -> Iterator[Problem]:
                     )
 
 
-def _asks(tensor: Tensor) -> Iterator[str]:
+def _open_questions(tensor: Tensor) -> Iterator[str]:
     if Datatype.BACKEND_SPECIFIC in tensor.datatypes:
         yield "datatype"
     if tensor.shape.layout is Layout.BACKEND_SPECIFIC:

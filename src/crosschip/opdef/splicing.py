@@ -71,7 +71,7 @@ class _Splicing:
             return self._text[element.start : element.end]
         layout = {name: xml for name, xml in layout_of(type(new)).items() if "" not in xml.kinds}
         if not element.parts or type(old) is not type(new):
-            return self._made(node_lines(element.tag, new, self._indent(element)))
+            return self._encoded(node_lines(element.tag, new, self._indent(element)))
         pieces = list(self._pieces(element, old, layout))
         for name, xml in layout.items():
             before, after = values(old, name), values(new, name)
@@ -131,7 +131,7 @@ class _Splicing:
         assert element is not None, "only what was read is replaced"
         if isinstance(value, Node) and element.tag == tag_of(xml, value):
             return self.node(element, piece.value, value)
-        return self._made(value_lines(xml, value, self._indent(element)))
+        return self._encoded(value_lines(xml, value, self._indent(element)))
 
     def _new(
         self, pieces: list[_Piece], parent: Element, at: int, name: str, xml: Xml, value: Any
@@ -139,14 +139,14 @@ class _Splicing:
         line = _LINE.search(self._text[: parent.parts[0].start])
         indent = line[2].decode() if line else self._indent(parent) + INDENT
         gap = self._newline + indent.encode() if line else b""
-        return _Piece(gap, self._made(value_lines(xml, value, indent)), name, value)
+        return _Piece(gap, self._encoded(value_lines(xml, value, indent)), name, value)
 
     def _indent(self, element: Element) -> str:
         """The space before an element that begins its line."""
         line = _LINE.search(self._text[: element.start])
         return line[2].decode() if line else ""
 
-    def _made(self, text: str) -> bytes:
+    def _encoded(self, text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass").replace(b"\n", self._newline)
 
     def _start_tag(self, element: Element, old: dict[str, str], new: dict[str, str]) -> bytes:
@@ -156,10 +156,10 @@ class _Splicing:
             value = new.get(name)
             if value == old.get(name):
                 continue
-            quoted = b"" if value is None else self._made(f" {name}={attribute_text(value)}")
-            given = re.compile(rb"""\s+%s\s*=\s*(?:"[^"]*"|'[^']*')""" % name.encode())
+            quoted = b"" if value is None else self._encoded(f" {name}={attribute_text(value)}")
+            pattern = re.compile(rb"""\s+%s\s*=\s*(?:"[^"]*"|'[^']*')""" % name.encode())
             if name in old:
-                tag = given.sub(lambda _, text=quoted: text, tag, count=1)  # type: ignore[misc]
+                tag = pattern.sub(lambda _, text=quoted: text, tag, count=1)  # type: ignore[misc]
             else:
                 tag = tag[:-1].rstrip() + quoted + b">"
         return tag

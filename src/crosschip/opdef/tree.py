@@ -140,13 +140,16 @@ def _encoding(content: bytes, name: str) -> tuple[bytes, str]:
     if content.startswith((b"<\0", b"\0<")):
         return b"", "utf-16-le" if content.startswith(b"<\0") else "utf-16-be"
     declared = _DECLARED.match(content)
-    given = declared[1].decode() if declared else "utf-8"
+    declared_encoding = declared[1].decode() if declared else "utf-8"
     try:
-        encoding = codecs.lookup(given).name
+        encoding = codecs.lookup(declared_encoding).name
     except LookupError:
         encoding = ""
     if encoding not in _ENCODINGS or encoding == "utf-16":
-        _refuse(Place(1, 1, name), f"is declared to be in {given}, which is not read; write UTF-8")
+        _refuse(
+            Place(1, 1, name),
+            f"is declared to be in {declared_encoding}, which is not read; write UTF-8",
+        )
     return b"", encoding
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from crosschip.ops.standard.conversion import *
     from crosschip.ops.standard.convolution import *
     from crosschip.ops.standard.creation import *
+    from crosschip.ops.standard.deformable import *
     from crosschip.ops.standard.detection import *
     from crosschip.ops.standard.indexing import *
     from crosschip.ops.standard.integers import *

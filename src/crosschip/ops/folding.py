@@ -58,8 +58,8 @@ def _sizes(operation: Operation) -> Array | None:
     if not all(isinstance(size, int) and -(2**63) <= size < 2**63 for size in sizes):
         return None
     known = np.array(sizes, np.int64).reshape(shape)
-    made = known.astype(type_.element_type.dtype)
-    return made if np.array_equal(made, known) else None
+    values = known.astype(type_.element_type.dtype)
+    return values if np.array_equal(values, known) else None
 
 
 def _read(operation: Operation) -> int:

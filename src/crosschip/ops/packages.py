@@ -91,10 +91,10 @@ def renew(package: Package) -> None:
 def _sort() -> None:
     """Sort the operators by title: each node of a model is looked up so."""
     global _by_title
-    found: dict[str, list[type[PackagedOperator]]] = {}
+    by_title: dict[str, list[type[PackagedOperator]]] = {}
     for operator in packaged_operators().values():
-        found.setdefault(operator.title, []).append(operator)
-    _by_title = found
+        by_title.setdefault(operator.title, []).append(operator)
+    _by_title = by_title
 
 
 def packages() -> Mapping[str, Package]:
@@ -113,10 +113,10 @@ def failures() -> Mapping[str, str]:
 
 def packaged_operators() -> Mapping[str, type[PackagedOperator]]:
     """The operators of all packages, by type."""
-    found: dict[str, type[PackagedOperator]] = {}
+    operators: dict[str, type[PackagedOperator]] = {}
     for package in packages().values():
-        found.update(package.operators)
-    return found
+        operators.update(package.operators)
+    return operators
 
 
 def every_operator() -> Mapping[str, type[Operator]]:
@@ -136,21 +136,21 @@ def of_title(title: str, domain: str | None = None) -> type[PackagedOperator] | 
         InputError: several packages have one, and nothing tells which is meant.
     """
     _look()
-    every = _by_title.get(title)
-    if not every:
+    candidates = _by_title.get(title)
+    if not candidates:
         return None
     if domain:
-        found = [each for each in every if each.domain == domain]
+        matching = [each for each in candidates if each.domain == domain]
     elif domain is None:
-        found = every
+        matching = candidates
     else:
-        found = [each for each in every if each.overrides or not each.domain]
-    if len(found) > 1:
-        both = " and ".join(sorted(each.package for each in found))
+        matching = [each for each in candidates if each.overrides or not each.domain]
+    if len(matching) > 1:
+        both = " and ".join(sorted(each.package for each in matching))
         raise InputError(
             f"there are two operators called {title!r}, in the packages {both}; take one away"
         )
-    return found[0] if found else None
+    return matching[0] if matching else None
 
 
 def overriding(standard: str) -> type[PackagedOperator] | None:

@@ -14,6 +14,7 @@ from crosschip.passes.resolve_control_flow import ResolveControlFlow
 from crosschip.passes.resolve_shapes import ResolveShapes
 from crosschip.passes.simplify_bodies import SimplifyBodies
 from crosschip.passes.specialize import Specialize
+from crosschip.passes.squeeze_convolutions import SqueezeConvolutions
 
 
 def simplify(model: Model) -> Model:
@@ -30,6 +31,7 @@ DEFAULT: tuple[Pass, ...] = (
     CancelTransposes(),
     RemoveUnused(),
     FoldIntoWeights(),
+    SqueezeConvolutions(),
     Recognize(COMPOSITES),
     Recognize((JOINED_HEADS,)),
 )
@@ -49,6 +51,7 @@ __all__ = [
     "ResolveShapes",
     "SimplifyBodies",
     "Specialize",
+    "SqueezeConvolutions",
     "run",
     "simplify",
     "verified",

@@ -112,12 +112,14 @@ class _Mover:
         declared = Operand(f"{output.name}.moved", _permuted(output.type, _inverse(order)))
         inputs = self._inputs(operation, order)
         moved = operation.with_inputs(type(operation).bind(operation.name, (), inputs), (declared,))
-        made = Operand(declared.name, moved.infer()[0])
-        self.rewriter.keep(moved.with_outputs((made,)))
-        self._moved[output, order] = made
+        result = Operand(declared.name, moved.infer()[0])
+        self.rewriter.keep(moved.with_outputs((result,)))
+        self._moved[output, order] = result
         if output in self._needed:
             name = f"{output.name}.back"
-            self.rewriter.emit(Transpose(name, Transpose.bind(name, (made, order), {}), (output,)))
+            self.rewriter.emit(
+                Transpose(name, Transpose.bind(name, (result, order), {}), (output,))
+            )
 
     def _inputs(self, operation: Operator, order: Order) -> dict[str, object]:
         inputs: dict[str, object] = {}
@@ -138,13 +140,13 @@ class _Mover:
         """What an operation reads instead of an operand when it is moved."""
         if _alike_everywhere(operand):
             return self.rewriter.resolve(operand)
-        found = self._moved.get((operand, order))
-        if found is None:
-            found = self._made(operand, order)
-            self._moved[operand, order] = found
-        return found
+        transposed = self._moved.get((operand, order))
+        if transposed is None:
+            transposed = self._transposed(operand, order)
+            self._moved[operand, order] = transposed
+        return transposed
 
-    def _made(self, operand: Operand, order: Order) -> Operand:
+    def _transposed(self, operand: Operand, order: Order) -> Operand:
         back = _inverse(order)
         if operand.value is not None:
             ones = (1,) * (len(order) - operand.value.ndim)
@@ -159,9 +161,9 @@ class _Mover:
                 return source
         name = f"{operand.name}.to_{'_'.join(map(str, back))}"
         inputs = Transpose.bind(name, (source, back), {})
-        made = Operand(name, Transpose(name, inputs).infer()[0])
-        self.rewriter.keep(Transpose(name, inputs, (made,)))
-        return made
+        result = Operand(name, Transpose(name, inputs).infer()[0])
+        self.rewriter.keep(Transpose(name, inputs, (result,)))
+        return result
 
 
 def _orders(model: Model) -> Mapping[Operation, Order]:
@@ -201,7 +203,7 @@ class _Region:
     Attributes:
         read: what they read that others make, with the others; without what is the same in any
             order.
-        made: what they make, with those that read it, but for the operations themselves.
+        readers: for each operand that they make, those that read it, but for themselves.
         transposes: the transpositions in front of them and behind them.
     """
 
@@ -221,13 +223,13 @@ class _Region:
             and not _alike_everywhere(operand)
             and model.producers.get(operand) not in own
         }
-        self.made = {
+        self.readers = {
             output: [reader for reader in readers.get(output, ()) if reader not in own]
             for operation in own
             for output in operation.outputs
         }
         makers = {maker for maker, _ in self.read.values() if maker is not None}
-        others = {reader for found in self.made.values() for reader in found}
+        others = {reader for each in self.readers.values() for reader in each}
         self.transposes = {part for part in makers | others if _order_of(part) is not None}
         self._turned = self.transposes & makers & others
 
@@ -238,7 +240,7 @@ class _Region:
             inner = None if maker is None else _order_of(maker)
             if inner is not None:
                 votes[inner] = votes.get(inner, 0) + _size(operand)
-        for operand, others in self.made.items():
+        for operand, others in self.readers.items():
             for outer in filter(None, map(_order_of, others)):
                 votes[_inverse(outer)] = votes.get(_inverse(outer), 0) + _size(operand)
         best = max(votes, key=lambda order: votes[order], default=None)
@@ -253,7 +255,7 @@ class _Region:
             inner = None if maker is None else _order_of(maker)
             vanishes = inner is not None and alone and operand not in self._outputs
             saved += _size(operand) * (vanishes - (inner != order))
-        for operand, others in self.made.items():
+        for operand, others in self.readers.items():
             outer = [_order_of(reader) for reader in others]
             saved += _size(operand) * outer.count(_inverse(order))
             saved -= _size(operand) * (operand in self._outputs or None in outer)

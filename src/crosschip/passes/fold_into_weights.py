@@ -13,7 +13,7 @@ from crosschip.ir.elements import Computed, Elements
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import Add
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.convolution import Conv, ConvTranspose
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization
 from crosschip.passes.base import Pass
@@ -24,10 +24,10 @@ from crosschip.passes.rewriter import Rewriter
 class FoldIntoWeights(Pass):
     """Makes one operation of a weighted one and what scales or shifts its channels.
 
-    1. `CONV_2D`, `CONV_2D_TRANSPOSE` or `FULLY_CONNECTED`, then `BATCH_NORMALIZATION`: the filter
+    1. A convolution, a transposed one or `FULLY_CONNECTED`, then `BATCH_NORMALIZATION`: the filter
        is scaled and the bias adapted.
-    2. `CONV_2D` or `CONV_2D_TRANSPOSE` or `FULLY_CONNECTED`, then `ADD` of one number a channel:
-       it is added to the bias.
+    2. A convolution, a transposed one or `FULLY_CONNECTED`, then `ADD` of one number a channel: it
+       is added to the bias.
     3. `MAT_MUL` of a matrix with a constant matrix, then `ADD` of one number a column: both become
        a `FULLY_CONNECTED`.
 
@@ -54,16 +54,16 @@ class FoldIntoWeights(Pass):
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
-        kept = {operation.name for operation in before.operations}
+        names = {operation.name for operation in before.operations}
         for operation in after.operations:
-            if operation.name not in kept:
+            if operation.name not in names:
                 raise ModelError(f"{operation.type} {operation.name!r} was not there before")
 
 
 _WORTHWHILE = 2**15
 """From so many numbers on, it is worth it to have another thread scale them."""
 
-_Weighted = Conv2D | Conv2DTranspose | FullyConnected
+_Weighted = Conv | ConvTranspose | FullyConnected
 _Folded = tuple[Operation, Operation]
 """The operation that was folded, and the one that takes the place of both."""
 
@@ -167,11 +167,12 @@ def _along_outputs(source: _Weighted, factor: Array) -> Array:
     """One factor an output channel, shaped to multiply the weights."""
     if isinstance(source, FullyConnected):
         return factor.reshape(-1, 1)
-    if isinstance(source, Conv2D):
-        return factor.reshape(-1, 1, 1, 1)
+    window = (1,) * source.spatial_rank
+    if isinstance(source, Conv):
+        return factor.reshape(-1, 1, *window)
     into, per_group = source.filter.type.static_shape[:2]  # type: ignore[index]
     of_group = factor.reshape(source.group, 1, per_group)
-    return np.repeat(of_group, into // source.group, axis=1).reshape(into, per_group, 1, 1)
+    return np.repeat(of_group, into // source.group, axis=1).reshape(into, per_group, *window)
 
 
 def _a_channel_each(addend: Array, output: Operand, source: _Weighted) -> Array | None:

@@ -16,14 +16,14 @@ class RemoveUnused(Pass):
 
     def rewrite(self, model: Model) -> Model:
         needed = set(model.outputs.values())
-        kept = []
+        used = []
         for operation in reversed(model.operations):
             if not needed.isdisjoint(operation.outputs):
-                kept.append(operation)
+                used.append(operation)
                 needed.update(operand for operand in operation.inputs if operand is not None)
-        if len(kept) == len(model.operations):
+        if len(used) == len(model.operations):
             return model
-        return Model(model.name, model.inputs, reversed(kept), model.outputs)
+        return Model(model.name, model.inputs, reversed(used), model.outputs)
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)

@@ -118,12 +118,12 @@ class _Attempt:
                 raise _Unresolved
             trip = constant(np.array(len(collected)), f"{operation.name}.trip")
             condition = constant(np.array(True), f"{operation.name}.condition")
-            given = (trip, condition, *state, *operation.captures)
+            arguments = (trip, condition, *state, *operation.captures)
             name = f"{operation.name}/{len(collected)}"
-            goes_on, *made = self._inlined(operation.body, given, name)
+            goes_on, *results = self._inlined(operation.body, arguments, name)
             going = _is_true(goes_on)
-            state = made[: operation.states]
-            collected.append(made[operation.states :])
+            state = results[: operation.states]
+            collected.append(results[operation.states :])
         axes = [0] * (len(operation.outputs) - operation.states)
         return [*state, *self._joined(operation, collected, axes)]
 
@@ -140,23 +140,25 @@ class _Attempt:
             for index, scanned in enumerate(operation.scanned):
                 place = length - 1 - trip if operation.input_reversed[index] else trip
                 axis = operation.input_axes[index]
-                part = self._made(Gather, f"{name}.slice{index}", scanned, np.array(place), axis)
+                part = self._computed(
+                    Gather, f"{name}.slice{index}", scanned, np.array(place), axis
+                )
                 slices.append(part)
-            given = (*state, *slices, *operation.captures)
-            made = self._inlined(operation.body, given, name)
-            state = made[: operation.states]
-            collected.append(made[operation.states :])
+            arguments = (*state, *slices, *operation.captures)
+            results = self._inlined(operation.body, arguments, name)
+            state = results[: operation.states]
+            collected.append(results[operation.states :])
         joined = self._joined(
             operation, collected, operation.output_axes, operation.output_reversed
         )
         return [*state, *joined]
 
-    def _inlined(self, body: Model, given: Sequence[Operand], name: str) -> Sequence[Operand]:
+    def _inlined(self, body: Model, arguments: Sequence[Operand], name: str) -> Sequence[Operand]:
         """Add the operations of a body, with operands for its inputs; returns its outputs."""
         self.unrolled += len(body.operations)
         if self.unrolled > self._most:
             raise _TooMany
-        new = dict(zip(body.inputs.values(), given, strict=True))
+        new = dict(zip(body.inputs.values(), arguments, strict=True))
         for operation in body.operations:
             reads = tuple(None if o is None else new.get(o, o) for o in operation.inputs)
             renewed = operation.with_inputs(reads).called(f"{name}/{operation.name}")
@@ -193,19 +195,19 @@ class _Attempt:
             return [_nothing(output) for output in outputs]
         joined = []
         for index, axis in enumerate(axes):
-            parts = [made[index] for made in collected]
+            parts = [results[index] for results in collected]
             if backwards and backwards[index]:
                 parts.reverse()
             name = f"{operation.name}.collected{index}"
             names = [f"{name}.{number}" for number in range(len(parts))]
             wider = [
-                self._made(Unsqueeze, own, part, (axis,))
+                self._computed(Unsqueeze, own, part, (axis,))
                 for own, part in zip(names, parts, strict=True)
             ]
-            joined.append(self._made(Concat, name, axis=axis, parts=wider))
+            joined.append(self._computed(Concat, name, axis=axis, parts=wider))
         return joined
 
-    def _made(
+    def _computed(
         self, operator: type[Operator], name: str, *arguments: object, **named: object
     ) -> Operand:
         """Add an operation of one output and return that, or the constant that it makes."""

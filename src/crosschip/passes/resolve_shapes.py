@@ -32,13 +32,13 @@ class ResolveShapes(Pass):
 
     def rewrite(self, model: Model) -> Model:
         rewriter, sizes = Rewriter(model), _Sizes()
-        made: dict[Hashable, Operand] = {}
+        known: dict[Hashable, Operand] = {}
         for operation in map(rewriter.resolved, model.operations):
             spend()
             sizes.note(operation)
-            key = sizes.made(operation)
-            if key is not None and key in made:
-                rewriter.replace(operation.outputs[0], made[key])
+            key = sizes.key(operation)
+            if key is not None and key in known:
+                rewriter.replace(operation.outputs[0], known[key])
                 continue
             resolved = sizes.resolved(operation)
             if resolved is None:
@@ -46,7 +46,7 @@ class ResolveShapes(Pass):
             else:
                 rewriter.emit(resolved)
             if key is not None:
-                made[key] = rewriter.resolve(operation.outputs[0])
+                known[key] = rewriter.resolve(operation.outputs[0])
         return rewriter.finish()
 
     def ensures(self, before: Model, after: Model) -> None:
@@ -73,7 +73,7 @@ class _Sizes:
                 if isinstance(size, Dimension):
                     self._doubtful.update(name for name in size.names if name.startswith("?"))
 
-    def made(self, operation: Operation) -> Hashable:
+    def key(self, operation: Operation) -> Hashable:
         """What tells the sizes that an operation makes from others; `None` if it makes none.
 
         Where all are numbers, `FoldConstants` has something better.
@@ -101,10 +101,10 @@ class _Sizes:
         if shape is None or computed is None or computed.is_constant:
             return None
         try:
-            asked, zero_is_size = shape_value_of(computed), operation.allow_zero
+            requested, zero_is_size = shape_value_of(computed), operation.allow_zero
         except (UnknownRank, ComputedParameter):
             return None
-        if not self._are_known(asked) or (zero_is_size and 0 in asked):
+        if not self._are_known(requested) or (zero_is_size and 0 in requested):
             return None
         resolved = [
             size
@@ -112,14 +112,14 @@ class _Sizes:
             else 0
             if axis < len(shape) and size == shape[axis]
             else None
-            for axis, size in enumerate(asked)
+            for axis, size in enumerate(requested)
         ]
         if None in resolved:
             others = [size for size in resolved if size is not None]
             # Where a kept size is 0, nothing would follow from the others.
             if len(others) < len(resolved) - 1 or min(others, default=1) < 1:
                 return None
-            if product(shape) != product(tuple(asked)):
+            if product(shape) != product(tuple(requested)):
                 return None
         return tuple(-1 if size is None else size for size in resolved)
 

@@ -70,7 +70,7 @@ class _Parts:
         self.attributes: dict[str, Any] = dict(operation.attributes)
         self.states = self.attributes.get("states", 0)
         captured = len(operation.captures)
-        self.given = list(operation.inputs[: len(operation.inputs) - captured])
+        self.arguments = list(operation.inputs[: len(operation.inputs) - captured])
         self.captures = list(operation.captures)
         self.outputs = list(operation.outputs)
         self._before_state = 2 if isinstance(operation, Loop) else 0
@@ -84,7 +84,7 @@ class _Parts:
             own = inputs[self._before_state + index]
             if outputs[self._before_next_state + index][1] is not own[1]:
                 continue
-            first = self.given.pop(self._before_state + index)
+            first = self.arguments.pop(self._before_state + index)
             assert first is not None, "state is never left out"
             rewriter.replace(self.outputs.pop(index), first)
             self.captures.append(first)
@@ -139,7 +139,7 @@ class _Parts:
         if "states" in self.attributes:
             self.attributes["states"] = self.states
         operation = self.operation
-        inputs = (*self.given, *self.captures)
+        inputs = (*self.arguments, *self.captures)
         if inputs == operation.inputs and tuple(self.bodies) == operation.bodies:
             return operation
         kind: Callable[..., ControlFlow] = type(operation)

@@ -60,8 +60,8 @@ class Specialize(Pass):
         except ModelError as error:
             shapes = {name: list(shape) for name, shape in self.shapes.items()}
             sizes = {name: size for name, size in self.sizes.items() if name[0] != "?"}
-            given = ", ".join(f"{name} {size}" for name, size in {**shapes, **sizes}.items())
-            raise InputError(f"{model.name} does not run with {given}: {error}") from None
+            fixed_sizes = ", ".join(f"{name} {size}" for name, size in {**shapes, **sizes}.items())
+            raise InputError(f"{model.name} does not run with {fixed_sizes}: {error}") from None
         finished = rewriter.finish()
         return Model(model.name, inputs, finished.operations, finished.outputs)
 

@@ -18,7 +18,7 @@ _FLOAT_KINDS = "fV"
 """Kinds of NumPy's types for floats; `V` is that of ml_dtypes' narrow ones."""
 
 
-def as_array(given: object, type_: TensorType) -> Array:
+def as_array(value: object, type_: TensorType) -> Array:
     """An aligned C-contiguous array of the element type; what is one already is not copied.
 
     An array keeps its element type; of NumPy's types that are alike (`longlong`) or differ in byte
@@ -26,7 +26,7 @@ def as_array(given: object, type_: TensorType) -> Array:
     holds them: integers exactly, other numbers rounded to the nearest.
 
     Args:
-        given: an array, of NumPy or a subclass of its; anything with `__array__` or `__dlpack__`,
+        value: an array, of NumPy or a subclass of its; anything with `__array__` or `__dlpack__`,
             on the processor; a number, or lists of numbers; for `STRING`, texts; for `OBJECT`, a
             list, a dictionary, an array or `None`, which stays what it is.
         type_: what a model takes; its shape does not count.
@@ -36,9 +36,9 @@ def as_array(given: object, type_: TensorType) -> Array:
     """
     element_type = type_.element_type
     if element_type is ElementType.OBJECT:
-        checked: Array = _object(given)
+        checked: Array = _object(value)
         return checked
-    array = given if isinstance(given, np.ndarray) else _made(given)
+    array = value if isinstance(value, np.ndarray) else _array_by_protocol(value)
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise InputError("has masked elements; pass array.filled(...), which says what they are")
     if element_type is ElementType.STRING:
@@ -47,44 +47,44 @@ def as_array(given: object, type_: TensorType) -> Array:
     if array.dtype.newbyteorder("=") == wanted:
         usual = np.require(np.asarray(array), array.dtype.newbyteorder("="), ("C", "A"))
         return usual.view(wanted)
-    if _is_plain(given) and array.dtype.kind in _NUMBER_KINDS:
+    if _is_plain(value) and array.dtype.kind in _NUMBER_KINDS:
         return _converted(array, type_)
     raise InputError(
         f"is {array.dtype}, but the model takes {type_}; pass array.astype({str(element_type)!r})"
     )
 
 
-def _made(given: Any) -> Array:
+def _array_by_protocol(value: Any) -> Array:
     """An array of what is none, by the first protocol that works."""
     try:
-        if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
-            return np.from_dlpack(given)
-        return np.asarray(given)
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            return np.from_dlpack(value)
+        return np.asarray(value)
     except Exception as error:  # foreign code: whatever it raises is its failure
         raise_interruption(error)
-        array = _narrow(given)
+        array = _narrow(value)
         if array is not None:
             return array
         text = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(
-            f"cannot be made an array: {text[0]} ({type(given).__name__}); pass one"
+            f"cannot be made an array: {text[0]} ({type(value).__name__}); pass one"
         ) from error
 
 
-def _narrow(given: Any) -> Array | None:
+def _narrow(value: Any) -> Array | None:
     """An array of a tensor whose element type is none of NumPy's own."""
     from crosschip.runtime.dlpack import narrow_array
 
     try:
-        return narrow_array(given) if hasattr(given, "__dlpack__") else None
+        return narrow_array(value) if hasattr(value, "__dlpack__") else None
     except Exception:  # foreign code: what NumPy was told says better what is wrong
         return None
 
 
-def _is_plain(given: object) -> bool:
+def _is_plain(value: object) -> bool:
     """Tell whether it is numbers or lists without an element type of their own."""
-    return isinstance(given, bool | int | float | list | tuple | range) and not isinstance(
-        given, np.generic
+    return isinstance(value, bool | int | float | list | tuple | range) and not isinstance(
+        value, np.generic
     )
 
 
@@ -123,15 +123,15 @@ def _strings(array: Array, type_: TensorType) -> Array:
     return np.ascontiguousarray(array) if array.ndim else array
 
 
-def _object(given: Any) -> Any:
+def _object(value: Any) -> Any:
     """A value that is no tensor, as it is.
 
     Raises:
         InputError: it can be no sequence, map or optional value.
     """
-    if isinstance(given, OBJECTS):
-        return given
+    if isinstance(value, OBJECTS):
+        return value
     raise InputError(
-        f"is of type {type(given).__name__}, but the model takes a sequence, map or optional "
+        f"is of type {type(value).__name__}, but the model takes a sequence, map or optional "
         f"value; pass a list or dict, or for an optional value what it holds, or None"
     )

@@ -40,8 +40,8 @@ class ControlSegment(GuardedProgram):
         places: Sequence[Array | None] | None = None,
     ) -> Sequence[Array]:
         bodies = [_while(plan, awaited) for plan in self._plans]
-        made = call(self.name, "running", self._control.run, inputs, bodies)
-        return self._checked(inputs, made)
+        outputs = call(self.name, "running", self._control.run, inputs, bodies)
+        return self._checked(inputs, outputs)
 
 
 def _while(plan: Plan, awaited: Awaited) -> Execute:

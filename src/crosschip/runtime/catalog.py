@@ -66,13 +66,13 @@ def documentation(operator: type[Operator]) -> str:
 
 
 def _row(operator: type[Operator], foreign: NNAdapter) -> dict[str, Any]:
-    row = row_of(operator, foreign.operands, foreign.given, NNADAPTER_CODES)
+    row = row_of(operator, foreign.operands, foreign.other_rules, NNADAPTER_CODES)
     operands = [rule.slot for rule in row.operands]
     return {"code": foreign.code, "operands": operands, "translation": row.text}
 
 
 def _nnrt(operator: type[Operator], foreign: NNRt) -> dict[str, Any]:
-    row = row_of(operator, foreign.operands, foreign.given, NNRT_CODES)
+    row = row_of(operator, foreign.operands, foreign.other_rules, NNRT_CODES)
     slots = [rule.slot for rule in row.operands]
     return {
         "code": foreign.code,
@@ -84,7 +84,7 @@ def _nnrt(operator: type[Operator], foreign: NNRt) -> dict[str, Any]:
 
 
 def _hdi(operator: type[Operator], foreign: HDI) -> dict[str, Any]:
-    row = row_of(operator, foreign.operands, foreign.given, HDI_CODES)
+    row = row_of(operator, foreign.operands, foreign.other_rules, HDI_CODES)
     slots = [rule.slot for rule in row.operands]
     return {
         "code": foreign.code,

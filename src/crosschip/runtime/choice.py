@@ -65,8 +65,8 @@ class Choice:
 
     def __str__(self) -> str:
         others = [f"{trial.device} ({trial.reason})" for trial in self.trials if trial.reason]
-        told = f"{self.summary}; not measured: {', '.join(others)}" if others else self.summary
-        return f"{told}; {self.problem}" if self.problem else told
+        text = f"{self.summary}; not measured: {', '.join(others)}" if others else self.summary
+        return f"{text}; {self.problem}" if self.problem else text
 
     def to_bytes(self) -> bytes:
         """The choice as JSON."""

@@ -30,7 +30,9 @@ class Configuration:
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
         threads: how many processor threads a run may use; `None` leaves it to the devices.
         in_flight: how many runs there will be at once, among which devices on the processor divide
-            its cores; with `None`, each run may have all.
+            its cores, for the highest throughput; with `None`, each run may have all, for the
+            lowest latency, and `CompiledModel.submit` runs two at once.
+        queue_size: how many more runs `CompiledModel.submit` takes before they are done.
         performance: the balance between speed and power: `none`, `low`, `medium`, `high` or
             `extreme`; what devices make of it is in `docs/devices.md`.
         properties: settings for devices, by device name; those of devices that are not used are
@@ -43,6 +45,7 @@ class Configuration:
     precision: str = "float32"
     threads: int | None = None
     in_flight: int | None = None
+    queue_size: int = 64
     performance: str = "none"
     properties: Properties = field(default_factory=dict)
 
@@ -52,6 +55,7 @@ class Configuration:
         for name, count in (("threads", self.threads), ("in_flight", self.in_flight)):
             if count is not None:
                 check_count(name, count)
+        check_count("queue_size", self.queue_size)
         _check_properties(self.properties)
 
     @classmethod
@@ -65,22 +69,22 @@ class Configuration:
         import tomllib
 
         try:
-            found = tomllib.loads(text)
+            table = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise InputError(f"{where}: it is not TOML: {error}") from None
         known = [entry.name for entry in fields(cls)]
-        for name in found:
+        for name in table:
             if name not in known:
                 near = did_you_mean(name, known)
                 raise InputError(
                     f"{where}: there is no option {name!r}{near}; there are {', '.join(known)}"
                 )
-        if isinstance(found.get("properties"), dict):
-            found["properties"] = {
-                device: _texts(settings) for device, settings in found["properties"].items()
+        if isinstance(table.get("properties"), dict):
+            table["properties"] = {
+                device: _texts(settings) for device, settings in table["properties"].items()
             }
         try:
-            return cls(**found)
+            return cls(**table)
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
 
@@ -103,21 +107,21 @@ class Configuration:
             raise InputError(f"{path}: it is not UTF-8: {error}") from None
 
     @classmethod
-    def of(cls, given: Configuration | StrPath | None) -> Configuration:
+    def of(cls, argument: Configuration | StrPath | None) -> Configuration:
         """The configuration that is given: one, the path of one, or none for the default.
 
         Raises:
             InputError: it is something else, or the file cannot be read.
         """
-        if given is None:
+        if argument is None:
             return cls()
-        if isinstance(given, Configuration):
-            return given
-        if isinstance(given, str | os.PathLike):
-            return cls.read(given)
+        if isinstance(argument, Configuration):
+            return argument
+        if isinstance(argument, str | os.PathLike):
+            return cls.read(argument)
         raise InputError(
-            f"configuration is of type {type(given).__name__}, but must be a Configuration or the "
-            f"path of one"
+            f"configuration is of type {type(argument).__name__}, but must be a Configuration or "
+            f"the path of one"
         )
 
     def overridden(
@@ -133,14 +137,14 @@ class Configuration:
         Raises:
             InputError: one is none of those that there are.
         """
-        given = {
+        overrides = {
             "precision": precision,
             "threads": threads,
             "in_flight": in_flight,
             "performance": performance,
         }
         changes: dict[str, Any] = {
-            name: value for name, value in given.items() if value is not None
+            name: value for name, value in overrides.items() if value is not None
         }
         if properties is not None:
             _check_properties(properties)
@@ -165,6 +169,7 @@ class Configuration:
         for name, count in (("threads", self.threads), ("in_flight", self.in_flight)):
             if count is not None:
                 lines.append(f"{name} = {count}")
+        lines.append(f"queue_size = {self.queue_size}")
         lines.append(f"performance = {_quoted(self.performance)}")
         for device, settings in self.properties.items():
             lines += ["", f"[properties.{_quoted(device)}]"]
@@ -182,11 +187,11 @@ def check_count(name: str, value: object) -> None:
         raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
 
 
-def _chosen(what: str, given: object, kind: type[_Choice]) -> None:
+def _chosen(what: str, value: object, kind: type[_Choice]) -> None:
     known = [choice.value for choice in kind]
-    if not isinstance(given, str) or given not in known:
-        near = did_you_mean(str(given), known, most=1)
-        raise InputError(f"there is no {what} {given!r}{near}; there are {', '.join(known)}")
+    if not isinstance(value, str) or value not in known:
+        near = did_you_mean(str(value), known, most=1)
+        raise InputError(f"there is no {what} {value!r}{near}; there are {', '.join(known)}")
 
 
 def _texts(settings: object) -> object:

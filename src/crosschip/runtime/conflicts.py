@@ -15,17 +15,17 @@ def conflict(module: str) -> str:
         module: the name of the package, as it is imported.
     """
     file = f"{module}/__init__.py,"
-    owners = {
+    versions = {
         distribution.name: distribution.version
         for distribution in distributions()
         if any(
             line.startswith(file) for line in (distribution.read_text("RECORD") or "").splitlines()
         )
     }
-    if len(owners) < 2:
+    if len(versions) < 2:
         return ""
-    listed = " and ".join(f"{name} {version}" for name, version in sorted(owners.items()))
-    names = " ".join(sorted(owners))
+    listed = " and ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    names = " ".join(sorted(versions))
     return (
         f"{listed} contain the same package {module!r}, and have overwritten each other's files; "
         f"keep one: pip uninstall -y {names}, then pip install the one that you need"

@@ -40,9 +40,9 @@ def program_for(
         bodies: the operation's, compiled.
         programs: what the bodies run; closed with the program.
     """
-    for kind, made in _PROGRAMS.items():
+    for kind, program_class in _PROGRAMS.items():
         if isinstance(operation, kind):
-            return made(operation, inputs, outputs, bodies, programs)
+            return program_class(operation, inputs, outputs, bodies, programs)
     raise NotImplementedError(f"{operation.type} is no control flow that can be run")
 
 
@@ -86,10 +86,10 @@ class ControlProgram(Program):
         """Compute the outputs; by other forms of the bodies, if there are any."""
         values = [inputs[s] if isinstance(s, int) else s for s in self._sources]
         try:
-            made = self._outputs(values, bodies or self._bodies)
+            results = self._outputs(values, bodies or self._bodies)
         except ValueError as error:
             raise DeviceError(f"{self._where}: {error}") from error
-        wanted = [made[index] for index in self._wanted]
+        wanted = [results[index] for index in self._wanted]
         return self._owned(wanted, [v for v in values if v is not None] + self._constants)
 
     def close(self) -> None:
@@ -100,15 +100,15 @@ class ControlProgram(Program):
         """The outputs of the operation; arrays may be those of inputs or constants."""
         raise NotImplementedError
 
-    def _owned(self, made: Sequence[Array], borrowed: Sequence[Array]) -> list[Array]:
+    def _owned(self, arrays: Sequence[Array], borrowed: Sequence[Array]) -> list[Array]:
         """The arrays in C order, none of them in memory of what is borrowed or of another."""
-        taken = list(borrowed)
+        occupied = list(borrowed)
         owned: list[Array] = []
-        for array in made:
-            is_shared = any(np.may_share_memory(array, other) for other in taken)
+        for array in arrays:
+            is_shared = any(np.may_share_memory(array, other) for other in occupied)
             own = self._copied(array) if is_shared else self._contiguous(array)
             owned.append(own)
-            taken.append(own)
+            occupied.append(own)
         return owned
 
     def _contiguous(self, array: Array) -> Array:
@@ -155,10 +155,10 @@ class _LoopProgram(ControlProgram):
         collected: list[list[Array]] = [[] for _ in outputs]
         trip = 0
         while going and trip != trips:
-            made = body([np.array(trip), _TRUE, *state, *captures])
-            going = _is_true(made[0])
-            state = made[1 : 1 + count]
-            for parts, part in zip(collected, made[1 + count :], strict=True):
+            results = body([np.array(trip), _TRUE, *state, *captures])
+            going = _is_true(results[0])
+            state = results[1 : 1 + count]
+            for parts, part in zip(collected, results[1 + count :], strict=True):
                 parts.append(part)
             trip += 1
         pairs = zip(collected, outputs, strict=True)
@@ -171,13 +171,13 @@ class _ScanProgram(ControlProgram):
     def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
         (body,) = bodies
         operation = self._operation
-        given = cast(list[Array], values)
+        arrays = cast(list[Array], values)
         count, scanned = operation.states, len(operation.input_axes)
-        state: Sequence[Array] = given[:count]
+        state: Sequence[Array] = arrays[:count]
         sliced = [
             np.moveaxis(value, axis, 0)[:: -1 if backwards else 1]
             for value, axis, backwards in zip(
-                given[count : count + scanned],
+                arrays[count : count + scanned],
                 operation.input_axes,
                 operation.input_reversed,
                 strict=True,
@@ -186,14 +186,14 @@ class _ScanProgram(ControlProgram):
         lengths = {len(value) for value in sliced}
         if len(lengths) > 1:
             raise ValueError(f"the sizes {sorted(lengths)} of what is scanned must be alike")
-        captures = given[count + scanned :]
+        captures = arrays[count + scanned :]
         outputs = operation.outputs[count:]
         collected: list[list[Array]] = [[] for _ in outputs]
         for trip in range(lengths.pop()):
             slices = [self._contiguous(value[trip, ...]) for value in sliced]
-            made = body([*state, *slices, *captures])
-            state = made[:count]
-            for parts, part in zip(collected, made[count:], strict=True):
+            results = body([*state, *slices, *captures])
+            state = results[:count]
+            for parts, part in zip(collected, results[count:], strict=True):
                 parts.append(part)
         joined = [
             self._collected(parts[::-1] if backwards else parts, output, axis, values)

@@ -65,5 +65,5 @@ class Copies:
         return sum(self[place].count for place in Copied)
 
     def __repr__(self) -> str:
-        told = (f"{p.value} {self[p].count} ({self[p].bytes} bytes)" for p in Copied)
-        return f"<Copies: {', '.join(told)}>"
+        counts = (f"{p.value} {self[p].count} ({self[p].bytes} bytes)" for p in Copied)
+        return f"<Copies: {', '.join(counts)}>"

@@ -58,8 +58,8 @@ def parts_of(operator: type[Operator]) -> Sequence[str]:
         builder = Builder()
         results = operation.decomposition(builder)
         if results is not None:
-            made = {operand for part in builder.operations for operand in part.outputs}
+            written = {operand for part in builder.operations for operand in part.outputs}
             parts = {part.type for part in builder.operations}
-            handed_on = set() if made.issuperset(results) else {"ASSIGN"}
+            handed_on = set() if written.issuperset(results) else {"ASSIGN"}
             return sorted((parts | handed_on) - {operator.type})
     return []

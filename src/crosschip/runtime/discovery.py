@@ -7,6 +7,7 @@ not a failure of ours.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from crosschip.devices.kits.native import device_of, libraries
 from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.device import code_of
-from crosschip.ir import DeviceError, InputError, logs
+from crosschip.ir import DeviceError, InputError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.installed import entry_points
 from crosschip.ir.interruption import raise_interruption
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 GROUP = "crosschip.devices"
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +81,22 @@ class Origin:
 
 def origins() -> Mapping[str, Sequence[Origin]]:
     """The origins of devices, by name; more than one if several claim a name."""
-    found = {
+    origins_by_name = {
         name: [Origin(partial(_package, entry), entry.load) for entry in each]
         for name, each in entries().items()
     }
     for name, paths in libraries().items():
         own = [Origin(partial(_library, path), partial(device_of, path)) for path in paths]
-        found.setdefault(name, []).extend(own)
-    return dict(sorted(found.items()))
+        origins_by_name.setdefault(name, []).extend(own)
+    return dict(sorted(origins_by_name.items()))
 
 
 def entries() -> Mapping[str, Sequence[EntryPoint]]:
     """The devices' entry points by name; more than one if several packages claim a name."""
-    found: dict[str, list[EntryPoint]] = {}
+    entries_by_name: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(GROUP):
-        found.setdefault(entry.name, []).append(entry)
-    return {name: _different(alike) for name, alike in found.items()}
+        entries_by_name.setdefault(entry.name, []).append(entry)
+    return {name: _different(alike) for name, alike in entries_by_name.items()}
 
 
 def _different(entries: Sequence[EntryPoint]) -> Sequence[EntryPoint]:
@@ -124,7 +125,11 @@ def open_device(
     """
     local, _, where = name.partition("@")
     chip, precision = local.partition("/")[0], precision_of(name)
-    device = _elsewhere(chip, where, properties) if where else _here(chip, properties, device_class)
+    device = (
+        _open_in_driver(chip, where, properties)
+        if where
+        else _open_in_process(chip, properties, device_class)
+    )
     if precision is not None:
         device.name = f"{chip}/{precision.value}{device.name.removeprefix(chip)}"
     return GuardedDevice(device, device.name, precision)
@@ -149,7 +154,7 @@ def precision_of(name: str) -> Precision | None:
         ) from None
 
 
-def _here(
+def _open_in_process(
     name: str, properties: Mapping[str, str] | None, device_class: type[Device] | None
 ) -> Device:
     """A device in this process."""
@@ -157,7 +162,7 @@ def _here(
     known = device_class is not None
     device_class = device_class or _load(own)
     if instance and not known:
-        present = [found.name for found in _probe(own, device_class)]
+        present = [chip_info.name for chip_info in _probe(own, device_class)]
         if instance not in present:
             there = [f"{own}:{other}" for other in present if other] or [own]
             near = did_you_mean(name, there)
@@ -166,12 +171,12 @@ def _here(
         device = device_class(properties, instance) if instance else device_class(properties)
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise_interruption(error)
-        raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
+        raise DeviceError(f"device {name!r} failed to load: {_described(error)}") from error
     device.name = name
     return device
 
 
-def _elsewhere(local: str, where: str, properties: Mapping[str, str] | None) -> Device:
+def _open_in_driver(local: str, where: str, properties: Mapping[str, str] | None) -> Device:
     """A device in a process of its own."""
     # Seldom needed: importing the runtime is to take no longer for it.
     from crosschip.drivers.client.device import RemoteDevice
@@ -184,16 +189,16 @@ def instances() -> Iterator[tuple[str, Instance]]:
     """Every chip that the installed devices find, by name; none of them is opened."""
     for own in origins():
         try:
-            found = _probe(own, _load(own))
+            chips = _probe(own, _load(own))
         except DeviceError as error:
-            found = [Instance(kind=Kind.ACCELERATOR, problem=str(error))]
-        for index, instance in enumerate(found):
+            chips = [Instance(kind=Kind.ACCELERATOR, problem=str(error))]
+        for index, instance in enumerate(chips):
             yield (f"{own}:{instance.name}" if index and instance.name else own), instance
 
 
 def report(name: str, instance: Instance | None = None) -> DeviceReport:
     """Open a device and say what it is, or why it is not available."""
-    seen = instance or next((found for known, found in instances() if known == name), None)
+    seen = instance or next((present for known, present in instances() if known == name), None)
     if seen is None:
         return DeviceReport(name, reason=f"there is no device {name!r}")
     if seen.problem:
@@ -242,10 +247,10 @@ def automatic() -> list[str]:
     Accelerators come before GPUs and those before processors, each in the order of their names;
     `reference`, which is the slowest, comes last. Simulated chips are not among them.
     """
-    found = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
+    usable = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
-    found.sort(key=lambda one: (one[0] == "reference", order.index(one[1].kind)))
-    return [name for name, _ in found]
+    usable.sort(key=lambda one: (one[0] == "reference", order.index(one[1].kind)))
+    return [name for name, _ in usable]
 
 
 def own_name(name: str) -> str:
@@ -295,23 +300,23 @@ def _load(name: str) -> type[Device]:
         DeviceError: there is none, there are several, or it fails to load.
     """
     known = origins()
-    found = known.get(name, ())
-    if not found:
+    origins_of_name = known.get(name, ())
+    if not origins_of_name:
         raise DeviceError(
             f"there is no device {name!r}{did_you_mean(name, known)}; "
             f"installed are: {', '.join(known)} (see `crosschip devices`)"
         )
-    if len(found) > 1:
-        places = " and ".join(sorted(origin.where() for origin in found))
+    if len(origins_of_name) > 1:
+        places = " and ".join(sorted(origin.where() for origin in origins_of_name))
         raise DeviceError(
             f"there are two devices called {name!r}, from {places}; take one of them away"
         )
-    (origin,) = found
+    (origin,) = origins_of_name
     try:
         loaded = origin.load()
     except BaseException as error:  # foreign code: whatever it raises is its failure
         raise_interruption(error)
-        raise DeviceError(f"device {name!r} failed to load: {_told(error)}") from error
+        raise DeviceError(f"device {name!r} failed to load: {_described(error)}") from error
     if not (isinstance(loaded, type) and issubclass(loaded, Device)):
         raise DeviceError(
             f"device {name!r} failed to load: what {origin.where()} has by that name is not "
@@ -331,13 +336,13 @@ def _probe(name: str, device_class: type[Device]) -> Sequence[Instance]:
     Raises:
         DeviceError: it fails to look, or breaks the contract.
     """
-    found = call(name, "looking for chips", lambda: list(device_class.probe()))
-    names = [instance.name for instance in found if isinstance(instance, Instance)]
-    if not found or len(set(names)) < len(found):
+    chips = call(name, "looking for chips", lambda: list(device_class.probe()))
+    names = [instance.name for instance in chips if isinstance(instance, Instance)]
+    if not chips or len(set(names)) < len(chips):
         raise DeviceError(f"{name}: probe does not return instances of different names")
-    if not all(isinstance(instance.kind, Kind) for instance in found):
+    if not all(isinstance(instance.kind, Kind) for instance in chips):
         raise DeviceError(f"{name}: probe does not say the kind of its instances")
-    return found
+    return chips
 
 
 def _package(entry: EntryPoint) -> str:
@@ -350,5 +355,5 @@ def _library(path: Path) -> str:
     return f"the library {path}"
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     return str(error) if isinstance(error, DeviceError | InputError) else first_line(error)

@@ -75,10 +75,10 @@ class Plan:
             for segment, program in zip(placement.segments, programs, strict=True)
         ]
         fresh = {operand for segment in placement.segments for operand in segment.outputs}
-        given = [_source(operand, number, fresh) for operand in model.outputs.values()]
-        self._given = [(source, copy and own) for source, copy in given]
-        self._sources = [source for source, _ in given]
-        self._copied = [index for index, (_, copy) in enumerate(self._given) if copy]
+        sources = [_source(operand, number, fresh) for operand in model.outputs.values()]
+        self._output_sources = [(source, copy and own) for source, copy in sources]
+        self._sources = [source for source, _ in sources]
+        self._copied = [index for index, (_, copy) in enumerate(self._output_sources) if copy]
         self._count = len(number)
         self.submits = any(program.submits for program in programs)
         self.execute: Execute = self._execute_arrays
@@ -88,13 +88,13 @@ class Plan:
         elif len(programs) == 1 and is_whole(placement):
             self.execute, self.execute_while = programs[0].run, programs[0].run_while
         self._execute_checked = self.execute
-        self._border: InputGuard | None = None
+        self._guard: InputGuard | None = None
         if placement.conditions:
             # Few models have any.
             from crosschip.hal.conditions import InputGuard
 
-            self._border = InputGuard(model, placement.conditions)
-            check = self._border.check
+            self._guard = InputGuard(model, placement.conditions)
+            check = self._guard.check
             self.execute, self.execute_while = _checked(check, self.execute, self.execute_while)
 
     def count_copies(self, copies: Copies) -> None:
@@ -120,22 +120,23 @@ class Plan:
             Abandoned: nobody waits for them any more.
             OutOfRange: the inputs do not meet a condition of the placement.
         """
-        if self._border is not None:
-            self._border.check([self._array(value, Copied.INPUT) for value in inputs])
+        if self._guard is not None:
+            self._guard.check([self._array(value, Copied.INPUT) for value in inputs])
         return self._executed(inputs, targets, awaited)
 
-    def keeping(self, kept: Collection[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    def keeping(self, kept_outputs: Collection[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
         """What computes the outputs from arrays or buffers for inputs that have been checked.
 
         Args:
-            kept: the indices of outputs that are left where they were made; others become arrays.
+            kept_outputs: the indices of the outputs that stay on their device; others become
+                arrays.
         """
         if not self.submits:
             return self._execute_checked
 
         def execute(inputs: Sequence[Value]) -> list[Value]:
-            made = enumerate(self._executed(inputs, {}))
-            return [v if i in kept else self._array(v, Copied.OUTPUT) for i, v in made]
+            results = enumerate(self._executed(inputs, {}))
+            return [v if i in kept_outputs else self._array(v, Copied.OUTPUT) for i, v in results]
 
         return execute
 
@@ -148,21 +149,22 @@ class Plan:
         """`execute_values` on inputs that have been checked."""
         values: list[Any] = [*inputs, *(None,) * (self._count - len(inputs))]
         wanted = {
-            self._given[index][0]: place
+            self._output_sources[index][0]: place
             for index, place in targets.items()
-            if isinstance(self._given[index][0], int) and not self._given[index][1]
+            if isinstance(self._output_sources[index][0], int)
+            and not self._output_sources[index][1]
         }
-        taken: list[tuple[SegmentProgram, Submission]] = []
+        submissions: list[tuple[SegmentProgram, Submission]] = []
         for step in self._steps:
             if awaited is not None and not awaited():
-                for program, submission in taken:
+                for program, submission in submissions:
                     call(program.name, "running", submission.event.wait)
                 raise Abandoned
             if step.program.submits:
-                taken.append(self._submit(step, values, wanted))
+                submissions.append(self._submit(step, values, wanted))
             else:
                 self._run(step, values, wanted, awaited)
-        for program, submission in taken:
+        for program, submission in submissions:
             call(program.name, "running", submission.event.wait)
             program.check_rules(submission.outputs)
         return self._outputs(values)
@@ -170,22 +172,22 @@ class Plan:
     def _execute_to_arrays(
         self, arrays: Sequence[Array], awaited: Awaited | None = None
     ) -> Sequence[Array]:
-        made = self._executed(arrays, {}, awaited)
-        return [self._array(value, Copied.OUTPUT) for value in made]
+        results = self._executed(arrays, {}, awaited)
+        return [self._array(value, Copied.OUTPUT) for value in results]
 
     def _execute_arrays(self, arrays: Sequence[Value]) -> list[Any]:
         values: list[Any] = [*arrays, *(None,) * (self._count - len(arrays))]
         for step in self._steps:
-            made = step.program.run([values[i] for i in step.reads])
-            self.keep(step.writes, values, made)
+            results = step.program.run([values[i] for i in step.reads])
+            self.keep(step.writes, values, results)
         return self._outputs(values)
 
     def _outputs(self, values: Sequence[Any]) -> list[Any]:
         """The outputs out of all values, and copies of those that must be the caller's own."""
-        found = [values[s] if isinstance(s, int) else s for s in self._sources]
+        outputs = [values[s] if isinstance(s, int) else s for s in self._sources]
         for index in self._copied:
-            found[index] = self._copy(self._array(found[index], Copied.OUTPUT))
-        return found
+            outputs[index] = self._copy(self._array(outputs[index], Copied.OUTPUT))
+        return outputs
 
     def _run(
         self,
@@ -201,12 +203,12 @@ class Plan:
         if any(isinstance(place, np.ndarray) for place in places):
             arrays = [place if isinstance(place, np.ndarray) else None for place in places]
         if awaited is not None:
-            made = step.program.run_while(inputs, awaited, arrays)
+            results = step.program.run_while(inputs, awaited, arrays)
         elif arrays is not None:
-            made = step.program.run_into(inputs, arrays)
+            results = step.program.run_into(inputs, arrays)
         else:
-            made = step.program.run(inputs)
-        self.keep(step.writes, values, made)
+            results = step.program.run(inputs)
+        self.keep(step.writes, values, results)
 
     def _submit(
         self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
@@ -227,9 +229,9 @@ class Plan:
             values[index] = buffer
         return program, submission
 
-    def keep(self, places: Sequence[int], values: list[Any], made: Sequence[Any]) -> None:
+    def keep(self, places: Sequence[int], values: list[Any], results: Sequence[Any]) -> None:
         """Keep what a program made where others read it, in C order if it is a tensor."""
-        for index, value in zip(places, made, strict=True):
+        for index, value in zip(places, results, strict=True):
             if type(value) is np.ndarray and not value.flags.c_contiguous:
                 value = value.copy()  # the same value in another layout
                 self._copies.add(Copied.BETWEEN, value)

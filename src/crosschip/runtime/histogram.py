@@ -50,13 +50,13 @@ class Histogram:
     def _count(self) -> None:
         """Count the times that are pending."""
         with self._lock:
-            taken = self._pending[:]
-            del self._pending[: len(taken)]
-            fractions, exponents = np.frexp(np.array(taken))
+            pending = self._pending[:]
+            del self._pending[: len(pending)]
+            fractions, exponents = np.frexp(np.array(pending))
             fine = ((fractions - 0.5) * (2 * _FINE)).astype(np.int64)
             places = (exponents - _LEAST) * _FINE + fine
             np.add.at(self._counts, np.clip(places, 0, len(self._counts) - 1), 1)
-            self._seconds += sum(taken)
+            self._seconds += sum(pending)
 
 
 @dataclass(frozen=True, slots=True)

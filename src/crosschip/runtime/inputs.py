@@ -18,7 +18,7 @@ from crosschip.ir.binding import bind, shapes_and_sizes
 from crosschip.ir.dimension import name_of
 from crosschip.ir.files import open_regular
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.shapes.deriving import ShapeSearch
 from crosschip.runtime.shapes.words import as_argument, as_options, shortest
 
@@ -58,10 +58,10 @@ def write_value(path: Path, value: Any) -> Path:
         path = path.with_name(f"{path.name}.npy")
         content = BytesIO()
         np.save(content, value.astype(str) if value.dtype == object else value, allow_pickle=False)
-        write_named(path, [content.getbuffer()])
+        write_user_file(path, [content.getbuffer()])
     else:
         path = path.with_name(f"{path.name}.json")
-        write_named(path, [json.dumps(_plain(value), allow_nan=False).encode("ascii")])
+        write_user_file(path, [json.dumps(_plain(value), allow_nan=False).encode("ascii")])
     return path
 
 
@@ -98,8 +98,8 @@ def random_inputs(
     """
     generator = np.random.default_rng(seed)
     types = {name: operand.type for name, operand in model.inputs.items()}
-    given, named = shapes_and_sizes(types, shapes)
-    sizes = bind(types, given, named)
+    fixed, named = shapes_and_sizes(types, shapes)
+    sizes = bind(types, fixed, named)
     for name, type_ in types.items():
         if type_.element_type is ElementType.OBJECT:
             raise InputError(
@@ -107,17 +107,19 @@ def random_inputs(
                 f"run the model from Python, with a list, dict or None for it"
             )
     firsts = {name_of(type_.shape[0]) for type_ in types.values() if type_.shape} - {None}
-    every = {**dict.fromkeys(filter(None, firsts), 1), **sizes}
-    found = {name: type_.substitute(every).static_shape for name, type_ in types.items()} | given
-    known = {name: shape for name, shape in found.items() if shape is not None}
+    all_sizes = {**dict.fromkeys(filter(None, firsts), 1), **sizes}
+    shapes_by_name = {
+        name: type_.substitute(all_sizes).static_shape for name, type_ in types.items()
+    } | fixed
+    known = {name: shape for name, shape in shapes_by_name.items() if shape is not None}
     if len(known) < len(types):
-        raise _open_sizes(model, given, sizes, [name for name in types if name not in known])
+        raise _open_sizes(model, fixed, sizes, [name for name in types if name not in known])
     return {name: _random(name, types[name], known[name], generator) for name in types}
 
 
 def _open_sizes(
     model: Model,
-    given: Mapping[str, tuple[int, ...]],
+    fixed: Mapping[str, tuple[int, ...]],
     sizes: Mapping[str, Dim],
     inputs: Sequence[str],
 ) -> InputError:
@@ -125,14 +127,14 @@ def _open_sizes(
 
     Args:
         model: whose inputs they are.
-        given: the shapes of inputs that are known, by name.
+        fixed: the shapes of inputs that are known, by name.
         sizes: the sizes that are known, by name.
         inputs: the names of the inputs concerned.
     """
     types = {name: operand.type for name, operand in model.inputs.items()}
     listed = " and ".join(f"input {name!r} is {types[name]}" for name in inputs)
     known = {name: size for name, size in sizes.items() if isinstance(size, int)}
-    shapes = ShapeSearch(model, Sizes.of({}, [known]), given).first()
+    shapes = ShapeSearch(model, Sizes.of({}, [known]), fixed).first()
     hint = shortest({name: types[name].substitute(sizes) for name in inputs}, shapes)
     return InputError(
         f"{listed}, which leaves sizes open; say which, as in {as_options(hint)} "

@@ -9,8 +9,8 @@ from crosschip.hal import Sizes
 from crosschip.ir import Dimension, Model
 from crosschip.ir.binding import shapes_and_sizes
 from crosschip.passes import Specialize, simplify
+from crosschip.runtime.compile.devices import open_devices
 from crosschip.runtime.configuration import Configuration
-from crosschip.runtime.opening import open_devices
 from crosschip.runtime.placement.asking import asking
 from crosschip.runtime.placement.missing import Missing, missing
 

@@ -12,37 +12,106 @@ import ctypes
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from crosschip.hal import Forking
-from crosschip.ir import DeviceError
+from crosschip.ir import Array, DeviceError
 
 if TYPE_CHECKING:
-    from crosschip.runtime.compiled import CompiledModel
+    from crosschip.runtime.guard.devices import GuardedDevice
+    from crosschip.runtime.submitting import Submissions
 
 _EXIT_SECONDS = 30.0
 """The seconds that the end of the process waits for runs that are under way."""
 
 _LOOK_SECONDS = 0.001
 
-_MODELS: WeakSet[CompiledModel] = WeakSet()
+Execute = Callable[[Sequence[Array]], Sequence[Array]]
+
+_MODELS: WeakSet[TrackedRuns] = WeakSet()
 _unusable: frozenset[str] = frozenset()
 """The devices whose libraries cannot be used in this process, as it was forked during a run."""
 
 _ADVICE = (
     "start processes with multiprocessing's 'spawn' or 'forkserver', fork before the model is "
-    "compiled and compile it in the child, or compile with isolate=True"
+    "compiled and compile it in the child, or compile with PlacementOptions(isolate=True)"
 )
 
 
-def watch(model: CompiledModel) -> None:
-    """See to a compiled model when the process is forked, and when it ends."""
-    _MODELS.add(model)
-    # The last that is registered comes first: before the engines, which are loaded by now, end.
-    atexit.unregister(_finish_runs)
-    atexit.register(_finish_runs)
+class TrackedRuns(ABC):
+    """Base of a compiled model: counts the runs under way, and refuses runs once it is stopped.
+
+    A forked process and the end of the process treat every instance that has called `_track`.
+
+    Attributes:
+        devices: the devices, by name.
+    """
+
+    devices: Mapping[str, GuardedDevice]
+    _requests: Submissions
+    _execute: Execute
+
+    def __init__(self) -> None:
+        # An entry for each run under way: adding and removing one takes no lock.
+        self._running: list[None] = []
+        # Called first by each run, once there is anything to check; see `stop`.
+        self._check: Callable[[], None] | None = None
+
+    def _track(self) -> None:
+        """Finish the runs of this model at the end of the process, and treat it after forks."""
+        _MODELS.add(self)
+        # atexit runs the last registration first: before the engines, which are loaded by now, end.
+        atexit.unregister(_finish_runs)
+        atexit.register(_finish_runs)
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The model's name."""
+
+    @property
+    def runs_under_way(self) -> int:
+        """The number of runs that have begun and not ended, in any thread."""
+        return len(self._running) + self._requests.running
+
+    def stop(self, check: Callable[[], None]) -> None:
+        """Have each later run call a function first, which refuses it by an error.
+
+        Args:
+            check: the function; where it returns, the run goes on.
+        """
+        execute = self._execute
+
+        def checked(arrays: Sequence[Array]) -> Sequence[Array]:
+            check()
+            return execute(arrays)
+
+        self._check = check
+        self._execute = checked
+
+    def finish_requests(self, seconds: float) -> None:
+        """Accept no more requests, and wait for the accepted ones.
+
+        Args:
+            seconds: the longest wait for each thread that answers them.
+        """
+        self._requests.close(max(0.0, seconds))
+
+    def withdraw_run(self) -> None:
+        """Remove the run of a thread that waits for the end of the process from the count."""
+        self._running.pop()
+
+    @abstractmethod
+    def after_fork(self, refuse: Callable[[], None] | None) -> None:
+        """Reset the state of threads in a forked process, which has only one of its parent's.
+
+        Args:
+            refuse: raises the error that refuses each run; `None` if the model can be run.
+        """
 
 
 def check_device(name: str) -> None:
@@ -115,7 +184,7 @@ def _finish_runs() -> None:
         time.sleep(_LOOK_SECONDS)
 
 
-def _wait_for_end(model: CompiledModel, ending: int) -> None:
+def _wait_for_end(model: TrackedRuns, ending: int) -> None:
     """Have a thread wait for the end of the process; the one that ends it goes on."""
     if threading.get_ident() != ending:
         model.withdraw_run()

@@ -50,7 +50,7 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
     failed: dict[str, Trial] = {}
     end = time.perf_counter() + MORE_SECONDS
     for turn in range(TURNS + MORE_TURNS):
-        times = {name: taken for name, taken in times.items() if name not in failed}
+        times = {name: seconds for name, seconds in times.items() if name not in failed}
         further = turn >= TURNS
         contenders = _contenders(times, CLOSE if further else HOPELESS)
         if further and (len(contenders) < 2 or time.perf_counter() > end):
@@ -68,27 +68,27 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
 
 def _contenders(times: Mapping[str, Sequence[float]], most: float) -> list[str]:
     """The devices that take at most so many times as long as the fastest, as far as is known."""
-    typical = {name: typical_seconds(taken) for name, taken in times.items() if taken}
+    typical = {name: typical_seconds(seconds) for name, seconds in times.items() if seconds}
     best = min(typical.values(), default=0.0)
     return [name for name in times if name not in typical or typical[name] <= most * best]
 
 
-def typical_seconds(taken: Sequence[float]) -> float:
+def typical_seconds(seconds: Sequence[float]) -> float:
     """The lower quartile: what a run takes as a rule, though other work disturbs most of them."""
-    return float(np.quantile(taken, 0.25, method="lower"))
+    return float(np.quantile(seconds, 0.25, method="lower"))
 
 
 def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
     """The seconds that runs took which follow one another, so that no other device disturbs."""
     wait_for_idle()
     run(inputs)
-    taken: list[float] = []
+    seconds: list[float] = []
     start = now = time.perf_counter()
-    while not taken or now - start < (SECONDS if len(taken) < RUNS else RUN_SECONDS):
+    while not seconds or now - start < (SECONDS if len(seconds) < RUNS else RUN_SECONDS):
         run(inputs)
         begin, now = now, time.perf_counter()
-        taken.append(now - begin)
-    return taken
+        seconds.append(now - begin)
+    return seconds
 
 
 def wait_for_idle() -> None:
@@ -97,8 +97,8 @@ def wait_for_idle() -> None:
     Some engines keep their threads busy for a while after a run (ONNX Runtime for some 30 ms),
     which slows down whoever comes next.
     """
-    patience = time.perf_counter() + PATIENCE_SECONDS
-    while time.perf_counter() < patience:
+    deadline = time.perf_counter() + PATIENCE_SECONDS
+    while time.perf_counter() < deadline:
         before = time.process_time()
         time.sleep(LOOK_SECONDS)
         if time.process_time() - before < LOOK_SECONDS / 10:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
-from crosschip.ir import Model, Operand
+from crosschip.ir import InputError, Model, Operand
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.suggestion import did_you_mean
+from crosschip.ir.types import PYTHONS_TYPES
 
 if TYPE_CHECKING:
     from crosschip.hal.conditions import Condition
@@ -54,7 +56,7 @@ class Outline(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPart:
+class StoredPart:
     """A part of an outline that was kept."""
 
     device: str
@@ -69,12 +71,33 @@ class KeptPart:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptOutline:
+class StoredOutline:
     """An outline that was kept."""
 
     model: Model
-    segments: Sequence[KeptPart]
+    segments: Sequence[StoredPart]
     conditions: Sequence[Condition]
+
+
+def find_tensor(
+    name: str, inputs: Mapping[str, Operand], outputs: Mapping[str, Operand]
+) -> Operand:
+    """Return the input or output of a name, for which a device can allocate memory.
+
+    Raises:
+        InputError: there is none, or it is no tensor of numbers.
+    """
+    operand = inputs.get(name) or outputs.get(name)
+    if operand is None:
+        names = [*inputs, *outputs]
+        near = did_you_mean(name, names)
+        raise InputError(
+            f"the model has no input or output {name!r}{near}; there are {', '.join(names)}"
+        )
+    type_ = operand.type.element_type
+    if type_ in PYTHONS_TYPES:
+        raise InputError(f"{name!r} is of {type_}, which no device's memory holds")
+    return operand
 
 
 def home(operand: Operand, outline: Outline, devices: Collection[str]) -> str:

@@ -42,13 +42,15 @@ def from_plain(kind: type[T], plain: object) -> T:
     Raises:
         ValueError: it is not of that form.
     """
-    return cast(T, _made(kind, plain))
+    return cast(T, _value_from(kind, plain))
 
 
-def _made(kind: Any, plain: object) -> object:
+def _value_from(kind: Any, plain: object) -> object:
     origin, arguments = get_origin(kind), get_args(kind)
+    if kind is object:
+        return plain
     if origin in (Union, UnionType):
-        return _made_one_of(arguments, plain)
+        return _value_of_union(arguments, plain)
     if kind in (None, NoneType) and plain is None:
         return None
     if kind is float and type(plain) in (int, float):
@@ -60,20 +62,22 @@ def _made(kind: Any, plain: object) -> object:
     if is_dataclass(kind) and isinstance(plain, Mapping):
         hints = _hints(cast(type, kind))
         if set(plain) == set(hints):
-            return cast(Any, kind)(**{n: _made(hint, plain[n]) for n, hint in hints.items()})
+            return cast(Any, kind)(**{n: _value_from(hint, plain[n]) for n, hint in hints.items()})
     if origin is tuple and isinstance(plain, list):
         if len(arguments) == 2 and arguments[1] is ...:
-            return tuple([_made(arguments[0], each) for each in plain])
-        return tuple([_made(k, each) for k, each in zip(arguments, plain, strict=True)])
+            return tuple([_value_from(arguments[0], each) for each in plain])
+        return tuple([_value_from(k, each) for k, each in zip(arguments, plain, strict=True)])
     if origin is Mapping and isinstance(plain, Mapping):
-        return {_made(arguments[0], key): _made(arguments[1], v) for key, v in plain.items()}
+        return {
+            _value_from(arguments[0], key): _value_from(arguments[1], v) for key, v in plain.items()
+        }
     raise ValueError(f"{str(plain)[:50]!r} is no {getattr(kind, '__name__', kind)}")
 
 
-def _made_one_of(kinds: Sequence[Any], plain: object) -> object:
+def _value_of_union(kinds: Sequence[Any], plain: object) -> object:
     for kind in kinds:
         try:
-            return _made(kind, plain)
+            return _value_from(kind, plain)
         except ValueError:
             continue
     raise ValueError(f"{str(plain)[:50]!r} is none of {', '.join(map(str, kinds))}")

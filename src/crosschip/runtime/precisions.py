@@ -48,7 +48,7 @@ def with_exact(
     there = {name_in(EXACT, name): name for name in devices if name not in less}
     exact = {name: there.get(name_in(EXACT, name), name_in(EXACT, name)) for name in less}
 
-    def every() -> Iterator[GuardedDevice]:
+    def all_devices() -> Iterator[GuardedDevice]:
         added: set[str] = set()
         for name, device in devices.items():
             yield device
@@ -57,4 +57,4 @@ def with_exact(
                 added.add(other)
                 yield InPrecision(device, EXACT)
 
-    return {device.name: device for device in every()}, exact
+    return {device.name: device for device in all_devices()}, exact

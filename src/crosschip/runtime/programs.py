@@ -99,7 +99,7 @@ class SegmentProgram(ABC):
             DeviceError: the device did not take it on, or returned something else.
         """
 
-    def check_rules(self, made: Sequence[Buffer]) -> None:
+    def check_rules(self, outputs: Sequence[Buffer]) -> None:
         """Check the outputs of a finished submission that report broken rules, if there are such.
 
         Raises:

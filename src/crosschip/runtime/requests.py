@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import math
 import threading
 import time
@@ -16,14 +17,14 @@ from typing import Any
 from weakref import ref
 
 from crosschip.hal import urgency
-from crosschip.ir import DeadlineError, DeviceError, InputError, QueueFullError, logs
+from crosschip.ir import DeadlineError, DeviceError, InputError, QueueFullError
 from crosschip.runtime.priority import Priority as Priority
 from crosschip.runtime.programs import Awaited
 
 Work = Callable[[Awaited], dict[str, Any]]
 """Computes a result, as long as somebody waits for it."""
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 
 class Request(Future[dict[str, Any]]):
@@ -86,10 +87,10 @@ class Request(Future[dict[str, Any]]):
         """The run's error, once it has ended; see `concurrent.futures.Future.exception`."""
         if timeout is None:
             self._queue.help(self)
-        found = super().exception(timeout)
-        if isinstance(found, CancelledError):
-            raise found
-        return found
+        error = super().exception(timeout)
+        if isinstance(error, CancelledError):
+            raise error
+        return error
 
     def add_done_callback(self, fn: Callable[[Any], object]) -> None:
         """Have a function called with the request once it has ended, however it did.
@@ -206,12 +207,12 @@ class RequestQueue:
         with self._lock:
             if request.deadline is not None or self._next() is not request:
                 return
-            taken = self._begin()
-            if taken is None:
+            entry = self._begin()
+            if entry is None:
                 return
             self._helpers.append(threading.current_thread())
         try:
-            _answer(*taken)
+            _answer(*entry)
         finally:
             with self._lock:
                 self._helpers.remove(threading.current_thread())
@@ -300,15 +301,15 @@ class RequestQueue:
 
     def _serve(self) -> None:
         """The life of a worker."""
-        taken = self._take(done=0)
-        while taken:
-            request, work = taken
+        entry = self._take(done=0)
+        while entry:
+            request, work = entry
             if request.is_late:
                 _set_result(request.set_exception, _too_late(began=False))
             else:
                 _answer(request, work)
-            del request, work, taken
-            taken = self._take(done=1)
+            del request, work, entry
+            entry = self._take(done=1)
 
     def _take(self, *, done: int) -> tuple[Request, Work] | None:
         """The next request, which is running from now on; `None` if there will be no more.
@@ -321,8 +322,8 @@ class RequestQueue:
                 self._running -= done
                 done = 0
                 while self._next():
-                    if taken := self._begin():
-                        return taken
+                    if entry := self._begin():
+                        return entry
                 if self._closed and not self._heap:
                     return None
                 # Closed or not: those who help run the rest, and wake it when they have ended.

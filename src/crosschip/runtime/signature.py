@@ -9,7 +9,7 @@ import numpy as np
 
 from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Operand
-from crosschip.ir.binding import bind
+from crosschip.ir.binding import bind, concrete
 from crosschip.ir.sizing import SizeReader
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
@@ -84,7 +84,7 @@ class Signature:
         """
         try:
             arrays = [inputs[name] for name in self._names]
-            given = len(inputs)
+            count = len(inputs)
         except KeyError as error:
             raise self._wrong_names(inputs) from error
         except (TypeError, IndexError) as error:
@@ -92,7 +92,7 @@ class Signature:
                 f"the inputs are of type {type(inputs).__name__}, but must be arrays by name: "
                 f"{self._listed()}"
             ) from error
-        if given != len(arrays):
+        if count != len(arrays):
             raise self._wrong_names(inputs)
         for index, dtype in enumerate(self._ready):
             array = arrays[index]
@@ -101,7 +101,7 @@ class Signature:
                 or array.dtype is not dtype
                 or array.flags.num & _READY != _READY
             ):
-                arrays[index] = self._made(index, array)
+                arrays[index] = self._value(index, array)
         return arrays
 
     def named(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -117,29 +117,39 @@ class Signature:
             raise InputError(
                 f"the model takes {len(self._operands)} inputs, not {count}: {self._listed()}"
             )
-        found = {name: array for (name, _), array in zip(self._operands, arrays, strict=False)}
-        twice = next((name for name in named if name in found), None)
+        values = {name: array for (name, _), array in zip(self._operands, arrays, strict=False)}
+        twice = next((name for name in named if name in values), None)
         if twice is not None:
             raise InputError(f"input {twice!r} is given twice; the model takes {self._listed()}")
-        return {**found, **named}
+        return {**values, **named}
 
-    def _made(self, index: int, given: object) -> Any:
+    def _value(self, index: int, value: object) -> Any:
         name, operand = self._operands[index]
-        if type(given) is not np.ndarray and isinstance(given, Buffer):
-            self._check_buffer(index, given)
-            if self._buffers and given.device is not None:
-                return given
-            array = call("a buffer", "handing out its elements", given.array)
-            if given.device is not None:
+        if type(value) is not np.ndarray and isinstance(value, Buffer):
+            self._check_buffer(index, value)
+            if self._buffers and value.device is not None:
+                return value
+            array = call("a buffer", "handing out its elements", value.array)
+            if value.device is not None:
                 self._copies.add(Copied.INPUT, array)
-            given = array
+            value = array
         try:
-            array = as_array(given, operand.type)
+            array = as_array(value, operand.type)
         except InputError as error:
             raise InputError(f"input {name!r} {error}") from error.__cause__
-        if array is not given and isinstance(array, np.ndarray) and _is_copy(array, given):
+        if array is not value and isinstance(array, np.ndarray) and _is_copy(array, value):
             self._copies.add(Copied.INPUT, array)
         return array
+
+    def checked_sizes(self, shapes: object) -> dict[str, Dim]:
+        """`sizes` of shapes that a caller passes.
+
+        Raises:
+            InputError: they are no shapes by name, or as for `sizes`.
+        """
+        if not isinstance(shapes, Mapping):
+            raise InputError(f'shapes is {shapes!r}, but must be like {{"x": [1, 3, 224]}}')
+        return self.sizes({name: concrete(name, shape) for name, shape in shapes.items()})
 
     def sizes(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Dim]:
         """The named sizes of inputs of these shapes.
@@ -147,14 +157,14 @@ class Signature:
         Raises:
             InputError: there is no such input, a shape does not fit, or a size is out of range.
         """
-        found = bind({name: operand.type for name, operand in self._operands}, shapes)
-        check_ranges(found, self._sizes)
-        return found
+        sizes = bind({name: operand.type for name, operand in self._operands}, shapes)
+        check_ranges(sizes, self._sizes)
+        return sizes
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        found = self._reader.agreeing(shapes)
-        if found is not None:
-            check_ranges(found, self._sizes)
+        sizes = self._reader.agreeing(shapes)
+        if sizes is not None:
+            check_ranges(sizes, self._sizes)
         else:  # which says what does not fit
             self.sizes(dict(zip(self._names, shapes, strict=True)))
 
@@ -181,10 +191,10 @@ class Signature:
         return ", ".join(f"{name}: {operand.type}" for name, operand in self._operands) or "none"
 
 
-def _is_copy(array: Array, given: object) -> bool:
+def _is_copy(array: Array, source: object) -> bool:
     """Tell whether an array has memory that what it was made of has not."""
     root = _root(array)
-    return isinstance(root, np.ndarray) and root.flags.owndata and root is not _root(given)
+    return isinstance(root, np.ndarray) and root.flags.owndata and root is not _root(source)
 
 
 def _root(value: object) -> object:

@@ -34,7 +34,7 @@ class Submissions:
 
     def put(self, work: Work, priority: Priority, seconds: float | None, *, wait: bool) -> Request:
         """Take on a request; see `RequestQueue.put`."""
-        return self._made().put(work, priority, seconds, wait=wait)
+        return self._open_queue().put(work, priority, seconds, wait=wait)
 
     def close(self, timeout: float | None = None) -> None:
         """Take nothing on any more, and wait until what was taken on is answered.
@@ -63,7 +63,7 @@ class Submissions:
         if self._queue is not None:
             self._queue.after_fork()
 
-    def _made(self) -> RequestQueue:
+    def _open_queue(self) -> RequestQueue:
         # Importing it takes longer than loading a small model.
         from crosschip.runtime.requests import RequestQueue
 

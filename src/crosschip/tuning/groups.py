@@ -82,8 +82,8 @@ def subset(groups: Sequence[Group], errors: Sequence[float], most: float) -> lis
         errors: of each, where all else is exact.
         most: the bound.
     """
-    kept = [index for index in range(len(groups)) if errors[index] <= most]
-    kept.sort(key=lambda i: errors[i] ** 2 / max(groups[i].share, 1e-9))
-    while kept and together(errors[i] for i in kept) > most:
-        kept.pop()
-    return sorted(kept)
+    chosen = [index for index in range(len(groups)) if errors[index] <= most]
+    chosen.sort(key=lambda i: errors[i] ** 2 / max(groups[i].share, 1e-9))
+    while chosen and together(errors[i] for i in chosen) > most:
+        chosen.pop()
+    return sorted(chosen)

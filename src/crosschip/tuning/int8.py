@@ -87,8 +87,8 @@ class Quantizer:
             with _silenced():
                 for sample in samples:  # one by one: it takes no two of different sizes at once
                     calibrator.collect_data(self._reader(sample))
-                found = calibrator.compute_data()
-        return {name: _bounds(data) for name, data in found.items()}
+                data_by_name = calibrator.compute_data()
+        return {name: _bounds(data) for name, data in data_by_name.items()}
 
     def quantized(self, ranges: Ranges, exact: Collection[str] = ()) -> Model:
         """The model with its arithmetic in int8.
@@ -121,10 +121,10 @@ class Quantizer:
         with _silenced():
             quantizer.quantize_model()
         quantizer.model.topological_sort()
-        made = load(quantizer.model.model)
-        inputs = dict(zip(self._model.inputs, made.inputs.values(), strict=True))
-        outputs = dict(zip(self._model.outputs, made.outputs.values(), strict=True))
-        return Model(self._model.name, inputs, made.operations, outputs)
+        quantized = load(quantizer.model.model)
+        inputs = dict(zip(self._model.inputs, quantized.inputs.values(), strict=True))
+        outputs = dict(zip(self._model.outputs, quantized.outputs.values(), strict=True))
+        return Model(self._model.name, inputs, quantized.operations, outputs)
 
     def _operation(self, node: onnx.NodeProto) -> str | None:
         """The name of the operation that a node is part of: its name begins with the label."""

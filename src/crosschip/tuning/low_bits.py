@@ -78,7 +78,7 @@ def with_low_bit_weights(
         in_float32: the names of operations that stay as they are.
     """
     changed = convertible(model, form) - set(in_float32)
-    taken = {operation.name for operation in model.operations}
+    used_names = {operation.name for operation in model.operations}
     conversion = _Conversion(form, bits)
     results: dict[Operand, Operand] = {}
     operations: list[Operation] = []
@@ -90,7 +90,7 @@ def with_low_bit_weights(
             operations.append(operation)
             continue
         assert isinstance(operation, Operator), "all that is convertible is"
-        b = Builder(prefix=f"{old.name}.", taken=taken)
+        b = Builder(prefix=f"{old.name}.", used_names=used_names)
         b.origins = tuple(old.origins)
         results.update(zip(old.outputs, conversion.convert(b, operation), strict=True))
         operations += b.operations

@@ -85,8 +85,8 @@ class _Scale:
         drawn = [_line(_LEFT, bottom, right, bottom), _line(_LEFT, _TOP, _LEFT, bottom)]
         for power in range(self._least, self._most + 1):
             x = self.x(10.0**power)
-            told = "exact" if power == self._least else f"1e{power}"
-            drawn.append(_text(x, bottom + 18, told, "middle"))
+            label = "exact" if power == self._least else f"1e{power}"
+            drawn.append(_text(x, bottom + 18, label, "middle"))
         for step in range(int(self._speed) + 1):
             y = self.y(step)
             drawn += [_line(_LEFT, y, right, y, "#dddddd"), _text(_LEFT - 8, y + 4, step, "end")]
@@ -102,13 +102,13 @@ class _Scale:
 
 def _labels(places: Sequence[tuple[float, float]]) -> list[float]:
     """The height of each point's label, so that none is written over another."""
-    taken: list[tuple[float, float]] = []
+    occupied: list[tuple[float, float]] = []
     rows = []
     for x, y in places:
         row = y + 4
-        while any(abs(row - other) < _ROW and abs(x - at) < _WIDTH / 3 for at, other in taken):
+        while any(abs(row - other) < _ROW and abs(x - at) < _WIDTH / 3 for at, other in occupied):
             row += _ROW
-        taken.append((x, row))
+        occupied.append((x, row))
         rows.append(row)
     return rows
 

@@ -20,13 +20,13 @@ _MADE_UP = 4
 
 
 def samples_of(
-    model: Model, given: Samples, shapes: Mapping[str, Sequence[int | None] | int]
+    model: Model, source: Samples, shapes: Mapping[str, Sequence[int | None] | int]
 ) -> list[Sample]:
     """The samples that a caller gives.
 
     Args:
         model: what they are inputs of.
-        given: arrays by the names of inputs, or a sequence of such, or a folder. In the folder are
+        source: arrays by the names of inputs, or a sequence of such, or a folder. In the folder are
             `NAME.npy` for each input, or folders with these, one a sample; of a model with one
             input, each `.npy` file is a sample. Without any, some random ones are made up, with a
             warning: how large errors are depends on what goes in.
@@ -35,20 +35,20 @@ def samples_of(
     Raises:
         InputError: there is none, an input is missing, or a file cannot be read.
     """
-    if given is None:
+    if source is None:
         logger.warning(
             "%s: no samples are given; the error is measured on random ones, and on real ones it "
             "may be another",
             model.name,
         )
         return [random_inputs(model, shapes, seed) for seed in range(_MADE_UP)]
-    if isinstance(given, str | os.PathLike):
-        found: Sequence[Sample] = _in_folder(model, Path(given))
+    if isinstance(source, str | os.PathLike):
+        samples: Sequence[Sample] = _in_folder(model, Path(source))
     else:
-        found = [given] if isinstance(given, Mapping) else list(given)
-    if not found:
+        samples = [source] if isinstance(source, Mapping) else list(source)
+    if not samples:
         raise InputError(f"there are no samples for {model.name}; give at least one")
-    for sample in found:
+    for sample in samples:
         if not isinstance(sample, Mapping):
             raise InputError(
                 f"a sample for {model.name} is of type {type(sample).__name__}, but must be arrays "
@@ -57,7 +57,7 @@ def samples_of(
         missing = [name for name in model.inputs if name not in sample]
         if missing:
             raise InputError(f"a sample for {model.name} has no input {missing[0]!r}")
-    return list(found)
+    return list(samples)
 
 
 def _in_folder(model: Model, folder: Path) -> list[Sample]:

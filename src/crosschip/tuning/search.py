@@ -129,7 +129,7 @@ class Search:
         """Compile in float32 on each device; the fastest is what others are compared with."""
         with ExitStack() as opened:
             compiled: dict[str, CompiledModel] = {}
-            made: dict[str, Sequence[Outputs]] = {}
+            outputs: dict[str, Sequence[Outputs]] = {}
             failures: dict[str, Error] = {}
             for device in self.offered:
                 self.say(Variant(device).name)
@@ -137,14 +137,14 @@ class Search:
                     compiled[device] = opened.enter_context(
                         self.compile(self.model, Variant(device))
                     )
-                    made[device] = [compiled[device].run(sample) for sample in self.samples]
+                    outputs[device] = [compiled[device].run(sample) for sample in self.samples]
                 except Error as error:
                     failures[device] = error
-            if not made:
+            if not outputs:
                 raise next(iter(failures.values()))
-            times = _times({device: compiled[device] for device in made}, self.samples[0])
+            times = _times({device: compiled[device] for device in outputs}, self.samples[0])
             fastest = min(times, key=lambda device: times[device])
-            self._base, self._exact = compiled[fastest], made[fastest]
+            self._base, self._exact = compiled[fastest], outputs[fastest]
             self._fastest = Variant(fastest)
             opened.pop_all()
         for device, other in compiled.items():
@@ -155,7 +155,7 @@ class Search:
             if device in failures:
                 self.trials.append(Trial(variant, reason=str(failures[device])))
                 continue
-            off = self._error(made[device])
+            off = self._error(outputs[device])
             self.trials.append(Trial(variant, off, times[fastest] / times[device]))
             if off > _ALIKE:
                 logger.warning(
@@ -241,16 +241,16 @@ class Search:
         tried = [self._tried(variant, timed=False).error for variant in alone]
         errors = [math.inf if error is None else error for error in tried]
         choose = subset if quantized else run
-        made, chosen = whole, list(range(len(groups)))
+        trial, chosen = whole, list(range(len(groups)))
         for _ in range(ATTEMPTS):
-            assert made.error is not None, "it has run"
+            assert trial.error is not None, "it has run"
             predicted = together(errors[index] for index in chosen)
-            scale = made.error / predicted if predicted else 1.0
+            scale = trial.error / predicted if predicted else 1.0
             before, chosen = chosen, choose(groups, [e * scale for e in errors], self.accuracy)
             if not chosen or chosen == before:
                 return
-            made = self._tried(self._mixed(whole.variant, groups, chosen))
-            if made.error is None:
+            trial = self._tried(self._mixed(whole.variant, groups, chosen))
+            if trial.error is None:
                 return
 
     def _mixable(self, variant: Variant) -> list[Operation]:
@@ -272,8 +272,8 @@ class Search:
 
 def _times(compiled: Mapping[str, CompiledModel], sample: Sample) -> dict[str, float]:
     """The median seconds of a run, measured in turn."""
-    ways = {name: lambda c=each: c.run(sample) for name, each in compiled.items()}
+    runs = {name: lambda c=each: c.run(sample) for name, each in compiled.items()}
     return {
         name: statistics.median(seconds)
-        for name, seconds in interleave(ways, RUNS, burst=BURST).items()
+        for name, seconds in interleave(runs, RUNS, burst=BURST).items()
     }

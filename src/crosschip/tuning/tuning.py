@@ -25,12 +25,14 @@ from crosschip.passes.specialize import Specialize
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.key import model_key, request_key
 from crosschip.runtime.cache.store import CacheArgument, Store, open_store
+from crosschip.runtime.compile.devices import open_devices
+from crosschip.runtime.compile.front_door import compile as compile_model
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile as compile_model
 from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import automatic
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.opening import open_devices
+from crosschip.runtime.options import CacheOptions, Shapes
+from crosschip.runtime.placement.options import PlacementOptions
 from crosschip.runtime.placement.telling import SLOWEST
 from crosschip.tuning.int8 import METHODS, quantizers_version
 from crosschip.tuning.quantized_forms import QuantizedForms
@@ -73,10 +75,10 @@ def tune(
     *,
     accuracy: float,
     samples: Samples = None,
-    shapes: Mapping[str, Sequence[int | None] | int] | None = None,
+    shapes: Shapes | None = None,
     precisions: Sequence[str] | None = None,
     calibrations: Sequence[str] = ("minmax", "percentile"),
-    cache: CacheArgument = True,
+    cache: CacheArgument | CacheOptions = True,
     configuration: Configuration | str | Path | None = None,
     budget: Budget | None = None,
     progress: Callable[[str], None] | None = None,
@@ -113,47 +115,50 @@ def tune(
     """
     if not isinstance(accuracy, int | float) or not accuracy >= 0:
         raise InputError(f"accuracy is {accuracy!r}, but must be an error such as 1e-2")
-    wanted = _wanted(precisions)
+    considered = _wanted(precisions)
     for name in calibrations:
         if name not in METHODS:
             raise InputError(f"there is no calibration {name!r}; there are: {', '.join(METHODS)}")
     names = _names(devices)
     if not isinstance(model, Model):
         model = load(model, budget=budget)
-    found = samples_of(model, samples, shapes or {})
-    model = _fixed(model, found, shapes)
+    measured_samples = samples_of(model, samples, shapes or {})
+    model = _fixed(model, measured_samples, shapes)
     settings = Configuration.of(configuration).overridden(FLOAT32, None, None, None)
     with ExitStack() as owned:
         opened = open_devices(names, settings.properties, {}, owned, isolate=False)
         offered = {
-            name: [p for p in device.capabilities.precisions if p.value in wanted]
+            name: [p for p in device.capabilities.precisions if p.value in considered]
             for name, device in opened.items()
         }
-        tools = quantizers_version() if INT8 in wanted else ""
-        about = [accuracy, sorted(wanted), list(calibrations), tools]
-        wishes = [*about, os.cpu_count(), _digest(found)]
-        entry = _entry(model, list(opened.values()), settings, wishes)
-    store = open_store(cache)
+        tools = quantizers_version() if INT8 in considered else ""
+        search_options = [accuracy, sorted(considered), list(calibrations), tools]
+        key_options = [*search_options, os.cpu_count(), _digest(measured_samples)]
+        entry = _entry(model, list(opened.values()), settings, key_options)
+    options = CacheOptions.of(cache)
+    store = open_store(options.location, options.size)
 
     def compile(model: Model, variant: Variant) -> CompiledModel:
         return compile_model(
-            model, variant.devices, pin=variant.pins, cache=cache,
+            model, variant.devices, placement=PlacementOptions(pin=variant.pins), cache=cache,
             configuration=settings, budget=budget,
         )  # fmt: skip
 
-    kept = None if store is None else _remembered(store, entry)
-    if kept is not None:
+    remembered = None if store is None else _remembered(store, entry)
+    if remembered is not None:
         forms = QuantizedForms(model)
-        chosen, trials = kept
+        chosen, trials = remembered
     else:
-        forms = QuantizedForms.of(model, wanted & BITS.keys(), calibrations, found)
-        search = Search(model, offered, accuracy, found, compile, forms, progress or _silent)
+        forms = QuantizedForms.of(model, considered & BITS.keys(), calibrations, measured_samples)
+        search = Search(
+            model, offered, accuracy, measured_samples, compile, forms, progress or _silent
+        )
         chosen = search.run()
         trials = tuple(search.trials)
         if store is not None:
             store.write(entry, _to_bytes(chosen, trials))
     compiled = compile(forms.converted(chosen.variant), chosen.variant)
-    return Tuning(model.name, accuracy, trials, chosen, kept is not None, compiled)
+    return Tuning(model.name, accuracy, trials, chosen, remembered is not None, compiled)
 
 
 def _silent(what: str) -> None:
@@ -198,8 +203,8 @@ def _fixed(
         if len({np.asarray(sample[name]).shape for sample in samples}) == 1
     }
     types = {name: operand.type for name, operand in model.inputs.items()}
-    given = {**alike, **(shapes or {})}
-    return simplify(Specialize(*shapes_and_sizes(types, given))(model))
+    fixed = {**alike, **(shapes or {})}
+    return simplify(Specialize(*shapes_and_sizes(types, fixed))(model))
 
 
 def _digest(samples: Sequence[Mapping[str, Array]]) -> str:
@@ -213,9 +218,9 @@ def _digest(samples: Sequence[Mapping[str, Array]]) -> str:
 
 
 def _entry(
-    model: Model, devices: Sequence[GuardedDevice], settings: Configuration, wishes: object
+    model: Model, devices: Sequence[GuardedDevice], settings: Configuration, key_options: object
 ) -> Entry:
-    key = request_key(model_key(model), devices, settings.options(Sizes()), ["tune", wishes])
+    key = request_key(model_key(model), devices, settings.options(Sizes()), ["tune", key_options])
     return Entry(key, "tune", version("crosschip"), model.name, len(model.operations))
 
 

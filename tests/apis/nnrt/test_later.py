@@ -36,7 +36,12 @@ def told() -> Told:
 @pytest.fixture
 def runner(gated: Gated, told: Told) -> Iterator[OH_NNExecutor]:
     """An executor, on a device whose runs begin when its gate is open, one at a time."""
-    compiled = crosschip.compile(chain(Exp), [gated], cache=False, in_flight=1, queue_size=4)
+    compiled = crosschip.compile(
+        chain(Exp),
+        [gated],
+        configuration=crosschip.Configuration(in_flight=1, queue_size=4),
+        cache=False,
+    )
     made = OH_NNExecutor(Shared(compiled, Priority.NONE))
     done(nnrt.OH_NNExecutor_SetOnRunDone(made, lambda *given: told.put(("done", *given))))
     done(nnrt.OH_NNExecutor_SetOnServiceDied(made, lambda data: told.put(("died", data))))

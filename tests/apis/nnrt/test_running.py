@@ -262,7 +262,7 @@ def test_what_is_compiled_is_kept(tmp_path: Path) -> None:
     for make in (nnrt.OH_NNCompilation_ConstructForCache, lambda: offline(content)):
         imported = make()
         assert imported is not None
-        if imported.kept is None:
+        if imported.saved is None:
             done(nnrt.OH_NNCompilation_ImportCacheFromBuffer(imported, content))
         done(nnrt.OH_NNCompilation_Build(imported))
         runner = nnrt.OH_NNExecutor_Construct(imported)

@@ -170,7 +170,7 @@ def test_operators_are_kept_in_float32(files: tuple[str, str]) -> None:
 
 def sources(config: Config) -> list[Any]:
     """The operators of a configuration's file."""
-    model = inference.create_predictor(config)._session.compiled.placement.given
+    model = inference.create_predictor(config)._session.compiled.placement.original
     return [origin for operation in model.operations for origin in operation.origins]
 
 

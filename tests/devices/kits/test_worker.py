@@ -51,8 +51,8 @@ def test_arrays_go_and_come_back_bit_by_bit(worker: Worker) -> None:
 def test_what_a_function_raises_is_told_with_what_it_printed(worker: Worker) -> None:
     with pytest.raises(Refused, match="chip: ValueError: no such thing") as caught:
         worker.call("refuse", "no such thing")
-    assert "details on standard output" in caught.value.told
-    assert "details on standard error" in caught.value.told
+    assert "details on standard output" in caught.value.output
+    assert "details on standard error" in caught.value.output
     assert worker.call("echo", 1).result == 1
 
 

@@ -13,7 +13,8 @@ from crosschip.hal import Options
 from crosschip.ir import Array, ElementType
 from crosschip.ops import operator_named
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.deformable import DeformableConv2D
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Build, Checker

@@ -22,7 +22,7 @@ from crosschip.ir import ElementType
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
-from crosschip.runtime.compiler import compile
+from crosschip.runtime.compile.front_door import compile
 
 if TYPE_CHECKING:
     from tests.devices.conftest import Checker

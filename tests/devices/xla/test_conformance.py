@@ -6,18 +6,22 @@ from itertools import islice
 
 import pytest
 from tests.devices.xla.conftest import CHIP
-from tests.lanes import share
+from tests.lanes import NIGHTLY, share
 
-from crosschip.conformance import all_cases, run_cases
+from crosschip.conformance import Verdict, all_cases, run_cases
 
-PARTS = 4
+PARTS = 8
 """The number of tests among which the cases are divided, so that several processes have some."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nothing_fails(part: int, pytestconfig: pytest.Config) -> None:
-    cases = islice(share(all_cases(quick=True), pytestconfig), part, None, PARTS)
-    report = run_cases(f"xla:{CHIP}", list(cases))
+    cases = share(all_cases(quick=True), pytestconfig)
+    if not pytestconfig.getoption(NIGHTLY):
+        # Of rows of settings, which take longest, one in two.
+        cases = [case for n, case in enumerate(cases) if n % 2 or "," not in case.id]
+    report = run_cases(f"xla:{CHIP}", list(islice(cases, part, None, PARTS)))
     assert not [f"{entry.id}: {entry.detail}" for entry in report.failed]
     assert report.counts["not_run"] == 0
-    assert report.counts["excluded"] == 0
+    excluded = {entry.detail for entry in report.entries if entry.verdict is Verdict.EXCLUDED}
+    assert excluded <= {"XLA takes denormal numbers for 0"}

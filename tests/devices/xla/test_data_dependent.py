@@ -137,8 +137,8 @@ def test_such_an_operation_is_compiled_apart_and_once(device: XlaDevice, check: 
     with crosschip.compile(model, [device], cache=False) as compiled:
         placement = compiled.placement
         assert [segment.device for segment in placement.segments] == [device.name] * 2
-        assert placement.ways[0] == "fixed"
-        assert placement.ways[1].startswith("a program a shape")
+        assert placement.shape_strategies[0] == "fixed"
+        assert placement.shape_strategies[1].startswith("a program a shape")
         for count in (0, 2, 12):
             x = np.zeros((3, 4), np.float32)
             x.flat[:count] = 1

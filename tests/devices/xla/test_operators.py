@@ -11,8 +11,8 @@ from crosschip.ir import Array, Builder, DeviceError, ElementType, Operand
 from crosschip.ir.types import NARROW_INTEGERS, NARROW_TYPES
 from crosschip.ops.numerics.casting import cast
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import DeformableConv2D
 from crosschip.ops.standard.creation import OneHot
+from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.detection import DetectionPostProcess, YoloBox
 from crosschip.ops.standard.indexing import Gather, ScatterND, SparseToDense
 from crosschip.ops.standard.joining import Concat

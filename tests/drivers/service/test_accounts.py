@@ -22,8 +22,8 @@ def test_no_more_is_taken_than_there_is(steps: list[int]) -> None:
             except Exceeded:
                 assert sum(held) + step > 50
         elif held:
-            account.give_back(held.pop(step % len(held)))
-        assert account.taken == sum(held) <= 50
+            account.release(held.pop(step % len(held)))
+        assert account.used == sum(held) <= 50
         assert account.left == 50 - sum(held)
 
 
@@ -38,12 +38,12 @@ def test_threads_lose_nothing() -> None:
             except Exceeded:
                 refused += 1
             else:
-                account.give_back()
+                account.release()
         return refused
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(use, range(8))) == [0] * 8
-    assert account.taken == 0
+    assert account.used == 0
 
 
 def test_who_takes_too_much_is_told_what_is_left() -> None:

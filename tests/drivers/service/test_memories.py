@@ -68,10 +68,10 @@ def test_memory_counts_until_nobody_uses_it() -> None:
     there.release(other.fd)
     with pytest.raises(ProtocolError, match=f"there is no memory {one.fd}"):
         there.bytes_in(one)
-    assert accounts.memory.taken == SIZE
+    assert accounts.memory.used == SIZE
     used[:] = 1
     del used
-    assert accounts.memory.taken == accounts.mappings.taken == 0
+    assert accounts.memory.used == accounts.mappings.used == 0
     with pytest.raises(Exceeded, match=f"are left of the {3 * SIZE} that a client may have"):
         there.allocate(3 * SIZE + 1)
     with pytest.raises(ProtocolError, match="no bytes"):
@@ -83,7 +83,7 @@ def test_what_is_allocated_late_goes_with_the_rest() -> None:
     there.clear()
     allocated(there)
     del there
-    assert accounts.memory.taken == 0
+    assert accounts.memory.used == 0
 
 
 def allocated(there: Memories) -> tuple[SharedBuffer, np.ndarray]:
@@ -97,10 +97,10 @@ def test_memory_of_the_clients_is_given_back_whole_or_not_at_all() -> None:
     with memory.Sealed.of(b"x" * 100) as one, memory.Sealed.of(b"y" * 100) as other:
         with pytest.raises(Exception, match="at most 50 are left"), ExitStack() as held:
             there.take([one.descriptor, other.descriptor], held)
-        assert accounts.memory.taken == 0
+        assert accounts.memory.used == 0
         with ExitStack() as held:
             (content,) = there.take([one.descriptor], held)
             assert content.tobytes() == b"x" * 100
             assert not content.flags.writeable
-            assert accounts.memory.taken == 100
-        assert accounts.memory.taken == 0
+            assert accounts.memory.used == 100
+        assert accounts.memory.used == 0

@@ -396,10 +396,10 @@ class Anything(opdef.CustomOperator):
     """Makes something of the element types and ranks that its definition has."""
 
     def infer_shape(self) -> Any:
-        return [(1,) * (told.tensor.shape.rank.axes or 1) for told in self.outputs_told]
+        return [(1,) * (told.tensor.shape.rank.axes or 1) for told in self.output_rules]
 
     def infer_element_type(self) -> list[ElementType]:
-        first = (min(told.stored, key=lambda s: (s[1], str(s))) for told in self.outputs_told)
+        first = (min(told.stored, key=lambda s: (s[1], str(s))) for told in self.output_rules)
         return [FLOAT32 if quantized else element_type for element_type, quantized in first]
 
     def output_count(self) -> int:

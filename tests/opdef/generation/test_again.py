@@ -130,7 +130,7 @@ def test_what_was_edited_of_an_operator_that_is_gone_is_left(again: Any) -> None
         assert test.read_text("utf-8") == "# mine\n"
         assert states(report)["tests/test_mix.py"] == "left"
     record = json.loads((folder / "generated.json").read_text("utf-8"))
-    assert record["owners"]["tests/test_mix.py"] == "Mix"
+    assert record["operator_of_file"]["tests/test_mix.py"] == "Mix"
     report = again(TEXT)
     assert test.read_text("utf-8") == "# mine\n"
     assert list(map(str, report.changes)) == [

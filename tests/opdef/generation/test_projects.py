@@ -82,8 +82,10 @@ def test_what_is_filled_in_is_tested(target: str, tmp_path: Path) -> None:
     fill_in(project)
     if target == "native":
         build(project)
-    compare(project, "soft_clip", '{"in0": given([1.0, -3.0])}', "[0.5, -0.75]")
-    compare(project, "mix", '{"ini": [given([1.0, 2.0]), given([3.0, 4.0])]}', "[4.0, 7.0]")
+    compare(project, "soft_clip", '{"in0": model_input([1.0, -3.0])}', "[0.5, -0.75]")
+    compare(
+        project, "mix", '{"ini": [model_input([1.0, 2.0]), model_input([3.0, 4.0])]}', "[4.0, 7.0]"
+    )
     printed = own_tests(project, status=1)
     assert "2 failed, 3 passed, 1 xfailed" in printed
     assert "[XPASS(strict)] not written yet: widen" in printed  # its mark is still there
@@ -96,7 +98,7 @@ def compare(project: Path, module: str, use: str, right: str) -> None:
     lines = path.read_text("utf-8").splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith("@pytest.mark"))
     text = text.replace("= []", f"= [({use}, [np.array({right})])]")
-    path.write_text(text.replace("import Example,", "import Example, given,"), "utf-8")
+    path.write_text(text.replace("import Example,", "import Example, model_input,"), "utf-8")
 
 
 @pytest.mark.slow

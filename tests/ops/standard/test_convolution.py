@@ -15,7 +15,14 @@ from crosschip.ir import Array, Builder, ElementType, ModelError, Operand, Quant
 from crosschip.ops import Operator
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
 from crosschip.ops.standard.pooling import (
     AveragePool2D,
     MaxPool2D,
@@ -52,6 +59,51 @@ def test_automatic_cutting(check: Checker, auto_pad: AutoPad, strides: tuple[int
         lambda b, x: b.add(Conv2DTranspose, x, filters, auto_pad=auto_pad, strides=strides),
         lambda x: conv(x, filters),
         (2, 2, 4, 5),
+    )
+
+
+IMAGES = {1: (7,), 2: (7, 6), 3: (5, 7, 6)}
+KERNELS = {1: (3,), 2: (3, 2), 3: (2, 3, 2)}
+
+
+@pytest.mark.parametrize("auto_pad", NAMES)
+@pytest.mark.parametrize("operator", [Conv1D, Conv3D])
+def test_images_of_other_ranks(
+    check: Checker, operator: type[Conv1D | Conv3D], auto_pad: AutoPad
+) -> None:
+    rank = operator.spatial_rank
+    pads = (1, 0, 0, 2, 1, 1)[: 2 * rank] if auto_pad is AutoPad.NONE else (0,) * 2 * rank
+    strides, filters, bias = (2, 1, 3)[:rank], floats(4, 2, *KERNELS[rank]), floats(4)
+    given = {"auto_pad": auto_pad, "pads": pads, "strides": strides, "group": 2}
+    padding: dict[str, Any] = (
+        {"pads": (*pads[::2], *pads[1::2])} if auto_pad is AutoPad.NONE else {}
+    )
+    conv = of_onnx("Conv", auto_pad=NAMES[auto_pad], strides=strides, group=2, **padding)
+    check(
+        lambda b, x: b.add(operator, x, filters, bias, **given),
+        lambda x: conv(x, filters, bias),
+        (2, 4, *IMAGES[rank]),
+    )
+
+
+@pytest.mark.parametrize("operator", [Conv1DTranspose, Conv3DTranspose])
+def test_transposed_convolutions_of_other_ranks(
+    check: Checker, operator: type[Conv1DTranspose | Conv3DTranspose]
+) -> None:
+    rank = operator.spatial_rank
+    pads, strides, more = (1, 0, 0, 1, 0, 0)[: 2 * rank], (2, 1, 3)[:rank], (1, 0, 2)[:rank]
+    filters, bias = floats(4, 2, *KERNELS[rank]), floats(2)
+    given = {"pads": pads, "strides": strides, "output_padding": more}
+    conv = of_onnx(
+        "ConvTranspose",
+        strides=strides,
+        output_padding=more,
+        pads=(*pads[::2], *pads[1::2]),
+    )
+    check(
+        lambda b, x: b.add(operator, x, filters, bias, **given),
+        lambda x: conv(x, filters, bias),
+        (2, 4, *IMAGES[rank]),
     )
 
 

@@ -89,9 +89,9 @@ class FakeNpuDevice(Device):
 
     def compile(self, model: Model, options: Options) -> Program:
         outputs = Outputs(model)
-        if not outputs.asked.outputs:
+        if not outputs.requested.outputs:
             return WithKnownOutputs(None, outputs)
-        lowered = lower(outputs.asked, half=self._in_half(options))
+        lowered = lower(outputs.requested, half=self._in_half(options))
         try:
             code = ddk.compile(lowered.graph, self._memory, self._effort)
         except ddk.NpuError as error:
@@ -118,7 +118,7 @@ class FakeNpuDevice(Device):
 
     def _program(self, parts: form.Parts, outputs: Outputs, model: Model) -> Program:
         program = NpuProgram(parts, self._chip, self)
-        plain = len(outputs.asked.outputs) == len(model.outputs)
+        plain = len(outputs.requested.outputs) == len(model.outputs)
         return program if plain else WithKnownOutputs(program, outputs)
 
     def _in_half(self, options: Options) -> bool:

@@ -50,20 +50,20 @@ def build(folder: Path, libraries: Sequence[Library] = LIBRARIES) -> list[Built]
 
 
 def _built(compiler: str, library: Library, folder: Path) -> Built:
-    made = folder / "lib" / library.file
+    target = folder / "lib" / library.file
     with TemporaryDirectory() as scratch:
         code, names = Path(scratch, "source.c"), Path(scratch, "exported.map")
         code.write_text(source(library), "utf-8")
         names.write_text(f"{{ global: {'; '.join(exported(library))}; local: *; }};\n", "utf-8")
         # A file that a program has open is not written into, but replaced.
-        new = made.with_suffix(".new")
+        new = target.with_suffix(".new")
         _run([compiler, *_flags(library, names), "-o", str(new), str(code), *python_flags()])
-        new.replace(made)
+        new.replace(target)
     wanted = (*library.included, library.exported, "crosschip.h")
     headers = [_copied(name, folder / "include") for name in wanted]
     description = folder / "lib" / "pkgconfig" / f"{library.name}.pc"
     description.write_text(_description(library), "utf-8")
-    return Built(made, headers, description)
+    return Built(target, headers, description)
 
 
 def _copied(header: str, folder: Path) -> Path:
@@ -75,10 +75,10 @@ def _copied(header: str, folder: Path) -> Path:
 def _compiler() -> str:
     if sys.platform != "linux":
         raise Error(f"the C libraries are built on Linux; this is {sys.platform}")
-    found = shutil.which("cc")
-    if found is None:
+    compiler = shutil.which("cc")
+    if compiler is None:
         raise Error("there is no C compiler, cc; install one, as with apt install gcc")
-    return found
+    return compiler
 
 
 def _flags(library: Library, names: Path) -> list[str]:

@@ -29,7 +29,7 @@ class _Held:
 
     object: object
     parts: list[int] = field(default_factory=list)
-    kept: dict[Hashable, Any] = field(default_factory=dict)
+    objects_of: dict[Hashable, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,12 @@ class Handles:
             return held.object
         if not number:
             return None
-        given = _FIRST <= number <= self._last and not (number - _FIRST) % _STEP
-        return NoHandle(number, given)
+        was_issued = _FIRST <= number <= self._last and not (number - _FIRST) % _STEP
+        return NoHandle(number, was_issued)
 
-    def kept(self, number: int) -> dict[Hashable, Any]:
+    def objects_of(self, number: int) -> dict[Hashable, Any]:
         """The memory that is there as long as an object that there is, by what it is for."""
-        return self._held[number].kept
+        return self._held[number].objects_of
 
     def remove(self, number: int) -> None:
         """Forget an object, and those that end with it."""

@@ -86,12 +86,12 @@ class Header:
 
 
 def _parameters(text: str) -> tuple[Parameter, ...]:
-    found = []
+    parameters = []
     for part in _parts(" ".join(text.split())):
         named = _NAME.search(part)
         assert named, f"a parameter has a name, not {part!r}"
-        found.append(Parameter(part, named[1] or named[2]))
-    return tuple(found)
+        parameters.append(Parameter(part, named[1] or named[2]))
+    return tuple(parameters)
 
 
 def _parts(text: str) -> list[str]:

@@ -34,7 +34,7 @@ class Side(Generic[C]):
         self.results = results
         self._lib = lib
         self._modules = 0
-        self._told = threading.local()
+        self._last_text = threading.local()
 
     # What a program passes.
 
@@ -63,12 +63,12 @@ class Side(Generic[C]):
         """
         if length:
             self.needed(**{name: numbers})
-        found: list[Any] = []
+        objects: list[Any] = []
         for index in range(length):
-            found.append(HANDLES.get(numbers[index]))
-            if isinstance(found[-1], NoHandle):
+            objects.append(HANDLES.get(numbers[index]))
+            if isinstance(objects[-1], NoHandle):
                 break
-        return found
+        return objects
 
     def memory(self, name: str, pointer: Any, length: int) -> Any:
         """The memory at a pointer, shared with the program.
@@ -97,17 +97,17 @@ class Side(Generic[C]):
             answer: the code, and what was made.
             whole: the handle of an object that it ends with.
         """
-        code, made = answer
-        if made is not None:
-            place[0] = HANDLES.add(made, whole)
+        code, object_ = answer
+        if object_ is not None:
+            place[0] = HANDLES.add(object_, whole)
         return code
 
-    def kept_text(self, number: int, text: str) -> Any:
+    def store_text(self, number: int, text: str) -> Any:
         """A string of C that is there as long as the object of a handle."""
-        kept = HANDLES.kept(number)
-        if text not in kept:
-            kept[text] = self.new_text(text)
-        return kept[text]
+        objects = HANDLES.objects_of(number)
+        if text not in objects:
+            objects[text] = self.new_text(text)
+        return objects[text]
 
     def destroy(self, number: int, destroyed: Callable[[Any], object]) -> None:
         """Destroy an object, and forget its handle if that succeeds."""
@@ -125,9 +125,9 @@ class Side(Generic[C]):
     def last_error(self) -> Any:
         """The text of the last failure in this thread; there until the next call in it."""
         text = last_error()
-        if getattr(self._told, "text", None) != text:
-            self._told.text, self._told.memory = text, self.new_text(text)
-        return self._told.memory
+        if getattr(self._last_text, "text", None) != text:
+            self._last_text.text, self._last_text.memory = text, self.new_text(text)
+        return self._last_text.memory
 
     def failed(self, name: str, returns_code: bool, *raised: Any) -> C | None:
         """What a function returns that has raised an exception: its code, or else nothing."""

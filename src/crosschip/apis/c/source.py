@@ -87,7 +87,11 @@ def _preamble(library: Library) -> str:
             '#define CROSSCHIP_EXPORTED __attribute__((visibility("default")))',
             Path(__file__).with_name("start.c").read_text("utf-8"),
             *(f"static {_side(function, handles)};" for function in functions),
-            *(line for function in functions for line in _border(function, handles, library)),
+            *(
+                line
+                for function in functions
+                for line in _function_definition(function, handles, library)
+            ),
         ]
     )
 
@@ -103,7 +107,9 @@ def _side(function: Function, handles: Sequence[str]) -> str:
     return f"{result} {PREFIX}{function.name}({', '.join(inside) or 'void'})"
 
 
-def _border(function: Function, handles: Sequence[str], library: Library) -> Iterator[str]:
+def _function_definition(
+    function: Function, handles: Sequence[str], library: Library
+) -> Iterator[str]:
     """The definition of a function: it starts Python, and hands over."""
     inside = ", ".join(parameter.declaration for parameter in function.parameters)
     passed = ", ".join(_passed(parameter, handles) for parameter in function.parameters)

@@ -41,13 +41,13 @@ Order = Callable[[NNAdapterOperandLayoutCode, int], Sequence[int] | None]
 @cache
 def rows() -> Mapping[NNAdapterOperationCode, tuple[Row, int]]:
     """Every operator of NNAdapter, and how many of its last outputs need not be made, by code."""
-    found = {}
+    by_code = {}
     for operator in operators().values():
         foreign = opset_mapping(operator).nnadapter
         if foreign is not None:
-            row = row_of(operator, foreign.operands, foreign.given, NNADAPTER_CODES)
-            found[NNAdapterOperationCode(foreign.code)] = (row, foreign.optional_outputs)
-    return found
+            row = row_of(operator, foreign.operands, foreign.other_rules, NNADAPTER_CODES)
+            by_code[NNAdapterOperationCode(foreign.code)] = (row, foreign.optional_outputs)
+    return by_code
 
 
 class Translator:
@@ -64,13 +64,13 @@ class Translator:
 
     def input(self, operand: NNAdapterOperand, name: str) -> None:
         """Declare an input of the model."""
-        given = self.builder.input(name, self._declared(operand, known=True))
-        self.values[operand] = self._transposed(given, types.order, operand)
+        value = self.builder.input(name, self._declared(operand, known=True))
+        self.values[operand] = self._transposed(value, types.order, operand)
 
     def output(self, operand: NNAdapterOperand, name: str) -> None:
         """Hand an operand out."""
-        made = self._transposed(self.values[operand], types.stored_order, operand)
-        self.builder.output(name, made)
+        value = self._transposed(self.values[operand], types.stored_order, operand)
+        self.builder.output(name, value)
 
     def add(self, operation: NNAdapterOperation) -> None:
         """Add an operation.
@@ -80,8 +80,8 @@ class Translator:
         """
         row, optional = rows()[operation.code]
         named = tuple(operand.name for operand in operation.inputs if operand is not None)
-        made = tuple(operand.name for operand in operation.outputs)
-        self.builder.origins = (Origin(operation.code.name, named, made),)
+        outputs = tuple(operand.name for operand in operation.outputs)
+        self.builder.origins = (Origin(operation.code.name, named, outputs),)
         inputs = [None if operand is None else self.value(operand) for operand in operation.inputs]
         declared = [self._inner(operand) for operand in operation.outputs]
         results = import_operation(row, self.builder, inputs, declared, operation.name)
@@ -95,20 +95,20 @@ class Translator:
 
     def value(self, operand: NNAdapterOperand) -> Operand:
         """The operand of the model that stands for one of NNAdapter's."""
-        found = self.values.get(operand)
-        if found is None:
+        value = self.values.get(operand)
+        if value is None:
             if operand.value is None:
                 known = operand.type.lifetime is Lifetime.NNADAPTER_MODEL_INPUT
-                found = Operand(operand.name, self._declared(operand, known=known))
-                return self._transposed(found, types.order, operand)
+                value = Operand(operand.name, self._declared(operand, known=known))
+                return self._transposed(value, types.order, operand)
             axes = types.order(operand.type.layout, operand.value.ndim)
             array = operand.value
             if axes is not None:
                 array = np.ascontiguousarray(array.transpose(axes))
-            kept = types.permuted(self._declared(operand, known=True), axes).quantization
-            found = constant(array, operand.name, kept)
-            self.values[operand] = found
-        return found
+            quantization = types.permuted(self._declared(operand, known=True), axes).quantization
+            value = constant(array, operand.name, quantization)
+            self.values[operand] = value
+        return value
 
     def type_of(self, operand: NNAdapterOperand) -> TensorType | None:
         """The type of an operand as it is stored; `None` where nothing is known."""
@@ -148,11 +148,11 @@ def learn(model: NNAdapterModel, operation: NNAdapterOperation) -> None:
 
 def _write_types(translator: Translator, operation: NNAdapterOperation) -> None:
     for operand in operation.outputs:
-        found = translator.type_of(operand)
-        if found is None:
+        type_ = translator.type_of(operand)
+        if type_ is None:
             continue
-        operand.type.dimensions.data = types.dimensions(found.shape)
-        if operand.type.lifetime is Lifetime.NNADAPTER_TEMPORARY_VARIABLE and found.shape_value:
+        operand.type.dimensions.data = types.dimensions(type_.shape)
+        if operand.type.lifetime is Lifetime.NNADAPTER_TEMPORARY_VARIABLE and type_.shape_value:
             operand.type.lifetime = Lifetime.NNADAPTER_TEMPORARY_SHAPE
 
 
@@ -170,7 +170,7 @@ def build(model: NNAdapterModel) -> Finished:
     for operation in ordered:
         translator.add(operation)
         for operand in operation.outputs:
-            _check_made(translator, operation, operand)
+            _check_results(translator, operation, operand)
         _write_types(translator, operation)
     for index, operand in enumerate(model.outputs):
         if operand not in translator.values:
@@ -236,19 +236,24 @@ def _makers(model: NNAdapterModel) -> Mapping[NNAdapterOperand, NNAdapterOperati
     return makers
 
 
-def _check_made(
+def _check_results(
     translator: Translator, operation: NNAdapterOperation, operand: NNAdapterOperand
 ) -> None:
     """Refuse an output that is not what it is declared to be."""
-    found = translator.type_of(operand)
-    if found is None:
+    inferred = translator.type_of(operand)
+    if inferred is None:
         return
     declared = types.tensor_type(
         operand.declared, lambda axis: OpenSizes(()).of(operand, axis), known=False
     )
-    if (found.element_type, found.quantization) != (declared.element_type, declared.quantization):
-        raise invalid(f"{operation.name} makes {found}, but {operand.name} is declared {declared}")
-    if not found.fits(declared):
+    if (inferred.element_type, inferred.quantization) != (
+        declared.element_type,
+        declared.quantization,
+    ):
+        raise invalid(
+            f"{operation.name} makes {inferred}, but {operand.name} is declared {declared}"
+        )
+    if not inferred.fits(declared):
         raise misshapen(
-            f"{operation.name} makes {found}, but {operand.name} is declared {declared}"
+            f"{operation.name} makes {inferred}, but {operand.name} is declared {declared}"
         )

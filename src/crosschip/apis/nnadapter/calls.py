@@ -68,13 +68,13 @@ class Calls:
         Raises:
             Error: a call fails; the message is the face's.
         """
-        model = _made(NNAdapterModel_create())
+        model = _checked_value(NNAdapterModel_create())
         try:
             operands = [self._operand(model, *operand) for operand in self.operands]
             for call in self.operations:
                 read = [None if index is None else operands[index] for index in call.inputs]
-                made = [operands[index] for index in call.outputs]
-                _made(NNAdapterModel_addOperation(model, call.code, read, made))
+                output_operands = [operands[index] for index in call.outputs]
+                _checked_value(NNAdapterModel_addOperation(model, call.code, read, output_operands))
             inputs, outputs = ([operands[i] for i in ends] for ends in (self.inputs, self.outputs))
             check(NNAdapterModel_identifyInputsAndOutputs(model, inputs, outputs))
             check(NNAdapterModel_finish(model))
@@ -87,7 +87,7 @@ class Calls:
     def _operand(
         model: NNAdapterModel, type_: NNAdapterOperandType, value: Array | None
     ) -> NNAdapterOperand:
-        operand = _made(NNAdapterModel_addOperand(model, type_))
+        operand = _checked_value(NNAdapterModel_addOperand(model, type_))
         if value is not None:
             check(NNAdapterModel_setOperandValue(operand, value, False))
         return operand
@@ -134,10 +134,12 @@ class _Writer(Writer[NNAdapterOperationCode]):
         type_ = with_shapes(operand.type, self._profiles)
         self.calls.operands.append((type_, operand.value))
 
-    def call(self, key: NNAdapterOperationCode, found: Expressed) -> None:
-        read = tuple(None if operand is None else self.place(operand) for operand in found.inputs)
-        made = tuple(map(self.place, found.outputs))
-        self.calls.operations.append(OperationCall(key, read, made))
+    def call(self, key: NNAdapterOperationCode, expressed: Expressed) -> None:
+        read = tuple(
+            None if operand is None else self.place(operand) for operand in expressed.inputs
+        )
+        outputs = tuple(map(self.place, expressed.outputs))
+        self.calls.operations.append(OperationCall(key, read, outputs))
 
 
 @cache
@@ -145,7 +147,7 @@ def _by_operator() -> Mapping[type[Operator], tuple[NNAdapterOperationCode, Row]
     return {row.operator: (code, row) for code, (row, _) in rows().items()}
 
 
-def _made(answer: tuple[NNAdapterResultCode, T | None]) -> T:
+def _checked_value(answer: tuple[NNAdapterResultCode, T | None]) -> T:
     code, value = answer
     check(code)
     assert value is not None, "the call succeeded"

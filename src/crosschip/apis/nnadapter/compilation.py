@@ -20,9 +20,10 @@ from crosschip.apis.nnadapter.results import (
 from crosschip.apis.nnadapter.signature import Signature
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.ir import CacheError, Error
+from crosschip.runtime.artifact.loading import load_compiled
+from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile
-from crosschip.runtime.saving.loading import load_compiled
+from crosschip.runtime.options import CacheOptions, ShapeOptions
 
 logger = logging.getLogger("crosschip.nnadapter")
 
@@ -46,7 +47,7 @@ class NNAdapterCompilation(Handle):
         model: the model; `None` if there is none, or it is not to be used.
         context: the devices.
         token: the name of what was compiled earlier; empty if nothing is kept.
-        kept: the content of that, or the folder that it is kept in; `None` for neither.
+        saved: the content of that, or the folder that it is kept in; `None` for neither.
         compiled: what has been compiled; `None` before it is finished.
     """
 
@@ -55,13 +56,13 @@ class NNAdapterCompilation(Handle):
         model: NNAdapterModel | None,
         context: NNAdapterContext,
         token: str,
-        kept: bytes | str | None,
+        saved: bytes | str | None,
     ) -> None:
         super().__init__()
         self.model = model
         self.context = context
         self.token = token
-        self.kept = kept
+        self.saved = saved
         self.compiled: Compiled | None = None
 
     def destroy(self) -> None:
@@ -96,15 +97,15 @@ def NNAdapterCompilation_create(
     """
     own = live(context, NNAdapterContext)
     source = None if model is None else live(model, NNAdapterModel)
-    token, kept = _kept(cache_token or "", cache_buffer, cache_dir or "")
-    if isinstance(kept, bytes):
+    token, saved = _saved_source(cache_token or "", cache_buffer, cache_dir or "")
+    if isinstance(saved, bytes):
         # It is in place of the model, which need not even be finished.
         source = source if source is not None and source.finished is not None else None
-    elif source is None and kept is None:
+    elif source is None and saved is None:
         raise invalid("there is neither a model nor what was compiled earlier")
     elif source is not None and source.finished is None:
         raise invalid("the model has not been finished")
-    return NNAdapterCompilation(source, own, token, kept)
+    return NNAdapterCompilation(source, own, token, saved)
 
 
 @returns_nothing
@@ -123,7 +124,7 @@ def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
     context = live(own.context, NNAdapterContext)
     model = None if own.model is None else live(own.model, NNAdapterModel).finished
     try:
-        compiled = _loaded(own.token, own.kept, context)
+        compiled = _loaded(own.token, own.saved, context)
     except Error as error:
         if model is None:
             raise invalid(str(error)) from error
@@ -131,17 +132,15 @@ def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
         compiled = None
     if compiled is None:
         assert model is not None, "there is one if there is nothing else"
-        folder = own.kept if isinstance(own.kept, str) else False
+        folder = own.saved if isinstance(own.saved, str) else False
         compiled = compile(
             model.model,
             context.names,
-            cache=folder,
-            token=own.token if folder else False,
+            shapes=ShapeOptions(ranges=model.ranges, profiles=model.profiles),
             threads=context.threads,
             precision=context.precision,
             properties=context.properties,
-            ranges=model.ranges,
-            profiles=model.profiles,
+            cache=CacheOptions(location=folder, token=own.token if folder else False),
         )
     own.compiled = Compiled(compiled, Signature.of(compiled.inputs, compiled.outputs))
 
@@ -161,17 +160,17 @@ def NNAdapterCompilation_queryInputsAndOutputs(
         output_types: the same for the outputs.
     """
     signature = finished(compilation).signature
-    found = (signature.inputs, signature.outputs)
-    for places, types in zip((input_types, output_types), found, strict=True):
+    types_by_kind = (signature.inputs, signature.outputs)
+    for places, types in zip((input_types, output_types), types_by_kind, strict=True):
         if places is not None and len(places) != len(types):
             raise invalid(f"there are {len(places)} places for {len(types)} types")
-    for places, types in zip((input_types, output_types), found, strict=True):
+    for places, types in zip((input_types, output_types), types_by_kind, strict=True):
         if places is not None:
             places[:] = [type_.copy() for type_ in types]
-    return len(found[0]), len(found[1])
+    return len(types_by_kind[0]), len(types_by_kind[1])
 
 
-def _kept(token: str, buffer: Any, folder: str) -> tuple[str, bytes | str | None]:
+def _saved_source(token: str, buffer: Any, folder: str) -> tuple[str, bytes | str | None]:
     """A token, and the content or the folder of what is kept under it."""
     if not isinstance(token, str) or not isinstance(folder, str):
         raise invalid(f"the token is {token!r} and the folder {folder!r}, but both must be text")
@@ -183,18 +182,18 @@ def _kept(token: str, buffer: Any, folder: str) -> tuple[str, bytes | str | None
 
 
 def _loaded(
-    token: str, kept: bytes | str | None, context: NNAdapterContext
+    token: str, saved: bytes | str | None, context: NNAdapterContext
 ) -> CompiledModel | None:
     """The model that was compiled earlier; `None` if nothing is kept.
 
     Raises:
         Error: it is not there, is damaged, or was compiled for other devices.
     """
-    if kept is None:
+    if saved is None:
         return None
-    if isinstance(kept, str) and not os.path.isdir(kept):
-        raise CacheError(f"there is no folder {kept!r}")
-    compiled = load_compiled(kept, token=token)
+    if isinstance(saved, str) and not os.path.isdir(saved):
+        raise CacheError(f"there is no folder {saved!r}")
+    compiled = load_compiled(saved, token=token)
     devices = {segment.device for segment in compiled.placement.segments}
     if not devices <= set(context.names):
         compiled.close()

@@ -148,8 +148,8 @@ def _settings(device: NNAdapterDevice, pairs: Mapping[str, str]) -> Settings:
         if driver is not None and driver.device:
             known = {**known, **driver.properties}
         outside = {prefix + suffix: os.environ.get(prefix + suffix, "") for suffix in known}
-        given = {key: value for key, value in pairs.items() if key.startswith(prefix)}
-        for key, value in {**outside, **given}.items():
+        from_context = {key: value for key, value in pairs.items() if key.startswith(prefix)}
+        for key, value in {**outside, **from_context}.items():
             suffix = key.removeprefix(prefix)
             if value and suffix in known:
                 known[suffix](key, value, own)

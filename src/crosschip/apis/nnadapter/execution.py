@@ -95,8 +95,8 @@ def NNAdapterExecution_compute(execution: NNAdapterExecution) -> None:
     if not signature.allows([array.shape for array in arrays]):
         shapes = ", ".join(str(list(array.shape)) for array in arrays)
         raise misshapen(f"the shapes {shapes} are none of those that the inputs allow")
-    made = compiled.run(dict(zip(compiled.inputs, arrays, strict=True)))
-    for index, (type_, array) in enumerate(zip(signature.outputs, made.values(), strict=True)):
+    outputs = compiled.run(dict(zip(compiled.inputs, arrays, strict=True)))
+    for index, (type_, array) in enumerate(zip(signature.outputs, outputs.values(), strict=True)):
         _write(index, *own.outputs[index], type_, array)
 
 

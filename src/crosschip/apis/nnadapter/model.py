@@ -33,7 +33,8 @@ from crosschip.apis.nnadapter.results import (
 )
 from crosschip.apis.nnadapter.types import NNAdapterOperandType
 from crosschip.ir import Array
-from crosschip.runtime.compiler import explain
+from crosschip.runtime.compile.front_door import explain
+from crosschip.runtime.options import ShapeOptions
 
 
 @returns_value
@@ -113,9 +114,9 @@ def NNAdapterModel_addOperation(
     if type not in NNAdapterOperationCode._value2member_map_:
         raise invalid(f"there is no operator {type!r}")
     read = [None if o is None else _own(building, o) for o in input_operands or ()]
-    made = [_own(building, operand) for operand in _listed(output_operands)]
+    outputs = [_own(building, operand) for operand in _listed(output_operands)]
     code = NNAdapterOperationCode(type)
-    operation = NNAdapterOperation(len(building.operations), code, read, made)
+    operation = NNAdapterOperation(len(building.operations), code, read, outputs)
     building.operations.append(operation)
     with contextlib.suppress(Exception):  # finishing tells what is wrong
         learn(building, operation)
@@ -166,16 +167,16 @@ def NNAdapterModel_getSupportedOperations(
     placement = explain(
         own.finished.model,
         devices.names,
+        shapes=ShapeOptions(ranges=own.finished.ranges),
         properties=devices.properties,
         threads=devices.threads,
         precision=devices.precision,
-        ranges=own.finished.ranges,
         cache=False,
     )
     missing = {origin for decision in placement.unplaced for origin in decision.operation.origins}
-    made = {output for origin in missing for output in origin.outputs}
+    unsupported = {output for origin in missing for output in origin.outputs}
     return [
-        not any(operand.name in made for operand in operation.outputs)
+        not any(operand.name in unsupported for operand in operation.outputs)
         for operation in own.operations
     ]
 

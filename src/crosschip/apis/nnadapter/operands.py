@@ -70,12 +70,16 @@ def check(type_: NNAdapterOperandType) -> None:
             f"takes {wanted.__name__}"
         )
     try:
-        kept = quantization(type_)
+        quantized = quantization(type_)
     except ValueError as error:
         raise invalid(str(error)) from None
     count = type_.dimensions.count
-    if kept is not None and kept.axis is not None and not 0 <= kept.axis < max(count, 1):
-        raise invalid(f"channel_dim is {kept.axis}, but there are {count} axes")
+    if (
+        quantized is not None
+        and quantized.axis is not None
+        and not 0 <= quantized.axis < max(count, 1)
+    ):
+        raise invalid(f"channel_dim is {quantized.axis}, but there are {count} axes")
 
 
 def _check_sizes(dimensions: NNAdapterOperandDimensionType) -> None:
@@ -155,13 +159,13 @@ def operand_type(type_: TensorType) -> NNAdapterOperandType:
 
 
 def _precision(type_: TensorType) -> tuple[Precision, NNAdapterQuantParams | None]:
-    kept = type_.quantization
+    quantization = type_.quantization
     params: NNAdapterQuantParams | None = None
-    if kept is not None:
-        if kept.axis is not None and kept.symmetric:
-            params = _CHANNEL(kept.axis, kept.scale)
-        elif kept.axis is None:
-            (scale,), (zero,) = kept.scale, kept.zero_point
+    if quantization is not None:
+        if quantization.axis is not None and quantization.symmetric:
+            params = _CHANNEL(quantization.axis, quantization.scale)
+        elif quantization.axis is None:
+            (scale,), (zero,) = quantization.scale, quantization.zero_point
             signed = type_.element_type.value.startswith("int")
             params = _LAYER(scale) if signed and not zero else _ASYMMETRIC(scale, zero)
         precision = _PRECISIONS.get((type_.element_type, type(params)))  # type: ignore[arg-type]
@@ -183,15 +187,17 @@ def order(layout: Layout, rank: int) -> tuple[int, ...] | None:
 
 def stored_order(layout: Layout, rank: int) -> tuple[int, ...] | None:
     """The axes N, C, H, W in the order in which they are stored; the other way of `order`."""
-    found = order(layout, rank)
-    return None if found is None else tuple(found.index(axis) for axis in range(rank))
+    axes = order(layout, rank)
+    return None if axes is None else tuple(axes.index(axis) for axis in range(rank))
 
 
 def permuted(type_: TensorType, axes: Sequence[int] | None) -> TensorType:
     """A type with its axes in another order."""
     if axes is None or type_.shape is None:
         return type_
-    kept = type_.quantization
-    if kept is not None and kept.axis is not None:
-        kept = Quantization(kept.scale, kept.zero_point, tuple(axes).index(kept.axis))
-    return TensorType(type_.element_type, tuple(type_.shape[axis] for axis in axes), kept)
+    quantization = type_.quantization
+    if quantization is not None and quantization.axis is not None:
+        quantization = Quantization(
+            quantization.scale, quantization.zero_point, tuple(axes).index(quantization.axis)
+        )
+    return TensorType(type_.element_type, tuple(type_.shape[axis] for axis in axes), quantization)

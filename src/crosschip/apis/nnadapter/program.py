@@ -58,8 +58,8 @@ def _build(calls: Calls, weights: Weights) -> str:
             where = f"weights + {place}, {value.nbytes}"
             lines += statement(f"x[{index}] = constant(model, {_type(type_)}, {where});")
     for call in calls.operations:
-        read, made = _operands(call.inputs), _operands(call.outputs)
-        lines += statement(f"operation(model, {call.code.name}, {read}, {made});")
+        read, outputs = _operands(call.inputs), _operands(call.outputs)
+        lines += statement(f"operation(model, {call.code.name}, {read}, {outputs});")
     identified = f"{_operands(calls.inputs)}, {_operands(calls.outputs)}"
     lines += statement(f"CALL(NNAdapterModel_identifyInputsAndOutputs(model, {identified}));")
     lines += ["    CALL(NNAdapterModel_finish(model));", "    return model;", "}"]

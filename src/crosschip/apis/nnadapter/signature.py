@@ -57,19 +57,19 @@ def name_of(kind: str, index: int, type_: NNAdapterOperandType) -> str:
     """The name of an input or output of a model: `input0`, `input0:NHWC:1x8x8x3,4x8x8x3`."""
     shapes = ",".join("x".join(map(str, shape)) for shape in type_.dimensions.dynamic_data)
     layout = Layout(type_.layout).name.removeprefix(_PREFIX)
-    told = ":".join([layout, shapes] if shapes else [layout])
-    return f"{kind}{index}" if told == "NCHW" else f"{kind}{index}:{told}"
+    text = ":".join([layout, shapes] if shapes else [layout])
+    return f"{kind}{index}" if text == "NCHW" else f"{kind}{index}:{text}"
 
 
 def _profiles(inputs: Mapping[str, Operand]) -> Sequence[Mapping[str, int]]:
     """The values of open sizes in each of the shapes that the names of inputs list."""
-    found: list[dict[str, int]] = []
+    profiles: list[dict[str, int]] = []
     for name, operand in inputs.items():
         for row, shape in enumerate(_listed(name)):
-            found += [{}] if row == len(found) else []
+            profiles += [{}] if row == len(profiles) else []
             sizes = map(size_name, operand.type.shape or ())
-            found[row].update({s: n for s, n in zip(sizes, shape, strict=True) if s is not None})
-    return found
+            profiles[row].update({s: n for s, n in zip(sizes, shape, strict=True) if s is not None})
+    return profiles
 
 
 def _listed(name: str) -> Sequence[Sequence[int]]:
@@ -95,9 +95,9 @@ def with_shapes(type_: TensorType, profiles: Sequence[Mapping[str, int]]) -> NNA
     Raises:
         UnsupportedError: NNAdapter has no such type.
     """
-    found = operand_type(type_)
+    result = operand_type(type_)
     if type_.static_shape is None:
         shapes = [type_.substitute(profile).static_shape for profile in profiles]
         if all(shape is not None for shape in shapes):
-            found.dimensions.dynamic_data = [list(shape or ()) for shape in shapes]
-    return found
+            result.dimensions.dynamic_data = [list(shape or ()) for shape in shapes]
+    return result

@@ -29,15 +29,15 @@ class OpenSizes:
             raise misshapen(f"inputs allow different numbers of shapes: {sorted(counts)}")
         self._count = max(counts, default=0)
         self._names: dict[tuple[int, ...], str] = {}
-        self._found: dict[tuple[NNAdapterOperand, int], Dim] = {}
+        self._by_axis: dict[tuple[NNAdapterOperand, int], Dim] = {}
         for operand in inputs:
             for axis, size in enumerate(operand.type.dimensions.data):
                 if size == NNADAPTER_UNKNOWN:
-                    self._found[operand, axis] = self._named(operand, axis)
+                    self._by_axis[operand, axis] = self._named(operand, axis)
 
     def of(self, operand: NNAdapterOperand, axis: int) -> Dim:
         """The size of an axis; that of another operand than an input stands for itself."""
-        return self._found.get((operand, axis), symbol(f"{operand.name}_{axis}"))
+        return self._by_axis.get((operand, axis), symbol(f"{operand.name}_{axis}"))
 
     @property
     def ranges(self) -> dict[str, tuple[int, int]]:

@@ -87,7 +87,7 @@ class Calls:
         Raises:
             Error: a call fails; the message is the interface's.
         """
-        model = _made(OH_NNModel_Construct())
+        model = _checked_value(OH_NNModel_Construct())
         try:
             for index, (tensor, value) in enumerate(self.tensors):
                 _add_tensor(model, index, tensor, value)
@@ -139,11 +139,11 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
         refusal = None
         for code, entry in uses().get(type(operation), ()):
             try:
-                found = expressed(entry, operation)
+                expression = expressed(entry, operation)
             except UnsupportedError as error:
                 refusal = refusal or error
                 continue
-            yield (code, entry), found
+            yield (code, entry), expression
         if refusal is not None:
             raise refusal
 
@@ -153,20 +153,22 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
     def declare(self, operand: Operand) -> None:
         self.calls.tensors.append((described(operand.type), operand.value))
 
-    def call(self, key: tuple[OH_NN_OperationType, Entry], found: Expressed) -> None:
+    def call(self, key: tuple[OH_NN_OperationType, Entry], expression: Expressed) -> None:
         code, entry = key
-        count = len(found.inputs) - len(entry.parameters)
-        inputs, parameters = found.inputs[:count], found.inputs[count:]
+        count = len(expression.inputs) - len(entry.parameters)
+        inputs, parameters = expression.inputs[:count], expression.inputs[count:]
         while inputs[-1] is None:
             inputs = inputs[:-1]
         read = [self.place(_present(operand, code)) for operand in inputs]
-        told = [
+        parameter_tensors = [
             self._parameter(operand, type_)
             for operand, type_ in zip(parameters, entry.parameters, strict=True)
             if operand is not None
         ]
-        made = tuple(map(self.place, found.outputs))
-        self.calls.operations.append(OperationCall(code, tuple(told), tuple(read), made))
+        outputs = tuple(map(self.place, expression.outputs))
+        self.calls.operations.append(
+            OperationCall(code, tuple(parameter_tensors), tuple(read), outputs)
+        )
 
     def copied(self, operand: Operand, copy: Operand) -> Operator:
         type_, name = operand.type, f"{operand.name}.copied"
@@ -189,7 +191,7 @@ def _present(operand: Operand | None, code: OH_NN_OperationType) -> Operand:
 
 
 def _add_tensor(model: OH_NNModel, index: int, tensor: OH_NN_Tensor, value: Array | None) -> None:
-    desc = _made(OH_NNTensorDesc_Create())
+    desc = _checked_value(OH_NNTensorDesc_Create())
     check(OH_NNTensorDesc_SetDataType(desc, tensor.dataType))
     if tensor.dimensions:
         check(OH_NNTensorDesc_SetShape(desc, tensor.dimensions))
@@ -203,16 +205,16 @@ def _add_tensor(model: OH_NNModel, index: int, tensor: OH_NN_Tensor, value: Arra
         check(OH_NNModel_SetTensorData(model, index, value))
 
 
-def _set_quantization(model: OH_NNModel, index: int, kept: OH_NN_QuantParam) -> None:
-    params = _made(OH_NNQuantParam_Create())
-    check(OH_NNQuantParam_SetScales(params, kept.scale))
-    check(OH_NNQuantParam_SetZeroPoints(params, kept.zeroPoint))
-    check(OH_NNQuantParam_SetNumBits(params, kept.numBits))
+def _set_quantization(model: OH_NNModel, index: int, quantization: OH_NN_QuantParam) -> None:
+    params = _checked_value(OH_NNQuantParam_Create())
+    check(OH_NNQuantParam_SetScales(params, quantization.scale))
+    check(OH_NNQuantParam_SetZeroPoints(params, quantization.zeroPoint))
+    check(OH_NNQuantParam_SetNumBits(params, quantization.numBits))
     check(OH_NNModel_SetTensorQuantParams(model, index, params))
     check(OH_NNQuantParam_Destroy(params))
 
 
-def _made(handle: T | None) -> T:
+def _checked_value(handle: T | None) -> T:
     if handle is None:
         raise Error(last_error())
     return handle

@@ -27,10 +27,12 @@ from crosschip.apis.nnrt.results import (
     returns_value,
 )
 from crosschip.ir import Array, Error, UnsupportedError
+from crosschip.runtime.artifact.loading import load_compiled
+from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile
+from crosschip.runtime.configuration import Configuration
+from crosschip.runtime.options import CacheOptions
 from crosschip.runtime.requests import Priority
-from crosschip.runtime.saving.loading import load_compiled
 
 
 class Shared:
@@ -69,7 +71,7 @@ class OH_NNCompilation(Handle):
 
     Attributes:
         model: the model, which may be destroyed meanwhile; `None` if it was compiled earlier.
-        kept: what was compiled earlier; `None` if that is in the cache, or there is a model.
+        saved: what was compiled earlier; `None` if that is in the cache, or there is a model.
         device: the number of the device; 0 for the first.
         cache: the folder and the version of what is kept; `None` if nothing is.
         performance: how much the device gives for speed.
@@ -79,10 +81,10 @@ class OH_NNCompilation(Handle):
         built: what has been compiled; `None` before that.
     """
 
-    def __init__(self, model: OH_NNModel | None, kept: bytes | None = None) -> None:
+    def __init__(self, model: OH_NNModel | None, saved: bytes | None = None) -> None:
         super().__init__()
         self.model = model
-        self.kept = kept
+        self.saved = saved
         self.device = 0
         self.cache: tuple[str, int] | None = None
         self.performance: int = OH_NN_PerformanceMode.OH_NN_PERFORMANCE_NONE
@@ -138,7 +140,7 @@ def OH_NNCompilation_ExportCacheToBuffer(compilation: OH_NNCompilation) -> bytes
 @returns_code
 def OH_NNCompilation_ImportCacheFromBuffer(compilation: OH_NNCompilation, buffer: Any) -> None:
     """Give what was exported; it is copied."""
-    _before_build(compilation).kept = _content(buffer)
+    _before_build(compilation).saved = _content(buffer)
 
 
 @returns_code
@@ -208,10 +210,10 @@ def OH_NNCompilation_Build(compilation: OH_NNCompilation) -> None:
         device = name_of(own.device)
     except Failure as error:
         raise Failure(Code.OH_NN_FAILED, str(error)) from None
-    if own.model is not None and own.kept is not None:
+    if own.model is not None and own.saved is not None:
         raise invalid("there is a model, and what was compiled earlier")
-    made = _compiled(own, device, mode) if own.model is not None else _loaded(own)
-    own.built = Shared(made, Priority(int(priority)))
+    compiled = _compile(own, device, mode) if own.model is not None else _loaded(own)
+    own.built = Shared(compiled, Priority(int(priority)))
 
 
 @returns_nothing
@@ -248,18 +250,19 @@ def _content(buffer: Any) -> bytes:
     return held
 
 
-def _compiled(own: OH_NNCompilation, device: str, mode: OH_NN_PerformanceMode) -> CompiledModel:
+def _compile(own: OH_NNCompilation, device: str, mode: OH_NN_PerformanceMode) -> CompiledModel:
     assert own.model is not None, "else it was compiled earlier"
     model = own.model.whole()
     folder, token = _place(own) if own.cache is not None else (None, "")
     try:
-        made = compile(
+        compiled = compile(
             model,
             [device],
-            cache=folder or False,
-            token=token or False,
             precision="float16" if own.float16 else "float32",
-            performance=mode.name.removeprefix("OH_NN_PERFORMANCE_").lower(),
+            configuration=Configuration(
+                performance=mode.name.removeprefix("OH_NN_PERFORMANCE_").lower()
+            ),
+            cache=CacheOptions(location=folder or False, token=token or False),
         )
     except UnsupportedError as error:
         if not own.float16:
@@ -271,19 +274,19 @@ def _compiled(own: OH_NNCompilation, device: str, mode: OH_NN_PerformanceMode) -
     if folder is not None:
         for old in _versions(folder) - {token}:
             Path(folder, f"{old}.nnc").unlink(missing_ok=True)
-    return made
+    return compiled
 
 
 def _loaded(own: OH_NNCompilation) -> CompiledModel:
-    if own.kept is None and own.cache is None:
+    if own.saved is None and own.cache is None:
         raise invalid("there is neither a model, nor a cache, nor what was compiled earlier")
     try:
-        if own.kept is not None:
-            return load_compiled(own.kept)
+        if own.saved is not None:
+            return load_compiled(own.saved)
         folder, token = _place(own)
         return load_compiled(folder, token=token)
     except (Error, OSError) as error:
-        offline = own.kept is not None and as_reference()
+        offline = own.saved is not None and as_reference()
         code = Code.OH_NN_FAILED if offline else Code.OH_NN_INVALID_FILE
         raise Failure(code, str(error)) from error
 

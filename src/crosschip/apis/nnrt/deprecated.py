@@ -55,13 +55,13 @@ def OH_NNExecutor_Run(executor: OH_NNExecutor) -> None:
         if missing:
             raise invalid(f"{kind} {missing[0]} has not been set")
     arrays = {name: own.inputs[index] for index, name in enumerate(model.inputs)}
-    made = own.built.run(arrays)
-    for index, (name, array) in enumerate(made.items()):
+    outputs = own.built.run(arrays)
+    for index, (name, array) in enumerate(outputs.items()):
         place = own.outputs[index]
         if place.size < array.nbytes:
             raise invalid(f"{name}: takes {array.nbytes} bytes, but there are {place.size}")
         place[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    own.shapes = [array.shape for array in made.values()]
+    own.shapes = [array.shape for array in outputs.values()]
 
 
 @returns_handle

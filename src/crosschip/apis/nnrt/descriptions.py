@@ -101,18 +101,22 @@ def described(type_: TensorType) -> OH_NN_Tensor:
     Raises:
         UnsupportedError: NNRt has no such type.
     """
-    shape, kept = type_.shape, type_.quantization
+    shape, quantization = type_.shape, type_.quantization
     known = f"OH_NN_{type_.element_type.value.upper()}" in OH_NN_DataType.__members__
     if not known or shape is None or len(shape) > _MOST_AXES or 0 in shape:
         raise UnsupportedError(f"NNRt has no tensors of {type_}")
     sizes = tuple(size if isinstance(size, int) else -1 for size in shape)
     params = None
-    if kept is not None:
-        count = len(kept.scale)
+    if quantization is not None:
+        count = len(quantization.scale)
         byte = type_.element_type.dtype.itemsize == 1
-        if not byte or (kept.axis is not None and kept.axis != quantized_axis(sizes, count)):
+        if not byte or (
+            quantization.axis is not None and quantization.axis != quantized_axis(sizes, count)
+        ):
             raise UnsupportedError(f"NNRt has no quantization parameters for {type_}")
-        params = OH_NN_QuantParam((BITS,) * count, kept.scale, kept.zero_point or (0,) * count)
+        params = OH_NN_QuantParam(
+            (BITS,) * count, quantization.scale, quantization.zero_point or (0,) * count
+        )
     return OH_NN_Tensor(data_type(type_.element_type), sizes, params)
 
 
@@ -123,10 +127,10 @@ def data_type(element_type: ElementType) -> OH_NN_DataType:
     Raises:
         Failure: there is none.
     """
-    found = OH_NN_DataType.__members__.get(f"OH_NN_{element_type.value.upper()}")
-    if found is None:
+    code = OH_NN_DataType.__members__.get(f"OH_NN_{element_type.value.upper()}")
+    if code is None:
         raise invalid(f"there is no data type for {element_type}")
-    return found
+    return code
 
 
 def member(kind: type[Any], value: object) -> Any:

@@ -61,10 +61,10 @@ def name_of(number: int) -> str:
     Raises:
         Failure: there is none of that number.
     """
-    found = _numbered(_known, number) or _numbered(devices(), number)
-    if found is None:
+    name = _numbered(_known, number) or _numbered(devices(), number)
+    if name is None:
         raise invalid(f"there is no device {number!r}")
-    return found
+    return name
 
 
 def _numbered(known: Mapping[int, str], number: int) -> str | None:

@@ -227,9 +227,9 @@ class _Once:
             function(self._user_data)
 
 
-def _asynchronous(executor: OH_NNExecutor, given: object) -> OH_NNExecutor:
+def _asynchronous(executor: OH_NNExecutor, callback: object) -> OH_NNExecutor:
     own = live(executor, OH_NNExecutor)
-    if given is None:
+    if callback is None:
         raise invalid("the function or the data of the program is none")
     if as_reference():
         raise forbidden("the source runs nothing asynchronously")
@@ -262,9 +262,9 @@ def _arranged(
     for tensors, operands in ((inputs, model.inputs), (outputs, model.outputs)):
         if tensors is None or len(tensors) != len(operands):
             raise invalid(f"the model has {len(operands)}, not {tensors!r}")
-    found = [live(tensor, NN_Tensor) for tensor in (*inputs, *outputs)]
+    live_tensors = [live(tensor, NN_Tensor) for tensor in (*inputs, *outputs)]
     arrays = {}
-    for (name, operand), tensor in zip(model.inputs.items(), found, strict=False):
+    for (name, operand), tensor in zip(model.inputs.items(), live_tensors, strict=False):
         wanted = data_type(operand.type.element_type)
         if tensor.desc.data_type is not wanted:
             raise invalid(f"{name}: is {tensor.desc.data_type.name}, but must be {wanted.name}")
@@ -272,9 +272,9 @@ def _arranged(
     return arrays
 
 
-def _write(own: OH_NNExecutor, made: Mapping[str, Array], tensors: Sequence[NN_Tensor]) -> None:
+def _write(own: OH_NNExecutor, outputs: Mapping[str, Array], tensors: Sequence[NN_Tensor]) -> None:
     """Write what a run made into tensors, with the shapes."""
-    for (name, array), tensor in zip(made.items(), tensors, strict=True):
+    for (name, array), tensor in zip(outputs.items(), tensors, strict=True):
         if array.nbytes > len(tensor.memory):
             raise Failure(
                 Code.OH_NN_FAILED,
@@ -284,4 +284,4 @@ def _write(own: OH_NNExecutor, made: Mapping[str, Array], tensors: Sequence[NN_T
         held[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         tensor.desc.shape = array.shape or None
         tensor.desc.data_type = data_type(ElementType.of(array.dtype))
-    own.shapes = [array.shape for array in made.values()]
+    own.shapes = [array.shape for array in outputs.values()]

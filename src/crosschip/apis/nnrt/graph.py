@@ -191,12 +191,12 @@ def _add(
         missing = [None] * max(count - len(inputs), 0)
         operands = [*inputs, *missing, *(parameters.get(type_) for type_ in types)]
         if row.fits(operands, declared):
-            made = import_operation(row, builder, operands, declared, builder.unique_name(name))
+            results = import_operation(row, builder, operands, declared, builder.unique_name(name))
             break
     else:
         raise ModelError(f"{operation.code.name}: there is no such case of it")
-    _check_made(operation, made, declared)
-    values.update(zip(operation.outputs, made, strict=True))
+    _check_results(operation, results, declared)
+    values.update(zip(operation.outputs, results, strict=True))
 
 
 def _value(tensor: Tensor, values: dict[int, Operand]) -> Operand:
@@ -207,20 +207,22 @@ def _value(tensor: Tensor, values: dict[int, Operand]) -> Operand:
     return values[tensor.index]
 
 
-def _check_made(
-    operation: Operation, made: Sequence[Operand], declared: Sequence[TensorType]
+def _check_results(
+    operation: Operation, results: Sequence[Operand], declared: Sequence[TensorType]
 ) -> None:
-    if len(made) != len(declared):
-        raise ModelError(f"{operation.code.name}: makes {len(made)} outputs, not {len(declared)}")
-    for operand, wanted in zip(made, declared, strict=True):
-        found = operand.type
-        shapes = zip(found.shape or (), wanted.shape or (), strict=False)
-        fits = found.shape is None or (
-            len(found.shape) == len(wanted.shape or ())
+    if len(results) != len(declared):
+        raise ModelError(
+            f"{operation.code.name}: makes {len(results)} outputs, not {len(declared)}"
+        )
+    for operand, wanted in zip(results, declared, strict=True):
+        inferred = operand.type
+        shapes = zip(inferred.shape or (), wanted.shape or (), strict=False)
+        fits = inferred.shape is None or (
+            len(inferred.shape) == len(wanted.shape or ())
             and all(a == b or not isinstance(a, int) or not isinstance(b, int) for a, b in shapes)
         )
-        if found.element_type is not wanted.element_type or not fits:
+        if inferred.element_type is not wanted.element_type or not fits:
             raise Failure(
                 OH_NN_ReturnCode.OH_NN_FAILED,
-                f"{operation.code.name}: makes {found}, not {wanted}",
+                f"{operation.code.name}: makes {inferred}, not {wanted}",
             )

@@ -36,7 +36,7 @@ from crosschip.apis.nnrt.types import OH_NN_Tensor
 from crosschip.ir import Error, Quantization
 from crosschip.mapping.common import quantized_axis
 from crosschip.mapping.translation import Several
-from crosschip.runtime.compiler import explain
+from crosschip.runtime.compile.front_door import explain
 
 _MOST = 200
 
@@ -74,12 +74,14 @@ def OH_NNModel_AddTensor(model: OH_NNModel, tensor: OH_NN_Tensor) -> None:
     if not isinstance(tensor, OH_NN_Tensor):
         raise invalid(f"{tensor!r} is no OH_NN_Tensor")
     type_ = member(OH_NN_TensorType, tensor.type)
-    kept = None
+    quantization = None
     if tensor.quantParam is not None and tensor.quantParam.quantCount:
-        given = tensor.quantParam
-        kept = _quantization(given.scale, given.zeroPoint, given.numBits, tensor.dimensions)
+        params = tensor.quantParam
+        quantization = _quantization(
+            params.scale, params.zeroPoint, params.numBits, tensor.dimensions
+        )
     added = _add_tensor(own, tensor.dataType, tensor.dimensions)
-    added.type, added.quantization = type_, kept
+    added.type, added.quantization = type_, quantization
 
 
 @returns_code
@@ -94,9 +96,9 @@ def OH_NNModel_SetTensorQuantParams(
     model: OH_NNModel, index: int, quantParam: NN_QuantParam
 ) -> None:
     """Say how the integers of a tensor stand for reals; the parameters are copied."""
-    tensor, given = _tensor(_building(model), index), live(quantParam, NN_QuantParam)
+    tensor, params = _tensor(_building(model), index), live(quantParam, NN_QuantParam)
     tensor.quantization = _quantization(
-        given.scales, given.zero_points, given.num_bits, tensor.shape
+        params.scales, params.zero_points, params.num_bits, tensor.shape
     )
 
 
@@ -201,9 +203,9 @@ def OH_NNModel_GetAvailableOperations(model: OH_NNModel, deviceID: int) -> list[
         raise Failure(Code.OH_NN_FAILED, str(error)) from None
     placement = explain(finished, [device], cache=False)
     missing = {origin for decision in placement.unplaced for origin in decision.operation.origins}
-    made = {output for origin in missing for output in origin.outputs}
+    unsupported = {output for origin in missing for output in origin.outputs}
     return [
-        not any(own.tensors[index].name in made for index in operation.outputs)
+        not any(own.tensors[index].name in unsupported for index in operation.outputs)
         for operation in own.operations
     ]
 

@@ -61,10 +61,10 @@ def _tensors(
 ) -> Iterator[str]:
     """The entries of tensors; their scales are added to those of the others."""
     for (tensor, value), place in zip(calls.tensors, weights.places, strict=True):
-        first, kept = len(scales), tensor.quantParam
-        if kept is not None:
-            scales.extend(map(float, kept.scale))
-            zeros.extend(kept.zeroPoint)
+        first, quantization = len(scales), tensor.quantParam
+        if quantization is not None:
+            scales.extend(map(float, quantization.scale))
+            zeros.extend(quantization.zeroPoint)
         where = (0, 0) if value is None else (place, value.nbytes)
         entry = [
             OH_NN_DataType(tensor.dataType).name,

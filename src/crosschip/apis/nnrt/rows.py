@@ -64,26 +64,26 @@ class Entry(NamedTuple):
 @cache
 def rows() -> Mapping[OH_NN_OperationType, Sequence[Entry]]:
     """Every operator of NNRt, by code."""
-    found: dict[OH_NN_OperationType, list[Entry]] = {}
+    by_code: dict[OH_NN_OperationType, list[Entry]] = {}
     for entries in uses().values():
         for code, entry in entries:
-            found.setdefault(code, []).append(entry)
-    return found
+            by_code.setdefault(code, []).append(entry)
+    return by_code
 
 
 @cache
 def uses() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]]]:
     """NNRt's operators that a standard operator stands for, the first of which is written."""
-    found: dict[type[Operator], list[tuple[OH_NN_OperationType, Entry]]] = {}
+    by_operator: dict[type[Operator], list[tuple[OH_NN_OperationType, Entry]]] = {}
     for operator in operators().values():
         for foreign in opset_mapping(operator).nnrt:
-            row = row_of(operator, foreign.operands, foreign.given, NNRT_CODES)
+            row = row_of(operator, foreign.operands, foreign.other_rules, NNRT_CODES)
             types = [
                 OH_NN_TensorType[f"OH_NN_{foreign.name}_{name}"] for name in foreign.parameters
             ]
             entry = Entry(row, len(foreign.inputs), tuple(types), foreign.outputs)
-            found.setdefault(operator, []).append((OH_NN_OperationType(foreign.code), entry))
-    return found
+            by_operator.setdefault(operator, []).append((OH_NN_OperationType(foreign.code), entry))
+    return by_operator
 
 
 @cache
@@ -101,15 +101,15 @@ def expressed(entry: Entry, operation: Operator) -> Expressed:
     Raises:
         UnsupportedError: it cannot be expressed; the message names the slot.
     """
-    found = export_operation(entry.row, operation)
-    inputs = list(found.inputs)
+    expression = export_operation(entry.row, operation)
+    inputs = list(expression.inputs)
     rules = entry.row.operands[-len(entry.parameters) :] if entry.parameters else ()
     first = len(inputs) - len(entry.parameters)
     for place, (type_, rule) in enumerate(zip(entry.parameters, rules, strict=True), first):
         operand = inputs[place]
         if operand is not None:
             inputs[place] = _typed(operand, type_, rule.slot, operation)
-    return found._replace(inputs=tuple(inputs))
+    return expression._replace(inputs=tuple(inputs))
 
 
 def _typed(operand: Operand, type_: OH_NN_TensorType, slot: str, operation: Operator) -> Operand:

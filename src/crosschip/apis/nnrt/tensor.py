@@ -52,8 +52,8 @@ class NN_Tensor(Handle):
         except (OSError, ValueError) as error:
             os.close(descriptor)
             if isinstance(error, OSError) and error.errno in _EXHAUSTED:
-                told = f"no memory for {size} bytes: {error.strerror}"
-                raise Failure(Code.OH_NN_MEMORY_ERROR, told) from None
+                message = f"no memory for {size} bytes: {error.strerror}"
+                raise Failure(Code.OH_NN_MEMORY_ERROR, message) from None
             raise invalid(f"the file does not hold {size} bytes: {error}") from None
 
     def destroy(self) -> None:
@@ -169,6 +169,6 @@ def _file(size: int) -> int:
                 descriptor = os.dup(file.fileno())
         os.ftruncate(descriptor, size)
     except OSError as error:
-        told = f"no memory for {size} bytes: {error.strerror}"
-        raise Failure(Code.OH_NN_MEMORY_ERROR, told) from None
+        message = f"no memory for {size} bytes: {error.strerror}"
+        raise Failure(Code.OH_NN_MEMORY_ERROR, message) from None
     return descriptor

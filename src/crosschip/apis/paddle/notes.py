@@ -24,12 +24,12 @@ class Notes:
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
 
     def say(self, name: str, why: str = "has no meaning here") -> None:
         """Tell that a setting has been accepted without effect, unless it has been told."""
-        if name not in self._said:
-            self._said.add(name)
+        if name not in self._reported:
+            self._reported.add(name)
             self._logger.warning("%s is accepted, but %s", name, why)
 
 

@@ -17,9 +17,9 @@ from crosschip.importers.packaged import with_overriding
 from crosschip.importers.paddle import files
 from crosschip.ir import Array, Dim, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
+from crosschip.runtime.compile.front_door import compile
 from crosschip.runtime.compiled import CompiledModel
-from crosschip.runtime.compiler import compile
 
 logger = logging.getLogger("crosschip")
 
@@ -50,8 +50,8 @@ class Files:
             BudgetError, ModelFileError, UnsupportedError: as for `crosschip.load`.
         """
         if isinstance(self.program, Path) and self.program.is_dir():
-            found = files.find(self.program)
-            return Files(found.program, found.parameters)(shapes)
+            paths = files.find(self.program)
+            return Files(paths.program, paths.parameters)(shapes)
         with spending():
             return with_overriding(paddle.load_parts(self.program, self.parameters, shapes))
 
@@ -67,13 +67,13 @@ class Files:
             program.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{program.parent}: cannot be written: {error.strerror}") from None
-        write_named(program, [content])
-        write_named(parameters, [values])
+        write_user_file(program, [content])
+        write_user_file(parameters, [values])
 
     def _contents(self) -> tuple[bytes, bytes]:
         if isinstance(self.program, Path) and self.program.is_dir():
-            found = files.find(self.program)
-            return Files(found.program, found.parameters)._contents()
+            paths = files.find(self.program)
+            return Files(paths.program, paths.parameters)._contents()
         try:
             content = _bytes(self.program)
             if isinstance(self.parameters, Path) and self.parameters.is_dir():
@@ -112,10 +112,10 @@ class Session:
     @classmethod
     def of(cls, compiled: CompiledModel) -> Session:
         """A session of a model that has been compiled, and takes no other sizes than it says."""
-        made = cls.__new__(cls)
-        made._loader = None
-        made._hold(compiled)
-        return made
+        session = cls.__new__(cls)
+        session._loader = None
+        session._hold(compiled)
+        return session
 
     def _hold(self, compiled: CompiledModel) -> None:
         self._opened: dict[str, tuple[int, ...]] = {}
@@ -123,7 +123,7 @@ class Session:
         self.inputs = tuple(name for name in self.compiled.inputs if not _is_level(name))
         self.outputs = tuple(name for name in self.compiled.outputs if not _is_level(name))
 
-    def run(self, values: Mapping[str, Value], made: Mapping[str, Value]) -> None:
+    def run(self, values: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
         """Compute the outputs.
 
         Paddle holds nobody to the sizes that the file says: when an input has others, the model is
@@ -131,7 +131,7 @@ class Session:
 
         Args:
             values: the inputs, by name.
-            made: the outputs, by name; they get their elements and levels.
+            outputs: the outputs, by name; they get their elements and levels.
 
         Raises:
             InputError: an input is missing, or does not fit.
@@ -139,15 +139,15 @@ class Session:
         """
         arrays: dict[str, Array] = {}
         for name, operand in self.compiled.inputs.items():
-            arrays[name] = _given(values, name, operand.type.element_type.dtype)
+            arrays[name] = _input_array(values, name, operand.type.element_type.dtype)
         compiled = self._fitting(arrays)
-        found = compiled.run(arrays)
-        for name, value in made.items():
-            value.share(found[name])
-        if len(found) > len(made):
-            for name, value in made.items():
+        results = compiled.run(arrays)
+        for name, value in outputs.items():
+            value.share(results[name])
+        if len(results) > len(outputs):
+            for name, value in outputs.items():
                 value.levels = [
-                    found[level].tolist() for level in found if level.startswith(f"{name}.lod")
+                    results[level].tolist() for level in results if level.startswith(f"{name}.lod")
                 ]
 
     def _fitting(self, arrays: Mapping[str, Array]) -> CompiledModel:
@@ -155,13 +155,13 @@ class Session:
         compiled = self.compiled
         other: dict[str, tuple[int, ...]] = {}
         for name, operand in compiled.inputs.items():
-            declared, given = operand.type.shape, arrays[name].shape
-            if declared is None or _fits(declared, given):
+            declared, shape = operand.type.shape, arrays[name].shape
+            if declared is None or _fits(declared, shape):
                 continue
-            alike = len(declared) == len(given)
+            alike = len(declared) == len(shape)
             other[name] = tuple(
                 size if alike and size == fixed else -1
-                for size, fixed in zip(given, declared if alike else given, strict=True)
+                for size, fixed in zip(shape, declared if alike else shape, strict=True)
             )
         if not other or self._loader is None:
             return compiled
@@ -171,15 +171,15 @@ class Session:
         return self.compiled
 
 
-def _fits(declared: Sequence[Dim], given: Sequence[int]) -> bool:
+def _fits(declared: Sequence[Dim], sizes: Sequence[int]) -> bool:
     """Tell whether sizes are those that are declared, as far as these are known."""
-    return len(declared) == len(given) and all(
+    return len(declared) == len(sizes) and all(
         not isinstance(fixed, int) or size == fixed
-        for size, fixed in zip(given, declared, strict=True)
+        for size, fixed in zip(sizes, declared, strict=True)
     )
 
 
-def _given(values: Mapping[str, Value], name: str, wanted: np.dtype[Any]) -> Array:
+def _input_array(values: Mapping[str, Value], name: str, wanted: np.dtype[Any]) -> Array:
     """An input's elements, or a level of sequences of one.
 
     Paddle's operators read integers of several widths; where the values fit, they are converted.

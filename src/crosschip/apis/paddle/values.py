@@ -41,23 +41,23 @@ class Value:
         """Whether there are elements, or sizes that were given in advance."""
         return self.array is not None or self._shape is not None
 
-    def copy(self, given: Array) -> None:
+    def copy(self, source: Array) -> None:
         """Take a copy of an array, into the memory of the copy before if that fits."""
         held = self.array
         if (
             held is None
             or not self._owned
-            or held.shape != given.shape
-            or held.dtype != given.dtype
+            or held.shape != source.shape
+            or held.dtype != source.dtype
         ):
-            self.array = np.array(given, order="C", copy=True)
+            self.array = np.array(source, order="C", copy=True)
             self._owned = True
         else:
-            np.copyto(held, given)
+            np.copyto(held, source)
 
-    def share(self, given: Array) -> None:
+    def share(self, source: Array) -> None:
         """Take an array as it is, whose owner may change it between runs."""
-        self.array, self._owned = given, False
+        self.array, self._owned = source, False
 
     def reshape(self, shape: Sequence[int]) -> None:
         """Give sizes; the first elements stay as far as there are enough of them.

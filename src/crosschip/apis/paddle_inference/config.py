@@ -14,6 +14,7 @@ from crosschip.apis.paddle_inference.enumerations import PrecisionType
 from crosschip.hal import Kind
 from crosschip.ir import InputError, UnsupportedError
 from crosschip.runtime.discovery import automatic, instances
+from crosschip.runtime.placement.options import PlacementOptions
 
 NOTES = Notes(logging.getLogger("crosschip.paddle_inference"))
 
@@ -96,10 +97,10 @@ class Config:
             self._folder = model
         elif Path(model).is_dir():
             stem = Path(model, parameters)
-            found = [
+            programs = [
                 p for p in (stem.with_name(stem.name + end) for end in _PROGRAMS) if p.exists()
             ]
-            program = found[0] if found else stem.with_name(stem.name + _PROGRAMS[0])
+            program = programs[0] if programs else stem.with_name(stem.name + _PROGRAMS[0])
             self._program = str(program)
             self._parameters = str(stem.with_name(stem.name + ".pdiparams"))
         else:
@@ -226,7 +227,7 @@ class Config:
     ) -> None:
         """Run on TensorRT, if a device drives it; otherwise on what there is, which is said."""
         self._precise("enable_tensorrt_engine", precision_mode)
-        if _TENSORRT in {name for name, found in instances() if not found.problem}:
+        if _TENSORRT in {name for name, instance in instances() if not instance.problem}:
             self._engine = _TENSORRT
         else:
             NOTES.say("enable_tensorrt_engine", "no device here drives TensorRT")
@@ -360,6 +361,8 @@ class Config:
             "prog_file": self._program,
             "params_file": self._parameters,
             **self.arguments(),
+            "placement": "",
+            "mixed_precision": self._float32_operators(),
         }
         return "\n".join(f"{name}: {value}" for name, value in chosen.items() if value) + "\n"
 
@@ -384,7 +387,6 @@ class Config:
             UnsupportedError: some operators were to have another arithmetic than the others.
         """
         precision = self._wished.get("precision", "float32")
-        exact = sorted(self._exact - self._allowed)
         if self._partial and precision != "float32":
             raise UnsupportedError(
                 f"{self._partial}: all operators compute in {precision} but for those that are "
@@ -396,8 +398,15 @@ class Config:
         elif self._gpu is not None and self.use_gpu():
             first = _gpus()[self._gpu[1]]
             devices = [first, *(name for name in automatic() if name != first)]
-        mixed = "\n".join(exact) if exact and precision != "float32" else None
-        return {"devices": devices, "mixed_precision": mixed, **self._wished}
+        mixed = self._float32_operators()
+        placement = PlacementOptions(mixed_precision=mixed)
+        return {"devices": devices, "placement": placement, **self._wished}
+
+    def _float32_operators(self) -> str | None:
+        """The operators that compute in float32 where the others do not, a line each."""
+        exact = sorted(self._exact - self._allowed)
+        reduced = self._wished.get("precision", "float32") != "float32"
+        return "\n".join(exact) if exact and reduced else None
 
     def _precise(self, name: str, precision: PrecisionType) -> None:
         if precision not in _PRECISIONS:
@@ -414,7 +423,7 @@ class Config:
 
 def _gpus() -> list[str]:
     """The devices that are GPUs."""
-    return [n for n, found in instances() if found.kind is Kind.GPU and not found.problem]
+    return [n for n, instance in instances() if instance.kind is Kind.GPU and not instance.problem]
 
 
 def _types(name: str, ops: Iterable[str]) -> frozenset[str]:
@@ -423,14 +432,14 @@ def _types(name: str, ops: Iterable[str]) -> frozenset[str]:
     Raises:
         InputError: they are none.
     """
-    found = [ops] if isinstance(ops, str) else list(ops)
-    for op in found:
+    types = [ops] if isinstance(ops, str) else list(ops)
+    for op in types:
         if not isinstance(op, str) or not op.isidentifier():
             raise InputError(f"{name}: {op!r} is no operator's type, like 'softmax'")
-    return frozenset(found)
+    return frozenset(types)
 
 
-def _check_texts(name: str, *given: object) -> None:
-    for text in given:
+def _check_texts(name: str, *texts: object) -> None:
+    for text in texts:
         if text is not None and not isinstance(text, str):
             raise InputError(f"{name}: {text!r} is no text")

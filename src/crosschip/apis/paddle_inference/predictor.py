@@ -28,9 +28,9 @@ class Predictor:
 
     @classmethod
     def _of(cls, session: Session) -> Predictor:
-        made = cls.__new__(cls)
-        made._hold(session)
-        return made
+        predictor = cls.__new__(cls)
+        predictor._hold(session)
+        return predictor
 
     def _hold(self, session: Session) -> None:
         self._session = session
@@ -79,8 +79,8 @@ class Predictor:
                 raise InputError(
                     f"run: {len(inputs)} inputs are given, but the model takes {len(self._inputs)}"
                 )
-            for name, given in zip(self._inputs, inputs, strict=True):
-                self.get_input_handle(name).share_external_data(given)
+            for name, array in zip(self._inputs, inputs, strict=True):
+                self.get_input_handle(name).share_external_data(array)
         self._session.run(self._inputs, self._outputs)
         if inputs is None:
             return None

@@ -23,9 +23,11 @@ from crosschip.importers.packaged import with_overriding
 from crosschip.importers.paddle import load_lite
 from crosschip.ir import InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
-from crosschip.runtime.cache.container import recognizes
+from crosschip.runtime.artifact.container import is_shipped
+from crosschip.runtime.artifact.loading import load_compiled
+from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import instances
-from crosschip.runtime.saving.loading import load_compiled
+from crosschip.runtime.placement.options import PlacementOptions
 
 NOTES = Notes(logging.getLogger("crosschip.paddle_lite"))
 
@@ -120,19 +122,19 @@ class ConfigBase(NNAdapterSettings):
     def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
         """The arguments of `crosschip.compile` besides the model."""
         arguments: dict[str, Any] = {"threads": self._threads}
-        arguments["performance"] = _PERFORMANCE[self._power]
+        arguments["configuration"] = Configuration(performance=_PERFORMANCE[self._power])
         first = next(iter(places), None)
         if self._half or (first and first.percision is PrecisionType.FP16 and not _on_gpu(first)):
             arguments["precision"] = "float16"
         chosen = self._chosen([place.target for place in places])
-        return {**arguments, **self.kept(), **chosen}
+        return {**arguments, **self.cache_arguments(), **chosen}
 
     def _chosen(self, targets: Sequence[TargetType]) -> Mapping[str, Any]:
         """The devices, with their settings."""
         if self._names and TargetType.NNAdapter in targets:
             context = self.context()
-            behind = [name for name in _processors() if name not in context.names]
-            chosen: dict[str, Any] = {"devices": [*context.names, *behind]}
+            fallbacks = [name for name in _processors() if name not in context.names]
+            chosen: dict[str, Any] = {"devices": [*context.names, *fallbacks]}
             chosen["properties"] = context.properties
             for name in ("threads", "precision"):
                 if getattr(context, name) is not None:
@@ -196,8 +198,8 @@ class CxxConfig(ConfigBase):
 
     def set_nnadapter_subgraph_partition_config_path(self, path: str) -> None:
         """Keep operators off the devices, on processors: the file of a configuration."""
-        given = text_of("set_nnadapter_subgraph_partition_config_path", path)
-        self._partition = Path(given) if given else None
+        text = text_of("set_nnadapter_subgraph_partition_config_path", path)
+        self._partition = Path(text) if text else None
 
     def set_nnadapter_subgraph_partition_config_buffer(self, content: str) -> None:
         """Keep operators off the devices, on processors: the content of a configuration."""
@@ -205,8 +207,8 @@ class CxxConfig(ConfigBase):
 
     def set_nnadapter_mixed_precision_quantization_config_path(self, path: str) -> None:
         """Compute operators in float32: the file of a configuration."""
-        given = text_of("set_nnadapter_mixed_precision_quantization_config_path", path)
-        self._mixed = Path(given) if given else None
+        text = text_of("set_nnadapter_mixed_precision_quantization_config_path", path)
+        self._mixed = Path(text) if text else None
 
     def set_nnadapter_mixed_precision_quantization_config_buffer(self, content: str) -> None:
         """Compute operators in float32: the content of a configuration."""
@@ -251,8 +253,10 @@ class CxxConfig(ConfigBase):
         return Files(folder, None)
 
     def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
-        given = {"partition": self._partition or None, "mixed_precision": self._mixed or None}
-        return {**super()._arguments(places), **given}
+        placement = PlacementOptions(
+            partition=self._partition or None, mixed_precision=self._mixed or None
+        )
+        return {**super()._arguments(places), "placement": placement}
 
 
 idle(
@@ -299,7 +303,7 @@ class MobileConfig(ConfigBase):
             raise InputError("the configuration names no model; give set_model_from_file its path")
         if isinstance(source, Path) and not source.is_file():
             raise ModelFileError(f"{source}: there is no such file")
-        if recognizes(source):
+        if is_shipped(source):
             return Session.of(load_compiled(source))
         places = [Place(TargetType.NNAdapter)] if self._names else []
         return self._session(_Optimised(source), places)
@@ -322,7 +326,7 @@ def _on_gpu(place: Place) -> bool:
 
 def _gpus() -> list[str]:
     """The devices that are GPUs."""
-    return [n for n, found in instances() if found.kind is Kind.GPU and not found.problem]
+    return [n for n, instance in instances() if instance.kind is Kind.GPU and not instance.problem]
 
 
 def _processors() -> list[str]:

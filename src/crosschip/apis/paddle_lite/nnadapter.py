@@ -17,9 +17,10 @@ from crosschip.apis.nnadapter.device import (
 from crosschip.apis.paddle.session import Shapes
 from crosschip.apis.results import check
 from crosschip.ir import InputError
-from crosschip.runtime.cache.entry import is_content
+from crosschip.runtime.artifact.container import is_authenticated
+from crosschip.runtime.artifact.loading import load_compiled
 from crosschip.runtime.cache.store import Memory, check_token
-from crosschip.runtime.saving.loading import load_compiled
+from crosschip.runtime.options import CacheOptions, ShapeOptions
 
 logger = logging.getLogger("crosschip.paddle_lite")
 
@@ -166,35 +167,35 @@ class NNAdapterSettings:
         assert context is not None
         return context
 
-    def kept(self) -> Mapping[str, Any]:
+    def cache_arguments(self) -> Mapping[str, Any]:
         """The arguments of `crosschip.compile` that say what is kept, and what to compile for."""
         arguments: dict[str, Any] = {}
         if self._cache_buffers:
             models = {token: _plain(token, held) for token, held in self._cache_buffers.items()}
-            arguments |= {"cache": Memory(models), "token": True}
+            arguments["cache"] = CacheOptions(Memory(models), token=True)
         elif self._cache_dir:
             Path(self._cache_dir).mkdir(parents=True, exist_ok=True)
-            arguments |= {"cache": self._cache_dir, "token": True}
+            arguments["cache"] = CacheOptions(self._cache_dir, token=True)
         known = [shapes for shapes in self._shape_info.values() if shapes]
         if known and not any(-1 in shape for shapes in known for shape in shapes):
-            arguments["profiles"] = self._shape_info
+            arguments["shapes"] = ShapeOptions(profiles=self._shape_info)
         return arguments
 
 
-def text_of(name: str, given: object) -> str:
+def text_of(name: str, value: object) -> str:
     """A text that a setting is given.
 
     Raises:
         InputError: it is none.
     """
-    if not isinstance(given, str):
-        raise InputError(f"{name}: {given!r} is no text")
-    return given
+    if not isinstance(value, str):
+        raise InputError(f"{name}: {value!r} is no text")
+    return value
 
 
 def _plain(token: str, content: bytes) -> bytes:
-    """A compiled model, out of the file of a folder that it may be sealed in."""
-    if not is_content(content):
+    """Return a compiled model as a file that is shipped, though it may be a cache's."""
+    if not is_authenticated(content):
         return content
     with load_compiled(content, token=token) as compiled:
         return compiled.to_bytes()

@@ -10,12 +10,12 @@ import math
 from operator import truediv
 
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import Operand
+from crosschip.ir import Operand, Operation
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.slots import ComputedParameter
-from crosschip.ops.definition.windows import AutoPad
+from crosschip.ops.definition.windows import AutoPad, SpatialOperator
 from crosschip.ops.numerics.resampling import AlignMode, Rounding
-from crosschip.ops.standard.convolution import Conv2DTranspose
+from crosschip.ops.standard.convolution import ConvTranspose
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.pooling import Pool2D
@@ -58,7 +58,13 @@ def hidden_size(op: Recurrent) -> Refusal | None:
     return None
 
 
-def own_size(op: Conv2DTranspose) -> Refusal | None:
+def of_planes(operation: Operation) -> Refusal | None:
+    """Refuse images of any number of axes but two, on which vendors' compilers are untried."""
+    rank = operation.spatial_rank if isinstance(operation, SpatialOperator) else 2
+    return None if rank == 2 else Refusal("input", f"is of {rank} axes, not 2", Rule.SHAPE)
+
+
+def own_size(op: ConvTranspose) -> Refusal | None:
     """Refuse a given size: what it leaves over, engines divide in ways of their own."""
     if op.auto_pad.keeps_size:
         return Refusal("auto_pad", f"{op.auto_pad.name}")

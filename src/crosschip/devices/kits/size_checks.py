@@ -67,7 +67,7 @@ class Sizes:
         self._unchecked = list(self._fits)
         self._all = [o for o in opened if o in self._fits or isinstance(o, fails_of_nothing)]
         self._unwritten = unwritten_of_nothing
-        self._found = lru_cache(_REMEMBERED)(self._find)
+        self._problem_of = lru_cache(_REMEMBERED)(self._find)
 
     @property
     def checks(self) -> Needs:
@@ -93,7 +93,7 @@ class Sizes:
         Raises:
             DeviceError: an operation does not take the sizes that it would get.
         """
-        nothing = self._found(tuple(shapes))
+        nothing = self._problem_of(tuple(shapes))
         if nothing is None:
             return None
         return [np.empty(type_.static_shape or (), type_.element_type.dtype) for type_ in nothing]
@@ -135,10 +135,12 @@ def _has_scales(operand: Operand | None) -> bool:
     return quantization is not None and quantization.axis is not None
 
 
-def _makes_of_nothing(operation: Operation, made: Sequence[TensorType]) -> bool:
+def _makes_of_nothing(operation: Operation, output_types: Sequence[TensorType]) -> bool:
     """Tell whether an input has no elements, and an output may have some."""
     read = (o.type.shape for o in operation.inputs if o is not None)
-    return any(0 in (shape or ()) for shape in read) and any(0 not in (t.shape or ()) for t in made)
+    return any(0 in (shape or ()) for shape in read) and any(
+        0 not in (t.shape or ()) for t in output_types
+    )
 
 
 def _with_sizes(operation: Operation, sizes: dict[str, Dim]) -> Operation:

@@ -10,7 +10,16 @@ from crosschip.ir import Dim, Operand, Operation, Shape
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.definition.slots import ComputedParameter
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.convolution import (
+    Conv,
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    ConvTranspose,
+)
 from crosschip.ops.standard.indexing import GatherElements, GatherND
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected
@@ -93,13 +102,13 @@ def _of_concat(operation: Concat) -> Fit:
     )
 
 
-def _of_windows(operation: Conv2D | Conv2DTranspose) -> Fit | None:
+def _of_windows(operation: Conv | ConvTranspose) -> Fit | None:
     """There is a window: no size that is computed of a smaller image is positive."""
     image, *others = (_shape(o) for o in operation.inputs if o is not None)
     if not isinstance(image[1], int) or not all(map(_is_known, others)):
         return None
-    made = operation.infer_shape()
-    return _fit(positive=(*image[2:], *made[2:]))
+    output_shape = operation.infer_shape()
+    return _fit(positive=(*image[2:], *output_shape[2:]))
 
 
 def _of_places(operation: GatherND) -> Fit | None:
@@ -158,8 +167,8 @@ def _of_sides(operation: Pad) -> Fit | None:
 
 _DECIDING: Mapping[type[Operation], Callable[[Any], Fit | None]] = {
     Concat: _of_concat,
-    Conv2D: _of_windows,
-    Conv2DTranspose: _of_windows,
+    **dict.fromkeys((Conv1D, Conv2D, Conv3D), _of_windows),
+    **dict.fromkeys((Conv1DTranspose, Conv2DTranspose, Conv3DTranspose), _of_windows),
     BatchNormalization: _of_channels,
     GroupNormalization: _of_channels,
     InstanceNormalization: _of_channels,

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from crosschip.devices.kits.onnx import control
 from crosschip.devices.kits.onnx.graph import OPSET, Graph
 from crosschip.devices.kits.onnx.model import OnnxModel
-from crosschip.devices.kits.onnx.rows import rows_in
 from crosschip.devices.onnxruntime.embedding import (
     Payloads,
     embed,
@@ -24,6 +23,7 @@ from crosschip.devices.onnxruntime.embedding import (
     survives_writing,
     types_in,
 )
+from crosschip.devices.onnxruntime.lowering import PASS
 from crosschip.devices.onnxruntime.memory import trim_heap
 from crosschip.devices.onnxruntime.precision import has_bytes, multiplies_bytes, saturates
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
@@ -34,6 +34,7 @@ from crosschip.devices.onnxruntime.session import Settings
 from crosschip.devices.onnxruntime.unchecked import sizes
 from crosschip.hal import CompileError, Options, Profiler
 from crosschip.ir import ElementType, Extension, Model, Operand, TensorType
+from crosschip.passes.rewrite_operations import sources
 
 
 def compile(
@@ -85,13 +86,14 @@ def _survives_writing(model: Model, payloads: Payloads) -> bool:
 def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
     opset, types = _opset(payloads), types_in(payloads)
     graph = Graph(model.inputs.values(), opset=opset, types=types, branches=True)
-    rows = rows_in(model, blocks=True)
-    for operation in model.operations:
+    lowered = PASS.rewrite(model)
+    originals = sources(model, lowered)
+    for operation in lowered.operations:
         if isinstance(operation, Extension):
             graph.label = operation.name
             graph.define(operation, embed(graph, operation, payloads[operation]))
         else:
-            control.add_operation(graph, operation, rows)
+            control.add_operation(graph, operation, originals[operation].name)
     return graph.finish([*model.outputs.values(), *_unproven(model)])
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from crosschip.devices.kits.size_checks import Sizes
 from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
 from crosschip.ops.standard.indexing import GatherND
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
@@ -23,14 +30,18 @@ from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 FAILS_OF_NOTHING = (
     *(AdaptiveAveragePool2D, AdaptiveMaxPool2D, AveragePool2D, MaxPool2D),
-    *(Conv2D, DynamicQuantizeLSTM, GroupNormalization, MatMul, Reshape),
+    *(Conv1D, Conv2D, Conv3D),
+    *(DynamicQuantizeLSTM, GroupNormalization, MatMul, Reshape),
 )
 """Operators that ONNX Runtime fails to compute, or hangs at, where inputs are empty."""
 
 UNWRITTEN_OF_NOTHING = (MatMul,)
 """Operators of which ONNX Runtime leaves elements unwritten that are sums over none."""
 
-UNCHECKED = (Concat, Conv2DTranspose, GatherND, GridSample, Pad, PRelu, RoiAlign)
+UNCHECKED = (
+    *(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose),
+    *(Concat, GatherND, GridSample, Pad, PRelu, RoiAlign),
+)
 """Operators that ONNX Runtime computes where their sizes do not fit."""
 
 

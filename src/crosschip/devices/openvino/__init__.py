@@ -11,12 +11,14 @@ definitions allow.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
+from crosschip.devices.openvino import instruction_sets
+from crosschip.devices.openvino.capabilities import CAPABILITIES
 from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import (
-    SCHEDULING,
     Capabilities,
     Device,
     Instance,
@@ -24,11 +26,10 @@ from crosschip.hal import (
     Options,
     Performance,
     Program,
-    Rule,
     Support,
     processor,
 )
-from crosschip.ir import DeviceError, ElementType, Model, Operation
+from crosschip.ir import DeviceError, Model, Operation
 from crosschip.ir.extras import install_command
 
 _MISSING = f"OpenVINO is not installed; {install_command('openvino')}"
@@ -79,27 +80,27 @@ class OpenVinoDevice(Device):
     @classmethod
     def probe(cls) -> Sequence[Instance]:
         problem = "" if find_spec(cls.module) is not None else _MISSING
-        found = [Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)]
+        instances = [
+            Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)
+        ]
         for name, kind, nodes in _CHIPS:
             if any(map(_is_intels, Path("/sys/class").glob(nodes))):
-                about = f"Intel's {name}"
-                found.append(Instance(name=name, kind=kind, description=about, problem=problem))
-        return found
+                description = f"Intel's {name}"
+                instances.append(
+                    Instance(name=name, kind=kind, description=description, problem=problem)
+                )
+        return instances
 
     @property
     def version(self) -> str:
         return self._engine.version
 
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            holds_weights=True,
-            loads_views=True,
-            open_ranks=False,
-            narrowed={ElementType.INT64: ElementType.INT32},
+        return replace(
+            CAPABILITIES,
             precisions=self._engine.precisions,
             threads=self.instance in ("", "CPU"),
-            tied_to=(processor(), self._engine.chip),
-            settable_at_load=SCHEDULING,
+            tied_to=(processor(), self._engine.chip, instruction_sets.setting()),
         )
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
@@ -110,27 +111,19 @@ class OpenVinoDevice(Device):
 
     def supports(self, operation: Operation, options: Options) -> Support:
         # Imported by what asks, and not by what runs.
-        from crosschip.devices.openvino.converters import converters
-        from crosschip.ops.definition.operator import Operator
+        from crosschip.devices.openvino.target import TARGET
+        from crosschip.hal.converters import refused
 
-        outputs = (("output", output) for output in operation.outputs)
-        slots = operation.slots if isinstance(operation, Operator) else ()
-        parameters = {slot.name for slot in slots if slot.parameter}
-        for slot, operand in (*operation.named_inputs(), *outputs):
-            if operand.type.shape is None:
-                return Support.no(operation, slot, "its rank must be known", Rule.SHAPE)
-            # OpenVINO crashes, or cannot load what it has saved.
-            if operand.value is not None and 0 in operand.type.shape and slot not in parameters:
-                return Support.no(operation, slot, "is constant, without elements", Rule.SHAPE)
-        answer = converters.supports(operation)
-        if answer and any(0 in (output.type.shape or ()) for output in operation.outputs):
-            return Support.no(operation, "output", "has no elements", Rule.SHAPE)
+        answer = TARGET.supports(operation)
+        if answer and self._engine.device == "CPU":
+            limited = instruction_sets.refusal(operation)
+            return answer if limited is None else refused(operation, limited)
         return answer
 
     def operators(self) -> Collection[str]:
-        from crosschip.devices.openvino.converters import converters
+        from crosschip.devices.openvino.target import TARGET
 
-        return converters.operators
+        return TARGET.operators
 
     def compile(self, model: Model, options: Options) -> Program:
         from crosschip.devices.openvino.compiling import compile

@@ -206,8 +206,8 @@ def elements(op: Recurrent, slot: str) -> Array | None:
 
 def _groups(op: Recurrent) -> Sequence[tuple[int, int]]:
     """The gates whose weights are multiplied by the same, from one to before another."""
-    apart = isinstance(op, GRU) and not op.linear_before_reset
-    return ((0, 2), (2, 3)) if apart else ((0, op.gates),)
+    separate = isinstance(op, GRU) and not op.linear_before_reset
+    return ((0, 2), (2, 3)) if separate else ((0, op.gates),)
 
 
 def _numbers(g: Graph, numbers: Array) -> Node:

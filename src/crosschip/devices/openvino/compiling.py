@@ -6,24 +6,22 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from crosschip.devices.openvino.chains import wrongly_chained_products
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.converters.quantization import (
-    dequantized_addends,
-    maybe_nan,
-    quantized_intermediates,
-)
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.lowering import REWRITES
-from crosschip.devices.openvino.meeting import meeting_constants, scaled_integers
-from crosschip.devices.openvino.precision import activations
+from crosschip.devices.openvino.lowering.quantization import (
+    dequantized_addends,
+    quantized_intermediates,
+)
+from crosschip.devices.openvino.precision import activations, exact_bytes
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
 from crosschip.devices.openvino.sharing import threads
+from crosschip.devices.openvino.target import TARGET
 from crosschip.devices.openvino.unchecked import sizes
-from crosschip.hal import Options, Profiler
+from crosschip.hal import CompileError, Options, Profiler
 from crosschip.ir import Model
-from crosschip.lowering.legalization import legalize
+from crosschip.passes.base import run
+from crosschip.passes.rewrite_operations import sources
 
 
 def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
@@ -34,19 +32,23 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     """
     settings = activations(model)
     if engine.device == "CPU":
-        settings |= threads(model, options)
+        settings |= threads(model, options) | exact_bytes(model)
     config = {**engine.config(options), **settings}
-    legal = legalize(model, REWRITES)
-    graph = _empty_graph(legal.model)
+    # The runtime has asked about each operation, and decomposed those that are not supported.
+    legal = run(model, TARGET.passes)
+    graph = _empty_graph(model)
     graph.requirements.settings = settings
     try:
-        for operation in legal.model.operations:
+        for operation in legal.operations:
             graph.define(operation, converters.convert(graph, operation))
-        built = graph.finish(model.outputs.values())
+        built = graph.finish(legal.outputs.values())
         graph.requirements.checks = sizes(model).checks
         make = partial(engine.core.compile_model, built, engine.device, config)
         counted = partial(profiler, engine, model, config)
-        return OpenVinoProgram(make, graph.requirements, model, graph.kept, counted)
+        return OpenVinoProgram(make, graph.requirements, model, graph.constant_arrays, counted)
+    except CompileError as error:
+        by_name = {operation.name: source for operation, source in sources(model, legal).items()}
+        raise CompileError(str(error), [by_name[name] for name in error.operations]) from error
     except RuntimeError as error:
         raise failure("failed to compile", error) from error
 
@@ -56,21 +58,22 @@ def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profile
     # Seldom needed: compiling a model is to take no longer for it.
     from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 
-    legal = legalize(model, REWRITES)
-    graph = _empty_graph(legal.model)
+    legal = run(model, TARGET.passes)
+    originals = sources(model, legal)
+    graph = _empty_graph(model)
     layers = Layers(graph)
     try:
-        for operation in legal.model.operations:
+        for operation in legal.operations:
             values = converters.convert(graph, operation)
-            layers.name(legal.source(operation), values)
+            layers.name(originals[operation], values)
             graph.define(operation, values)
-        built = graph.finish(model.outputs.values())
+        built = graph.finish(legal.outputs.values())
         graph.requirements.checks = sizes(model).checks
         counting = {**config, "PERF_COUNT": True}
         compiled = engine.core.compile_model(built, engine.device, counting)
     except RuntimeError as error:
         raise failure("failed to compile", error) from error
-    program = OpenVinoProgram(lambda: compiled, graph.requirements, model, graph.kept)
+    program = OpenVinoProgram(lambda: compiled, graph.requirements, model, graph.constant_arrays)
     return OpenVinoProfiler(program, layers.executed(compiled), program.mean_seconds)
 
 
@@ -78,9 +81,5 @@ def _empty_graph(model: Model) -> Graph:
     return Graph(
         model.inputs.values(),
         quantized_intermediates=quantized_intermediates(model),
-        meeting_constants=meeting_constants(model),
-        scaled=scaled_integers(model),
         dequantized_addends=dequantized_addends(model),
-        maybe_nan=maybe_nan(model),
-        wrongly_chained=wrongly_chained_products(model),
     )

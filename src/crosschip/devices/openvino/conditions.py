@@ -93,13 +93,15 @@ class Conditions:
         if plain is None:
             return cls((), {})
         fresh: Fresh = {}
-        made = cls([decode_type(type_, fresh) for type_ in plain["inputs"]], {})
+        conditions = cls([decode_type(type_, fresh) for type_ in plain["inputs"]], {})
         for encoded in plain["stretched"]:
             size, *parts = (decode_size(each, fresh) for each in encoded)
-            made._needed[name_of(size) or ""] = parts
+            conditions._needed[name_of(size) or ""] = parts
         for rule, *encoded in plain["conditions"]:
-            made.add(Condition(tuple(decode_size(each, fresh) for each in encoded), str(rule)))
-        return made
+            conditions.add(
+                Condition(tuple(decode_size(each, fresh) for each in encoded), str(rule))
+            )
+        return conditions
 
     def _find(self, name: str) -> bool:
         """Tell whether a size is one of several that inputs tell; if so, note that, and theirs."""

@@ -9,5 +9,5 @@ def failure(what: str, error: Exception) -> DeviceError:
     """The error that says what the engine did not do, in its own words."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     noise = ("Exception from", "Caught exception", "Check '", "While validating")
-    told = [line for line in lines if not line.startswith(noise)] or lines or [repr(error)]
-    return DeviceError(f"openvino {what}: {told[0]}")
+    messages = [line for line in lines if not line.startswith(noise)] or lines or [repr(error)]
+    return DeviceError(f"openvino {what}: {messages[0]}")

@@ -48,14 +48,10 @@ class Graph:
 
     Attributes:
         parameters: what stands for the inputs.
-        kept: the arrays whose memory constants are in.
+        constant_arrays: the arrays whose memory constants are in.
         requirements: what must hold in a run.
         quantized_intermediates: the quantized operands between operations that compute on reals.
-        meeting_constants: the operands of which functions are combined with constants.
-        scaled: the operands that are made of what integers stand for.
         dequantized_addends: the dequantized operands that are only added to other reals.
-        maybe_nan: the reals that may be NaN by the model's own constants.
-        wrongly_chained: the matrix products that must join no other.
         open_sizes: the sizes that show only in a run.
         bytes: for operands of bytes, the form by which OpenVINO finds products of them.
     """
@@ -64,24 +60,16 @@ class Graph:
         self,
         inputs: Iterable[Operand],
         quantized_intermediates: Collection[Operand] = (),
-        meeting_constants: Collection[Operand] = (),
-        scaled: Collection[Operand] = (),
         dequantized_addends: Collection[Operand] = (),
-        maybe_nan: Collection[Operand] = (),
-        wrongly_chained: Collection[Operation] = (),
     ) -> None:
         self.quantized_intermediates = quantized_intermediates
-        self.meeting_constants = meeting_constants
-        self.scaled = scaled
         self.dequantized_addends = dequantized_addends
-        self.maybe_nan = maybe_nan
-        self.wrongly_chained = wrongly_chained
         self.bytes: dict[Operand, Node] = {}
         self._values: dict[Operand, Value] = {}
         self.parameters: list[Node] = []
         self._inputs = list(inputs)
         self._flags: list[Node] = []
-        self.kept: list[Array] = []
+        self.constant_arrays: list[Array] = []
         self.open_sizes = OpenSizes()
         conditions = Conditions([o.type for o in self._inputs], self.open_sizes.stretched)
         self.requirements = Requirements(sizes=conditions)
@@ -118,15 +106,15 @@ class Graph:
         tensor = shared_tensor(array)
         if array.nbytes < _SHARED_BYTES:
             return openvino.op.Constant(tensor, shared_memory=False)
-        self.kept.append(array)
+        self.constant_arrays.append(array)
         return openvino.op.Constant(tensor, shared_memory=True)
 
     def packed(self, value: Array, type: Type) -> Node:
         """A constant of integers of four bits, which are in the lower half of each byte."""
         halves = np.append(value.ravel() & 15, np.zeros(value.size % 2, np.uint8))
-        self.kept.append(halves[::2] | halves[1::2] << 4)
+        self.constant_arrays.append(halves[::2] | halves[1::2] << 4)
         shape = openvino.Shape(value.shape)
-        tensor = openvino.Tensor(self.kept[-1], shape, type)
+        tensor = openvino.Tensor(self.constant_arrays[-1], shape, type)
         return openvino.op.Constant(tensor, shared_memory=True)
 
     def int64(self, values: Iterable[int]) -> Node:
@@ -162,17 +150,17 @@ class Graph:
         sizes = [size for size in known[start:] if isinstance(size, int)]
         if len(sizes) == len(known[start:]):
             return self.int64(sizes)
-        every = self.int64(range(start, len(known)))
-        return ops.gather(ops.shape_of(self[operand]), every, self.scalar(0))
+        axes = self.int64(range(start, len(known)))
+        return ops.gather(ops.shape_of(self[operand]), axes, self.scalar(0))
 
     def size(self, operand: Operand, axis: int) -> Node:
         """The size of one axis, a single int64; a constant if it is known."""
         known = (operand.type.shape or ())[axis]
         if isinstance(known, int):
             return self.scalar(known)
-        found = self.open_sizes.value(known)
-        if found is not None:
-            return found
+        value = self.open_sizes.value(known)
+        if value is not None:
+            return value
         sizes = ops.shape_of(self[operand])
         return ops.gather(sizes, self.scalar(axis), self.scalar(0))
 
@@ -203,18 +191,18 @@ class Graph:
         if not self.require_sizes(operation, rule, [(data.type.shape or ())[axis] - 1]):
             self.require(operation, rule, ops.greater(self.size(data, axis), self.scalar(0)))
 
-    def require_sizes(self, operation: Operation, rule: str, *every: Sequence[Dim]) -> bool:
+    def require_sizes(self, operation: Operation, rule: str, *alternatives: Sequence[Dim]) -> bool:
         """Refuse runs by the shapes of inputs, if these tell, without anything in the graph.
 
         Args:
             operation: the one that cannot be computed.
             rule: the one that must hold.
-            every: expressions over sizes, of each lot of which one must be 0 or more.
+            alternatives: expressions over sizes, of each lot of which one must be 0 or more.
 
         Returns:
             Whether the shapes of inputs tell; if not, nothing has been done.
         """
-        lots = [tuple(map(self.open_sizes.resolved, natural)) for natural in every]
+        lots = [tuple(map(self.open_sizes.resolved, natural)) for natural in alternatives]
         doubted = [natural for natural in lots if not any(map(is_natural, natural))]
         conditions = self.requirements.sizes
         if not all(map(conditions.tell, doubted)):
@@ -273,9 +261,9 @@ class Graph:
         seen = self._inside.get((indices, (*known,), least))
         if seen is None:
             whole = self[indices]
-            found = _before_spreading(whole, indices) if len(axes) == 1 else whole
-            seen, holds = self._clamped(found, data, axes, least)
-            if found is not whole:
+            source = _before_spreading(whole, indices) if len(axes) == 1 else whole
+            seen, holds = self._clamped(source, data, axes, least)
+            if source is not whole:
                 spread = whole if isinstance(whole, Node) else whole.get_node()
                 seen = ops.broadcast(seen, spread.input_value(1), broadcast_spec="bidirectional")
             self._inside[indices, (*known,), least] = seen
@@ -283,29 +271,29 @@ class Graph:
         return seen
 
     def _clamped(
-        self, found: Value, data: Operand, axes: Sequence[int], least: int | None
+        self, indices: Value, data: Operand, axes: Sequence[int], least: int | None
     ) -> tuple[Node, Node]:
         """Indices with those out of range in it, and where that makes no difference."""
         known = [(data.type.shape or ())[axis] for axis in axes]
         size, *others = known
         if not others and isinstance(size, int) and 0 < size < _COMPARED:
             # As float32, too, no other number comes out as one of the range.
-            inside = ops.clamp(found, -size if least is None else least, size - 1)
-            return inside, ops.equal(found, inside)
+            inside = ops.clamp(indices, -size if least is None else least, size - 1)
+            return inside, ops.equal(indices, inside)
         parts = [self.size(data, axis) for axis in axes]
         ends = (
             parts[0]
             if len(axes) == 1
             else ops.concat([ops.unsqueeze(part, self.scalar(0)) for part in parts], 0)
         )
-        ends = ops.convert(ends, found.get_element_type())
-        one = ops.convert(self.scalar(1), found.get_element_type())
+        ends = ops.convert(ends, indices.get_element_type())
+        one = ops.convert(self.scalar(1), indices.get_element_type())
         first = ops.negative(ends) if least is None else self.scalar(least)
-        first = ops.convert(first, found.get_element_type())
-        inside = ops.maximum(ops.minimum(found, ops.subtract(ends, one)), first)
+        first = ops.convert(first, indices.get_element_type())
+        inside = ops.maximum(ops.minimum(indices, ops.subtract(ends, one)), first)
         # Differences are exact, and comparing with 0 is; other numbers are compared as float32.
-        zero = ops.convert(self.scalar(0), found.get_element_type())
-        holds = ops.equal(ops.subtract(found, inside), zero)
+        zero = ops.convert(self.scalar(0), indices.get_element_type())
+        holds = ops.equal(ops.subtract(indices, inside), zero)
         if not all(isinstance(each, int) and each for each in known):
             holds = ops.logical_and(holds, ops.greater(ends, zero))  # none is, if there are none
         return inside, holds
@@ -316,8 +304,10 @@ class Graph:
         if greatest is None or indices.type.shape is None:
             return False
         nothing = equal(product(indices.type.shape), 0)
-        every = [(size - 1 - last, nothing) for size, last in zip(sizes, greatest, strict=True)]
-        return self.require_sizes(operation, _OUT_OF_RANGE, *every)
+        alternatives = [
+            (size - 1 - last, nothing) for size, last in zip(sizes, greatest, strict=True)
+        ]
+        return self.require_sizes(operation, _OUT_OF_RANGE, *alternatives)
 
     def finish(self, outputs: Iterable[Operand]) -> openvino.Model:
         """The model whose results stand for these operands, in order.

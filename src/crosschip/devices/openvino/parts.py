@@ -23,13 +23,13 @@ class Parts:
 
     def __init__(self, inputs: Iterable[Operand]) -> None:
         self._inputs = {operand: index for index, operand in enumerate(inputs)}
-        self._found: dict[Operand, tuple[int, Place]] = {
+        self._parts_of_inputs: dict[Operand, tuple[int, Place]] = {
             operand: (index, ()) for operand, index in self._inputs.items()
         }
 
     def of(self, operand: Operand) -> tuple[int, Place] | None:
         """The input that it is a part of, and which one; `None` if it is none."""
-        return self._found.get(operand)
+        return self._parts_of_inputs.get(operand)
 
     def follow(self, operation: Operation) -> None:
         """Find whether what an operation makes is a part."""
@@ -37,11 +37,11 @@ class Parts:
             picked = self._picked(operation)
         elif isinstance(operation, _VIEWS) or _widens(operation):
             data = operation.inputs[0]
-            picked = None if data is None else self._found.get(data)
+            picked = None if data is None else self._parts_of_inputs.get(data)
         else:
             picked = None
         if picked is not None:
-            self._found[operation.outputs[0]] = picked
+            self._parts_of_inputs[operation.outputs[0]] = picked
 
     def _picked(self, op: Gather) -> tuple[int, Place] | None:
         """What a gathering picks of an input, if that is all at one index."""

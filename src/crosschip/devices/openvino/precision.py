@@ -12,11 +12,12 @@ from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.graph import Graph, Value
-from crosschip.ir import Array, Model
+from crosschip.ir import Array, ElementType, Model
 from crosschip.ir.types import NARROW_INTEGERS
 from crosschip.ops.standard.matrix import MatMulNBits
 from crosschip.ops.standard.quantization import Dequantize, DequantizeBlocks
 
+_BYTES = {ElementType.INT8, ElementType.UINT8}
 _LENGTH = 64
 _INT8 = 4
 """The accuracy at which a product with weights of few bits may take its other factor as int8."""
@@ -36,8 +37,8 @@ def multiplies_bytes() -> bool:
     model = openvino.Model([ops.matmul(as_bytes(g, x, np.dtype(np.uint8)), y, False, False)], [x])
     hints = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
     compiled = openvino.Core().compile_model(model, "CPU", hints)
-    found = compiled(np.full((1, _LENGTH), 255, np.float32))[0]
-    return bool(found.item() == 255 * 127 * _LENGTH)
+    result = compiled(np.full((1, _LENGTH), 255, np.float32))[0]
+    return bool(result.item() == 255 * 127 * _LENGTH)
 
 
 def as_bytes(g: Graph, numbers: Value, dtype: np.dtype[Any]) -> Node:
@@ -72,3 +73,16 @@ def activations(model: Model) -> dict[str, Any]:
             return {}
     size = gcd(*blocks, _GROUPS[1])
     return {"DYNAMIC_QUANTIZATION_GROUP_SIZE": size} if blocks and size >= _GROUPS[0] else {}
+
+
+def exact_bytes(model: Model) -> dict[str, Any]:
+    """The setting by which OpenVINO multiplies quantized numbers as reals where bytes are cut off.
+
+    See quirk `products-of-bytes-cut-off`.
+    """
+    is_quantized = any(
+        operand is not None and operand.type.element_type in _BYTES
+        for operation in model.operations
+        for operand in operation.inputs
+    )
+    return {"LP_TRANSFORMS_MODE": "NO"} if is_quantized and not multiplies_bytes() else {}

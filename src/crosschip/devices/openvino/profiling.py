@@ -83,10 +83,10 @@ class Layers:
             operation = self._operations[number]
             if number not in layer_of and computes_data(operation):
                 read_by = (readers[o] for o in operation.outputs if o in readers)
-                found = next((layer_of[r] for r in read_by if r in layer_of), None)
-                if found is not None:
-                    layer_of[number] = found
-                    members[found].add(number)
+                layer = next((layer_of[r] for r in read_by if r in layer_of), None)
+                if layer is not None:
+                    layer_of[number] = layer
+                    members[layer].add(number)
 
 
 def _numbers(layer: str, parts: str) -> set[int]:

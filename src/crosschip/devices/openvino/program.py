@@ -18,6 +18,7 @@ import numpy as np
 import openvino
 
 from crosschip.devices.kits.input_checks import Checks
+from crosschip.devices.openvino import instruction_sets
 from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.memory import shared_tensor
 from crosschip.devices.openvino.request import Request
@@ -43,21 +44,8 @@ _CAPABILITIES = {
     Precision.BFLOAT16: "BF16",
     Precision.FLOAT16: "FP16",
 }
-_LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
-"""oneDNN's environment variables, the first one set counts: https://uxlfoundation.github.io/oneDNN,
-"CPU Dispatcher Control"."""
-
-_FLOAT32_ONLY = frozenset({"SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2"})
-"""The instruction sets for which oneDNN has no kernels in bfloat16 or float16."""
-
 _SIZE = struct.Struct("<Q")
 """The size of a saved program's requirements, which stand between it and OpenVINO's own bytes."""
-
-
-def _limited_to_float32() -> bool:
-    """Tell whether the environment limits oneDNN to instruction sets that have float32 alone."""
-    limit = next((os.environ[name] for name in _LIMITS if name in os.environ), "")
-    return limit.upper() in _FLOAT32_ONLY
 
 
 class Engine:
@@ -90,7 +78,7 @@ class Engine:
                 f"OpenVINO has no device {device!r} here; it has {present}"
             ) from error
         precisions = {p for p, word in _CAPABILITIES.items() if word in offered}
-        if device == "CPU" and _limited_to_float32():
+        if device == "CPU" and instruction_sets.computes_in_float32_alone():
             # OpenVINO 2026.4 lists what the processor has, and then finds no kernel.
             precisions &= {Precision.FLOAT32}
         self.precisions = frozenset(precisions)
@@ -165,7 +153,7 @@ class OpenVinoProgram(Program):
         make: has OpenVINO compile the model, or load what it compiled.
         requirements: what must hold in a run.
         model: what it was compiled from.
-        kept: arrays whose memory the compiled model reads.
+        constant_arrays: arrays whose memory the compiled model reads.
         profiler: makes its profiler; it has none if left out.
         saved: what it was loaded from, if it was.
     """
@@ -175,16 +163,16 @@ class OpenVinoProgram(Program):
         make: Callable[[], openvino.CompiledModel],
         requirements: Requirements,
         model: Model,
-        kept: Sequence[Array],
+        constant_arrays: Sequence[Array],
         profiler: Callable[[], Profiler] | None = None,
         saved: bytes | memoryview | None = None,
     ) -> None:
         self._make = make
-        self._compiled = make()
+        self._compiled_model = make()
         self._requirements = requirements
         self._model = model
         self._sizes = Checks.of(requirements.checks, lambda: _sizes(model))
-        self._kept = kept
+        self._constant_arrays = constant_arrays
         self._profiler = profiler
         self._saved = saved
         self._idle: list[Request] = []
@@ -203,7 +191,7 @@ class OpenVinoProgram(Program):
         try:
             request = self._idle.pop()
         except IndexError:
-            request = Request(self._compiled, self._requirements.open_sizes)
+            request = Request(self._compiled_model, self._requirements.open_sizes)
         try:
             outputs = request.run(inputs, places)
         except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
@@ -218,7 +206,7 @@ class OpenVinoProgram(Program):
         check = None if self._sizes is None else self._sizes.check_shapes
 
         def request() -> Request:
-            return Request(self._compiled, self._requirements.open_sizes, carried)
+            return Request(self._compiled_model, self._requirements.open_sizes, carried)
 
         return OpenVinoSession(
             request, self._renew, self._model, carried, self._requirements, check
@@ -228,7 +216,7 @@ class OpenVinoProgram(Program):
         # OpenVINO does not read what it exports of a model that it has imported.
         if self._saved is not None:
             return bytes(self._saved)
-        exported: BytesIO = self._compiled.export_model()
+        exported: BytesIO = self._compiled_model.export_model()
         exported.seek(0, SEEK_END)
         requirements = self._requirements.to_bytes()
         exported.write(requirements + _SIZE.pack(len(requirements)))
@@ -252,7 +240,7 @@ class OpenVinoProgram(Program):
 
     def _renew(self) -> None:
         """Begin anew: what OpenVINO remembers of a run that failed lets later ones fail, too."""
-        self._compiled = self._make()
+        self._compiled_model = self._make()
         self._idle = []
 
 

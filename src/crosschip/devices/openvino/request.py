@@ -82,21 +82,21 @@ class Request:
         self._compute()
         for input in shared:
             input.forget()
-        made: list[Any] = [None] * self._count
+        outputs: list[Any] = [None] * self._count
         for index, own in self._copied_out:
-            made[index] = place = wanted.get(index)
+            outputs[index] = place = wanted.get(index)
             if place is None:
-                made[index] = own.copy()
+                outputs[index] = own.copy()
             else:
                 np.copyto(place, own)
         for output in self._open_out:
-            made[output.index] = output.given()
-        return made
+            outputs[output.index] = output.last_output()
+        return outputs
 
     def layers(self) -> Sequence[openvino.ProfilingInfo]:
         """The layers that were executed, with their mean times."""
-        found: Sequence[openvino.ProfilingInfo] = self._request.get_profiling_info()
-        return found
+        layers: Sequence[openvino.ProfilingInfo] = self._request.get_profiling_info()
+        return layers
 
     def _compute(self) -> None:
         if self._waits:
@@ -172,17 +172,17 @@ class _Output:
         if place is not None:
             self._set(self.index, shared_tensor(place))
 
-    def given(self) -> Array:
+    def last_output(self) -> Array:
         """The output of the last run, which is the caller's: a copy, if it is small."""
         if self._place is not None:
             place, self._place = self._place, None
             self._set(self.index, self._tensor)
             return place
-        made = array_of(self._tensor)
-        if self._copies and made.nbytes <= _COPIED_BYTES:
-            return made.copy()
+        array = array_of(self._tensor)
+        if self._copies and array.nbytes <= _COPIED_BYTES:
+            return array.copy()
         self._renew()
-        return made
+        return array
 
     def _renew(self) -> None:
         """Have the next output be in memory that nobody else knows."""

@@ -56,9 +56,9 @@ class Bound:
             elements = _part(array, part)
             least, greatest = elements.min(), elements.max()
             if least < self.low or greatest > self.high:
-                found = least if least < self.low else greatest
+                extreme = least if least < self.low else greatest
                 raise DeviceError(
-                    f"openvino: {rule}: {found} is not from {self.low} to {self.high}"
+                    f"openvino: {rule}: {extreme} is not from {self.low} to {self.high}"
                 )
 
 

@@ -35,10 +35,10 @@ class OpenSizes:
 
     def __init__(self) -> None:
         self.stretched: dict[str, tuple[Dim, ...]] = {}
-        self._ways: dict[str, Callable[[], Node]] = {}
+        self._builders: dict[str, Callable[[], Node]] = {}
         self._nodes: dict[str, Node] = {}
         self._same: dict[str, Dim] = {}
-        self._made: dict[tuple[Dim, ...], Dim] = {}
+        self._stretched_sizes: dict[tuple[Dim, ...], Dim] = {}
 
     def note_made(self, operation: Operation, values: Sequence[Value]) -> None:
         """Take notice of an operation, and of what stands for its outputs."""
@@ -51,7 +51,7 @@ class OpenSizes:
         for axis, size in enumerate(operand.type.shape or ()):
             name = self._new_name(size)
             if name is not None:
-                self._ways[name] = _way(value, axis)
+                self._builders[name] = _size_builder(value, axis)
 
     def are_same(self, one: Dim, other: Dim) -> bool:
         """Tell whether two sizes are known to be the same."""
@@ -79,7 +79,7 @@ class OpenSizes:
         size = self.resolved(size)
         if isinstance(size, int):
             return _integer(size)
-        if not size.names <= self._ways.keys():
+        if not size.names <= self._builders.keys():
             return None
         terms = [self._product(term) for term in terms_of(size, lambda part: part)]
         total = terms[0]
@@ -101,25 +101,25 @@ class OpenSizes:
     def _named(self, name: str) -> Node:
         node = self._nodes.get(name)
         if node is None:
-            node = self._nodes[name] = self._ways[name]()
+            node = self._nodes[name] = self._builders[name]()
         return node
 
     def _note_stretched(self, operation: Operation) -> None:
         """Take notice of sizes that are one of several, whichever is not 1."""
-        for made, *read in _stretching(operation):
-            name = self._new_name(made)
+        for stretched, *read in _stretching(operation):
+            name = self._new_name(stretched)
             if name is None:
                 continue
             parts = tuple(dict.fromkeys(size for size in map(self.resolved, read) if size != 1))
-            if len(parts) == 1 or parts in self._made:
-                self._same[name] = parts[0] if len(parts) == 1 else self._made[parts]
+            if len(parts) == 1 or parts in self._stretched_sizes:
+                self._same[name] = parts[0] if len(parts) == 1 else self._stretched_sizes[parts]
                 continue
-            self._made[parts] = made
+            self._stretched_sizes[parts] = stretched
             self.stretched[name] = parts
             if all(self.value(part) is not None for part in parts):
-                self._ways[name] = self._way_of_stretching(parts)
+                self._builders[name] = self._stretched_size_builder(parts)
 
-    def _way_of_stretching(self, parts: Sequence[Dim]) -> Callable[[], Node]:
+    def _stretched_size_builder(self, parts: Sequence[Dim]) -> Callable[[], Node]:
         def find() -> Node:
             first, *others = (self.value(part) for part in parts)
             for other in others:
@@ -131,7 +131,7 @@ class OpenSizes:
 
     def _new_name(self, size: Dim) -> str | None:
         name = name_of(size)
-        return None if name in self._ways or name in self._same else name
+        return None if name in self._builders or name in self._same else name
 
 
 def asked_shape(operation: Reshape | Expand) -> Sequence[Dim] | None:
@@ -156,10 +156,10 @@ def _stretching(operation: Operation) -> Iterator[Sequence[Dim]]:
             read = [shape and shape[:-2] for shape in shapes[1:3]]
             shapes[0] = shapes[0] and shapes[0][: max(map(len, filter(None, read)), default=0)]
         case Expand():
-            asked = asked_shape(operation)
-            if asked is None or not all(size == -1 or is_size(size) for size in asked):
+            requested = asked_shape(operation)
+            if requested is None or not all(size == -1 or is_size(size) for size in requested):
                 return
-            read = [shapes[1], tuple(1 if size == -1 else size for size in asked)]
+            read = [shapes[1], tuple(1 if size == -1 else size for size in requested)]
         case _:
             return
     known = [shape for shape in (shapes[0], *read) if shape is not None]
@@ -171,7 +171,7 @@ def _names(size: Dim) -> frozenset[str]:
     return frozenset() if isinstance(size, int) else size.names
 
 
-def _way(value: Value, axis: int) -> Callable[[], Node]:
+def _size_builder(value: Value, axis: int) -> Callable[[], Node]:
     return lambda: ops.gather(ops.shape_of(value), _integer(axis), _integer(0))
 
 

@@ -68,14 +68,14 @@ class OpenVinoSession(ProgramSession):
             return self._of_nothing(nothing)
         self._requirements.sizes.check(shapes)
         try:
-            made = self._requests[turn].run(arrays, ())
+            outputs = self._requests[turn].run(arrays, ())
         except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
             self._renew()
             self._requests = self._bound()
             raise failure("failed while running", error) from error
         if self._requirements.rules:
-            self._requirements.check_flags(made.pop())
-        return made
+            self._requirements.check_flags(outputs.pop())
+        return outputs
 
     def advance(self) -> None:
         self._turn = turn = 1 - self._turn
@@ -106,11 +106,11 @@ class OpenVinoSession(ProgramSession):
                 request.set_output(state.output, state.tensors[1 - turn])
         return requests
 
-    def _of_nothing(self, made: Sequence[Array]) -> list[Array | None]:
+    def _of_nothing(self, results: Sequence[Array]) -> list[Array | None]:
         """The outputs of a run that need not be done."""
-        outputs: list[Array | None] = list(made)
+        outputs: list[Array | None] = list(results)
         for state in self._carried:
-            state.write(1 - self._turn, made[state.output])
+            state.write(1 - self._turn, results[state.output])
             outputs[state.output] = None
         return outputs
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from crosschip.devices.kits.size_checks import Sizes
 from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
+from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.indexing import GatherElements, GatherND, ScatterElements, ScatterND
 from crosschip.ops.standard.matrix import FullyConnected
 from crosschip.ops.standard.normalization import (
@@ -37,7 +45,8 @@ FAILS_OF_NOTHING = (
 UNCHECKED = (
     *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization),
     *(PRelu, RMSNormalization),
-    *(Conv2D, Conv2DTranspose, DeformableConv2D, FullyConnected),
+    *(Conv1D, Conv2D, Conv3D, DeformableConv2D, FullyConnected),
+    *(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose),
     *(Dequantize, Quantize),
     *(GRU, LSTM, RNN),
     *(GatherElements, GatherND, ScatterElements, ScatterND),

@@ -195,17 +195,17 @@ class ReferenceProgram(Program):
     def _owned(self, outputs: Sequence[Array | None], inputs: Sequence[Array]) -> list[Array]:
         """The outputs in C order, none of them in memory of the caller, the model or another."""
         owned: list[Array] = []
-        taken = [*inputs, *(constant for _, constant in self._constants)]
+        others = [*inputs, *(constant for _, constant in self._constants)]
         for array in outputs:
             if not isinstance(array, np.ndarray):
                 no_tensor: Any = array
                 owned.append(deepcopy(no_tensor) if any(array is i for i in inputs) else no_tensor)
                 continue
             is_view = array.base is not None or not array.flags.writeable
-            shared = is_view or any(array is other for other in taken)
+            shared = is_view or any(array is other for other in others)
             contiguous = np.ascontiguousarray(array).reshape(array.shape)
             owned.append(array.copy() if shared else contiguous)
-            taken.append(array)
+            others.append(array)
         return owned
 
 

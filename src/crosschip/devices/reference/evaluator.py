@@ -37,8 +37,8 @@ def supports(operation: Extension) -> Support:
     if not problem:
         return YES
     reason = operation.reason or "is not a standard operator"
-    told = f"{reason}, and ONNX's own evaluator {problem}"
-    return Support.no(operation, "", told, Rule.OPERATOR)
+    detail = f"{reason}, and ONNX's own evaluator {problem}"
+    return Support.no(operation, "", detail, Rule.OPERATOR)
 
 
 def kernel(operation: Extension) -> Kernel:
@@ -59,12 +59,12 @@ def kernel(operation: Extension) -> Kernel:
                 raise DeviceError(f"{name!r} is {_brief(value)}, which the model does not take")
         try:
             with np.errstate(all="ignore"):
-                made = evaluator.run(None, feed)
+                results = evaluator.run(None, feed)
         except Exception as error:  # it raises whatever its operators do
             raise DeviceError(f"ONNX's evaluator: {_first_line(error)}") from error
         return tuple(
             _as_declared(output, type_, value)
-            for (output, type_), value in zip(declared, made, strict=True)
+            for (output, type_), value in zip(declared, results, strict=True)
         )
 
     return run
@@ -93,7 +93,7 @@ def _wrong(node: NodeProto, opset: int, texts: Collection[str]) -> str:
         opset: the version of the standard operators that it is written in.
         texts: the names of inputs and constants that are strings.
     """
-    given = {attribute.name: attribute for attribute in node.attribute}
+    attributes = {attribute.name: attribute for attribute in node.attribute}
     if node.op_type == "OneHot" and node.input[-1] in texts:
         return "has no OneHot of strings"
     if opset < _CHANGED.get(node.op_type, 0):
@@ -102,15 +102,15 @@ def _wrong(node: NodeProto, opset: int, texts: Collection[str]) -> str:
         return "decodes pictures with Pillow, which is not installed; pip install pillow"
     if node.op_type == "Optional":
         return "makes a list of an optional value"
-    if node.op_type == "Loop" and "body" in given:
+    if node.op_type == "Loop" and "body" in attributes:
         if len(node.input) > 1 and not node.input[1]:
             return "makes no trip of a Loop without a condition"
         states = max(0, len(node.input) - 2)
-        if len(given["body"].g.output) > 1 + states:
+        if len(attributes["body"].g.output) > 1 + states:
             return "does not stack what a Loop collects along a new axis"
-    if node.op_type == "Scan" and "num_scan_inputs" in given:
-        axes = [a for name in _SCAN_AXES if name in given for a in given[name].ints]
-        if "directions" in given or any(axes):
+    if node.op_type == "Scan" and "num_scan_inputs" in attributes:
+        axes = [a for name in _SCAN_AXES if name in attributes for a in attributes[name].ints]
+        if "directions" in attributes or any(axes):
             return "scans along the first axis only"
     return ""
 

@@ -23,9 +23,6 @@ Value: TypeAlias = Any
 EXACT = lax.Precision.HIGHEST
 """Products of float32 are products of float32: without it, GPUs and TPUs round the factors."""
 
-LAST = (0, 3, 1, 2)
-"""The places of an image's axes when the channels come last: axis 1 is axis 3, and so on."""
-
 _NARROW: dict[Precision, Any] = {
     Precision.BFLOAT16: jnp.bfloat16,
     Precision.FLOAT16: jnp.float16,
@@ -35,9 +32,19 @@ _SHORT = (jnp.float16, jnp.bfloat16)
 
 @dataclass(frozen=True, slots=True)
 class ChannelsLast:
-    """An image with the channels behind height and width."""
+    """An image with the channels behind its other axes."""
 
     value: Value
+
+
+def last_axes(rank: int) -> tuple[int, ...]:
+    """The places of an image's axes when the channels come last: axis 1 is the last, and so on."""
+    return (0, rank - 1, *range(1, rank - 1))
+
+
+def channels_last(image: Value) -> Value:
+    """An image with its channels last."""
+    return jnp.moveaxis(image, 1, -1)
 
 
 class Graph:
@@ -45,7 +52,7 @@ class Graph:
 
     Args:
         values: those of inputs and large constants.
-        filters: those of filters, as [kernel_h, kernel_w, C_in / group, C_out].
+        filters: those of filters, as [window …, C_in / group, C_out].
         precision: the arithmetic of products of float32 tensors.
         on_processor: whether it will run on the processor.
 
@@ -77,7 +84,7 @@ class Graph:
         value = self._values.get(operand)
         if value is None:
             if operand in self._last:
-                value = jnp.transpose(self._last[operand], (0, 3, 1, 2))
+                value = jnp.moveaxis(self._last[operand], -1, 1)
             else:
                 elements = operand.value
                 assert elements is not None, "an operation stands after those that it reads"
@@ -89,7 +96,7 @@ class Graph:
         """An image with its channels last."""
         value = self._last.get(operand)
         if value is None:
-            value = self._last[operand] = jnp.transpose(self[operand], (0, 2, 3, 1))
+            value = self._last[operand] = channels_last(self[operand])
         return value
 
     def is_last(self, operand: Operand) -> bool:
@@ -97,10 +104,10 @@ class Graph:
         return operand in self._last and operand not in self._values
 
     def filters(self, operand: Operand) -> Value:
-        """Filters, as [kernel_h, kernel_w, C_in / group, C_out]."""
+        """Filters, as [window …, C_in / group, C_out]."""
         value = self._filters.get(operand)
         if value is None:
-            value = self._filters[operand] = jnp.transpose(self[operand], (2, 3, 1, 0))
+            value = self._filters[operand] = jnp.moveaxis(self[operand], (1, 0), (-2, -1))
         return value
 
     def define(self, operation: Operation, values: Sequence[Value | ChannelsLast]) -> None:
@@ -108,7 +115,9 @@ class Graph:
         for output, value in zip(operation.outputs, values, strict=True):
             last = isinstance(value, ChannelsLast)
             found = jnp.asarray(value.value if isinstance(value, ChannelsLast) else value)
-            shape = tuple(found.shape[axis] for axis in LAST) if last else found.shape
+            shape = (
+                tuple(found.shape[axis] for axis in last_axes(found.ndim)) if last else found.shape
+            )
             wanted = inner(output.type.element_type.dtype)
             if found.dtype != wanted or not _fits(shape, output.type.shape):
                 raise TypeError(f"made {found.dtype}{shape} where {output.type} belongs")
@@ -179,14 +188,18 @@ class Widened(View):
 class Turned(View):
     """Reads everything in the shape in which it broadcasts to an image with its channels last."""
 
+    def __init__(self, graph: Graph, rank: int) -> None:
+        super().__init__(graph)
+        self._rank = rank
+
     def __getitem__(self, operand: Operand) -> Value:
         rank = len(operand.type.shape or ())
-        if rank == 4:
+        if rank == self._rank:
             return self._graph.last(operand)
         value = self._graph[operand]
         if rank == 0:
             return value
-        return jnp.transpose(value.reshape((1,) * (4 - rank) + value.shape), (0, 2, 3, 1))
+        return channels_last(value.reshape((1,) * (self._rank - rank) + value.shape))
 
 
 def _wide(value: Value) -> Value:

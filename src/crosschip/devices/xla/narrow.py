@@ -1,7 +1,7 @@
 """Integers of fewer than 8 bits: inside of a function, each is one of 8.
 
-XLA moves the smaller ones in some of its functions, and ends the process in others: to join two
-tensors of int4 is one of those.
+XLA moves the smaller ones in some of its functions, and ends the process in others (quirk
+`joined-int2`).
 """
 
 from __future__ import annotations

@@ -10,11 +10,14 @@ import numpy as np
 
 from crosschip.ir import Array, Model, Operand
 from crosschip.ir.dataclass import dataclass
-from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.convolution import Conv
 
 _LARGE_BYTES = 1024
-_FILTER = (2, 3, 1, 0)
-"""The order of a filter's axes on the chip: height, width, input and output channels."""
+
+
+def filter_order(rank: int) -> tuple[int, ...]:
+    """The order of a filter's axes on the chip: those of a window, input and output channels."""
+    return (*range(2, rank), 1, 0)
 
 
 class OnChip:
@@ -46,19 +49,21 @@ class Weight:
     def shape(self) -> tuple[int, ...]:
         """Its shape on the chip."""
         shape = self.operand.type.static_shape or ()
-        return tuple(shape[axis] for axis in _FILTER) if self.is_filter else shape
+        return tuple(shape[axis] for axis in filter_order(len(shape))) if self.is_filter else shape
 
     def elements(self) -> Array:
         """Its elements as they are on the chip."""
         held = self.operand.value
         assert held is not None, "it is constant"
-        return np.ascontiguousarray(held.transpose(_FILTER)) if self.is_filter else held
+        if not self.is_filter:
+            return held
+        return np.ascontiguousarray(held.transpose(filter_order(held.ndim)))
 
 
 def weights_of(model: Model) -> list[Weight]:
     """The constants that are no part of the function, in the model's order."""
     filters = Counter(
-        operation.filter for operation in model.operations if isinstance(operation, Conv2D)
+        operation.filter for operation in model.operations if isinstance(operation, Conv)
     )
     return [
         Weight(operand, filters[operand] == model.uses[operand])

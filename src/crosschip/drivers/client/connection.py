@@ -94,7 +94,7 @@ class Connection:
         DeviceError: it speaks another version of the messages.
     """
 
-    def __init__(self, path: Path, name: str, patience: Timeouts, *, watches: bool = False) -> None:
+    def __init__(self, path: Path, name: str, timeouts: Timeouts, *, watches: bool = False) -> None:
         end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         # The socket's own limit: Python's would ask whether there is something before each message.
         end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _LOOK)
@@ -109,13 +109,13 @@ class Connection:
         if user != os.geteuid():
             end.close()
             raise DeviceError(f"{path}: somebody else serves there")
-        self._patience = patience
+        self._timeouts = timeouts
         self._numbers = count(1)
         self._pending: dict[int, _Waiter] = {}
         self._sending = threading.Lock()
         self._reading = threading.Lock()
         self._heard = monotonic()
-        self._asked: float | None = None
+        self._pinged_at: float | None = None
         self._effort = Effort(self.process)
         self._next_look = 0.0
         self._usual = 1.0
@@ -264,7 +264,7 @@ class Connection:
         except ProtocolError as error:
             raise self._gone(str(error)) from None
         self._heard = monotonic()
-        self._asked = None
+        self._pinged_at = None
         try:
             answer = messages.decode_answer(view)
         except msgspec.MsgspecError as error:
@@ -282,13 +282,13 @@ class Connection:
     def _check_life(self) -> None:
         """Ask for a sign of life; without one, the service counts as dead."""
         now = monotonic()
-        if self._asked is None:
-            self._asked = now
+        if self._pinged_at is None:
+            self._pinged_at = now
             self._effort = Effort(self.process)
             self._send(messages.Ping(0), ())
             return
-        silence = self._patience.silence
-        waited = now - max(self._asked, self._heard)
+        silence = self._timeouts.silence
+        waited = now - max(self._pinged_at, self._heard)
         if waited > silence and self._may_be_busy():
             silence = max(silence, _BUSY_SECONDS)
         if waited > silence:
@@ -300,17 +300,17 @@ class Connection:
 
     def _check_work(self) -> None:
         """Look for a run or a compilation that hangs, while the service itself lives."""
-        patience, board, now = self._patience, self._board, monotonic()
-        if not patience.limited or board is None or now < self._next_look:
+        timeouts, board, now = self._timeouts, self._board, monotonic()
+        if not timeouts.limited or board is None or now < self._next_look:
             return
         self._next_look = now + _LOOK_SECONDS
         running = board.running()
         for number, waiter in list(self._pending.items()):
-            taken = now - waiter.began
-            if waiter.preparing and taken > patience.compile_seconds:
-                raise self._hangs(f"has been compiling for {patience.compile_seconds:g} seconds")
-            if number in running and taken > patience.run_seconds:
-                raise self._hangs(f"has been at a run for {patience.run_seconds:g} seconds")
+            elapsed = now - waiter.began
+            if waiter.preparing and elapsed > timeouts.compile_seconds:
+                raise self._hangs(f"has been compiling for {timeouts.compile_seconds:g} seconds")
+            if number in running and elapsed > timeouts.run_seconds:
+                raise self._hangs(f"has been at a run for {timeouts.run_seconds:g} seconds")
 
     def _hangs(self, how: str) -> Died:
         return self._gone(how, kill=True)
@@ -342,5 +342,5 @@ def _error(failure: Failure) -> DeviceError:
     if failure.kind == DeviceError.__name__:
         return DeviceError(failure.message)
     first = (failure.message.splitlines() or [""])[0]
-    told = f"{failure.kind}: {first}" if first else failure.kind
-    return DeviceError(f"failed while at work: {told}")
+    message = f"{failure.kind}: {first}" if first else failure.kind
+    return DeviceError(f"failed while at work: {message}")

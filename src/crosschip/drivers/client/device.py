@@ -45,37 +45,37 @@ class RemoteDevice(Device):
         self.name = f"{device}@{where}"
         self._place, self._own_code = (device, where), code
         own = {name: text for name, text in self.properties.items() if name not in SETTINGS}
-        patience = Timeouts.of(self.properties)
+        timeouts = Timeouts.of(self.properties)
         endpoint = Endpoint.of(device, where, own, code)
-        self.driver: Driver = driver_at(endpoint, self.name, Policy(), patience)
+        self.driver: Driver = driver_at(endpoint, self.name, Policy(), timeouts)
         try:
-            self._about = self.driver.link().connection.description
+            self._description = self.driver.link().connection.description
         except BaseException:
             self.driver.close()
             raise
-        self.vendor = self._about.vendor  # type: ignore[misc]  # the driver says it, not the class
-        self.kind = self._about.kind  # type: ignore[misc]  # the driver says it, not the class
+        self.vendor = self._description.vendor  # type: ignore[misc]  # the driver says it, not the class
+        self.kind = self._description.kind  # type: ignore[misc]  # the driver says it, not the class
 
     def another(self, properties: Mapping[str, str]) -> Device:
         return RemoteDevice(*self._place, properties, self._own_code)
 
     @property
     def version(self) -> str:
-        return self._about.version
+        return self._description.version
 
     @property
     def code(self) -> str:
-        return self._about.code
+        return self._description.code
 
     @property
     def compile_properties(self) -> Mapping[str, str]:
-        return self._about.properties
+        return self._description.properties
 
     def capabilities(self) -> Capabilities:
         # All that goes there is copied to the beginning of pages, and with a saved program goes its
         # model, whole. The driver itself compiles one model at a time.
         return replace(
-            self._about.capabilities,
+            self._description.capabilities,
             alignment=1,
             loads_views=True,
             holds_weights=False,
@@ -84,10 +84,10 @@ class RemoteDevice(Device):
         )
 
     def operators(self) -> Collection[str]:
-        return self._about.operators
+        return self._description.operators
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
-        return self._about.modes
+        return self._description.modes
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         connection = self.driver.link().connection

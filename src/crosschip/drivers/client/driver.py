@@ -50,7 +50,7 @@ class Driver:
         endpoint: Endpoint,
         name: str,
         policy: Policy,
-        patience: Timeouts,
+        timeouts: Timeouts,
     ) -> None:
         self.endpoint = endpoint
         self.name = name
@@ -58,7 +58,7 @@ class Driver:
         self.quarantine = Quarantine(endpoint)
         self.restarts = 0
         self.record = Record(policy)
-        self._patience = patience
+        self._timeouts = timeouts
         self._lock = threading.RLock()
         self._link: Link | None = None
         self._process: Process | None = None
@@ -101,14 +101,14 @@ class Driver:
         while True:
             try:
                 link = self.link()
-                made = program.run_on(link, inputs, places, urgency.get(), alone=strikes > 0)
+                outputs = program.run_on(link, inputs, places, urgency.get(), alone=strikes > 0)
             except Died as death:
                 strikes += death.at_work
                 if strikes >= _FATAL:
                     raise self.quarantine.add(program, inputs, self._explained()) from None
             else:
                 self.record.succeeded()
-                return made
+                return outputs
 
     def attempt(self, doing: str, work: Callable[[Link], T]) -> T:
         """What is asked of a process; if it dies of it, of the one that replaces it.
@@ -119,9 +119,9 @@ class Driver:
         """
         for _ in range(_FATAL):
             with suppress(Died):
-                made = work(self.link())
+                result = work(self.link())
                 self.record.succeeded()
-                return made
+                return result
         raise CompileError(f"the driver died {_FATAL} times while {doing}: {self._explained()}")
 
     def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
@@ -146,7 +146,7 @@ class Driver:
             if self._users <= 0 and self._link is not None:
                 link, self._link = self._link, None
                 link.connection.close()
-                _DRIVERS.pop((self.endpoint, self.name, self._patience), None)
+                _DRIVERS.pop((self.endpoint, self.name, self._timeouts), None)
 
     def forget(self) -> None:
         """Leave the process to those that it was started for, and start or find another."""
@@ -176,7 +176,7 @@ class Driver:
 
     def _connect(self) -> Link:
         client = f"{os.getpid()}"
-        connection, process = connected(self.endpoint, client, self._patience)
+        connection, process = connected(self.endpoint, client, self._timeouts)
         self._process = process
         self._link = link = Link(connection)
         self._known = True
@@ -221,8 +221,8 @@ class Driver:
         if link.connection.hangs or process is None or process.number != link.connection.process:
             return why
         fate = process.fate(_FATE_SECONDS)
-        told = f"the driver's process {process.number} {fate}" if fate else why
-        return told + last_words(self.endpoint)
+        sentence = f"the driver's process {process.number} {fate}" if fate else why
+        return sentence + last_words(self.endpoint)
 
     def _lost(self) -> DeviceLost:
         record = self.record
@@ -245,13 +245,13 @@ _DRIVERS: WeakValueDictionary[tuple[Endpoint, str, Timeouts], Driver] = WeakValu
 _LOCK = threading.Lock()
 
 
-def driver_at(endpoint: Endpoint, name: str, policy: Policy, patience: Timeouts) -> Driver:
+def driver_at(endpoint: Endpoint, name: str, policy: Policy, timeouts: Timeouts) -> Driver:
     """The driver at an endpoint, one for all who use it in this process."""
-    key = endpoint, name, patience
+    key = endpoint, name, timeouts
     with _LOCK:
         driver = _DRIVERS.get(key)
         if driver is None:
-            driver = Driver(endpoint, name, policy, patience)
+            driver = Driver(endpoint, name, policy, timeouts)
             _DRIVERS[key] = driver
         driver.open()
         return driver

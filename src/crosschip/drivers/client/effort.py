@@ -35,8 +35,8 @@ class Effort:
 def _processor_seconds(process: int) -> float:
     """The seconds for which its threads have run; 0 if it is not there."""
     try:
-        about = Path(f"/proc/{process}/stat").read_text()
+        stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return 0.0
-    fields = about.rpartition(")")[2].split()
+    fields = stat.rpartition(")")[2].split()
     return (int(fields[_USER]) + int(fields[_SYSTEM])) / os.sysconf("SC_CLK_TCK")

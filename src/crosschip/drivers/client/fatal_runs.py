@@ -18,10 +18,10 @@ from crosschip.ir import Error, InputError, Model
 from crosschip.ir.files import open_regular
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
-_ABOUT, _MODEL = "about.json", "model.chipm"
+_HEADER, _MODEL = "about.json", "model.chipm"
 
 
-class _About(msgspec.Struct, frozen=True):
+class _Header(msgspec.Struct, frozen=True):
     """What is written of a run beside the model and the inputs."""
 
     device: str
@@ -31,7 +31,7 @@ class _About(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class FatalRun:
     """A run.
 
     Attributes:
@@ -56,9 +56,9 @@ class Kept:
         Raises:
             OSError: that cannot be written, or is there already.
         """
-        about = _About(self.device, dict(self.properties), self.reason, self.options)
+        header = _Header(self.device, dict(self.properties), self.reason, self.options)
         with zipfile.ZipFile(path, "x") as file:
-            file.writestr(_ABOUT, msgspec.json.encode(about))
+            file.writestr(_HEADER, msgspec.json.encode(header))
             file.writestr(_MODEL, to_bytes(self.model))
             for index, value in enumerate(self.inputs):
                 if isinstance(value, np.ndarray) and not value.dtype.hasobject:
@@ -69,7 +69,7 @@ class Kept:
                     file.writestr(f"input{index}.value", values.to_bytes(value))
 
     @classmethod
-    def read(cls, path: Path) -> Kept:
+    def read(cls, path: Path) -> FatalRun:
         """The run in a file.
 
         Raises:
@@ -79,14 +79,14 @@ class Kept:
             with io.BufferedReader(open_regular(path)) as content, zipfile.ZipFile(content) as file:
                 if any(entry.compress_type != zipfile.ZIP_STORED for entry in file.infolist()):
                     raise ValueError("it is compressed")
-                about = msgspec.json.decode(file.read(_ABOUT), type=_About)
+                header = msgspec.json.decode(file.read(_HEADER), type=_Header)
                 model = from_bytes(file.read(_MODEL), "the model")
                 inputs = [_input(file, index) for index in range(len(model.inputs))]
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
         except (zipfile.BadZipFile, LookupError, ValueError, EOFError, Error) as error:
             raise InputError(f"{path}: holds no run of a driver, or is damaged: {error}") from None
-        return cls(about.device, about.properties, about.reason, about.options, model, inputs)
+        return cls(header.device, header.properties, header.reason, header.options, model, inputs)
 
 
 def _input(file: zipfile.ZipFile, index: int) -> Any:

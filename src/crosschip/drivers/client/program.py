@@ -101,17 +101,18 @@ class RemoteProgram(Program):
         number = self.prepare(link)
         leases: list[Lease] = []
         try:
-            given = tuple(
-                self._given(link, type_, value, leases)
+            input_tensors = tuple(
+                self._input_tensor(link, type_, value, leases)
                 for type_, value in zip(self._inputs, inputs, strict=True)
             )
-            rooms = [
+            leases_of_outputs = [
                 self._room(link, size, places[index] if places else None, leases)
                 for index, size in enumerate(self._sizes)
             ]
-            parts = tuple(None if room is None else room.buffer for room in rooms)
+            parts = tuple(None if room is None else room.buffer for room in leases_of_outputs)
             ran, descriptors = link.connection.ask_for(
-                messages.Ran, lambda n: messages.Run(n, number, given, parts, priority, alone)
+                messages.Ran,
+                lambda n: messages.Run(n, number, input_tensors, parts, priority, alone),
             )
         except DeviceError:
             raise
@@ -119,7 +120,7 @@ class RemoteProgram(Program):
             for lease in leases:
                 lease.lost = True
             raise
-        return self._results(link, ran.outputs, rooms, places, descriptors)
+        return self._results(link, ran.outputs, leases_of_outputs, places, descriptors)
 
     def save(self) -> bytes | None:
         if self.saved is None:
@@ -137,7 +138,9 @@ class RemoteProgram(Program):
         if self.saved is not None:
             self.saved.close()
 
-    def _given(self, link: Link, type_: TensorType, value: Any, leases: list[Lease]) -> Tensor:
+    def _input_tensor(
+        self, link: Link, type_: TensorType, value: Any, leases: list[Lease]
+    ) -> Tensor:
         """An input in shared memory; one that lies there already is not copied."""
         shape = None
         if type_.element_type in PYTHONS_TYPES:
@@ -169,30 +172,30 @@ class RemoteProgram(Program):
         self,
         link: Link,
         outputs: Sequence[Tensor],
-        rooms: Sequence[Lease | None],
+        leases: Sequence[Lease | None],
         places: Sequence[Array | None],
         descriptors: list[int],
     ) -> list[Any]:
         """The outputs as arrays in the memory that they came in, or in the caller's places."""
-        made: list[Any] = []
+        arrays: list[Any] = []
         for index, tensor in enumerate(outputs):
-            room, type_ = rooms[index], self._outputs[index]
-            if room is None or tensor.data.fd != room.buffer.fd:
-                room = link.regions.adopt(tensor.data, [descriptors.pop(0)] if descriptors else [])
+            lease, type_ = leases[index], self._outputs[index]
+            if lease is None or tensor.data.fd != lease.buffer.fd:
+                lease = link.regions.adopt(tensor.data, [descriptors.pop(0)] if descriptors else [])
             if type_.static_shape is None:
                 self._sizes[index] = max(1, tensor.data.dataSize)
             if tensor.shape is None:
-                made.append(values.from_bytes(room[: tensor.data.dataSize].tobytes()))
+                arrays.append(values.from_bytes(lease[: tensor.data.dataSize].tobytes()))
                 continue
-            array = room.holding(tensor.shape, type_.element_type.dtype)
+            array = lease.holding(tensor.shape, type_.element_type.dtype)
             place = places[index] if places else None
             if place is not None and place.shape == array.shape:
-                if lease_of(place) is not room:
+                if lease_of(place) is not lease:
                     np.copyto(place, array)
                     self.copied += 1
                 array = place
-            made.append(array)
-        return made
+            arrays.append(array)
+        return arrays
 
 
 def _forget(places: list[tuple[Link, int]]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crosschip.drivers.client.fatal_runs import Kept
+from crosschip.drivers.client.fatal_runs import FatalRun
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.drivers.protocol import values
 from crosschip.ir import Array, DeviceError
@@ -45,7 +45,9 @@ class Quarantine:
         """Keep a run from the driver from now on; the error that says so."""
         digest = _digest(program, inputs)
         properties = dict(self._endpoint.properties)
-        run = Kept(self._endpoint.device, properties, why, program.options, program.model, inputs)
+        run = FatalRun(
+            self._endpoint.device, properties, why, program.options, program.model, inputs
+        )
         try:
             path = _place(digest)
             run.write(path)

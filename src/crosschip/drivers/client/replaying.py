@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from crosschip.drivers.client.driver import Driver
-from crosschip.drivers.client.fatal_runs import Kept
+from crosschip.drivers.client.fatal_runs import FatalRun
 from crosschip.drivers.client.policy import Policy
 from crosschip.drivers.client.program import RemoteProgram
 from crosschip.drivers.client.stopping import stop
@@ -50,7 +50,7 @@ class Replay:
     seconds: float = 0.0
 
 
-def replay(run: Kept, device: str, properties: Mapping[str, str], run_seconds: float) -> Replay:
+def replay(run: FatalRun, device: str, properties: Mapping[str, str], run_seconds: float) -> Replay:
     """Run once more, in a fresh driver, what was kept.
 
     Args:
@@ -79,7 +79,7 @@ def replay(run: Kept, device: str, properties: Mapping[str, str], run_seconds: f
                 stop(path, _END_SECONDS)
 
 
-def _ran(driver: Driver, run: Kept) -> Replay:
+def _ran(driver: Driver, run: FatalRun) -> Replay:
     program = RemoteProgram(driver, run.model, run.options, None)
     begin = time.perf_counter()
     outputs = driver.run(program, run.inputs, ())

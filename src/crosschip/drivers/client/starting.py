@@ -82,14 +82,14 @@ class Process:
 
 
 def connected(
-    endpoint: Endpoint, client: str, patience: Timeouts
+    endpoint: Endpoint, client: str, timeouts: Timeouts
 ) -> tuple[Connection, Process | None]:
     """A connection to the driver of an endpoint, which is started if there is none.
 
     Args:
         endpoint: whose.
         client: what this client calls itself.
-        patience: how long it is waited for.
+        timeouts: how long it is waited for.
 
     Returns:
         The connection, and the process if it was started here.
@@ -101,7 +101,7 @@ def connected(
     end = time.monotonic() + _START_SECONDS
     while True:
         try:
-            return Connection(endpoint.path, client, patience), process
+            return Connection(endpoint.path, client, timeouts), process
         except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError, BlockingIOError):
             pass
         except Died as death:

@@ -16,12 +16,12 @@ _LOOK_SECONDS = 0.004
 _KILLED_SECONDS = 5.0
 
 
-def stop(path: Path, patience: float) -> bool:
+def stop(path: Path, seconds: float) -> bool:
     """End the driver at a socket, and wait until it is gone.
 
     Args:
         path: of the socket.
-        patience: after how many seconds a driver that has been asked to end is killed.
+        seconds: after how many seconds a driver that has been asked to end is killed.
 
     Returns:
         Whether it has ended by itself; one that gives no answer is killed.
@@ -34,13 +34,13 @@ def stop(path: Path, patience: float) -> bool:
     try:
         process = _ask(path)
     except Died as death:
-        process, patience = death.process, patience if not death.hangs else 0.0
+        process, seconds = death.process, seconds if not death.hangs else 0.0
     except OSError as error:
         crowded = isinstance(error, BlockingIOError)  # it lets nobody in, and many wait for that
         if not crowded or before is None or not before.alive or before.process is None:
             raise DeviceError(f"{path}: no driver serves there: {error.strerror}") from None
-        process, patience = before.process, 0.0
-    if _gone(path, before, patience):
+        process, seconds = before.process, 0.0
+    if _gone(path, before, seconds):
         return True
     if not kill_owner(path, process) and not _gone(path, before, 0.0):
         raise unknown_process(path)
@@ -65,9 +65,9 @@ def _ask(path: Path) -> int:
     return process
 
 
-def _gone(path: Path, before: Owner | None, patience: float) -> bool:
+def _gone(path: Path, before: Owner | None, seconds: float) -> bool:
     """Wait until who served before does not any more; another may. Whether it has come to that."""
-    end = time.monotonic() + patience
+    end = time.monotonic() + seconds
     while owned(path) and owner(path) == before:
         if time.monotonic() > end:
             return False

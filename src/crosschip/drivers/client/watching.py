@@ -155,7 +155,9 @@ def running(names: Sequence[str]) -> Mapping[Path, Owner]:
     Raises:
         InputError: a name is of none that runs.
     """
-    alive = {path: found for path in _known() if (found := owner(path)) and found.alive}
+    alive = {
+        path: lock_owner for path in _known() if (lock_owner := owner(path)) and lock_owner.alive
+    }
     if not names:
         return alive
     chosen: dict[Path, Owner] = {}
@@ -163,8 +165,8 @@ def running(names: Sequence[str]) -> Mapping[Path, Owner]:
         device = name.removesuffix("@driver")
         here = {path: each for path, each in alive.items() if each.device == device}
         path = Path(name.removeprefix("unix:"))
-        if not here and (found := owner(path)) and found.alive:
-            here = {path: found}
+        if not here and (lock_owner := owner(path)) and lock_owner.alive:
+            here = {path: lock_owner}
         if not here:
             devices = {each.device for each in alive.values()}
             raise InputError(

@@ -95,8 +95,8 @@ class Channel:
 
 def peer(end: socket.socket) -> tuple[int, int]:
     """The process and the user at the other end of a connection."""
-    told = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    process, user, _ = _CREDENTIALS.unpack(told)
+    credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    process, user, _ = _CREDENTIALS.unpack(credentials)
     return process, user
 
 
@@ -107,8 +107,8 @@ def close_all(descriptors: Sequence[int]) -> None:
 
 
 def _descriptors(came: Sequence[tuple[int, int, bytes]]) -> list[int]:
-    found = array.array("i")
+    numbers = array.array("i")
     for level, kind, data in came:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            found.frombytes(data[: len(data) - len(data) % found.itemsize])
-    return found.tolist()
+            numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    return numbers.tolist()

@@ -63,9 +63,9 @@ class Sealed(Closing):
     @classmethod
     def of(cls, content: bytes | memoryview) -> Sealed:
         """Memory with this content."""
-        made = cls(len(content))
-        made.fill(lambda view: view.__setitem__(slice(None), content))
-        return made
+        memory = cls(len(content))
+        memory.fill(lambda view: view.__setitem__(slice(None), content))
+        return memory
 
     @classmethod
     def received(cls, descriptors: Sequence[int], size: int) -> Sealed:
@@ -77,15 +77,15 @@ class Sealed(Closing):
         if len(descriptors) != 1:
             close_all(descriptors)
             raise DeviceError("the driver did not send the memory that it tells of")
-        made = cls(size, descriptors[0])
+        memory = cls(size, descriptors[0])
         try:
-            with mapped(made.descriptor, writable=False) as mapping:
+            with mapped(memory.descriptor, writable=False) as mapping:
                 if len(mapping) < size:
                     raise DeviceError("the driver sent less memory than it tells of")
         except BaseException:
-            made.close()
+            memory.close()
             raise
-        return made
+        return memory
 
     def fill(self, write: Callable[[memoryview], None]) -> None:
         """Have the memory written by a function that is given a view of it, and seal it."""

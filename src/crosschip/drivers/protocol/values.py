@@ -42,9 +42,9 @@ def _encode(value: Any) -> Any:
         if value.dtype == object:
             content = [list(value.shape), value.reshape(-1).tolist()]
             return msgspec.msgpack.Ext(_TEXTS, _ENCODER.encode(content))
-        about = [ElementType.of(value.dtype).value, list(value.shape)]
+        header = [ElementType.of(value.dtype).value, list(value.shape)]
         elements = np.ascontiguousarray(value).reshape(-1).view(np.uint8).tobytes()
-        return msgspec.msgpack.Ext(_ARRAY, _ENCODER.encode([about, elements]))
+        return msgspec.msgpack.Ext(_ARRAY, _ENCODER.encode([header, elements]))
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"it is of type {type(value).__name__}")
@@ -53,9 +53,9 @@ def _encode(value: Any) -> Any:
 def _decode(code: int, data: memoryview) -> Any:
     if code == _TEXTS:
         shape, texts = _TEXTS_DECODER.decode(data)
-        made = np.empty(len(texts), object)
-        made[:] = texts
-        return made.reshape(shape)
+        strings = np.empty(len(texts), object)
+        strings[:] = texts
+        return strings.reshape(shape)
     if code != _ARRAY:
         raise ValueError(f"there is no extension {code}")
     (element_type, shape), elements = _ARRAY_DECODER.decode(data)

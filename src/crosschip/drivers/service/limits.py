@@ -51,12 +51,12 @@ class Account:
     def __init__(self, most: int, what: str) -> None:
         self._most = most
         self._what = what
-        self._taken = 0
-        self._given_back: deque[int] = deque()
+        self._used = 0
+        self._released: deque[int] = deque()
         self._lock = threading.Lock()
 
     @property
-    def taken(self) -> int:
+    def used(self) -> int:
         """How much the client has."""
         with self._lock:
             return self._settled()
@@ -64,7 +64,7 @@ class Account:
     @property
     def left(self) -> int:
         """How much it may yet have."""
-        return self._most - self.taken
+        return self._most - self.used
 
     def take(self, much: int = 1) -> None:
         """Count what the client gets.
@@ -75,21 +75,21 @@ class Account:
         with self._lock:
             left = self._most - self._settled()
             if much <= left:
-                self._taken += much
+                self._used += much
                 return
         raise Exceeded(
             f"{much} {self._what} are asked for, and {left} are left of the {self._most} that a "
             "client may have"
         )
 
-    def give_back(self, much: int = 1) -> None:
+    def release(self, much: int = 1) -> None:
         """Count what the client has no more. Takes no lock: garbage is collected at any moment."""
-        self._given_back.append(much)
+        self._released.append(much)
 
     def _settled(self) -> int:
-        while self._given_back:
-            self._taken -= self._given_back.popleft()
-        return self._taken
+        while self._released:
+            self._used -= self._released.popleft()
+        return self._used
 
 
 class Accounts:

@@ -38,16 +38,16 @@ class Measures:
         self._recent: deque[tuple[float, float]] = deque(maxlen=_KEPT)
         self._lock = threading.Lock()
 
-    def add(self, taken: float, *, failed: bool, copied: int) -> None:
+    def add(self, started: float, *, failed: bool, copied: int) -> None:
         """Count a run that has ended now.
 
         Args:
-            taken: when it was taken on, on the clock of `time.monotonic`.
+            started: when it was taken on, on the clock of `time.monotonic`.
             failed: whether it failed.
             copied: how many of its outputs were copied.
         """
         now = monotonic()
-        seconds = now - taken
+        seconds = now - started
         bucket = bisect_left(BOUNDS, seconds)
         with self._lock:
             self.runs += 1
@@ -69,16 +69,19 @@ class Measures:
     def rate(self) -> float:
         """Runs a second, of late."""
         now = monotonic()
-        kept = list(self._recent)
-        begin = max(now - _RATE_SECONDS, kept[0][0] if len(kept) == _KEPT else self.begin)
-        return sum(end >= begin for end, _ in kept) / max(now - begin, 1e-3)
+        recent = list(self._recent)
+        begin = max(now - _RATE_SECONDS, recent[0][0] if len(recent) == _KEPT else self.begin)
+        return sum(end >= begin for end, _ in recent) / max(now - begin, 1e-3)
 
     def latency(self) -> Mapping[str, float]:
         """Seconds from taking on to the end, by percentile, of the runs of late."""
-        taken = sorted(seconds for _, seconds in list(self._recent))
-        if not taken:
+        durations = sorted(seconds for _, seconds in list(self._recent))
+        if not durations:
             return {}
-        return {str(p): taken[min(len(taken) - 1, len(taken) * p // 100)] for p in _PERCENTILES}
+        return {
+            str(p): durations[min(len(durations) - 1, len(durations) * p // 100)]
+            for p in _PERCENTILES
+        }
 
 
 def resident() -> int:

@@ -49,9 +49,9 @@ class Memories:
             raise ProtocolError("memory of no bytes is asked for")
         with ExitStack() as held:
             self._accounts.mappings.take()
-            held.callback(self._accounts.mappings.give_back)
+            held.callback(self._accounts.mappings.release)
             self._accounts.memory.take(size)
-            held.callback(self._accounts.memory.give_back, size)
+            held.callback(self._accounts.memory.release, size)
             descriptor = memory.allocate(size)
             held.callback(os.close, descriptor)
             whole = np.frombuffer(memory.mapped(descriptor, writable=True), np.uint8)
@@ -71,14 +71,14 @@ class Memories:
         Raises:
             DeviceError: it is no such memory, or too large.
         """
-        taken = []
+        arrays = []
         for descriptor in descriptors:
             most = self._accounts.memory.left
             mapping = memory.mapped(descriptor, writable=False, most=most)
             self._accounts.memory.take(len(mapping))
-            held.callback(self._accounts.memory.give_back, len(mapping))
-            taken.append(np.frombuffer(mapping, np.uint8))
-        return taken
+            held.callback(self._accounts.memory.release, len(mapping))
+            arrays.append(np.frombuffer(mapping, np.uint8))
+        return arrays
 
     def release(self, number: int) -> None:
         """Forget memory; what lies in it stays, and counts, as long as it is in use.
@@ -113,13 +113,13 @@ class Memories:
             Broken: the part has another size than they, or does not begin where elements may.
         """
         key = part, element_type, shape
-        found = self._arrays.get(key)
-        if found is None:
-            found = self._checked(part, element_type, shape)
+        array = self._arrays.get(key)
+        if array is None:
+            array = self._checked(part, element_type, shape)
             if len(self._arrays) >= _KEPT:
                 self._arrays.clear()
-            self._arrays[key] = found
-        return found
+            self._arrays[key] = array
+        return array
 
     def clear(self) -> None:
         """Forget all of it."""
@@ -145,5 +145,5 @@ class Memories:
 
 
 def _gone(accounts: Accounts, size: int) -> None:
-    accounts.memory.give_back(size)
-    accounts.mappings.give_back()
+    accounts.memory.release(size)
+    accounts.mappings.release()

@@ -106,22 +106,23 @@ class Prepared:
             DeviceError: what the program made is not what the model says.
         """
         if any(place is not None for place in places):
-            made = list(self.program.run_into(inputs, places))
+            results = list(self.program.run_into(inputs, places))
         else:
-            made = list(self.program.run(inputs))
-        if len(made) != len(self.outputs) + len(self.rules):
+            results = list(self.program.run(inputs))
+        if len(results) != len(self.outputs) + len(self.rules):
             raise DeviceError(
-                f"returned {len(made)} outputs where {len(self.outputs) + len(self.rules)} belong"
+                f"returned {len(results)} outputs where "
+                f"{len(self.outputs) + len(self.rules)} belong"
             )
         for index, type_ in enumerate(self.outputs):
-            value = made[index]
+            value = results[index]
             if type_.element_type in PYTHONS_TYPES:
                 continue
             if not isinstance(value, np.ndarray) or value.dtype != type_.element_type.dtype:
                 raise DeviceError(f"returned for output {index} what is no array of {type_}")
             if not value.flags.c_contiguous:
-                made[index] = np.ascontiguousarray(value)
-        return made
+                results[index] = np.ascontiguousarray(value)
+        return results
 
     def _close(self) -> None:
         try:

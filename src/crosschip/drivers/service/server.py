@@ -139,7 +139,7 @@ class Service(Closing):
                 self._left = monotonic()
         session.end()
 
-    def apart(self, work: Callable[[], None]) -> None:
+    def run_in_thread(self, work: Callable[[], None]) -> None:
         """Do what takes long in a thread of its own."""
         threading.Thread(target=work, name="preparing", daemon=True).start()
 
@@ -179,9 +179,9 @@ class Service(Closing):
                 each[0].name,
                 process,
                 sum(len(session.programs) for session in each),
-                each[0].accounts.memory.taken,
+                each[0].accounts.memory.used,
                 sum(session.runs for session in each),
-                each[0].accounts.waiting.taken,
+                each[0].accounts.waiting.used,
             )
             for process, each in sessions.items()
         )
@@ -199,7 +199,7 @@ class Service(Closing):
             device.capabilities(),
             tuple(type(device).probe()),
             tuple(device.operators()),
-            {mode: dict(told) for mode, told in device.modes().items()},
+            {mode: dict(description) for mode, description in device.modes().items()},
             size_of(self.threads),
         )
 

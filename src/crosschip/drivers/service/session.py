@@ -49,7 +49,7 @@ class Job:
         prepared: the program.
         inputs: what it reads.
         places: where outputs go, in memory of the client's.
-        taken: when it was taken on, on the clock of `time.monotonic`.
+        started: when it was accepted, on the clock of `time.monotonic`.
     """
 
     session: Session
@@ -57,7 +57,7 @@ class Job:
     prepared: Prepared
     inputs: Sequence[Any]
     places: Sequence[Array | None]
-    taken: float
+    started: float
 
 
 class Session:
@@ -107,7 +107,7 @@ class Session:
             if self.watches and not isinstance(request, _OF_WATCHERS):
                 raise ProtocolError(f"{type(request).__name__} came from one who only watches")
             if isinstance(request, Run):
-                return self._taken(request)
+                return self._accept_run(request)
             if isinstance(request, messages.Query):
                 self._guarded(request, lambda: self._take_query(request, descriptors))
             elif isinstance(request, messages.Prepare):
@@ -129,7 +129,7 @@ class Session:
             if not self.ended:
                 self._run(job, place)
         finally:
-            self.accounts.waiting.give_back()
+            self.accounts.waiting.release()
             job.prepared.leave()
 
     def _run(self, job: Job, place: int) -> None:
@@ -140,9 +140,9 @@ class Session:
         copied = 0
         failed = True
         try:
-            made = job.prepared.run(job.inputs, job.places)
+            results = job.prepared.run(job.inputs, job.places)
             outputs = []
-            for output, copy in self._outputs(job, made, fresh):
+            for output, copy in self._outputs(job, results, fresh):
                 outputs.append(output)
                 copied += copy
             self.answer(messages.Ran(job.request.number, tuple(outputs)), fresh)
@@ -153,7 +153,7 @@ class Session:
             close_all(fresh)
             board.leave(place)
             self.runs += 1
-            self.service.measures.add(job.taken, failed=failed, copied=copied)
+            self.service.measures.add(job.started, failed=failed, copied=copied)
 
     @property
     def is_client(self) -> bool:
@@ -185,7 +185,7 @@ class Session:
         for prepared in programs:
             prepared.leave()
         self.memories.clear()
-        self.accounts.connections.give_back()
+        self.accounts.connections.release()
 
     def _guarded(self, request: Request, handle: Callable[[], None]) -> None:
         """Do what is asked for; an error that is no breach of the messages is the answer."""
@@ -198,14 +198,14 @@ class Session:
 
     def _fail(self, number: int, error: Exception) -> None:
         own = isinstance(error, Error)
-        told = str(error).strip()[:_LONGEST_MESSAGE].encode(errors="replace").decode()
+        message = str(error).strip()[:_LONGEST_MESSAGE].encode(errors="replace").decode()
         operations = tuple(error.operations) if isinstance(error, CompileError) else ()
         if sum(len(name.encode()) for name in operations) > _LONGEST_MESSAGE:
             operations = ()  # too many to name, so they are looked for
         kind = type(error).__name__
         if own and not isinstance(error, CompileError):
             kind = DeviceError.__name__
-        self.answer(messages.Failure(number, told, kind, operations))
+        self.answer(messages.Failure(number, message, kind, operations))
 
     def _hello(self, request: messages.Hello) -> None:
         if self._board is not None:
@@ -260,23 +260,23 @@ class Session:
 
     def _take_settings(self, request: messages.Settings) -> None:
         _check_options(request.options)
-        self._apart(request, ExitStack(), lambda: self._settings(request))
+        self._run_in_thread(request, ExitStack(), lambda: self._settings(request))
 
     def _take_query(self, request: messages.Query, descriptors: Sequence[int]) -> None:
         _check_options(request.options)
         with ExitStack() as taking:
             (content,) = self.memories.take(descriptors, taking)
             held = taking.pop_all()
-        self._apart(request, held, lambda: self._query(request, content, held))
+        self._run_in_thread(request, held, lambda: self._query(request, content, held))
 
     def _take_prepare(self, request: messages.Prepare, descriptors: Sequence[int]) -> None:
         _check_options(request.options)
         with ExitStack() as taking:
             self.accounts.programs.take()
-            taking.callback(self.accounts.programs.give_back)
+            taking.callback(self.accounts.programs.release)
             contents = self.memories.take(descriptors, taking)
             held = taking.pop_all()
-        self._apart(request, held, lambda: self._prepare(request, contents, held))
+        self._run_in_thread(request, held, lambda: self._prepare(request, contents, held))
 
     def _take_save(self, request: messages.Save) -> None:
         prepared = self._program(request.program)
@@ -284,15 +284,15 @@ class Session:
             prepared.enter()
             taking.callback(prepared.leave)
             held = taking.pop_all()
-        self._apart(request, held, lambda: self._save(request, prepared, held))
+        self._run_in_thread(request, held, lambda: self._save(request, prepared, held))
 
-    def _apart(self, request: Request, held: ExitStack, work: Callable[[], None]) -> None:
+    def _run_in_thread(self, request: Request, held: ExitStack, work: Callable[[], None]) -> None:
         """Do what takes long in a thread of its own, and close what is held if there is none."""
         with ExitStack() as unless_it_starts:
             unless_it_starts.push(held)
             self.accounts.preparing.take()
-            unless_it_starts.callback(self.accounts.preparing.give_back)
-            self.service.apart(lambda: self._ended(request, work))
+            unless_it_starts.callback(self.accounts.preparing.release)
+            self.service.run_in_thread(lambda: self._ended(request, work))
             unless_it_starts.pop_all()
 
     def _ended(self, request: Request, work: Callable[[], None]) -> None:
@@ -301,11 +301,11 @@ class Session:
         except ProtocolError:
             self.channel.cut_off()
         finally:
-            self.accounts.preparing.give_back()
+            self.accounts.preparing.release()
 
     def _settings(self, request: messages.Settings) -> None:
-        told = self.service.device.engine_settings(request.options)
-        self.answer(messages.EngineSettings(request.number, dict(told)))
+        settings = self.service.device.engine_settings(request.options)
+        self.answer(messages.EngineSettings(request.number, dict(settings)))
 
     def _query(self, request: messages.Query, content: Array, held: ExitStack) -> None:
         with held, self.service.asking:
@@ -318,7 +318,7 @@ class Session:
         self, request: messages.Prepare, contents: Sequence[Array], held: ExitStack
     ) -> None:
         with held:
-            prepared = self._made(request, held, *contents)
+            prepared = self._compile(request, held, *contents)
         with self._lock:
             late = self.ended
             if not late:
@@ -330,7 +330,7 @@ class Session:
         else:
             self.answer(messages.Prepared(request.number, number))
 
-    def _made(
+    def _compile(
         self,
         request: messages.Prepare,
         held: ExitStack,
@@ -369,7 +369,7 @@ class Session:
             raise ProtocolError(f"there is no program {number}")
         return prepared
 
-    def _taken(self, request: Run) -> Job | None:
+    def _accept_run(self, request: Run) -> Job | None:
         """A run that is taken on, once all that it names has been found."""
         prepared = self._program(request.program)
         prepared.check_shapes([tensor.shape for tensor in request.inputs])
@@ -415,17 +415,17 @@ class Session:
         return self.memories.array(part, type_.element_type, type_.static_shape or ())
 
     def _outputs(
-        self, job: Job, made: Sequence[Any], fresh: list[int]
+        self, job: Job, results: Sequence[Any], fresh: list[int]
     ) -> Iterator[tuple[Tensor, bool]]:
         """Where the outputs are, once they are where the client reads them; and if by a copy.
 
         Args:
             job: the run.
-            made: its outputs.
+            results: its outputs.
             fresh: where descriptors of new memory are put.
         """
         for index, type_ in enumerate(job.prepared.outputs):
-            value, place, room = made[index], job.places[index], job.request.outputs[index]
+            value, place, room = results[index], job.places[index], job.request.outputs[index]
             if type_.element_type in PYTHONS_TYPES:
                 written = values.to_bytes(value)
                 value, shape = np.frombuffer(written, np.uint8), None
@@ -437,8 +437,10 @@ class Session:
             else:
                 data = self._filled(value, room, fresh)
             yield Tensor(shape, data), not in_place
-        for rule, kept in zip(job.prepared.rules, made[len(job.prepared.outputs) :], strict=True):
-            if not np.all(kept):
+        for rule, holds in zip(
+            job.prepared.rules, results[len(job.prepared.outputs) :], strict=True
+        ):
+            if not np.all(holds):
                 raise DeviceError(rule)
 
     def _filled(self, value: Array, room: SharedBuffer | None, fresh: list[int]) -> SharedBuffer:

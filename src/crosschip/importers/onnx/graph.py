@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
@@ -22,12 +23,11 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
     constant,
-    logs,
 )
 from crosschip.ir.files import DataFile, Held
 from crosschip.onnx_messages import ModelProto, NodeProto, TypeProto, ValueInfoProto
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 _NAMED_IN_TRAINING = 3
 """The most nodes that the warning of training mode names."""
@@ -66,7 +66,7 @@ class _ModelImport:
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
         used_names: set[str] = set()
-        self._builder = Builder(name, taken=used_names)
+        self._builder = Builder(name, used_names=used_names)
         with located(path):
             self._shared = Shared(proto.ir_version, reader, proto.functions, used_names)
         self._scope = Scope(self._shared, self._opsets, self._builder)

@@ -231,7 +231,7 @@ class Scope(Names):
         if takes_none or self._shared.functions_make_others or others:
             raise UnsupportedError("hands on what is no tensor")
         captures = Captures()
-        builder = Builder(text(graph.name), taken=self._shared.operation_names)
+        builder = Builder(text(graph.name), used_names=self._shared.operation_names)
         scope = self._inner(self._opsets, outer=self, builder=builder, captures=captures)
         names = [text(value.name) for value in graph.input]
         inputs = [Operand(name, type_) for name, type_ in zip(names, types, strict=False)]

@@ -110,7 +110,7 @@ class Ranges:
         self._assumed = assumed
         self._known = known
         self._floats = floats
-        self._found: dict[Operand | str, tuple[Range, frozenset[Source]]] = {
+        self._computed_ranges: dict[Operand | str, tuple[Range, frozenset[Source]]] = {
             operand: (interval, frozenset([operand]))
             for operand, interval in assumed.inputs.items()
         }
@@ -118,17 +118,17 @@ class Ranges:
         self._sources: set[Source] = set()
 
     @property
-    def found(self) -> Known:
+    def computed_ranges(self) -> Known:
         """All ranges that have been looked for, and what they rely on."""
-        return self._found
+        return self._computed_ranges
 
     def of(self, operand: Operand) -> Range:
         """The range of an operand that is an input, constant, or has been made."""
-        found = self._found.get(operand) or self._known.get(operand)
-        if found is None:
-            found = self._found[operand] = _given(operand), frozenset()
-        self._sources |= found[1]
-        return found[0]
+        entry = self._computed_ranges.get(operand) or self._known.get(operand)
+        if entry is None:
+            entry = self._computed_ranges[operand] = _range_of_type(operand), frozenset()
+        self._sources |= entry[1]
+        return entry[0]
 
     def fits(self, operand: Operand, held: Interval) -> bool:
         """Tell whether an operand is known to be in a range."""
@@ -157,11 +157,11 @@ class Ranges:
         """The greatest value of a size by name."""
         if name in self._most:
             return self._most[name]
-        found = self._found.get(name) or self._known.get(name)
-        if found is None or found[0] is None:
+        entry = self._computed_ranges.get(name) or self._known.get(name)
+        if entry is None or entry[0] is None:
             return LONGEST
-        self._sources |= found[1]
-        return int(found[0].high)
+        self._sources |= entry[1]
+        return int(entry[0].high)
 
     def sources(self, *operands: Operand) -> frozenset[Source]:
         """All that the ranges of some operands rely on."""
@@ -176,8 +176,8 @@ class Ranges:
         if type(operation) not in RULES and not any(map(_is_integer, operation.outputs)):
             return
         self._sources = set()
-        made = zip(operation.outputs, self._made(operation), strict=True)
-        ranges = [self._computed(output) or range_ for output, range_ in made]
+        results = zip(operation.outputs, self._by_rule(operation), strict=True)
+        ranges = [self._computed(output) or range_ for output, range_ in results]
         if len(ranges) == 1:
             ranges = [self._ended(operation, ranges[0])]
         sources = frozenset(self._sources)
@@ -185,7 +185,7 @@ class Ranges:
             whole = of_type(output.type.element_type)
             if whole is not None and (range_ is None or range_ not in whole):
                 range_ = whole  # it wraps around
-            self._found[output] = range_, sources
+            self._computed_ranges[output] = range_, sources
 
     def _follow_sizes(self, operation: Operation) -> None:
         """Find the ranges of sizes that an operation is the first to have."""
@@ -195,7 +195,7 @@ class Ranges:
                 for axis, size in enumerate(output.type.shape or ())
                 if (name := name_of(size)) is not None
                 and name not in self._most
-                and name not in self._found
+                and name not in self._computed_ranges
                 and name not in self._known
             }
             if not new:
@@ -206,7 +206,7 @@ class Ranges:
                 bound = bounds[axis] if axis < len(bounds) else None
                 if bound is not None and (bound.high < LONGEST or self._sources):
                     range_ = bound.hull(Interval(0, 0)).within(0, LONGEST)
-                    self._found[name] = range_, frozenset(self._sources)
+                    self._computed_ranges[name] = range_, frozenset(self._sources)
 
     def _ended(self, operation: Operation, range_: Range) -> Range:
         """A range that does not fit as it is, but does if an expression over sizes does."""
@@ -223,7 +223,7 @@ class Ranges:
             self._ends[operand] = end_of_given(operand)
         return self._ends[operand]
 
-    def _made(self, operation: Operation) -> Sequence[Range]:
+    def _by_rule(self, operation: Operation) -> Sequence[Range]:
         """The ranges by the operator's rule."""
         outputs = operation.outputs
         nothing: list[Range] = [None] * len(outputs)
@@ -234,11 +234,11 @@ class Ranges:
         if not any(kind not in FLOATS or self._floats for kind in kinds):
             return nothing
         try:
-            made = rule(operation, self)
+            results = rule(operation, self)
         except (ComputedParameter, UnknownRank):
             return nothing
-        if isinstance(made, Interval) or made is None:
-            made = [made] * len(outputs)
+        if isinstance(results, Interval) or results is None:
+            results = [results] * len(outputs)
         low, high = operation.fused.bounds
         return [
             None
@@ -246,7 +246,7 @@ class Ranges:
             else range_.within(low, high)
             if math.isfinite(high) or math.isfinite(low)
             else range_
-            for range_, kind in zip(made, kinds, strict=True)
+            for range_, kind in zip(results, kinds, strict=True)
         ]
 
     def _computed(self, operand: Operand) -> Range:
@@ -262,7 +262,7 @@ def _is_integer(operand: Operand) -> bool:
     return operand.type.element_type not in FLOATS
 
 
-def _given(operand: Operand) -> Range:
+def _range_of_type(operand: Operand) -> Range:
     """The range of an operand that nothing is known of but its type, or its elements."""
     element_type, shape = operand.type.element_type, operand.type.static_shape
     whole = of_type(element_type)

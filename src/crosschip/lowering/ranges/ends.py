@@ -45,7 +45,7 @@ class Lasts:
     """The greatest values of the integers that operations make, which are followed in order."""
 
     def __init__(self) -> None:
-        self._found: dict[Operand, Dim | None] = {}
+        self._ends: dict[Operand, Dim | None] = {}
         self._joined: dict[Operand, Sequence[Operand]] = {}
         self._reached: set[Operand] = set()
 
@@ -57,7 +57,7 @@ class Lasts:
         last = end_of(operation, self.of)
         if last is not None and isinstance(operation, _COUNTING):
             last = last - 1
-        self._found[output] = last
+        self._ends[output] = last
         if last is not None and _reaches(operation, self._is_reached):
             self._reached.add(output)
         if isinstance(operation, joining.Concat) and _is_of_columns(operation):
@@ -65,10 +65,10 @@ class Lasts:
 
     def of(self, operand: Operand) -> Dim | None:
         """The end of an operand, which may be one of its values."""
-        found = self._found.get(operand)
-        if found is None:
-            found = end_of_given(operand)
-        return _greatest(operand) if found is None else found
+        last = self._ends.get(operand)
+        if last is None:
+            last = end_of_given(operand)
+        return _greatest(operand) if last is None else last
 
     def reached(self, operand: Operand, count: int) -> Sequence[Dim] | None:
         """The ends of so many parts along the last axis, if each is a value wherever any is."""

@@ -41,30 +41,30 @@ class Interval:
         return f"from {self.low} to {self.high}"
 
     def __add__(self, other: Interval) -> Interval:
-        return _made([self.low + other.low, self.high + other.high], self, other)
+        return _interval_of([self.low + other.low, self.high + other.high], self, other)
 
     def __sub__(self, other: Interval) -> Interval:
-        return _made([self.low - other.high, self.high - other.low], self, other)
+        return _interval_of([self.low - other.high, self.high - other.low], self, other)
 
     def __neg__(self) -> Interval:
         return Interval(-self.high, -self.low, self.special)
 
     def __mul__(self, other: Interval) -> Interval:
         ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return _made(ends, self, other)
+        return _interval_of(ends, self, other)
 
     def __truediv__(self, other: Interval) -> Interval | None:
         """The quotients of reals; `None` where a divisor may be next to 0."""
         if other.low <= 0 <= other.high:
             return None
         ends = [a / b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return _made(ends, self, other)
+        return _interval_of(ends, self, other)
 
     def hull(self, *others: Interval) -> Interval:
         """The least interval that holds this one and others."""
-        every = (self, *others)
-        low, high = min(each.low for each in every), max(each.high for each in every)
-        return Interval(low, high, any(each.special for each in every))
+        intervals = (self, *others)
+        low, high = min(each.low for each in intervals), max(each.high for each in intervals)
+        return Interval(low, high, any(each.special for each in intervals))
 
     def within(self, low: float, high: float) -> Interval:
         """The interval of the numbers where all beyond two bounds become the nearer one."""
@@ -86,13 +86,13 @@ class Interval:
     @property
     def rounded(self) -> Interval:
         """The numbers as float32 has them."""
-        return _made([float(self.low), float(self.high)], self)
+        return _interval_of([float(self.low), float(self.high)], self)
 
 
 TRUTH = Interval(0, 1)
 
 
-def _made(ends: Sequence[Any], *of: Interval) -> Interval:
+def _interval_of(ends: Sequence[Any], *of: Interval) -> Interval:
     """The interval of results with these ends; beyond float32 a float is an infinity."""
     low, high = min(ends), max(ends)
     special = any(each.special for each in of)

@@ -222,7 +222,7 @@ def _greatest(op: pooling.MaxPool2D | pooling.AdaptiveMaxPool2D, facts: Facts) -
 
 
 @makes(suppression.NonMaxSuppressionIndices)
-def _kept(op: suppression.NonMaxSuppressionIndices, facts: Facts) -> Range:
+def _count_of_selected(op: suppression.NonMaxSuppressionIndices, facts: Facts) -> Range:
     return _indices(facts, op.scores.type.shape)
 
 

@@ -52,10 +52,10 @@ def _parts(op: slicing.Slice, index: int, facts: Facts) -> Bounds:
 def _best(op: searching.TopK, index: int, facts: Facts) -> Bounds:
     """As many as are asked for, or as there are."""
     there, count = [facts.size(size) for size in op.input.type.shape or ()], op.operand("k")
-    asked = None if count is None else facts.of(count)
-    if asked is None:
+    requested = None if count is None else facts.of(count)
+    if requested is None:
         return there
-    return [size.within(-math.inf, max(0, asked.high)) for size in there]
+    return [size.within(-math.inf, max(0, requested.high)) for size in there]
 
 
 def _counted(op: creation.Range, index: int, facts: Facts) -> Bounds:
@@ -76,13 +76,13 @@ def _places(op: searching.NonZero | searching.Unique, index: int, facts: Facts) 
 
 def _shaped(op: layout.Reshape | layout.Expand | creation.Fill, index: int, facts: Facts) -> Bounds:
     """As the parameter says, or as many as there are elements."""
-    said = facts.of(_parameter(op))
-    if said is None:
+    requested = facts.of(_parameter(op))
+    if requested is None:
         return ()
     shape = () if isinstance(op, creation.Fill) else op.input.type.shape
     if shape is None:
         return ()
-    return [said.hull(facts.size(product(shape)))] * len(op.outputs[index].type.shape or ())
+    return [requested.hull(facts.size(product(shape)))] * len(op.outputs[index].type.shape or ())
 
 
 def _parameter(op: layout.Reshape | layout.Expand | creation.Fill) -> Operand:

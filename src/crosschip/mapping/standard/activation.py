@@ -133,7 +133,7 @@ map_operator(
 map_operator(
     PRelu,
     nnadapter=NNAdapter(59),
-    nnrt=(NNRt(46, "PRELU", (SlopedInput(), Slope()), given=(SlopedOutput(),)),),
+    nnrt=(NNRt(46, "PRELU", (SlopedInput(), Slope()), other_rules=(SlopedOutput(),)),),
     hdi=(
         HDI(
             *(112, "PRELU_FUSION", (SlopedInput(), Slope())),
@@ -163,8 +163,8 @@ map_operator(
 map_operator(
     HardSigmoid,
     nnadapter=NNAdapter(36),
-    nnrt=(NNRt(107, "HARD_SIGMOID", given=_SIXTH),),
-    hdi=(activation(13, "HSIGMOID", given=_SIXTH),),
+    nnrt=(NNRt(107, "HARD_SIGMOID", other_rules=_SIXTH),),
+    hdi=(activation(13, "HSIGMOID", other_rules=_SIXTH),),
     onnx=("HardSigmoid",),
 )
 

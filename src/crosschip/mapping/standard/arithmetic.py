@@ -90,13 +90,13 @@ _PAIR = ("input0", Promoted("input1", "input0"))
 _ACTIVATED: Mapping[str, str | Rule] = {"activationType": Activated()}
 
 
-def _eltwise(told: str, mode: int) -> NNRt:
+def _eltwise(description: str, mode: int) -> NNRt:
     written = np.array([mode], np.int8)
-    return NNRt(12, "ELTWISE", _PAIR, {"MODE": Case("MODE", told, mode.__eq__, written)})
+    return NNRt(12, "ELTWISE", _PAIR, {"MODE": Case("MODE", description, mode.__eq__, written)})
 
 
-def _eltwise_node(told: str, mode: int) -> HDI:
-    case = Case("mode", told, mode.__eq__, np.array(mode))
+def _eltwise_node(description: str, mode: int) -> HDI:
+    case = Case("mode", description, mode.__eq__, np.array(mode))
     return HDI(52, "ELTWISE", _PAIR, {"mode": case})
 
 
@@ -210,7 +210,7 @@ map_operator(
     nnrt=(NNRt(76, "CLIP", parameters={"MIN": "min", "MAX": "max"}),),
     hdi=(
         activation(16, "HARD_TANH", {"minVal": "min", "maxVal": "max"}),
-        activation(7, "RELU1", given=(Fixed("min", 0.0), Fixed("max", 1.0))),
+        activation(7, "RELU1", other_rules=(Fixed("min", 0.0), Fixed("max", 1.0))),
         activation(14, "THRESHOLDRELU", {"maxVal": "max"}, (Fixed("min", 0.0),)),
     ),
     onnx=("Clip",),
@@ -218,8 +218,8 @@ map_operator(
 
 map_operator(
     BiasAdd,
-    nnrt=(NNRt(5, "BIAS_ADD", ("input", "bias"), given=(ChannelAxis(),)),),
-    hdi=(HDI(23, "BIAS_ADD", ("input", "bias"), given=(ChannelAxis(),)),),
+    nnrt=(NNRt(5, "BIAS_ADD", ("input", "bias"), other_rules=(ChannelAxis(),)),),
+    hdi=(HDI(23, "BIAS_ADD", ("input", "bias"), other_rules=(ChannelAxis(),)),),
 )
 
 map_operator(

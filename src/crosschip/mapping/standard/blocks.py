@@ -26,7 +26,7 @@ map_operator(
             "DEPTH_TO_SPACE",
             inputs=(ChannelsLast("input"),),
             parameters={"BLOCK_SIZE": "block_size", "MODE": "mode"},
-            given=(ChannelsLastOutput(),),
+            other_rules=(ChannelsLastOutput(),),
         ),
     ),
     onnx=("DepthToSpace",),
@@ -40,7 +40,7 @@ map_operator(
             "SPACE_TO_DEPTH",
             inputs=(ChannelsLast("input"),),
             parameters={"BLOCK_SIZE": "block_size"},
-            given=(ChannelsLastOutput(),),
+            other_rules=(ChannelsLastOutput(),),
         ),
     ),
     onnx=("SpaceToDepth",),
@@ -52,7 +52,7 @@ map_operator(
         NNRt(
             *(4, "BATCH_TO_SPACE_ND", (ChannelsLast("input"),)),
             parameters={"BLOCKSIZE": "block_shape", "CROPS": Pairs("crops")},
-            given=(ChannelsLastOutput(),),
+            other_rules=(ChannelsLastOutput(),),
         ),
     ),
     hdi=(

@@ -19,41 +19,41 @@ _PLAIN = (PlainOutput(),)
 map_operator(
     Equal,
     nnadapter=NNAdapter(21),
-    nnrt=(NNRt(70, "EQUAL", _PAIR, given=_PLAIN),),
+    nnrt=(NNRt(70, "EQUAL", _PAIR, other_rules=_PLAIN),),
     onnx=("Equal",),
 )
 
 map_operator(
     NotEqual,
     nnadapter=NNAdapter(54),
-    nnrt=(NNRt(72, "NOT_EQUAL", _PAIR, given=_PLAIN),),
+    nnrt=(NNRt(72, "NOT_EQUAL", _PAIR, other_rules=_PLAIN),),
 )
 
 map_operator(
     Less,
     nnadapter=NNAdapter(41),
-    nnrt=(NNRt(61, "LESS", _PAIR, given=_PLAIN),),
+    nnrt=(NNRt(61, "LESS", _PAIR, other_rules=_PLAIN),),
     onnx=("Less",),
 )
 
 map_operator(
     LessEqual,
     nnadapter=NNAdapter(42),
-    nnrt=(NNRt(18, "LESS_EQUAL", _PAIR, given=_PLAIN),),
-    hdi=(HDI(78, "LESS_EQUAL", _PAIR, given=_PLAIN),),
+    nnrt=(NNRt(18, "LESS_EQUAL", _PAIR, other_rules=_PLAIN),),
+    hdi=(HDI(78, "LESS_EQUAL", _PAIR, other_rules=_PLAIN),),
     onnx=("LessOrEqual",),
 )
 
 map_operator(
     Greater,
     nnadapter=NNAdapter(32),
-    nnrt=(NNRt(71, "GREATER", _PAIR, given=_PLAIN),),
+    nnrt=(NNRt(71, "GREATER", _PAIR, other_rules=_PLAIN),),
     onnx=("Greater",),
 )
 
 map_operator(
     GreaterEqual,
     nnadapter=NNAdapter(33),
-    nnrt=(NNRt(73, "GREATER_EQUAL", _PAIR, given=_PLAIN),),
+    nnrt=(NNRt(73, "GREATER_EQUAL", _PAIR, other_rules=_PLAIN),),
     onnx=("GreaterOrEqual",),
 )

@@ -65,7 +65,7 @@ map_operator(
         ),
     ),
     hdi=(
-        HDI(28, "CAST", ("input", WrittenType()), given=(TypeOfOutput("dtype"),)),
+        HDI(28, "CAST", ("input", WrittenType()), other_rules=(TypeOfOutput("dtype"),)),
         HDI(
             *(113, "QUANT_DTYPE_CAST", (OfPlain(),)),
             attributes={"srcT": TypeNumber(False, HDI_CODES[ElementType]), "dstT": "dtype"},

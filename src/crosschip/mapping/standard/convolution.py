@@ -21,7 +21,14 @@ from crosschip.mapping.rules import (
     value_in,
 )
 from crosschip.mapping.translation import Export, Import, Passed, Rule, refusal
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
 
 
 class ChannelwiseGroups(Rule):
@@ -111,12 +118,12 @@ class KernelSize(Rule):
         shape = filled(use, "filter").type.shape
         if operand is None or shape is None:
             return
-        told = numbers(operand, "kernelSize").tolist()
-        found = [shape[place] for place in self._places] if len(shape) == 4 else told
-        if len(told) != 2 or any(
-            isinstance(a, int) and a != b for a, b in zip(found, told, strict=True)
+        kernel_size = numbers(operand, "kernelSize").tolist()
+        window = [shape[place] for place in self._places] if len(shape) == 4 else kernel_size
+        if len(kernel_size) != 2 or any(
+            isinstance(a, int) and a != b for a, b in zip(window, kernel_size, strict=True)
         ):
-            raise ModelError(f"filter: its windows are {found}, but kernelSize is {told}")
+            raise ModelError(f"filter: its windows are {window}, but kernelSize is {kernel_size}")
 
     def export_operand(self, use: Export) -> Operand | None:
         filter = use.operation.operand("filter")
@@ -187,14 +194,14 @@ map_operator(
             "CONV2D",
             inputs=_INPUTS,
             parameters={**_PARAMETERS, "GROUP": "group"},
-            given=(_OUTPUT,),
+            other_rules=(_OUTPUT,),
         ),
         NNRt(
             10,
             "DEPTHWISE_CONV2D_NATIVE",
             inputs=_INPUTS,
             parameters=_PARAMETERS,
-            given=(ChannelwiseGroups(), _OUTPUT),
+            other_rules=(ChannelwiseGroups(), _OUTPUT),
         ),
     ),
     hdi=(
@@ -221,7 +228,7 @@ map_operator(
             "CONV2D_TRANSPOSE",
             inputs=_TRANSPOSED_INPUTS,
             parameters={**_PARAMETERS, "OUTPUT_PADDINGS": "output_padding", "GROUP": "group"},
-            given=(TurnedFilter(), _OUTPUT),
+            other_rules=(TurnedFilter(), _OUTPUT),
         ),
     ),
     hdi=(
@@ -240,8 +247,7 @@ map_operator(
     onnx=("ConvTranspose",),
 )
 
-map_operator(
-    DeformableConv2D,
-    nnadapter=NNAdapter(18),
-    onnx=("DeformConv",),
-)
+for _operator in (Conv1D, Conv3D):
+    map_operator(_operator, onnx=("Conv", "QLinearConv"))
+for _transposed in (Conv1DTranspose, Conv3DTranspose):
+    map_operator(_transposed, onnx=("ConvTranspose",))

@@ -43,8 +43,8 @@ class TypedValue(Rule):
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         dtype = ElementType.from_code(int(str(use.slots.pop("dtype")))).dtype
-        found = 0.0 if operand is None else number(operand, "VALUE")
-        use.slots[self.slot] = constant(np.array(found).astype(dtype), "value")
+        value = 0.0 if operand is None else number(operand, "VALUE")
+        use.slots[self.slot] = constant(np.array(value).astype(dtype), "value")
 
     def export_operand(self, use: Export) -> Operand | None:
         operand = use.operation.operand(self.slot)
@@ -85,8 +85,8 @@ class Bound(Rule):
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         pattern = filled(use, "start")
-        found = self._default if operand is None else number(operand, self.slot)
-        array = np.array(found).astype(pattern.type.element_type.dtype)
+        value = self._default if operand is None else number(operand, self.slot)
+        array = np.array(value).astype(pattern.type.element_type.dtype)
         if self.slot == "start":
             use.slots |= {"end": pattern, "step": pattern}
         use.slots[self.slot] = constant(array, self.slot)
@@ -95,17 +95,17 @@ class Bound(Rule):
         operand = use.operation.operand(self.slot)
         if operand is None or operand.value is None or operand.type.quantization is not None:
             raise refusal(use, self.slot, "there is no number for what is not a constant")
-        found = np.asarray(operand.value).item()
-        if found != int(found):
-            raise refusal(use, self.slot, f"there is no number for {found}")
-        return constant(np.array([int(found)], np.int64), operand.name)
+        value = np.asarray(operand.value).item()
+        if value != int(value):
+            raise refusal(use, self.slot, f"there is no number for {value}")
+        return constant(np.array([int(value)], np.int64), operand.name)
 
 
 map_operator(
     ShapeOf,
     nnadapter=NNAdapter(73),
-    nnrt=(NNRt(27, "SHAPE", given=(TypeOfOutput("dtype"),)),),
-    hdi=(HDI(130, "SHAPE", given=(TypeOfOutput("dtype"),)),),
+    nnrt=(NNRt(27, "SHAPE", other_rules=(TypeOfOutput("dtype"),)),),
+    hdi=(HDI(130, "SHAPE", other_rules=(TypeOfOutput("dtype"),)),),
     onnx=("Shape",),
 )
 

@@ -58,7 +58,7 @@ map_operator(
     nnrt=(
         NNRt(
             *(103, "SCATTER_ND", ("indices", "updates", Zeros())),
-            given=(Fixed("reduction", Scatter.ADD),),
+            other_rules=(Fixed("reduction", Scatter.ADD),),
         ),
     ),
     onnx=("ScatterND",),

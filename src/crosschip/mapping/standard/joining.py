@@ -93,7 +93,7 @@ map_operator(
         NNRt(
             *(57, "UNSTACK"),
             parameters={"AXIS": "axis"},
-            given=(AsManyOutputs(),),
+            other_rules=(AsManyOutputs(),),
             outputs=None,
         ),
     ),

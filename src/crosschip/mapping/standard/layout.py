@@ -26,7 +26,7 @@ class FirstOfSecond(Rule):
             raise ModelError(f"axis: is {axis}, but there are {rank} axes")
         if axis == 0:
             use.slots |= {"start_axis": 0, "end_axis": -1}
-            use.finishing.append(lambda made: (use.builder.add(Unsqueeze, made[0], (0,)),))
+            use.finishing.append(lambda outputs: (use.builder.add(Unsqueeze, outputs[0], (0,)),))
             return
         tail = (Unsqueeze, (-1,)) if axis == rank else (Flatten, axis, -1)
         use.slots["input"] = use.builder.add(tail[0], input, *tail[1:])
@@ -90,7 +90,7 @@ map_operator(
         NNRt(
             *(64, "FLATTEN"),
             parameters={"AXIS": FirstOfSecond()},
-            given=(Told("end_axis"),),
+            other_rules=(Told("end_axis"),),
         ),
     ),
     onnx=("Flatten",),

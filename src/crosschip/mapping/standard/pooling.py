@@ -39,8 +39,8 @@ class OfSizesOnly(Rule):
         if operation.operand(self.slot) is not None:
             inputs = list(operation.inputs)
             inputs[getattr(type(operation), self.slot).index] = None
-            shapes = [made.shape for made in operation.with_inputs(tuple(inputs)).infer()]
-            if shapes != [made.type.shape for made in operation.outputs]:
+            shapes = [output.shape for output in operation.with_inputs(tuple(inputs)).infer()]
+            if shapes != [output.type.shape for output in operation.outputs]:
                 raise refusal(use, self.slot, "has no operand there, and there are other windows")
         return None
 
@@ -70,14 +70,14 @@ _WHOLE_IMAGE: Mapping[str, str | Rule] = {
 def _nnrt(code: int, name: str) -> NNRt:
     return NNRt(
         *(code, name, (ChannelsLast("input"),), _WINDOWS),
-        given=(ChannelsLastOutput(), _INSIDE),
+        other_rules=(ChannelsLastOutput(), _INSIDE),
     )
 
 
 def _global(code: int, name: str) -> NNRt:
     return NNRt(
         *(code, name, (ChannelsLast("input"),), _WHOLE_IMAGE),
-        given=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+        other_rules=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
     )
 
 
@@ -102,7 +102,7 @@ def _window_node(
     code: int,
     name: str,
     rounding: Mapping[str, str | Rule],
-    *given: Rule,
+    *more_rules: Rule,
     since: tuple[int, int] = (1, 0),
 ) -> HDI:
     windows: Mapping[str, str | Rule] = {
@@ -115,7 +115,7 @@ def _window_node(
     attributes = {**windows, **rounding, **_FORMAT}
     return HDI(
         *(code, name, (ChannelsLast("input"),), attributes),
-        given=(ChannelsLastOutput(), _INSIDE, *given),
+        other_rules=(ChannelsLastOutput(), _INSIDE, *more_rules),
         since=since,
     )
 
@@ -123,14 +123,14 @@ def _window_node(
 def _global_node(code: int, name: str) -> HDI:
     return HDI(
         *(code, name, (ChannelsLast("input"),), {"global": _WHOLE, **_FORMAT}),
-        given=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+        other_rules=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
     )
 
 
 map_operator(
     AveragePool2D,
     nnadapter=NNAdapter(
-        8, operands=(*_WINDOW_OPERANDS, "count_include_pad", "fuse_code"), given=(_INSIDE,)
+        8, operands=(*_WINDOW_OPERANDS, "count_include_pad", "fuse_code"), other_rules=(_INSIDE,)
     ),
     nnrt=(_nnrt(2, "AVG_POOL"),),
     hdi=(_window_node(17, "AVGPOOL_FUSION", {"roundMode": "ceil_mode"}),),
@@ -142,7 +142,7 @@ map_operator(
     nnadapter=NNAdapter(
         49,
         operands=(*_WINDOW_OPERANDS, "return_indices", "return_indices_dtype", "fuse_code"),
-        given=(_INSIDE,),
+        other_rules=(_INSIDE,),
         optional_outputs=1,
     ),
     nnrt=(_nnrt(21, "MAX_POOL"),),

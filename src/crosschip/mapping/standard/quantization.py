@@ -37,9 +37,9 @@ class ScalesOfOutput(Rule):
         return bool(use.declared) and use.declared[0].quantization is not None
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
-        kept = use.declared[0].quantization
-        assert kept is not None, "else this is not the row"
-        use.slots |= parameters(kept)
+        quantization = use.declared[0].quantization
+        assert quantization is not None, "else this is not the row"
+        use.slots |= parameters(quantization)
 
     def export_operand(self, use: Export) -> Operand | None:
         if use.outputs[0].type.quantization is None:
@@ -73,9 +73,11 @@ class AxisOfScales(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         for operand in (*use.operation.inputs, *use.outputs):
-            kept = None if operand is None else operand.type.quantization
-            if kept is not None and kept.axis is not None:
-                return constant(np.array([kept.axis], np.int64), f"{use.operation.name}.axis")
+            quantization = None if operand is None else operand.type.quantization
+            if quantization is not None and quantization.axis is not None:
+                return constant(
+                    np.array([quantization.axis], np.int64), f"{use.operation.name}.axis"
+                )
         return None
 
 
@@ -95,16 +97,16 @@ map_operator(
     nnadapter=NNAdapter(
         60,
         ("input", "axis", "scale", Written("zero_point", ElementType.INT32)),
-        given=(TypeOfOutput("dtype"),),
+        other_rules=(TypeOfOutput("dtype"),),
     ),
     nnrt=(
         NNRt(
             *(52, "QUANT_DTYPE_CAST"),
             parameters=_TYPES,
-            given=_OF_OUTPUT,
+            other_rules=_OF_OUTPUT,
         ),
     ),
-    hdi=(HDI(113, "QUANT_DTYPE_CAST", attributes=_NODE_TYPES, given=_OF_OUTPUT),),
+    hdi=(HDI(113, "QUANT_DTYPE_CAST", attributes=_NODE_TYPES, other_rules=_OF_OUTPUT),),
     onnx=("QuantizeLinear",),
 )
 

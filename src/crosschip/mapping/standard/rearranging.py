@@ -24,10 +24,10 @@ class RepeatedAxes(Rule):
         if operand is not None:
             counts = np.ones(rank, np.int64)
             axes = numbers(operand, "DIMS")
-            given = numbers(repeats, "repeats")
-            if axes.size != given.size or np.any((axes < -rank) | (axes >= rank)):
-                raise ModelError(f"DIMS: {axes.tolist()} do not fit {given.size} repeats")
-            counts[axes] = given
+            values = numbers(repeats, "repeats")
+            if axes.size != values.size or np.any((axes < -rank) | (axes >= rank)):
+                raise ModelError(f"DIMS: {axes.tolist()} do not fit {values.size} repeats")
+            counts[axes] = values
             use.slots["repeats"] = tuple(counts.tolist())
             return
         shape = shape_known(repeats.type.shape)

@@ -108,15 +108,15 @@ class Layers(Rule):
 
         use.slots |= rows(0)
 
-        def finish(made: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            states = [made[1:]]
-            hidden = _side_by_side(use, made[0])
+        def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            states = [outputs[1:]]
+            hidden = _side_by_side(use, outputs[0])
             for layer in range(1, count):
-                made = use.builder.add_all(LSTM, input=hidden, **rows(layer), **shared)
-                hidden = _side_by_side(use, made[0])
-                states.append(made[1:])
+                outputs = use.builder.add_all(LSTM, input=hidden, **rows(layer), **shared)
+                hidden = _side_by_side(use, outputs[0])
+                states.append(outputs[1:])
             if count == 1:
-                return (hidden, *made[1:])
+                return (hidden, *outputs[1:])
             last = (use.builder.add(Concat, list(parts), 0) for parts in zip(*states, strict=True))
             return (hidden, *last)
 

@@ -88,9 +88,9 @@ class Coefficient(Rule):
         if factor in (0, 1):
             return
 
-        def finish(made: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            array = np.array(factor, made[0].type.element_type.dtype)
-            return (use.builder.add(Mul, made[0], array),)
+        def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
+            array = np.array(factor, outputs[0].type.element_type.dtype)
+            return (use.builder.add(Mul, outputs[0], array),)
 
         use.finishing.append(finish)
 

@@ -50,22 +50,27 @@ class NewSize(Rule):
 
 def _sizes(use: Export) -> Array:
     """The new height and width; of scales, what they make of a known size, if that is the same."""
-    given = use.operation.operand("scales")
-    if use.operation.operand("shape") is not None or given is None:
+    scales = use.operation.operand("scales")
+    if use.operation.operand("shape") is not None or scales is None:
         return value_in(use, "shape")
-    image, made = (
+    image, output_size = (
         shape_known((o.type.shape or (None,))[2:])
         for o in (use.operation.operand("input"), *use.outputs)
         if o
     )
-    if given.value is None or image is None or made is None or 0 in made:
+    if scales.value is None or image is None or output_size is None or 0 in output_size:
         raise refusal(use, "scales", "there is no number for them, but for sizes")
-    ratios = np.float32(np.array(image) / made), np.float32(1 / np.asarray(given.value, float))
+    ratios = (
+        np.float32(np.array(image) / output_size),
+        np.float32(1 / np.asarray(scales.value, float)),
+    )
     if not np.array_equal(*ratios) and not value_in(use, "align_corners"):
         raise refusal(
-            use, "scales", f"there is no number for what is not quite {list(made)} of {list(image)}"
+            use,
+            "scales",
+            f"there is no number for what is not quite {list(output_size)} of {list(image)}",
         )
-    return np.array(made)
+    return np.array(output_size)
 
 
 class Coordinates(Rule):
@@ -87,8 +92,8 @@ class Coordinates(Rule):
         numbers = {AlignMode.ASYMMETRIC: 0, AlignMode.HALF_PIXEL: 2}
         if not corners and mode not in numbers:
             raise refusal(use, self.slot, f"there is no number for {mode.name}")
-        found = np.array([1 if corners else numbers[mode]], np.int32)
-        return constant(found, f"{use.operation.name}.mode")
+        code = np.array([1 if corners else numbers[mode]], np.int32)
+        return constant(code, f"{use.operation.name}.mode")
 
 
 class Corners(Coordinates):
@@ -123,8 +128,8 @@ class NearestPixel(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         usual = Rounding.UP_AT_HALF if value_in(use, "align_corners") else Rounding.DOWN
-        found = Rounding(int(value_in(use, self.slot).item()))
-        wanted = usual if found is Rounding.USUAL else found
+        rounding = Rounding(int(value_in(use, self.slot).item()))
+        wanted = usual if rounding is Rounding.USUAL else rounding
         number = next(theirs for theirs, own in HDI_CODES[Rounding].items() if own == wanted)
         return constant(np.array(number), f"{use.operation.name}.nearest")
 
@@ -136,16 +141,16 @@ class CubicCoefficient(Rule):
     text = "a cubicCoeff of 0 is -0.5 for HALF_PIXEL and -0.75 else"
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
-        found = 0 if operand is None else number(operand, "cubicCoeff")
+        coefficient = 0 if operand is None else number(operand, "cubicCoeff")
         half = use.slots["align_mode"] is AlignMode.PYTORCH_HALF_PIXEL
         usual = -0.5 if half and not use.slots["align_corners"] else -0.75
-        use.slots[self.slot] = found or usual
+        use.slots[self.slot] = coefficient or usual
 
     def export_operand(self, use: Export) -> Operand | None:
-        found = value_in(use, self.slot)
-        if not found:
+        coefficient = value_in(use, self.slot)
+        if not coefficient:
             raise refusal(use, self.slot, "there is no number for 0, which means the usual one")
-        return constant(found, f"{use.operation.name}.coefficient")
+        return constant(coefficient, f"{use.operation.name}.coefficient")
 
 
 def _resize_node(method: int, name: str, attributes: Mapping[str, str | Rule]) -> HDI:
@@ -188,7 +193,7 @@ map_operator(
                 "COORDINATE_TRANSFORM_MODE": Coordinates(),
                 "EXCLUDE_OUTSIDE": _OUTSIDE,
             },
-            given=(Told("align_corners"), Told("scales"), ChannelsLastOutput()),
+            other_rules=(Told("align_corners"), Told("scales"), ChannelsLastOutput()),
         ),
     ),
     hdi=(_resize_node(0, "LINEAR", {"excludeOutside": _OUTSIDE}),),

@@ -33,12 +33,12 @@ class Descending(Rule):
         axis = use.slots["axis"]
         place = int(number(axis, "axis")) if isinstance(axis, Operand) else -1
 
-        def finish(made: tuple[Operand, ...]) -> tuple[Operand, ...]:
+        def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
             return tuple(
                 use.builder.add(
                     Slice, one, axes=(place,), starts=(-1,), ends=(_FIRST,), steps=(-1,)
                 )
-                for one in made
+                for one in outputs
             )
 
         use.finishing.append(finish)
@@ -62,7 +62,7 @@ class OneOutput(Rule):
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         if self._output == 1:
             use.slots["return_indices_dtype"] = use.declared[0].element_type
-        use.finishing.append(lambda made: made[self._output : self._output + 1])
+        use.finishing.append(lambda outputs: outputs[self._output : self._output + 1])
 
     def export_operand(self, use: Export) -> Operand | None:
         raise refusal(use, "k", "there is no number for it where there are two outputs")
@@ -103,8 +103,8 @@ def _several(values: bool) -> NNRt:
 
 
 def _case_of_values(values: bool) -> Case:
-    told = str(values).lower()
-    return Case("outMaxValue", told, lambda flag: bool(flag) == values, np.array(values))
+    text = str(values).lower()
+    return Case("outMaxValue", text, lambda flag: bool(flag) == values, np.array(values))
 
 
 def _several_node(values: bool) -> HDI:

@@ -79,9 +79,9 @@ class UnitSteps(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         if use.operation.operand(self.slot) is not None:
-            found = value_in(use, self.slot)
-            if np.any(found != 1):
-                raise refusal(use, self.slot, f"there is no number for {found.tolist()}")
+            steps = value_in(use, self.slot)
+            if np.any(steps != 1):
+                raise refusal(use, self.slot, f"there is no number for {steps.tolist()}")
         return None
 
 
@@ -98,7 +98,7 @@ map_operator(
         NNRt(
             *(29, "SLICE", ("input", BeginOfSlice(), SizeOfSlice())),
             parameters={"AXES": "axes"},
-            given=(UnitSteps(),),
+            other_rules=(UnitSteps(),),
         ),
     ),
     hdi=(

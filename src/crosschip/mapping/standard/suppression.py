@@ -17,7 +17,10 @@ class FlatIndices(Rule):
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         use.finishing.append(
-            lambda made: (*made[:2], *(use.builder.add(Squeeze, o, (1,)) for o in made[2:]))
+            lambda outputs: (
+                *outputs[:2],
+                *(use.builder.add(Squeeze, o, (1,)) for o in outputs[2:]),
+            )
         )
 
     def export_operand(self, use: Export) -> Operand | None:
@@ -29,7 +32,7 @@ class FlatIndices(Rule):
 
 map_operator(
     NonMaxSuppression,
-    nnadapter=NNAdapter(94, given=(FlatIndices(),), optional_outputs=1),
+    nnadapter=NNAdapter(94, other_rules=(FlatIndices(),), optional_outputs=1),
 )
 
 map_operator(

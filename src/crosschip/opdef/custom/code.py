@@ -25,10 +25,10 @@ def digest(operator: type, definition: Iterable[bytes]) -> str:
         operator: its class.
         definition: the bytes that define it besides.
     """
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for part in (*definition, *_code(operator)):
-        found.update(len(part).to_bytes(8, "little") + part)
-    return found.hexdigest()
+        sha256.update(len(part).to_bytes(8, "little") + part)
+    return sha256.hexdigest()
 
 
 def _code(operator: type) -> Iterator[bytes]:
@@ -58,11 +58,11 @@ def _files(module_name: str) -> list[Path]:
 
 def compiled(function: Callable[..., object]) -> bytes:
     """A function's own code; nothing for one that is not written in Python."""
-    return _compiled(function.__code__) if isinstance(function, FunctionType) else b""
+    return _code_bytes(function.__code__) if isinstance(function, FunctionType) else b""
 
 
-def _compiled(code: CodeType) -> bytes:
+def _code_bytes(code: CodeType) -> bytes:
     """A function's code without the places in its file."""
     plain = code.replace(co_filename="", co_firstlineno=1, co_linetable=b"", co_name="")
-    constants = [_compiled(c) if inspect.iscode(c) else c for c in plain.co_consts]
+    constants = [_code_bytes(c) if inspect.iscode(c) else c for c in plain.co_consts]
     return marshal.dumps((plain.co_code, plain.co_names, [repr(c) for c in constants]))

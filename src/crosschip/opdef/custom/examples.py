@@ -36,7 +36,7 @@ def drawn(operator: type[CustomOperator]) -> tuple[Example, ...]:
     written: `crosschip.ops.definition.examples.examples`.
     """
     inputs = [slot for slot in operator.slots if isinstance(slot, DefinedSlot)]
-    found = []
+    uses = []
     for stored in sorted(inputs[0].stored, key=_plainest):
         for tries, arguments in enumerate(_uses(operator, inputs, stored)):
             if tries == _TRIES:
@@ -45,9 +45,9 @@ def drawn(operator: type[CustomOperator]) -> tuple[Example, ...]:
                 model_of(operator, arguments)
             except (Error, ValueError):
                 continue
-            found.append(arguments)
+            uses.append(arguments)
             break
-    return tuple(found)
+    return tuple(uses)
 
 
 def _plainest(stored: Stored) -> tuple[bool, bool, bool, str]:
@@ -63,7 +63,7 @@ def _uses(
 ) -> Iterator[Example]:
     """Arguments by slot, of which most may break a rule."""
     declared = {}
-    if all(quantized for told in operator.outputs_told for _, quantized in told.stored):
+    if all(quantized for rule in operator.output_rules for _, quantized in rule.stored):
         declared["quantization"] = Quantization((0.05,))
     needed = [s for s in operator.slots if isinstance(s, Setting) and not s.optional]
     shapes = [_SHAPES[slot.tensor.shape.rank] for slot in inputs]

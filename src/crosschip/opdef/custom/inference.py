@@ -103,10 +103,10 @@ class Outputs:
             return shape
         rank = self.tensor.shape.rank.axes
         if rank is None:
-            found = None if self.rank is None else _one(self.rank, operands)
-            if found is None:
+            rank_value = None if self.rank is None else _one(self.rank, operands)
+            if rank_value is None:
                 raise UnknownRank
-            rank = _whole(name, found)
+            rank = _whole(name, rank_value)
         sizes: list[Dim] = list(unknown_sizes(rank, name))
         for axis, size in self.dims:
             place = _whole(name, _one(axis, operands))
@@ -119,10 +119,10 @@ class Outputs:
         """The element type of what it stands for: float32 where it is quantized."""
         if self.dtype is None:
             return next(iter(self._values))
-        found = _one(self.dtype, operands)
-        if not isinstance(found, tuple):
+        value = _one(self.dtype, operands)
+        if not isinstance(value, tuple):
             raise ValueError(f"{self.tensor.name}: its element type follows from what is left out")
-        return _value_type(found)
+        return _value_type(value)
 
     @property
     def _values(self) -> set[ElementType]:
@@ -139,18 +139,18 @@ def outputs_of(
         rules: its machine-readable constraints.
         stored: the element types of each output.
     """
-    found = {o.name: Outputs(o, stored[o.name]) for o in op_def.outputs}
-    later = list(found)
+    by_name = {o.name: Outputs(o, stored[o.name]) for o in op_def.outputs}
+    later = list(by_name)
     for rule in _conjuncts(rules):
         if not isinstance(rule, Comparison) or rule.relation != "==":
             continue
         for own, other in ((rule.left, rule.right), (rule.right, rule.left)):
-            if not isinstance(own, Property) or own.tensor not in found:
+            if not isinstance(own, Property) or own.tensor not in by_name:
                 continue
             # What follows from outputs that come later would go round in a circle.
             if not set(later[later.index(own.tensor) :]) & set(tensors_of(other)):
-                _note(found[own.tensor], own, other)
-    return list(found.values())
+                _note(by_name[own.tensor], own, other)
+    return list(by_name.values())
 
 
 def placeholder(output: Outputs, shape: Shape | None, element_type: ElementType) -> Operand:
@@ -175,7 +175,7 @@ def _note(output: Outputs, own: Property, other: Value) -> None:
 
 def _conjuncts(rules: Sequence[Condition]) -> Iterator[Condition]:
     for rule in rules:
-        if isinstance(rule, Junction) and rule.every:
+        if isinstance(rule, Junction) and rule.is_conjunction:
             yield from _conjuncts(rule.parts)
         else:
             yield rule
@@ -183,10 +183,10 @@ def _conjuncts(rules: Sequence[Condition]) -> Iterator[Condition]:
 
 def _one(value: Value, operands: Operands) -> object:
     """The only value; `None` where it is not known."""
-    found = evaluate(value, operands)
-    if not found:
+    values = evaluate(value, operands)
+    if not values:
         return None
-    first = found[0]
+    first = values[0]
     return first.item() if isinstance(first, np.ndarray) and first.size == 1 else first
 
 

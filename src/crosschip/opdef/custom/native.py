@@ -56,8 +56,8 @@ class NativeOperator(CustomOperator):
             ) from None
 
     def kernel(self) -> Kernel:
-        found = kernel_in(Path(self.library), self.function or self.title)
-        return self.rules.guarding(self, _Call(self, found).run)
+        kernel = kernel_in(Path(self.library), self.function or self.title)
+        return self.rules.guarding(self, _Call(self, kernel).run)
 
 
 Given = tuple[Any, Array | None, Quantization | None]
@@ -73,9 +73,9 @@ class _Call:
         slots = [(name, getattr(type(operation), own)) for name, own in operation.tensors.items()]
         self._inputs = [(_text(name), slot) for name, slot in slots if not slot.parameter]
         self._settings = [(_text(name), slot) for name, slot in slots if slot.parameter]
-        told = operation.results
-        last = len(told) - 1
-        self._results = [_text(told[min(i, last)]) for i in range(len(operation.outputs))]
+        names = operation.results
+        last = len(names) - 1
+        self._results = [_text(names[min(i, last)]) for i in range(len(operation.outputs))]
         self._types: dict[object, Sequence[TensorType]] = {}
         if all(output.type.static_shape is not None for output in operation.outputs):
             self._types[None] = [output.type for output in operation.outputs]
@@ -88,27 +88,27 @@ class _Call:
             RuntimeError: the kernel returned that it failed.
         """
         types = self._types.get(None) or self._types_for(arrays)
-        made = tuple(np.empty(t.static_shape or (), t.element_type.dtype) for t in types)
+        arrays_out = tuple(np.empty(t.static_shape or (), t.element_type.dtype) for t in types)
         ffi = foreign()
-        kept: list[Any] = []  # what the structures point to
+        keep_alive: list[Any] = []  # what the structures point to
         inputs = [t for name, slot in self._inputs for t in self._filled(name, slot, arrays)]
         settings = [t for name, slot in self._settings for t in self._filled(name, slot, arrays)]
         results = [
             (name, array, type_.quantization)
-            for name, array, type_ in zip(self._results, made, types, strict=True)
+            for name, array, type_ in zip(self._results, arrays_out, types, strict=True)
         ]
         message = ffi.new("char[]", _MESSAGE)
         call = ffi.new("crosschip_call *")
         call.size = ffi.sizeof("crosschip_call")
-        call.input_count, call.inputs = len(inputs), _tensors(inputs, kept)
-        call.parameter_count, call.parameters = len(settings), _tensors(settings, kept)
-        call.output_count, call.outputs = len(results), _tensors(results, kept)
+        call.input_count, call.inputs = len(inputs), _tensors(inputs, keep_alive)
+        call.parameter_count, call.parameters = len(settings), _tensors(settings, keep_alive)
+        call.output_count, call.outputs = len(results), _tensors(results, keep_alive)
         call.message, call.message_length = message, _MESSAGE
         code = self._kernel(call)
         if code != 0:
-            told = ffi.string(message, _MESSAGE).decode("utf-8", "replace")
-            raise RuntimeError(f"returned {code}{': ' if told else ''}{told}")
-        return made
+            text = ffi.string(message, _MESSAGE).decode("utf-8", "replace")
+            raise RuntimeError(f"returned {code}{': ' if text else ''}{text}")
+        return arrays_out
 
     def _filled(self, name: Any, slot: Slot, arrays: Sequence[Array | None]) -> Iterator[Given]:
         """The arrays in a slot, with their quantizations; a parameter's default if it is empty."""
@@ -126,10 +126,10 @@ class _Call:
     def _types_for(self, arrays: Sequence[Array | None]) -> Sequence[TensorType]:
         """The types of the outputs for the shapes of a run, and the values of its parameters."""
         operation = self._operation
-        asked = tuple(None if array is None else array.shape for array in arrays)
+        shapes = tuple(None if array is None else array.shape for array in arrays)
         settings = [s for s in operation.slots if s.parameter and arrays[s.index] is not None]
         values = tuple(np.asarray(arrays[slot.index]).tobytes() for slot in settings)
-        if (asked, values) not in self._types:
+        if (shapes, values) not in self._types:
             inputs = tuple(
                 operand
                 if operand is None or array is None or operand.is_constant
@@ -142,41 +142,41 @@ class _Call:
             )
             if len(self._types) > _MOST_SHAPES:
                 self._types.clear()
-            self._types[asked, values] = operation.with_inputs(inputs).infer()
-        return self._types[asked, values]
+            self._types[shapes, values] = operation.with_inputs(inputs).infer()
+        return self._types[shapes, values]
 
 
 _MOST_SHAPES = 256
 
 
-def _tensors(given: Sequence[Given], kept: list[Any]) -> Any:
+def _tensors(arguments: Sequence[Given], keep_alive: list[Any]) -> Any:
     ffi = foreign()
-    tensors = ffi.new("crosschip_tensor[]", max(1, len(given)))
-    kept.append(tensors)
-    for tensor, (name, array, quantization) in zip(tensors, given, strict=False):
+    tensors = ffi.new("crosschip_tensor[]", max(1, len(arguments)))
+    keep_alive.append(tensors)
+    for tensor, (name, array, quantization) in zip(tensors, arguments, strict=False):
         tensor.size, tensor.name = ffi.sizeof("crosschip_tensor"), name
         tensor.rank, tensor.quantization.axis = -1, -1
         if array is None:
             continue
-        kept.append(array)
+        keep_alive.append(array)
         tensor.type = ElementType.of(array.dtype).code
         tensor.rank = array.ndim
         sizes = ffi.new("int64_t[]", [*array.shape, *array.strides, 0])
-        kept.append(sizes)
+        keep_alive.append(sizes)
         tensor.shape, tensor.strides = sizes, sizes + array.ndim
         tensor.data = ffi.cast("void *", array.__array_interface__["data"][0])
         if quantization is not None:
-            _quantize(tensor.quantization, quantization, kept)
+            _quantize(tensor.quantization, quantization, keep_alive)
     return tensors
 
 
-def _quantize(target: Any, quantization: Quantization, kept: list[Any]) -> None:
+def _quantize(target: Any, quantization: Quantization, keep_alive: list[Any]) -> None:
     ffi = foreign()
     target.count = len(quantization.scale)
     target.axis = -1 if quantization.axis is None else quantization.axis
     scales = ffi.new("float[]", quantization.scale)
     zero_points = ffi.new("int64_t[]", quantization.zero_point)
-    kept += [scales, zero_points]
+    keep_alive += [scales, zero_points]
     target.scales, target.zero_points = scales, zero_points
 
 

@@ -49,7 +49,7 @@ class CustomOperator(PackagedOperator):
     Attributes:
         definition: its definition.
         rules: the constraints that are enforced.
-        outputs_told: what they say about each output.
+        output_rules: what they say about each output.
         restrictions: what backends say of it, by name in lower case.
         sources: the bytes that define it.
         functions: the compiled code of its functions for devices, by the device's name.
@@ -58,7 +58,7 @@ class CustomOperator(PackagedOperator):
     __slots__ = ()
     definition: ClassVar[OpDef]
     rules: ClassVar[Rules]
-    outputs_told: ClassVar[Sequence[Outputs]] = ()
+    output_rules: ClassVar[Sequence[Outputs]] = ()
     restrictions: ClassVar[Mapping[str, Restrictions]] = {}
     sources: ClassVar[tuple[bytes, ...]] = ()
     functions: ClassVar[Mapping[str, bytes]] = {}
@@ -78,7 +78,11 @@ class CustomOperator(PackagedOperator):
     @classmethod
     def written(cls) -> Sequence[bytes]:
         """All that says what it computes, besides the code of its class."""
-        functions = (part for name, made in cls.functions.items() for part in (name.encode(), made))
+        functions = (
+            part
+            for name, function_code in cls.functions.items()
+            for part in (name.encode(), function_code)
+        )
         return (*cls.sources, *functions)
 
     @classmethod
@@ -111,14 +115,16 @@ class CustomOperator(PackagedOperator):
     def infer(self) -> tuple[TensorType, ...]:
         types = self._guarded("inferring", super().infer)
         operands = self._operands_by_tensor()
-        for told, own in self._told(types):
-            made = [Operand(told.tensor.name, type_) for type_ in own]
-            for output in made:
-                check_rank(f"{self.type}.{output.name}", told.tensor, output)
-                if stored_of(output) not in told.stored:
-                    found, taken = words([stored_of(output)]), words(told.stored)
-                    raise ElementTypeError(f"{self.type}.{output.name}: is {taken}, not {found}")
-            operands[told.tensor.name] = made
+        for rules, own in self._output_types(types):
+            operands_out = [Operand(rules.tensor.name, type_) for type_ in own]
+            for output in operands_out:
+                check_rank(f"{self.type}.{output.name}", rules.tensor, output)
+                if stored_of(output) not in rules.stored:
+                    actual, accepted = words([stored_of(output)]), words(rules.stored)
+                    raise ElementTypeError(
+                        f"{self.type}.{output.name}: is {accepted}, not {actual}"
+                    )
+            operands[rules.tensor.name] = operands_out
         self.rules.check_outputs(self.type, operands)
         return types
 
@@ -128,8 +134,8 @@ class CustomOperator(PackagedOperator):
     def infer_element_type(self) -> ElementType | Sequence[ElementType]:
         operands = self._operands_by_tensor()
         return [
-            told.inferred_type(operands)
-            for told, count in zip(self.outputs_told, self._counts(operands), strict=True)
+            rules.inferred_type(operands)
+            for rules, count in zip(self.output_rules, self._counts(operands), strict=True)
             for _ in range(count)
         ]
 
@@ -142,13 +148,15 @@ class CustomOperator(PackagedOperator):
     def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
         if type(self).decompose is Operator.decompose:
             return None
-        made = self._guarded("decomposing", lambda: super(CustomOperator, self)._decomposed(b))
-        return made if made is None else self.rules.asserted(self, b, made)
+        outputs = self._guarded("decomposing", lambda: super(CustomOperator, self)._decomposed(b))
+        return outputs if outputs is None else self.rules.asserted(self, b, outputs)
 
     def restriction(self, device: str) -> tuple[str, str] | None:
         own = device.partition("@")[0].partition("/")[0].partition(":")[0]
-        told = self.restrictions.get(own.lower())
-        return None if told is None else told.broken(self, self._operands_by_tensor())
+        restrictions = self.restrictions.get(own.lower())
+        return (
+            None if restrictions is None else restrictions.broken(self, self._operands_by_tensor())
+        )
 
     @classmethod
     def drawn_examples(cls) -> tuple[Example, ...]:
@@ -156,46 +164,48 @@ class CustomOperator(PackagedOperator):
 
         return drawn(cls)
 
-    def _told(self, types: Sequence[TensorType]) -> Iterator[tuple[Outputs, Sequence[TensorType]]]:
+    def _output_types(
+        self, types: Sequence[TensorType]
+    ) -> Iterator[tuple[Outputs, Sequence[TensorType]]]:
         """What the definition says of the outputs, with their types; the last may repeat.
 
         Raises:
             ModelError: there are more outputs, or fewer, than the definition has.
         """
-        last = len(self.outputs_told) - 1
+        last = len(self.output_rules) - 1
         if len(types) < last or (len(types) != last + 1 and not self.repeats):
             raise ModelError(f"{self.type}: has {last + 1} outputs, but {len(types)} are inferred")
-        for index, told in enumerate(self.outputs_told):
+        for index, rules in enumerate(self.output_rules):
             yield (
-                told,
+                rules,
                 types[index:] if self.repeats and index == last else types[index : index + 1],
             )
 
     def _counts(self, operands: Operands) -> list[int]:
-        return [told.number(operands) for told in self.outputs_told]
+        return [rules.number(operands) for rules in self.output_rules]
 
     def _inferred(self) -> Iterator[Operand]:
         """The outputs one by one; rules about later ones may speak of those before."""
         operands = self._operands_by_tensor()
-        for told, count in zip(self.outputs_told, self._counts(operands), strict=True):
+        for rules, count in zip(self.output_rules, self._counts(operands), strict=True):
             try:
-                shape: Shape | None = told.inferred_shape(operands)
+                shape: Shape | None = rules.inferred_shape(operands)
             except UnknownRank:
                 shape = None
-            made = placeholder(told, shape, told.inferred_type(operands))
-            operands[told.tensor.name] = [made] * count
-            yield from [made] * count
+            operand = placeholder(rules, shape, rules.inferred_type(operands))
+            operands[rules.tensor.name] = [operand] * count
+            yield from [operand] * count
 
     def _operands_by_tensor(self) -> dict[str, Sequence[Operand]]:
         """What fills each tensor of the definition; of parameters, also their defaults."""
-        found: dict[str, Sequence[Operand]] = {}
+        by_tensor: dict[str, Sequence[Operand]] = {}
         for name, slot_name in self.tensors.items():
             slot = getattr(type(self), slot_name)
             filled = self._operands(slot)
             if not filled and isinstance(slot, Parameter) and slot.default is not None:
                 filled = (constant(slot.encode(slot.default), name),)
-            found[name] = filled
-        return found
+            by_tensor[name] = filled
+        return by_tensor
 
     def _guarded(self, doing: str, way: Callable[[], T]) -> T:
         """What a package's own function returns; whatever it raises is an error of the operator."""
@@ -204,5 +214,5 @@ class CustomOperator(PackagedOperator):
         except (Error, ComputedParameter, UnknownRank, KeyboardInterrupt):
             raise
         except Exception as error:
-            told = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise ModelError(f"{self.type} {self.name!r}: {doing} failed: {told}") from error
+            message = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise ModelError(f"{self.type} {self.name!r}: {doing} failed: {message}") from error

@@ -96,12 +96,12 @@ class Package:
             raise InputError(f"{self.name}: there is no operator {name!r}{near}")
 
         def define(cls: CustomT) -> CustomT:
-            made = self._defined(op_def, cls)
-            if made.type in self._operators:
+            operator = self._defined(op_def, cls)
+            if operator.type in self._operators:
                 raise InputError(f"{self.name}: two classes compute {name!r}")
-            self._operators[made.type] = made
+            self._operators[operator.type] = operator
             packages.renew(self)
-            return made
+            return operator
 
         return define
 
@@ -168,8 +168,8 @@ class Package:
             raise InputError(f"{where}: {cls!r} is not a subclass of opdef.CustomOperator")
         tensors = slots_of(self.collection, op_def, _TAKEN)
         rules = list(rules_of(op_def))
-        told = outputs_of(op_def, [rule for _, _, rule in rules], self._stored(op_def))
-        self._check(where, cls, told)
+        rules_of_outputs = outputs_of(op_def, [rule for _, _, rule in rules], self._stored(op_def))
+        self._check(where, cls, rules_of_outputs)
         namespace: dict[str, Any] = {slot.name: slot for slot in tensors.values()}
         namespace |= {
             "__slots__": (),
@@ -186,20 +186,22 @@ class Package:
             "repeats": op_def.outputs[-1].repeated,
             "definition": op_def,
             "rules": Rules(rules, _names(op_def.inputs), _names(op_def.outputs)),
-            "outputs_told": told,
+            "output_rules": rules_of_outputs,
             "restrictions": restrictions_of(self.collection, op_def),
             "sources": tuple(self._written(op_def)),
         }
-        made = cast(CustomT, type(cls.__name__, (cls,), namespace))
-        if not any(isinstance(slot, DefinedSlot) and not slot.optional for slot in made.slots):
+        operator = cast(CustomT, type(cls.__name__, (cls,), namespace))
+        if not any(isinstance(slot, DefinedSlot) and not slot.optional for slot in operator.slots):
             raise InputError(f"{where}: no input must be there; make one Mandatory")
-        return made
+        return operator
 
-    def _check(self, where: str, cls: type[CustomOperator], told: Iterable[Outputs]) -> None:
+    def _check(
+        self, where: str, cls: type[CustomOperator], rules_of_outputs: Iterable[Outputs]
+    ) -> None:
         """Refuse a class that leaves open what its definition leaves open."""
         if not cls.computes() and cls.decompose is Operator.decompose:
             raise InputError(f"{where}: {cls.__name__} defines neither reference nor decompose")
-        outputs = list(told)
+        outputs = list(rules_of_outputs)
         for output in outputs:
             if output.tensor.repeated and output is not outputs[-1]:
                 name = output.tensor.name

@@ -46,13 +46,13 @@ class Restrictions:
         """
         if not self.supported:
             return "", f"is not among what the package says that {self.backend} supports"
-        made = dict(zip(operation.results, ([o] for o in operation.outputs), strict=False))
-        every = {**made, **operands}
+        outputs = dict(zip(operation.results, ([o] for o in operation.outputs), strict=False))
+        all_operands = {**outputs, **operands}
         for tensor in self.tensors:
-            said = self._broken(tensor, operation, every)
-            if said:
+            reason = self._broken(tensor, operation, all_operands)
+            if reason:
                 slot = operation.tensors.get(tensor.name, "output")
-                return slot, f"{said} (the package's supplement for {self.backend})"
+                return slot, f"{reason} (the package's supplement for {self.backend})"
         return None
 
     def _broken(
@@ -62,8 +62,8 @@ class Restrictions:
         filled = operands.get(tensor.name, ())
         for operand in filled:
             if stored and stored_of(operand) not in stored:
-                taken = words([(t, q) for t, q in stored if t is not None])
-                return f"is {words([stored_of(operand)])}, but only {taken} is supported"
+                supported = words([(t, q) for t, q in stored if t is not None])
+                return f"is {words([stored_of(operand)])}, but only {supported} is supported"
         slot = operation.tensors.get(tensor.name)
         if tensor.only_default and slot and not _is_default(operation, slot):
             return "only its default is supported"
@@ -80,14 +80,14 @@ def restrictions_of(collection: OpDefCollection, op_def: OpDef) -> dict[str, Res
     leaves out, and that supplements nothing of it, is not spoken of.
     """
     listed = collection.backends_of(op_def)
-    found = {}
+    by_backend = {}
     for supplement in collection.supplements:
         own = next((s for s in supplement.op_defs if s.name == op_def.name), None)
         supported = supplement.supported is None or supplement.backend in listed or own is not None
-        found[supplement.backend.lower()] = Restrictions(
+        by_backend[supplement.backend.lower()] = Restrictions(
             supplement.backend, supported, () if own is None else _tensors(own)
         )
-    return {device_of(backend): told for backend, told in found.items()}
+    return {device_of(backend): restrictions for backend, restrictions in by_backend.items()}
 
 
 def device_of(backend: str) -> str:
@@ -105,20 +105,20 @@ def _is_default(operation: PackagedOperator, slot: str) -> bool:
     return default is not None and value is not None and np.array_equal(value, default)
 
 
-def _tensors(told: SupplementalOpDef) -> Sequence[SupplementalTensor]:
-    return (*told.inputs, *told.outputs, *told.parameters)
+def _tensors(supplement: SupplementalOpDef) -> Sequence[SupplementalTensor]:
+    return (*supplement.inputs, *supplement.outputs, *supplement.parameters)
 
 
 def _enforced(
     constraints: Sequence[Constraint], known: Mapping[str, object]
 ) -> Sequence[tuple[Constraint, Condition]]:
     """The constraints that are machine-readable."""
-    found = []
+    enforced = []
     for constraint in constraints:
         try:
             rule = parse_rule(constraint.text)
         except GrammarError:
             continue
         if known.keys() >= set(tensors_of(rule)):
-            found.append((constraint, rule))
-    return found
+            enforced.append((constraint, rule))
+    return enforced

@@ -63,20 +63,22 @@ class Rules:
         inputs: Sequence[str],
         outputs: Sequence[str],
     ) -> None:
-        every = [Rule(tensor.name, constraint, rule) for tensor, constraint, rule in rules]
-        made = set(outputs)
-        self._about_inputs = [r for r in every if made.isdisjoint(tensors_of(r.condition))]
-        self._about_outputs = [r for r in every if r not in self._about_inputs]
-        self._at_run_time = [r for r in every if _elements(r.condition) & {*inputs, *outputs}]
-        self.every = every
+        all_rules = [Rule(tensor.name, constraint, rule) for tensor, constraint, rule in rules]
+        output_names = set(outputs)
+        self._input_rules = [
+            r for r in all_rules if output_names.isdisjoint(tensors_of(r.condition))
+        ]
+        self._output_rules = [r for r in all_rules if r not in self._input_rules]
+        self._at_run_time = [r for r in all_rules if _elements(r.condition) & {*inputs, *outputs}]
+        self.all_rules = all_rules
 
     def check(self, where: str, operands: Operands) -> None:
         """Raise a `ModelError` if one that speaks of no output does not hold."""
-        _check(where, self._about_inputs, operands)
+        _check(where, self._input_rules, operands)
 
     def check_outputs(self, where: str, operands: Operands) -> None:
         """Raise a `ModelError` if one that speaks of an output does not hold."""
-        _check(where, self._about_outputs, operands)
+        _check(where, self._output_rules, operands)
 
     def guarding(self, operation: PackagedOperator, kernel: Kernel) -> Kernel:
         """The kernel, which refuses elements that break a rule, and checks what it makes."""
@@ -85,29 +87,29 @@ class Rules:
 
         def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
             try:
-                made = kernel(arrays)
+                results = kernel(arrays)
             except (ValueError, MemoryError, KeyboardInterrupt):
                 raise
             except Exception as error:  # a package's own function
-                told = f"{type(error).__name__}: {error}".splitlines()[0]
-                raise RuntimeError(f"its reference failed: {told}") from error
-            for output, array in zip(operation.outputs, made, strict=True):
+                message = f"{type(error).__name__}: {error}".splitlines()[0]
+                raise RuntimeError(f"its reference failed: {message}") from error
+            for output, array in zip(operation.outputs, results, strict=True):
                 if not output.type.admits(array):
                     raise ValueError(
                         f"its reference made {array.dtype}{list(array.shape)} of "
                         f"{output.name!r}, which is {output.type}"
                     )
             if rules:
-                _check_elements(operation, rules, arrays, dict(zip(names, made, strict=True)))
-            return made
+                _check_elements(operation, rules, arrays, dict(zip(names, results, strict=True)))
+            return results
 
         return run
 
     def asserted(
-        self, operation: PackagedOperator, b: Builder, made: Sequence[Operand]
+        self, operation: PackagedOperator, b: Builder, results: Sequence[Operand]
     ) -> tuple[Operand, ...]:
         """What a decomposition makes, behind an assertion for each rule about elements."""
-        outputs = tuple(made)
+        outputs = tuple(results)
         for rule in self._at_run_time:
             try:
                 condition = _Assertion(operation, b, outputs).condition(rule.condition)
@@ -138,11 +140,11 @@ def _check_elements(
     operation: PackagedOperator,
     rules: Sequence[Rule],
     arrays: Sequence[Array | None],
-    made: Mapping[str, Array],
+    results: Mapping[str, Array],
 ) -> None:
     operands = filling(operation, arrays)
     types = {output.name: output.type for output in operation.outputs}
-    values = [Operand(name, types[name], array) for name, array in made.items()]
+    values = [Operand(name, types[name], array) for name, array in results.items()]
     for index, name in enumerate(operation.results):
         last = operation.repeats and index == len(operation.results) - 1
         operands[name] = values[index:] if last else values[index : index + 1]
@@ -198,13 +200,15 @@ class _Assertion:
         made: what the decomposition makes.
     """
 
-    def __init__(self, operation: PackagedOperator, b: Builder, made: Sequence[Operand]) -> None:
+    def __init__(self, operation: PackagedOperator, b: Builder, results: Sequence[Operand]) -> None:
         self._b = b
-        every: dict[str, Sequence[Operand]] = dict(
+        all_operands: dict[str, Sequence[Operand]] = dict(
             filling(operation, [None] * len(operation.inputs))
         )
-        every.update((name, [o]) for name, o in zip(operation.results, made, strict=False))
-        self._operands = every
+        all_operands.update(
+            (name, [o]) for name, o in zip(operation.results, results, strict=False)
+        )
+        self._operands = all_operands
 
     def condition(self, rule: Condition) -> Operand | None:
         """One boolean for a rule; `None` if it is known to hold.
@@ -217,17 +221,19 @@ class _Assertion:
             return None if known else self._b.constant(np.zeros((), np.bool_))
         match rule:
             case Comparison(relation, left, right):
-                return self._every(self._compared(relation, left, right))
+                return self._conjunction(self._compared(relation, left, right))
             case Member(value, options):
                 alike = [self._compared("==", value, option) for option in options]
-                return self._every([self._joined("OR", one) for one in zip(*alike, strict=True)])
+                return self._conjunction(
+                    [self._joined("OR", one) for one in zip(*alike, strict=True)]
+                )
             case Negation(part):
                 inner = self.condition(part)
                 assert inner is not None, "it is not known whether it holds"
                 return self._b.add(operator_named("NOT"), inner)
-            case Junction(every, parts):
-                found = [c for part in parts if (c := self.condition(part)) is not None]
-                return self._joined("AND" if every else "OR", found)
+            case Junction(is_conjunction, parts):
+                conditions = [c for part in parts if (c := self.condition(part)) is not None]
+                return self._joined("AND" if is_conjunction else "OR", conditions)
         raise _NotSaid
 
     def _compared(self, relation: str, left: Value, right: Value) -> list[Operand]:
@@ -244,22 +250,22 @@ class _Assertion:
 
     def _known(self, value: Value) -> float | None:
         """A value that is one number, whatever is computed: written, or a parameter's."""
-        found = evaluate(value, self._operands)
-        only = found[0] if len(found) == 1 else None
+        values = evaluate(value, self._operands)
+        only = values[0] if len(values) == 1 else None
         if isinstance(only, np.ndarray) and only.size == 1:
             only = only.item()
         return only if isinstance(only, int | float) else None
 
-    def _every(self, parts: Sequence[Operand]) -> Operand:
+    def _conjunction(self, parts: Sequence[Operand]) -> Operand:
         """One boolean: true if all elements of all parts are."""
         whole = [self._b.add(operator_named("REDUCE_ALL"), part, keepdim=False) for part in parts]
         return self._joined("AND", whole)
 
     def _joined(self, operator: str, parts: Sequence[Operand]) -> Operand:
-        found = parts[0]
+        result = parts[0]
         for part in parts[1:]:
-            found = self._b.add(operator_named(operator), found, part)
-        return found
+            result = self._b.add(operator_named(operator), result, part)
+        return result
 
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

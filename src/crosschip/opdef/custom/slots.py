@@ -22,7 +22,7 @@ Stored = tuple[ElementType, bool]
 
 
 def slots_of(
-    collection: OpDefCollection, op_def: OpDef, taken: Collection[str]
+    collection: OpDefCollection, op_def: OpDef, reserved: Collection[str]
 ) -> dict[str, slots.Slot]:
     """The slots of an operator by the names of its tensors: the inputs, then the parameters.
 
@@ -32,7 +32,7 @@ def slots_of(
     Args:
         collection: the document.
         op_def: the operator in it.
-        taken: the names that no slot can have.
+        reserved: the names that no slot can have.
 
     Raises:
         InputError: there can be no such slots.
@@ -41,8 +41,8 @@ def slots_of(
     if len(repeated) > 1:
         both = " and ".join(map(repr, repeated))
         raise InputError(f"{op_def.name}: {both} are repeated; one input can be")
-    made: dict[str, slots.Slot] = {}
-    names = {*taken, "self"}
+    by_name: dict[str, slots.Slot] = {}
+    names = {*reserved, "self"}
     tensors: tuple[Input | Parameter, ...] = (*op_def.inputs, *op_def.parameters)
     for tensor in tensors:
         stored = frozenset(_stored(datatypes_of(collection, op_def, tensor)))
@@ -52,16 +52,16 @@ def slots_of(
             raise InputError(f"{op_def.name}.{tensor.name}: {error}") from None
         slot.name = _slot_name(tensor.name, names)
         names.add(slot.name)
-        made[tensor.name] = slot
-    return made
+        by_name[tensor.name] = slot
+    return by_name
 
 
-def _slot_name(tensor: str, taken: Collection[str]) -> str:
+def _slot_name(tensor: str, reserved: Collection[str]) -> str:
     # As Python itself reads a name that stands in a program.
     letters = normalize("NFKC", tensor)
     name = "".join(letter for letter in letters if f"_{letter}".isidentifier())
     name = name if name.isidentifier() else f"_{name}"
-    while iskeyword(name) or name in taken:
+    while iskeyword(name) or name in reserved:
         name += "_"
     return name
 
@@ -78,9 +78,9 @@ def datatypes_of(
             for supplement in collection.supplements
             for supplemental in supplement.op_defs
             if supplemental.name == op_def.name
-            for told in (*supplemental.inputs, *supplemental.outputs, *supplemental.parameters)
-            if told.name == tensor.name
-            for datatype in told.datatypes
+            for entry in (*supplemental.inputs, *supplemental.outputs, *supplemental.parameters)
+            if entry.name == tensor.name
+            for datatype in entry.datatypes
         )
     )
 
@@ -120,8 +120,8 @@ class DefinedSlot(slots.Slot):
 
     def accept(self, operand: Operand) -> None:
         if stored_of(operand) not in self.stored:
-            found = words([stored_of(operand)])
-            raise ElementTypeError(f"{self.name}: takes {words(self.stored)}, not {found}")
+            actual = words([stored_of(operand)])
+            raise ElementTypeError(f"{self.name}: takes {words(self.stored)}, not {actual}")
         super().accept(operand)
         check_rank(self.name, self.tensor, operand)
         if self.tensor.static and not operand.is_constant:
@@ -198,13 +198,13 @@ class Setting(slots.Parameter[Any]):
         """
         if isinstance(value, str):
             value = self._number(value)
-        given = np.asarray(value)
-        if isinstance(value, np.ndarray | np.generic) and _is_one_of(given, self._ordered):
-            return given
+        source = np.asarray(value)
+        if isinstance(value, np.ndarray | np.generic) and _is_one_of(source, self._ordered):
+            return source
         for element_type in self._ordered:
             with np.errstate(all="ignore"):
-                array = given.astype(element_type.dtype)
-            if _says(array, given, element_type):
+                array = source.astype(element_type.dtype)
+            if _says(array, source, element_type):
                 return array
         raise ValueError(f"{value!r} is not of {words([(t, False) for t in self._ordered])}")
 
@@ -257,15 +257,15 @@ def _is_one_of(array: Array, types: Sequence[ElementType]) -> bool:
     return any(array.dtype == element_type.dtype for element_type in types)
 
 
-def _says(array: Array, given: Array, element_type: ElementType) -> bool:
+def _says(array: Array, source: Array, element_type: ElementType) -> bool:
     """Tell whether an array of an element type says what is given, but for the digits of reals."""
-    if given.dtype.kind not in "biuf":
+    if source.dtype.kind not in "biuf":
         return False
     if element_type in FLOATS:
-        return given.dtype.kind in "iuf"
+        return source.dtype.kind in "iuf"
     if element_type is ElementType.BOOL:
-        return bool(np.all((given == 0) | (given == 1)))
-    return given.dtype.kind in "iuf" and bool(np.array_equal(array, given))
+        return bool(np.all((source == 0) | (source == 1)))
+    return source.dtype.kind in "iuf" and bool(np.array_equal(array, source))
 
 
 def default_array(tensor: Input, stored: Collection[Stored]) -> Array | None:

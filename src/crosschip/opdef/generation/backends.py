@@ -57,8 +57,10 @@ def _backend(collection: OpDefCollection, name: str, devices: Collection[str]) -
     device = device_of(name)
     op_defs = collection.definitions.op_defs
     named = [op_def for op_def in op_defs if device in map(device_of, _named(collection, op_def))]
-    told = {op_def.name: restrictions_of(collection, op_def).get(device) for op_def in op_defs}
-    if not named and not any(told.values()) and device not in devices:
+    restrictions_by_name = {
+        op_def.name: restrictions_of(collection, op_def).get(device) for op_def in op_defs
+    }
+    if not named and not any(restrictions_by_name.values()) and device not in devices:
         written = {b: None for op_def in op_defs for b in _named(collection, op_def)}
         near = did_you_mean(name, [*written, *devices])
         raise InputError(
@@ -67,7 +69,7 @@ def _backend(collection: OpDefCollection, name: str, devices: Collection[str]) -
     has = [
         op_def.name
         for op_def in named or op_defs
-        if (restrictions := told[op_def.name]) is None or restrictions.supported
+        if (restrictions := restrictions_by_name[op_def.name]) is None or restrictions.supported
     ]
     if not has:
         raise InputError(

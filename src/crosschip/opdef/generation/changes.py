@@ -14,9 +14,9 @@ _LONGEST = 60
 def changes(old: OpDefCollection, new: OpDefCollection) -> dict[str, list[str]]:
     """The changes to the definition of each operator that both have; none if it is the same."""
     return {
-        op_def.name: found
+        op_def.name: differences
         for op_def in new.definitions.op_defs
-        if op_def.name in old.op_defs and (found := list(_changes(old, new, op_def.name)))
+        if op_def.name in old.op_defs and (differences := list(_changes(old, new, op_def.name)))
     }
 
 
@@ -32,12 +32,12 @@ def _changes(old: OpDefCollection, new: OpDefCollection, name: str) -> Iterator[
     before = {s.backend: s for s in old.supplements}
     after = {s.backend: s for s in new.supplements}
     for backend in dict.fromkeys((*before, *after)):
-        told = [
+        both = [
             [own for own in supplements[backend].op_defs if own.name == name]
             for supplements in (before, after)
             if backend in supplements
         ]
-        first, second = (told[0] if backend in before else []), told[-1] if backend in after else []
+        first, second = (both[0] if backend in before else []), both[-1] if backend in after else []
         if first and second:
             for difference in differences(first[0], second[0]):
                 yield f"for {legible(backend)}, {_sentence(difference)}"

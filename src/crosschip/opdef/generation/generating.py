@@ -25,17 +25,19 @@ class Change:
         operator: the operator; empty if it is one of the package as a whole.
         how: `added`, `removed` or `changed`.
         what: the differences of its definition, each a sentence's end.
-        kept: its files, or the package's, that have been edited, and are left alone.
+        edited: its files, or the package's, that have been edited, and are left alone.
     """
 
     operator: str
     how: str
     what: Sequence[str]
-    kept: Sequence[str]
+    edited: Sequence[str]
 
     def __str__(self) -> str:
         left = (
-            [f"{listed(self.kept)} {_were(self.kept)} edited and left alone"] if self.kept else []
+            [f"{listed(self.edited)} {_were(self.edited)} edited and left alone"]
+            if self.edited
+            else []
         )
         name = [f"{self.operator}: "] if self.operator else []
         return "".join([*name, "; ".join([*self.what, *left])])
@@ -95,10 +97,10 @@ def generate(
         chosen = backends_in(collection, backends, devices)
         content = own[0].source.content if len(own) == 1 else write(collection)
         projects.append(planned(collection, content, target, chosen))
-    found = [compared(project, output) for project in checked(projects)]
-    for comparison in found:
+    comparisons = [compared(project, output) for project in checked(projects)]
+    for comparison in comparisons:
         writing.write(comparison)
-    return [_report(comparison) for comparison in found]
+    return [_report(comparison) for comparison in comparisons]
 
 
 def _report(comparison: Comparison) -> Report:
@@ -125,30 +127,30 @@ def _changes(comparison: Comparison) -> Iterable[Change]:
     if record is None:
         return
     old, new = record.collection, project.collection
-    said = changes(old, new)
+    differences = changes(old, new)
     for name in dict.fromkeys((*record.operators, *project.operators)):
-        kept = _kept(comparison, name)
+        edited = _edited_files(comparison, name)
         if name not in project.operators:
             gone = "is gone" if name not in new.op_defs else "is of none of the backends"
-            yield Change(name, "removed", [gone], kept)
+            yield Change(name, "removed", [gone], edited)
         elif name not in record.operators:
-            yield Change(name, "added", ["is new"], kept)
-        elif name in said or not comparison.outdated.isdisjoint(kept):
-            yield Change(name, "changed", said.get(name, ()), kept)
-    outdated = [path for path in _kept(comparison, "") if path in comparison.outdated]
-    told = package_changes(old, new)
-    if told or outdated:
-        yield Change("", "changed", told, outdated)
+            yield Change(name, "added", ["is new"], edited)
+        elif name in differences or not comparison.outdated.isdisjoint(edited):
+            yield Change(name, "changed", differences.get(name, ()), edited)
+    outdated = [path for path in _edited_files(comparison, "") if path in comparison.outdated]
+    package_differences = package_changes(old, new)
+    if package_differences or outdated:
+        yield Change("", "changed", package_differences, outdated)
 
 
-def _kept(comparison: Comparison, operator: str) -> list[str]:
+def _edited_files(comparison: Comparison, operator: str) -> list[str]:
     """The files of an operator, or of the package as a whole, that have been edited."""
-    before = comparison.record.owners if comparison.record else {}
-    owners = {**before, **comparison.project.owners}
+    before = comparison.record.operator_of_file if comparison.record else {}
+    operator_of_file = {**before, **comparison.project.operator_of_file}
     return sorted(
         path
         for path, state in comparison.states.items()
-        if state in (State.KEPT, State.LEFT) and owners.get(path, "") == operator
+        if state in (State.KEPT, State.LEFT) and operator_of_file.get(path, "") == operator
     )
 
 

@@ -62,16 +62,16 @@ def module_name(operator: str) -> str:
 
 def class_name(operator: str) -> str:
     """The name of the class of an operator: its own, unless that means something else there."""
-    taken = iskeyword(operator) or issoftkeyword(operator) or operator in _IN_MODULES
-    return f"{operator}_" if taken else operator
+    is_reserved = iskeyword(operator) or issoftkeyword(operator) or operator in _IN_MODULES
+    return f"{operator}_" if is_reserved else operator
 
 
-def variable_name(tensor: str, taken: Collection[str]) -> str:
+def variable_name(tensor: str, reserved: Collection[str]) -> str:
     """The name of a variable in C for a tensor, other than those that are taken."""
     name = re.sub(r"[^a-z0-9_]+", "", tensor.lower())
     name = f"tensor{name}" if not name.strip("_") or not name.strip("_")[0].isalpha() else name
     name = name.lstrip("_")
-    while name in _IN_C or name in taken:
+    while name in _IN_C or name in reserved:
         name += "_"
     return name
 

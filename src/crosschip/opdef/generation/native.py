@@ -8,7 +8,7 @@ from crosschip.opdef.custom.native import HEADER
 from crosschip.opdef.definitions import Tensor
 from crosschip.opdef.generation.names import variable_name
 from crosschip.opdef.generation.project import Project
-from crosschip.opdef.generation.python import about, imports_of, inference_of
+from crosschip.opdef.generation.python import description, imports_of, inference_of
 from crosschip.opdef.generation.sketches import Sketch
 from crosschip.opdef.generation.texts import WIDTH, filled, in_comment
 
@@ -27,7 +27,7 @@ def add_operator(project: Project, each: Sketch) -> None:
         "native/operator.py",
         imports=imports_of(inference),
         package=project.name,
-        about=about(each),
+        description=description(each),
         inference=inference,
         **words,
         **{"class": each.class_name},
@@ -36,7 +36,7 @@ def add_operator(project: Project, each: Sketch) -> None:
     variables = list(_variables(each))
     kernel = filled(
         "native/kernel.c",
-        about=in_comment(each.about(WIDTH - 3)),
+        description=in_comment(each.description(WIDTH - 3)),
         tensors="\n".join(f"    {line}" for _, line in variables),
         unused="\n".join(f"    (void){name};" for name, _ in variables),
         **words,
@@ -56,7 +56,7 @@ def add_library(project: Project) -> None:
 
 def _variables(each: Sketch) -> Iterator[tuple[str, str]]:
     """The name and the declaration of a variable for each tensor."""
-    taken: set[str] = set()
+    used_names: set[str] = set()
     op_def = each.op_def
     roles: Sequence[tuple[str, Sequence[Tensor]]] = (
         ("input", op_def.inputs),
@@ -65,8 +65,8 @@ def _variables(each: Sketch) -> Iterator[tuple[str, str]]:
     )
     for role, tensors in roles:
         for place, tensor in zip(_places(role, tensors), tensors, strict=True):
-            name = variable_name(tensor.name, taken)
-            taken.add(name)
+            name = variable_name(tensor.name, used_names)
+            used_names.add(name)
             many = f" /* and call->{role}_count - {len(tensors)} more */"
             comment = many if getattr(tensor, "repeated", False) else ""
             yield name, f"const crosschip_tensor *{name} = &call->{role}s[{place}];{comment}"
@@ -74,7 +74,7 @@ def _variables(each: Sketch) -> Iterator[tuple[str, str]]:
 
 def _places(role: str, tensors: Sequence[Tensor]) -> Iterator[str]:
     """The place of each tensor in the call: from the end, behind one that repeats."""
-    behind = False
+    after_repeated = False
     for index, tensor in enumerate(tensors):
-        yield f"call->{role}_count - {len(tensors) - index}" if behind else str(index)
-        behind = behind or getattr(tensor, "repeated", False)
+        yield f"call->{role}_count - {len(tensors) - index}" if after_repeated else str(index)
+        after_repeated = after_repeated or getattr(tensor, "repeated", False)

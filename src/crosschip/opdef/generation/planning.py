@@ -51,8 +51,8 @@ def planned(
     for backend in _with_devices(backends):
         _add_functions(project, backend, sketches)
     project.add(f"{source}/{DEFINITIONS}", document)
-    about = f"The operators of the package {collection.package_name}."
-    project.add(f"{source}/__init__.py", _front(about, _imports(project, sketches)))
+    description = f"The operators of the package {collection.package_name}."
+    project.add(f"{source}/__init__.py", _front(description, _imports(project, sketches)))
     project.add(f"{source}/_package.py", _package(project))
     project.add("pyproject.toml", _settings(project))
     project.add("README.md", _readme(project, sketches))
@@ -75,7 +75,7 @@ def _add_functions(project: Project, backend: Backend, sketches: Sequence[Sketch
     """Add a function for each operator that a backend has."""
     folder = f"src/{project.name}/{_folder(backend)}"
     if f"{folder}.py" in project.files:
-        owner = project.owners[f"{folder}.py"]
+        owner = project.operator_of_file[f"{folder}.py"]
         raise InputError(
             f"{project.collection.package_name}: {folder}.py of the operator {owner!r} would stand "
             f"beside the folder {folder}; rename the operator"
@@ -97,8 +97,8 @@ def _add_functions(project: Project, backend: Backend, sketches: Sequence[Sketch
         )
         project.add(f"{folder}/{each.module}.py", text, each.op_def.name)
     imports = {folder.removeprefix("src/").replace("/", "."): [each.module for each in own]}
-    about = f"Functions for the device {backend.converter}."
-    project.add(f"{folder}/__init__.py", _front(about, imports))
+    description = f"Functions for the device {backend.converter}."
+    project.add(f"{folder}/__init__.py", _front(description, imports))
 
 
 def _test(project: Project, each: Sketch) -> str:
@@ -141,18 +141,18 @@ def _imports(project: Project, sketches: Sequence[Sketch]) -> dict[str, list[str
     }
 
 
-def _front(about: str, imports: Mapping[str, Sequence[str]]) -> str:
+def _front(description: str, imports: Mapping[str, Sequence[str]]) -> str:
     """The `__init__.py` of a package that imports names from modules."""
     lines = [
         imported(module, *sorted(imports[module], key=_natural))
         for module in sorted(imports, key=_natural)
     ]
-    every = sorted(name for names in imports.values() for name in names)
+    all_names = sorted(name for names in imports.values() for name in names)
     return filled(
         "common/__init__.py",
-        about=about,
+        description=description,
         imports="\n".join(lines),
-        names="\n".join(f'    "{name}",' for name in every),
+        names="\n".join(f'    "{name}",' for name in all_names),
     )
 
 

@@ -32,7 +32,7 @@ class Project:
         backends: the backends that it is generated for; if none, all that there are.
         operators: the operators in it, in order.
         files: the text of each file, by its path in the project.
-        owners: the operator that a file is of, by path.
+        operator_of_file: the operator that a file is of, by path.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Project:
     backends: Sequence[Backend]
     operators: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
-    owners: dict[str, str] = field(default_factory=dict)
+    operator_of_file: dict[str, str] = field(default_factory=dict)
 
     def add(self, path: str, text: str | bytes, operator: str = "") -> None:
         """Add a file.
@@ -51,9 +51,9 @@ class Project:
         """
         if path in self.files:
             raise InputError(
-                f"{self.collection.package_name}: the operators {self.owners[path]!r} and "
-                f"{operator!r} would both be written to {path}; rename one of them"
+                f"{self.collection.package_name}: the operators {self.operator_of_file[path]!r} "
+                f"and {operator!r} would both be written to {path}; rename one of them"
             )
         self.files[path] = text.encode() if isinstance(text, str) else text
         if operator:
-            self.owners[path] = operator
+            self.operator_of_file[path] = operator

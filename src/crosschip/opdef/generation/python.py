@@ -19,7 +19,7 @@ def add_operator(project: Project, each: Sketch) -> None:
         package_title=project.collection.package_name,
         imports=imports_of(signature + inference),
         package=project.name,
-        about=about(each),
+        description=description(each),
         signature=signature,
         outputs=f"{outputs}\n{_INDENT * 2}" if "\n" in outputs else outputs,
         inference=inference,
@@ -37,9 +37,9 @@ def imports_of(code: str) -> str:
     return "\n".join(lines)
 
 
-def about(each: Sketch) -> str:
+def description(each: Sketch) -> str:
     """The lines of the docstring of an operator's class."""
-    return in_docstring(each.about(WIDTH - 2 * len(_INDENT)), _INDENT)
+    return in_docstring(each.description(WIDTH - 2 * len(_INDENT)), _INDENT)
 
 
 def _signature(each: Sketch) -> str:
@@ -80,9 +80,9 @@ def inference_of(each: Sketch) -> str:
             "common/inference.py",
             function=function,
             type=kind,
-            about=_sentence(f"{about} {outputs}."),
+            description=_sentence(f"{description} {outputs}."),
             hint=_sentence(hint),
             **{"class": each.class_name},
         )
-        for function, kind, about, hint in stubs
+        for function, kind, description, hint in stubs
     )

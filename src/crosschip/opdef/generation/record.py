@@ -29,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         operators: the operators that were generated.
         document: the definitions, as the canonical document.
         files: SHA-256, in hexadecimal, of each file as it was generated, by path.
-        owners: the operator that a file is of, by path.
+        operator_of_file: the operator that a file is of, by path.
     """
 
     format: Literal[1]
@@ -39,7 +39,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     operators: list[str]
     document: str
     files: dict[str, str]
-    owners: dict[str, str]
+    operator_of_file: dict[str, str]
 
     @property
     def collection(self) -> OpDefCollection:
@@ -65,10 +65,12 @@ def record_of(project: Project, before: Record | None, left: Collection[str]) ->
         left: the files that are left of that, and are not generated any more.
     """
     files = {path: digest(content) for path, content in project.files.items()}
-    owners = dict(project.owners)
+    operator_of_file = dict(project.operator_of_file)
     if before is not None:
         files |= {path: before.files[path] for path in left}
-        owners |= {path: before.owners[path] for path in left if path in before.owners}
+        operator_of_file |= {
+            path: before.operator_of_file[path] for path in left if path in before.operator_of_file
+        }
     return Record(
         format=1,
         package=project.collection.package_name,
@@ -77,7 +79,7 @@ def record_of(project: Project, before: Record | None, left: Collection[str]) ->
         operators=project.operators,
         document=write(project.collection).decode(),
         files=dict(sorted(files.items())),
-        owners=dict(sorted(owners.items())),
+        operator_of_file=dict(sorted(operator_of_file.items())),
     )
 
 

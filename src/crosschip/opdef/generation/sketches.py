@@ -106,7 +106,7 @@ class Sketch:
         names = [f"`{legible(output.name)}`" for output in self.op_def.outputs]
         return listed(names) + (", which repeats" if self.op_def.outputs[-1].repeated else "")
 
-    def about(self, width: int) -> list[str]:
+    def description(self, width: int) -> list[str]:
         """The description of the operator, and what there is to know of each tensor, as lines."""
         lines: list[str] = []
         for part in paragraphs(self.op_def.description, width):
@@ -114,13 +114,13 @@ class Sketch:
         for tensor, slot in (*self.inputs, *self.parameters):
             role = "an input" if isinstance(tensor, Input) else "a parameter"
             name = "" if tensor.name == slot.name else f"`{legible(tensor.name)}`, "
-            lines += self._told(f"{slot.name}: {name}{role}", tensor, slot.optional, width)
+            lines += self._tensor_lines(f"{slot.name}: {name}{role}", tensor, slot.optional, width)
         for output in self.op_def.outputs:
             head = f"{legible(output.name)}: an output"
-            lines += self._told(head, output, not output.mandatory, width)
+            lines += self._tensor_lines(head, output, not output.mandatory, width)
         return lines
 
-    def _told(self, head: str, tensor: Tensor, optional: bool, width: int) -> Iterator[str]:
+    def _tensor_lines(self, head: str, tensor: Tensor, optional: bool, width: int) -> Iterator[str]:
         """The lines about a tensor: a sentence, its description, and its constraints."""
         types = [(d.element_type, d.quantized) for d in self._datatypes(tensor)]
         known = words([(type_, quantized) for type_, quantized in types if type_ is not None])
@@ -142,7 +142,7 @@ class Sketch:
 
     def _follows(self, check: Callable[[Outputs, str], None]) -> bool:
         try:
-            for output in self.operator.outputs_told:
+            for output in self.operator.output_rules:
                 check(output, "")
         except InputError:
             return False

@@ -32,11 +32,11 @@ def filled(template: str, **words: str) -> str:
 def paragraphs(description: Description | None, width: int) -> list[list[str]]:
     """The lines of each part of a description; code keeps its lines, and is indented."""
     parts = description.parts if description else ()
-    found = [
+    line_groups = [
         list(_code(part.text, width)) if isinstance(part, Code) else sentence(part.text, width)
         for part in parts
     ]
-    return [lines for lines in found if lines]
+    return [lines for lines in line_groups if lines]
 
 
 def sentence(text: str, width: int, hanging: str = "") -> list[str]:

@@ -105,13 +105,13 @@ def _check(project: Project, folder: Path, record: Record) -> None:
 
 def _state(project: Project, folder: Path, record: Record, path: str) -> State:
     try:
-        found = digest((folder / path).read_bytes())
+        current = digest((folder / path).read_bytes())
     except FileNotFoundError:
         return State.NEW if path in project.files else State.REMOVED
-    is_generated = found == record.files.get(path)
+    is_generated = current == record.files.get(path)
     if path not in project.files:
         return State.REMOVED if is_generated else State.LEFT
-    if found == digest(project.files[path]):
+    if current == digest(project.files[path]):
         return State.SAME
     return State.RENEWED if is_generated else State.KEPT
 

@@ -5,7 +5,7 @@ Documentation, tests and `crosschip ops` run them. Each is a set of arguments by
     examples(
         Reshape,
         example(input=random(2, 3, 8, 8), shape=(6, -1)),
-        example(input=random(4, dtype=ElementType.INT32), shape=given([2, 2])),
+        example(input=random(4, dtype=ElementType.INT32), shape=model_input([2, 2])),
     )
 
 `random` and `given` make inputs of the model; anything else is a constant of it. The examples of
@@ -98,7 +98,7 @@ def random(
     return Sample(TensorType(dtype, shape, quantization), low, high)
 
 
-def given(value: ArrayLike, quantization: Quantization | None = None) -> Sample:
+def model_input(value: ArrayLike, quantization: Quantization | None = None) -> Sample:
     """A model input with elements that matter: plain integers become int64, plain reals float32."""
     array = np.asarray(value)
     if array.dtype == np.float64 and not isinstance(value, np.ndarray):
@@ -151,8 +151,8 @@ def model_of(operator: type[Operator], arguments: Example, *, named: bool = Fals
     bound: dict[str, Any] = {
         slot: _filled(b, inputs, slot, value) for slot, value in arguments.items()
     }
-    made = b.add_all(operator, name="example", **bound)
-    for index, operand in enumerate(made):
+    results = b.add_all(operator, name="example", **bound)
+    for index, operand in enumerate(results):
         b.output(f"output{index}", operand)
     return b.build()
 
@@ -162,7 +162,11 @@ def _filled(b: Builder, inputs: Mapping[str, Operand], slot: str, argument: obje
         return inputs[slot]
     if isinstance(argument, list) and any(isinstance(part, Sample) for part in argument):
         return [
-            inputs[f"{slot}.{index}"] if isinstance(part, Sample) else b.constant(part)
+            inputs[f"{slot}.{index}"] if isinstance(part, Sample) else _as_operand(b, part)
             for index, part in enumerate(argument)
         ]
     return argument
+
+
+def _as_operand(b: Builder, value: Any) -> Operand:
+    return value if isinstance(value, Operand) else b.constant(value)

@@ -49,16 +49,16 @@ def kernel_of(operation: Operator) -> Kernel:
 
     def run(arrays: Sequence[Array | None]) -> tuple[Array, ...]:
         nonlocal accepted
-        given = _with_values(operation, computed, arrays) if computed else operation
+        bound = _with_values(operation, computed, arrays) if computed else operation
         if is_open:
-            asked = _asked(arrays, computed)
-            if asked != accepted:
-                _check(given, arrays)
-                accepted = asked
+            signature = _inference_signature(arrays, computed)
+            if signature != accepted:
+                _check(bound, arrays)
+                accepted = signature
         known = constant
         if computed:
-            decoded = {slot.name: slot.__get__(given, type(given)) for slot in computed}
-            known = _with_parameters(given, {**static, **decoded})
+            decoded = {slot.name: slot.__get__(bound, type(bound)) for slot in computed}
+            known = _with_parameters(bound, {**static, **decoded})
         if scales:
             arrays = _dequantized(arrays, scales)
         tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
@@ -108,9 +108,9 @@ def _with_parameters(operation: Operator, values: Mapping[str, Any]) -> Operator
     if not values:
         return operation
     kind = _with_attributes.get(type(operation)) or _made_with_attributes(type(operation))
-    made = kind(operation.name, operation.inputs, operation.outputs, operation.output_quantization)
-    vars(made).update(values)
-    return made
+    copy = kind(operation.name, operation.inputs, operation.outputs, operation.output_quantization)
+    vars(copy).update(values)
+    return copy
 
 
 def _made_with_attributes(kind: type[Operator]) -> type[Operator]:
@@ -119,7 +119,7 @@ def _made_with_attributes(kind: type[Operator]) -> type[Operator]:
     return _with_attributes[kind]
 
 
-def _asked(arrays: Sequence[Array | None], computed: Sequence[Slot]) -> object:
+def _inference_signature(arrays: Sequence[Array | None], computed: Sequence[Slot]) -> object:
     """All that inference sees of the arrays of a run."""
     shapes = [None if array is None else array.shape for array in arrays]
     return shapes, [cast(Array, arrays[slot.index]).tobytes() for slot in computed]

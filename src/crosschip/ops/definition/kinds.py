@@ -30,10 +30,10 @@ def aligned_row_axis(operation: Operator, axes: Sequence[int | None]) -> int | N
         for slot, operand in operation.filled()
         if not slot.parameter
     ]
-    behind = {rank - axis for rank, _, axis in tensors if axis is not None}
-    if len(behind) != 1:
+    distances = {rank - axis for rank, _, axis in tensors if axis is not None}
+    if len(distances) != 1:
         return None
-    (distance,) = behind
+    (distance,) = distances
     for rank, shape, axis in tensors:
         if axis is None and distance <= rank and shape[rank - distance] != 1:
             return None

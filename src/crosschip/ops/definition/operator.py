@@ -80,19 +80,19 @@ class Operator(Operation):
     reference: Callable[..., Array | Sequence[Array]]
 
     def __init_subclass__(cls) -> None:
-        found = {
+        slots = {
             name: slot
             for base in reversed(cls.__mro__)
             if base is not Operator and issubclass(base, Operator)  # others have no slots
             for name, slot in vars(base).items()
             if isinstance(slot, Slot) and slot.name == name  # and not `variadic`
         }
-        for name in found.keys() - vars(cls).keys():
+        for name in slots.keys() - vars(cls).keys():
             # Where it is in the inputs differs between the classes that inherit it.
-            found[name] = copy(found[name])
-            setattr(cls, name, found[name])
-        cls.slots = tuple(found.values())
-        cls._places = {name: place for place, name in enumerate(found)}
+            slots[name] = copy(slots[name])
+            setattr(cls, name, slots[name])
+        cls.slots = tuple(slots.values())
+        cls._places = {name: place for place, name in enumerate(slots)}
         cls._required = [slot for slot in cls.slots if not slot.optional]
         cls._alike = any(slot.like or slot.variadic for slot in cls.slots)
         cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
@@ -110,7 +110,7 @@ class Operator(Operation):
             ModelError: a slot is unknown, filled twice, or required and left out.
         """
         inputs: list[Operand | None] = []
-        for slot, value in zip(cls.slots, cls._given(arguments, named), strict=True):
+        for slot, value in zip(cls.slots, cls._slot_values(arguments, named), strict=True):
             if slot.variadic:
                 inputs.extend(cls._parts(slot, value))
                 continue
@@ -133,12 +133,12 @@ class Operator(Operation):
         return tuple(inputs)
 
     @classmethod
-    def _given(cls, arguments: Sequence[object], named: Mapping[str, object]) -> list[object]:
+    def _slot_values(cls, arguments: Sequence[object], named: Mapping[str, object]) -> list[object]:
         """The argument for each slot; `None` where there is none."""
         left = len(cls.slots) - len(arguments)
         if left < 0:
             raise ModelError(f"{cls.type}: takes {len(cls.slots)} arguments, not {len(arguments)}")
-        given = [*arguments, *(None,) * left]
+        values = [*arguments, *(None,) * left]
         for slot_name, value in named.items():
             place = cls._places.get(slot_name)
             if place is None:
@@ -146,8 +146,8 @@ class Operator(Operation):
                 raise ModelError(f"{cls.type}.{slot_name}: no such slot; there are {known}")
             if place < len(arguments):
                 raise ModelError(f"{cls.type}.{slot_name}: is given twice")
-            given[place] = value
-        return given
+            values[place] = value
+        return values
 
     @classmethod
     def _parts(cls, slot: Slot, value: object) -> Sequence[Operand]:
@@ -306,8 +306,10 @@ class Operator(Operation):
 
     def moved_quantization(self) -> Quantization | None:
         """The quantization that elements keep when they are moved, if there is one for all."""
-        found = {operand.type.quantization for slot, operand in self.filled() if slot.takes_reals}
-        common = found.pop() if len(found) == 1 else None
+        quantizations = {
+            operand.type.quantization for slot, operand in self.filled() if slot.takes_reals
+        }
+        common = quantizations.pop() if len(quantizations) == 1 else None
         return common if common and common.axis is None else None
 
     @property
@@ -332,14 +334,14 @@ class Operator(Operation):
             raise ModelError(
                 f"{self.type}: declares {len(declared)} quantizations for {len(plain)} outputs"
             )
-        kept = self.moved_quantization() if self.moves else None
+        inherited = self.moved_quantization() if self.moves else None
         each = declared if len(declared) == len(plain) else (declared or (None,)) * len(plain)
         integer = sources[0].type.element_type
         for quantization in declared:
             check_zero_point(f"{self.type}: of its output, ", quantization, integer)
         return tuple(
-            TensorType(integer, type_.shape, quantization or kept)
-            if type_.element_type is ElementType.FLOAT32 and (quantization or kept)
+            TensorType(integer, type_.shape, quantization or inherited)
+            if type_.element_type is ElementType.FLOAT32 and (quantization or inherited)
             else type_
             for type_, quantization in zip(plain, each, strict=True)
         )
@@ -468,12 +470,12 @@ def _check_alike(filled: Sequence[tuple[Slot, Operand]]) -> None:
     """`ElementTypeError` where a slot does not share the element type of the one it is like."""
     first: dict[str, ElementType] = {}
     for slot, operand in filled:
-        found = slot.element_type(operand)
-        wanted = first.setdefault(slot.like or slot.name, found)
-        if found is not wanted and (slot.like or slot.variadic):
+        element_type = slot.element_type(operand)
+        expected = first.setdefault(slot.like or slot.name, element_type)
+        if element_type is not expected and (slot.like or slot.variadic):
             raise ElementTypeError(
-                f"{slot.name}: is {found}, but must be "
-                f"{wanted} like {slot.like or 'the first of them'}"
+                f"{slot.name}: is {element_type}, but must be "
+                f"{expected} like {slot.like or 'the first of them'}"
             )
 
 

@@ -34,9 +34,9 @@ def operator(name: str, *, core: bool = False) -> Callable[[OperatorT], Operator
 
 def operator_named(name: str) -> type[Operator]:
     """The operator of a name, a standard one or one of a package; `KeyError` if there is none."""
-    found = _registry.get(name)
-    if found is not None:
-        return found
+    operator = _registry.get(name)
+    if operator is not None:
+        return operator
     # Packages are made of operators: to look for them before one is asked for goes in a circle.
     from crosschip.ops.packages import packaged_operators
 

@@ -280,10 +280,12 @@ class _Reader:
             quantization = tuple(map(decode_quantization, declared))
             operation = operator_named(type_)(name, inputs, (), quantization)
         types = operation.infer()
-        made = tuple(Operand(output, type_) for output, type_ in zip(outputs, types, strict=True))
-        for operand in made:
+        results = tuple(
+            Operand(output, type_) for output, type_ in zip(outputs, types, strict=True)
+        )
+        for operand in results:
             self._number(operand)
-        return operation.with_outputs(made)
+        return operation.with_outputs(results)
 
     def _number(self, operand: Operand) -> Operand:
         self.operands.append(operand)

@@ -17,10 +17,10 @@ def axis_in(axis: int, rank: int, slot: str = "axis") -> int:
 
 def axes_in(axes: Iterable[int], rank: int, slot: str = "axes") -> tuple[int, ...]:
     """Like `axis_in`, for several; `ValueError` if one is named twice."""
-    found = tuple(axis_in(axis, rank, slot) for axis in axes)
-    if len(set(found)) != len(found):
+    indices = tuple(axis_in(axis, rank, slot) for axis in axes)
+    if len(set(indices)) != len(indices):
         raise ValueError(f"{slot}: {list(axes)} names an axis twice")
-    return found
+    return indices
 
 
 def unknown_sizes(count: int, slot: str = "shape") -> Shape:

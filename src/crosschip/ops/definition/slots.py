@@ -86,8 +86,8 @@ class Slot:
                 raise ModelError(f"{self.name}: {type_} does not have a scale for each index")
             check_zero_point(f"{self.name}: ", type_.quantization, type_.element_type)
         elif type_.element_type not in self.types:
-            taken = ", ".join(sorted(map(str, self.types)))
-            raise ElementTypeError(f"{self.name}: takes {taken}, not {type_.element_type}")
+            accepted = ", ".join(sorted(map(str, self.types)))
+            raise ElementTypeError(f"{self.name}: takes {accepted}, not {type_.element_type}")
 
     def reads_reals(self, operand: Operand) -> bool:
         """Tell whether it reads what a quantized operand's integers stand for."""
@@ -159,9 +159,11 @@ class Parameter(Slot, Generic[T]):
         options: the values that there are, if it is a choice.
         rank: 0 for one number (a tensor of one element will do), 1 for a list.
         length: how many numbers a list must have, if that is fixed.
+        axis_length: how many it must have for each axis of an image; 0 if it is not such a list.
     """
 
     parameter = True
+    axis_length = 0
 
     def __init__(
         self,
@@ -184,6 +186,13 @@ class Parameter(Slot, Generic[T]):
         self.options = options
         self.rank = rank
         self.length = length
+
+    def set_spatial_rank(self, rank: int) -> None:
+        """Fix the length, and repeat the default, for images of so many axes."""
+        self.length = rank * self.axis_length
+        if isinstance(self.default, tuple):
+            self.default = cast(T, self.default * self.length)
+            self._left_out = self.decode(self.encode(self.default))
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -209,11 +218,11 @@ class Parameter(Slot, Generic[T]):
         if array.size != (len(value) if isinstance(value, tuple) else 1):
             return False
         try:
-            found = self.decode(array)
+            decoded = self.decode(array)
         except ValueError:
             return False
         # 0.0 is not -0.0
-        return found is value or (found == value and repr(found) == repr(value))
+        return decoded is value or (decoded == value and repr(decoded) == repr(value))
 
     def symbol(self, operand: Operand) -> str | None:
         """The name of the choice or element type that a constant stands for, if it is one."""
@@ -335,10 +344,10 @@ def index_type(default: ElementType) -> Parameter[ElementType]:
     """The element type of indices or sizes: int32 or int64, stored as its code."""
 
     def decode(array: Array) -> ElementType:
-        found = ElementType.from_code(int(array.item()))
-        if found not in INDICES:
-            raise ValueError(f"{found} is neither int32 nor int64")
-        return found
+        element_type = ElementType.from_code(int(array.item()))
+        if element_type not in INDICES:
+            raise ValueError(f"{element_type} is neither int32 nor int64")
+        return element_type
 
     return Parameter(INDICES, decode, default, kind=ELEMENT_TYPE, optional=True)
 
@@ -356,6 +365,20 @@ def integers(
         rank=1,
         length=length,
     )
+
+
+def axis_integers(default: int | None = None, axis_length: int = 1) -> Parameter[tuple[int, ...]]:
+    """So many integers for each axis of an image, all alike by default; see `SpatialOperator`."""
+    slot = integers(None if default is None else (default,))
+    slot.axis_length = axis_length
+    return slot
+
+
+def optional_axis_integers() -> Parameter[tuple[int, ...] | None]:
+    """An integer for each axis of an image that may be left out; reads as `None` then."""
+    slot = optional_integers()
+    slot.axis_length = 1
+    return slot
 
 
 def optional_integer() -> Parameter[int | None]:

@@ -1,4 +1,4 @@
-"""Windows that slide over an image of any number of axes, and padding."""
+"""Operators on images of any number of axes, windows that slide over these, and padding."""
 
 from __future__ import annotations
 
@@ -6,20 +6,47 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 
 from crosschip.ir import Array, Dim, Shape, unknown
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import ceil_div
-from crosschip.ops.definition.operator import UnknownRank
+from crosschip.ops.definition.operator import Operator, UnknownRank
 from crosschip.ops.definition.shapes import window_count
+from crosschip.ops.definition.slots import Parameter
 
 Pads = tuple[int, ...]
-"""Padding in pixels, before and after each axis: top, bottom, left, right."""
+"""Padding in pixels, before and after each axis: of two, top, bottom, left, right."""
 
 Place = tuple[int, ...]
 """An element of a window, by its index on each axis."""
+
+
+class SpatialOperator(Operator):
+    """Base of operators on [N, C, …] images, which are computed the same for any number of axes.
+
+    A subclass states the number: `class Conv1D(Conv, spatial_rank=1)`.
+
+    Attributes:
+        spatial_rank: the number of axes of an image, without its batch and its channels.
+    """
+
+    __slots__ = ()
+    spatial_rank: ClassVar[int] = 0
+
+    def __init_subclass__(cls, spatial_rank: int = 0) -> None:
+        super().__init_subclass__()
+        if not spatial_rank:
+            return
+        cls.spatial_rank = spatial_rank
+        for slot in cls.slots:
+            if isinstance(slot, Parameter) and slot.axis_length:
+                slot.set_spatial_rank(spatial_rank)
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
 
 
 class AutoPad(IntEnum):

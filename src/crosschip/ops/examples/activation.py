@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.examples.common import examples_in
 from crosschip.ops.standard.activation import (
     Celu,
@@ -121,7 +121,7 @@ examples(
     Softplus,
     *_ACTIVATION,
     example(input=random(2, 5), beta=2.5, threshold=1.0),
-    example(input=given([[-99.0, -20.0, -1.0], [1.0, 20.0, 99.0]]), threshold=np.inf),
+    example(input=model_input([[-99.0, -20.0, -1.0], [1.0, 20.0, 99.0]]), threshold=np.inf),
 )
 
 examples(Mish, *_ACTIVATION)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import (
     Add,
@@ -39,7 +39,10 @@ INTEGER_PAIRS = (
         input0=random(9, dtype=ElementType.INT32, low=-99, high=99),
         input1=random(9, dtype=ElementType.INT32, low=-9, high=9),
     ),
-    example(input0=given(np.array([3, 250], np.uint8)), input1=given(np.array([5, 9], np.uint8))),
+    example(
+        input0=model_input(np.array([3, 250], np.uint8)),
+        input1=model_input(np.array([5, 9], np.uint8)),
+    ),
 )
 
 QUANTIZED_PAIRS = (
@@ -89,14 +92,14 @@ examples(
     *FLOAT_PAIRS,
     *INTEGER_PAIRS,
     *QUANTIZED_PAIRS,
-    example(input0=given([7, -7, 0]), input1=np.array([2, 2, 3])),
+    example(input0=model_input([7, -7, 0]), input1=np.array([2, 2, 3])),
 )
 
 examples(
     Pow,
     example(input0=random(2, 1, 4, low=0.1), input1=random(3, 1)),
     example(input0=random(5), input1=2.0, fuse_code=Fuse.RELU1),
-    example(input0=given([2, -3, 7, 0, -1, 5]), input1=given([10, 3, 0, 0, -3, -1])),
+    example(input0=model_input([2, -3, 7, 0, -1, 5]), input1=model_input([10, 3, 0, 0, -3, -1])),
     *QUANTIZED_PAIRS[1:],
 )
 
@@ -126,9 +129,9 @@ examples(
     Clip,
     example(input=random(2, 3), min=-0.5, max=0.5),
     example(input=random(2, 3), min=1.0, max=-1.0),
-    example(input=random(4), max=given(np.array([1.0], np.float32))),
+    example(input=random(4), max=model_input(np.array([1.0], np.float32))),
     example(input=random(5, dtype=ElementType.INT32, low=-9, high=9), min=-2.5, max=3),
-    example(input=given([-(2**62) - 1, 2**62 + 3, 5]), min=-(2**62), max=2**62 + 1),
+    example(input=model_input([-(2**62) - 1, 2**62 + 3, 5]), min=-(2**62), max=2**62 + 1),
     example(input=random(5, dtype=ElementType.UINT8, high=256), min=-1, max=200.5),
     example(
         input=random(
@@ -183,6 +186,6 @@ examples(
     example(input0=random(2, 1, 4, high=9), input1=random(3, 1, low=0.5)),
     example(input0=random(2, 4, low=-9), input1=random(4, low=0.5), fmod=True),
     *INTEGER_PAIRS,
-    example(input0=given([-7, 7, -7, 7]), input1=given([3, -3, -3, 3]), fmod=True),
-    example(input0=given([-7, 7, -7, 7]), input1=np.array([3, -3, -3, 3])),
+    example(input0=model_input([-7, 7, -7, 7]), input1=model_input([3, -3, -3, 3]), fmod=True),
+    example(input0=model_input([-7, 7, -7, 7]), input1=np.array([3, -3, -3, 3])),
 )

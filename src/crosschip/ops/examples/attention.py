@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ir import ElementType
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
 
 _PADDED = [[True, True, True, False, False], [True, True, True, True, True]]
@@ -16,7 +16,7 @@ examples(
         query=random(2, 2, 4, 8),
         key=random(2, 2, 5, 8),
         value=random(2, 2, 5, 8),
-        mask=given([[[keys]] for keys in _PADDED]),
+        mask=model_input([[[keys]] for keys in _PADDED]),
         scale=0.5,
     ),
     example(
@@ -37,7 +37,7 @@ examples(
         query=random(1, 2, 2, 8),
         key=random(1, 2, 3, 8),
         value=random(1, 2, 3, 8),
-        mask=given([[[[0.0, 0.0, 0.0], [0.0, 0.0, _FAR]]]]),
+        mask=model_input([[[[0.0, 0.0, 0.0], [0.0, 0.0, _FAR]]]]),
     ),
     example(
         query=random(2, 3, 16),
@@ -67,13 +67,13 @@ examples(
         input=random(2, 3, 4, 8),
         cos=random(6, 4),
         sin=random(6, 4),
-        positions=given([[0, 1, 2, 3], [5, 4, 3, 2]]),
+        positions=model_input([[0, 1, 2, 3], [5, 4, 3, 2]]),
     ),
     example(
         input=random(2, 3, 24),
         cos=random(6, 3),
         sin=random(6, 3),
-        positions=given([[2, 3, 4]]),
+        positions=model_input([[2, 3, 4]]),
         num_heads=3,
     ),
     example(
@@ -85,7 +85,7 @@ examples(
     ),
     example(
         **{"input": random(1, 2, 3, 10), "cos": random(4, 4), "sin": random(4, 4)},
-        positions=given([[1, 2, 3]]),
+        positions=model_input([[1, 2, 3]]),
         interleaved=True,
     ),
     example(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crosschip.ops.definition.examples import Sample, example, examples, given, random
+from crosschip.ops.definition.examples import Sample, example, examples, model_input, random
 from crosschip.ops.standard.cached_attention import GroupQueryAttention
 
 
 def _count(value: ArrayLike) -> Sample:
-    return given(np.array(value, np.int32))
+    return model_input(np.array(value, np.int32))
 
 
 examples(

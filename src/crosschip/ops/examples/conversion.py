@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.standard.conversion import Assign, BitCast, Cast
 
 examples(
@@ -26,12 +26,12 @@ _NARROW_CASTS = (
 examples(
     Cast,
     example(input=random(2, 3, low=-9, high=9), dtype=ElementType.INT32),
-    example(input=given([0.0, -0.0, 0.3, -2.0]), dtype=ElementType.BOOL),
+    example(input=model_input([0.0, -0.0, 0.3, -2.0]), dtype=ElementType.BOOL),
     example(input=random(6, dtype=ElementType.BOOL), dtype=ElementType.FLOAT32),
     example(input=random(8, dtype=ElementType.INT32, low=-999, high=999), dtype=ElementType.UINT8),
     example(input=random(5, dtype=ElementType.INT64), dtype=ElementType.FLOAT16),
     *(example(input=random(2, 9, low=-n, high=n), dtype=dtype) for dtype, n in _NARROW_CASTS),
-    example(input=given([0.1, 3.0, 1e30]), dtype=ElementType.FLOAT8E8M0),
+    example(input=model_input([0.1, 3.0, 1e30]), dtype=ElementType.FLOAT8E8M0),
     example(input=random(7, low=-999, high=999), dtype=ElementType.FLOAT8E4M3FNUZ, saturate=False),
     example(
         input=random(

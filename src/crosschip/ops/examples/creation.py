@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir.types import ElementType
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
 
 examples(
@@ -22,8 +22,8 @@ examples(
     example(shape=(2, 3), value=random(1)),
     example(shape=(), value=np.int64(7)),
     example(shape=(0, 2), value=np.bool_(True)),
-    example(shape=given([2, 1]), value=np.float32(0.5)),
-    example(shape=given(np.array([3], np.int32)), value=random(dtype=ElementType.INT32)),
+    example(shape=model_input([2, 1]), value=np.float32(0.5)),
+    example(shape=model_input(np.array([3], np.int32)), value=random(dtype=ElementType.INT32)),
 )
 
 examples(
@@ -37,23 +37,29 @@ examples(
     Range,
     example(start=np.float32(0), end=np.float32(2), step=np.float32(0.3)),
     example(start=np.int32(5), end=np.int32(-4), step=np.int32(-3)),
-    example(start=given(0), end=given(4), step=given(1)),
+    example(start=model_input(0), end=model_input(4), step=model_input(1)),
     example(start=np.int64(3), end=np.int64(3), step=np.int64(1)),
-    example(start=given([1]), end=given([6]), step=given([2])),
+    example(start=model_input([1]), end=model_input([6]), step=model_input([2])),
 )
 
 examples(
     OneHot,
     example(
-        indices=given([[0, 2], [-1, 7]]),
+        indices=model_input([[0, 2], [-1, 7]]),
         depth=4,
         on_value=np.float32(1),
         off_value=np.float32(0),
     ),
-    example(indices=given([1, 0]), depth=3, on_value=given([5]), off_value=given([-1]), axis=0),
     example(
-        indices=given([1.0, 2.9, -1.0]),
-        depth=given(3),
+        indices=model_input([1, 0]),
+        depth=3,
+        on_value=model_input([5]),
+        off_value=model_input([-1]),
+        axis=0,
+    ),
+    example(
+        indices=model_input([1.0, 2.9, -1.0]),
+        depth=model_input(3),
         on_value=np.bool_(True),
         off_value=np.bool_(False),
         axis=1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.standard.detection import DetectionPostProcess, PriorBox, YoloBox
 
 examples(
@@ -37,7 +37,7 @@ examples(
     YoloBox,
     example(
         input=random(2, 14, 3, 4),
-        imgsize=given(np.array([[40, 60], [33, 47]], np.int32)),
+        imgsize=model_input(np.array([[40, 60], [33, 47]], np.int32)),
         anchors=(10, 13, 16, 30),
         class_num=2,
         conf_thresh=0.4,
@@ -45,7 +45,7 @@ examples(
     ),
     example(
         input=random(1, 16, 3, 4),
-        imgsize=given(np.array([[40, 60]], np.int32)),
+        imgsize=model_input(np.array([[40, 60]], np.int32)),
         anchors=(10, 13, 16, 30),
         class_num=2,
         conf_thresh=0.5,
@@ -63,9 +63,9 @@ examples(
     DetectionPostProcess,
     *(
         example(
-            bbox=given(_generator.normal(size=(1, 9, 4)).astype(np.float32)),
-            scores=given(_generator.uniform(0, 1, (1, 9, 4)).astype(np.float32)),
-            anchors=given(_generator.uniform(0.2, 0.6, (9, 4)).astype(np.float32)),
+            bbox=model_input(_generator.normal(size=(1, 9, 4)).astype(np.float32)),
+            scores=model_input(_generator.uniform(0, 1, (1, 9, 4)).astype(np.float32)),
+            anchors=model_input(_generator.uniform(0.2, 0.6, (9, 4)).astype(np.float32)),
             nms_score_threshold=0.4,
             nms_iou_threshold=0.4,
             max_detections=5,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.examples.common import INT8_CUBE
 from crosschip.ops.standard.joining import Concat, Meshgrid, Split, Stack, Unstack
 
@@ -35,7 +35,7 @@ examples(
     Split,
     example(input=random(2, 6), axis=1, split=(1, 2, 3)),
     example(input=random(4, 3), axis=-2, split=(0, 4)),
-    example(input=random(5, dtype=ElementType.INT32), axis=0, split=given([2, 3])),
+    example(input=random(5, dtype=ElementType.INT32), axis=0, split=model_input([2, 3])),
     example(input=INT8_CUBE, axis=2, split=(1, 3)),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.examples.common import INT8_BY_CHANNEL, INT8_CUBE
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 
@@ -15,7 +15,7 @@ examples(
     example(input=random(2, 3, 4), shape=(0, -1)),
     example(input=random(2, 3, 4, dtype=ElementType.INT32, low=-9, high=9), shape=(1, 0, 8)),
     example(input=random(1, 1), shape=()),
-    example(input=random(4, 6), shape=given([2, 3, 4])),
+    example(input=random(4, 6), shape=model_input([2, 3, 4])),
     example(input=random(0, 3), shape=(0, 1, 3)),
     example(input=random(0, 3), shape=(3, 0, 2), allow_zero=True),
     example(input=INT8_CUBE, shape=(6, 4)),
@@ -34,7 +34,7 @@ examples(
     Squeeze,
     example(input=random(1, 3, 1), axes=(0,)),
     example(input=random(1, 3, 1, 2), axes=(-2, 0)),
-    example(input=given(np.ones((1, 3, 1), np.float32))),
+    example(input=model_input(np.ones((1, 3, 1), np.float32))),
     example(input=random(1, 1, dtype=ElementType.INT64, low=-9, high=9), axes=(0, 1)),
     example(
         input=random(
@@ -52,7 +52,7 @@ examples(
     example(input=random(2, 3), axes=(0,)),
     example(input=random(2, 3), axes=(-1, 1)),
     example(input=random(dtype=ElementType.INT32, low=-9, high=9), axes=(0,)),
-    example(input=given(np.zeros((0, 3), np.float32)), axes=(0,)),
+    example(input=model_input(np.zeros((0, 3), np.float32)), axes=(0,)),
     example(input=INT8_BY_CHANNEL, axes=(0, 4)),
 )
 
@@ -70,6 +70,6 @@ examples(
     example(input=random(2, 1, 4), shape=(2, 3, 4)),
     example(input=random(2, 1, 4), shape=(5, 2, -1, 4)),
     example(input=random(3, 1), shape=(1, 1)),
-    example(input=random(3, 1, dtype=ElementType.INT64), shape=given([2, 1, 5])),
+    example(input=random(3, 1, dtype=ElementType.INT64), shape=model_input([2, 1, 5])),
     example(input=random(1, 2, dtype=ElementType.BOOL), shape=(0, 2)),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.standard.logical import (
     And,
     BitShift,
@@ -21,7 +21,10 @@ from crosschip.ops.standard.logical import (
 )
 
 _LOGICAL = (
-    example(input0=given([True, True, False, False]), input1=given([True, False, True, False])),
+    example(
+        input0=model_input([True, True, False, False]),
+        input1=model_input([True, False, True, False]),
+    ),
     example(
         input0=random(2, 1, 4, dtype=ElementType.BOOL), input1=random(3, 1, dtype=ElementType.BOOL)
     ),
@@ -48,7 +51,7 @@ examples(
     example(
         condition=random(3, 1, dtype=ElementType.BOOL), input0=random(2, 1, 4), input1=np.float32(1)
     ),
-    example(condition=given(True), input0=given([np.nan, 1]), input1=random(3, 2)),
+    example(condition=model_input(True), input0=model_input([np.nan, 1]), input1=random(3, 2)),
     example(
         condition=random(4, dtype=ElementType.BOOL),
         input0=random(4, dtype=ElementType.INT32, low=-9, high=9),
@@ -80,7 +83,7 @@ _BITWISE = (
         input0=random(8, dtype=ElementType.INT8, low=-128, high=128),
         input1=random(8, dtype=ElementType.INT8, low=-128, high=128),
     ),
-    example(input0=given([2**62 + 1, -1]), input1=np.array([-(2**62), 2**62 + 3])),
+    example(input0=model_input([2**62 + 1, -1]), input1=np.array([-(2**62), 2**62 + 3])),
 )
 
 examples(BitwiseAnd, *_BITWISE)
@@ -107,6 +110,8 @@ examples(
         input1=np.array([3], np.uint32),
         direction=ShiftDirection.RIGHT,
     ),
-    example(input0=given([-7, 7, -(2**62), 1]), input1=given([1, 2, 64, 63]), direction=1),
-    example(input0=given([-7, 7, -1, 1]), input1=given([1, -1, 64, 63]), direction=0),
+    example(
+        input0=model_input([-7, 7, -(2**62), 1]), input1=model_input([1, 2, 64, 63]), direction=1
+    ),
+    example(input0=model_input([-7, 7, -1, 1]), input1=model_input([1, -1, 64, 63]), direction=0),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import Sample, example, examples, given, random
+from crosschip.ops.definition.examples import Sample, example, examples, model_input, random
 from crosschip.ops.standard.normalization import (
     LRN,
     BatchNormalization,
@@ -126,7 +126,7 @@ examples(
     example(input=random(2, 3, 4)),
     example(input=random(2, 3, 4), axis=-1, p=1, epsilon=0.1),
     example(input=random(5), axis=0, epsilon=0.0),
-    example(input=given([[0.0, 0.0], [3.0, -4.0]]), epsilon=0.0),
+    example(input=model_input([[0.0, 0.0], [3.0, -4.0]]), epsilon=0.0),
     example(input=random(2, 8, dtype=ElementType.FLOAT16), axis=1),
     example(
         input=random(

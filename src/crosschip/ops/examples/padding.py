@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.standard.padding import Pad, PadMode
 
 examples(
     Pad,
     example(input=random(2, 3), pads=(0, 1, 2, 0)),
-    example(input=random(2, 3), pads=(1, 1, -1, 2), value=given([0.5])),
+    example(input=random(2, 3), pads=(1, 1, -1, 2), value=model_input([0.5])),
     example(input=random(2, 4), pads=(1, 0, 2, 3), mode=PadMode.REFLECT),
     example(input=random(1, 2, 4), pads=(0, 0, 1, 0, 2, 3), mode=PadMode.REPLICATE),
     example(input=random(2, 4), pads=(0, 0, 1, 1), mode=PadMode.EDGE),
@@ -22,7 +22,7 @@ examples(
         pads=(2, 1),
         value=np.int64(7),
     ),
-    example(input=random(2, 2), pads=given([1, 0, 0, 2])),
+    example(input=random(2, 2), pads=model_input([1, 0, 0, 2])),
     example(
         input=random(
             *(2, 3),

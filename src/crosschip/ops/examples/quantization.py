@@ -37,6 +37,7 @@ examples(
             *(ElementType.INT16, ElementType.UINT16, ElementType.INT32),
             *(ElementType.INT4, ElementType.UINT4, ElementType.INT2, ElementType.UINT2),
             *(ElementType.FLOAT8E4M3FN, ElementType.FLOAT8E5M2, ElementType.FLOAT4E2M1),
+            *(ElementType.INT8, ElementType.UINT8),
         )
     ),
 )

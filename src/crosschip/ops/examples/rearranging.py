@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ir import ElementType
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.examples.common import INT8_CUBE
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile, Trilu
 
@@ -13,7 +13,7 @@ examples(
     example(input=random(2, 1, 3), repeats=(3,)),
     example(input=random(3, dtype=ElementType.INT32, low=-9, high=9), repeats=(2, 2)),
     example(input=random(2, 3, dtype=ElementType.BOOL), repeats=(0, 2)),
-    example(input=random(2, 3), repeats=given([1, 2])),
+    example(input=random(2, 3), repeats=model_input([1, 2])),
     example(input=INT8_CUBE, repeats=(1, 2, 2)),
 )
 
@@ -27,11 +27,11 @@ examples(
 
 examples(
     ReverseSequence,
-    example(input=random(4, 3), lengths=given([4, 0, 2])),
-    example(input=random(2, 4, 3), lengths=given([1, 3]), time_axis=1, batch_axis=0),
+    example(input=random(4, 3), lengths=model_input([4, 0, 2])),
+    example(input=random(2, 4, 3), lengths=model_input([1, 3]), time_axis=1, batch_axis=0),
     example(
         input=random(3, 2, 4, dtype=ElementType.INT32, low=-9, high=9),
-        lengths=given([3, 1, 4]),
+        lengths=model_input([3, 1, 4]),
         time_axis=-1,
         batch_axis=0,
     ),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.ir import Array, ElementType
-from crosschip.ops.definition.examples import Example, example, examples, given, random
+from crosschip.ops.definition.examples import Example, example, examples, model_input, random
 from crosschip.ops.numerics.cells import CellFunction
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, DynamicQuantizeLSTM
 
@@ -34,11 +34,11 @@ def _examples(gates: int, functions: int) -> Iterator[Example]:
         initial_hidden=random(2, 2, 3),
     )
     yield example(
-        **_weights(gates, 1), bias=bias, sequence_lengths=given(np.array([4, 2], np.int32))
+        **_weights(gates, 1), bias=bias, sequence_lengths=model_input(np.array([4, 2], np.int32))
     )
     yield example(
         **_weights(gates, 2, direction=Direction.BIDIRECTIONAL),
-        sequence_lengths=given(np.array([1, 3], np.int32)),
+        sequence_lengths=model_input(np.array([1, 3], np.int32)),
     )
     yield example(**_weights(gates, 1), clip=0.5)
     yield example(
@@ -96,7 +96,7 @@ examples(
         initial_hidden=random(2, 2, 3),
         initial_cell=random(2, 2, 3),
     ),
-    example(**_in_bytes(1), sequence_lengths=given(np.array([4, 2], np.int32))),
+    example(**_in_bytes(1), sequence_lengths=model_input(np.array([4, 2], np.int32))),
     example(**_in_bytes(1), peephole=np.linspace(-1, 1, 9, dtype=np.float32).reshape(1, 9)),
     example(
         **_weights(4, 1, direction=Direction.REVERSE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.numerics.bilinear import Kernel
 from crosschip.ops.standard.padding import PadMode
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
@@ -46,8 +46,8 @@ examples(
     *(
         example(
             input=random(2, 3, 6, 7),
-            rois=given([[0.5, 1.0, 5.2, 4.4], [-2.0, 3.0, 9.0, 12.0], [2.0, 2.0, 2.4, 2.6]]),
-            batch_indices=given(np.array([0, 1, 1], np.int32)),
+            rois=model_input([[0.5, 1.0, 5.2, 4.4], [-2.0, 3.0, 9.0, 12.0], [2.0, 2.0, 2.4, 2.6]]),
+            batch_indices=model_input(np.array([0, 1, 1], np.int32)),
             output_height=3,
             output_width=2,
             **settings,
@@ -71,8 +71,8 @@ examples(
             high=128,
             quantization=Quantization((0.05,)),
         ),
-        rois=given([[0.5, 1.0, 5.2, 4.4]]),
-        batch_indices=given(np.array([0], np.int32)),
+        rois=model_input([[0.5, 1.0, 5.2, 4.4]]),
+        batch_indices=model_input(np.array([0], np.int32)),
         output_height=2,
         output_width=2,
         sampling_ratio=2,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.examples.common import INT8_ROWS
 from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 
@@ -38,15 +38,15 @@ examples(
 examples(
     NonZero,
     example(input=random(3, 4, dtype=ElementType.BOOL)),
-    example(input=given([[0.0, -1.5], [2.0, 0.0]])),
-    example(input=given(np.array([0, 3, 0, -2], np.int32))),
+    example(input=model_input([[0.0, -1.5], [2.0, 0.0]])),
+    example(input=model_input(np.array([0, 3, 0, -2], np.int32))),
 )
 
 examples(
     Unique,
-    example(input=given([2.0, 1.0, 1.0, 3.0, 2.0])),
-    example(input=given([[2, 1, 1], [3, 4, 2]]), sorted=False),
-    example(input=given([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), axis=0),
-    example(input=given([[3, 1, 3], [1, 1, 1]]), axis=-1, sorted=False),
+    example(input=model_input([2.0, 1.0, 1.0, 3.0, 2.0])),
+    example(input=model_input([[2, 1, 1], [3, 4, 2]]), sorted=False),
+    example(input=model_input([[1.0, 0.0], [1.0, 0.0], [0.0, 2.0]]), axis=0),
+    example(input=model_input([[3, 1, 3], [1, 1, 1]]), axis=-1, sorted=False),
     example(input=random(7, dtype=ElementType.INT64, low=0, high=3)),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosschip.ir import ElementType
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.examples.common import INT8_BY_CHANNEL, INT8_CUBE
 from crosschip.ops.standard.slicing import Crop, Slice, StridedSlice
 
@@ -13,7 +13,7 @@ examples(
     example(input=random(4, 5), axes=(-1,), starts=(-3,), ends=(2**31 - 1,), steps=(2,)),
     example(input=random(4, 5), axes=(1,), starts=(4,), ends=(-(2**31),), steps=(-1,)),
     example(input=random(4, 5, dtype=ElementType.INT32), axes=(0,), starts=(2,), ends=(2,)),
-    example(input=random(4, 5), axes=(0,), starts=given([1]), ends=given([9])),
+    example(input=random(4, 5), axes=(0,), starts=model_input([1]), ends=model_input([9])),
     example(input=INT8_BY_CHANNEL, axes=(2,), starts=(1,), ends=(3,)),
     example(input=INT8_CUBE, axes=(1,), starts=(1,), ends=(3,)),
 )
@@ -40,7 +40,7 @@ examples(
         end_mask=1,
         shrink_axis_mask=2,
     ),
-    example(input=random(4, 5), begin=given([1, 1]), end=given([3, 9]), strides=(1, 2)),
+    example(input=random(4, 5), begin=model_input([1, 1]), end=model_input([3, 9]), strides=(1, 2)),
     example(input=INT8_CUBE, begin=(0, 1), end=(2, 3), strides=(1, 1)),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.ops.definition.examples import Sample, example, examples, given
+from crosschip.ops.definition.examples import Sample, example, examples, model_input
 from crosschip.ops.standard.suppression import (
     NonMaxSuppression,
     NonMaxSuppressionIndices,
@@ -16,11 +16,11 @@ def _boxes(generator: np.random.Generator, *shape: int) -> Sample:
     """Random boxes as x_min, y_min, x_max, y_max, many of which overlap."""
     corners = generator.uniform(0, 20, (*shape, 2))
     extents = generator.uniform(4, 20, (*shape, 2))
-    return given(np.concatenate([corners, corners + extents], axis=-1).astype(np.float32))
+    return model_input(np.concatenate([corners, corners + extents], axis=-1).astype(np.float32))
 
 
 def _scores(generator: np.random.Generator, *shape: int) -> Sample:
-    return given(generator.uniform(0, 1, shape).astype(np.float32))
+    return model_input(generator.uniform(0, 1, shape).astype(np.float32))
 
 
 _generator = np.random.default_rng(7)
@@ -46,7 +46,7 @@ examples(
     example(
         bboxes=_boxes(_generator, 9, 2),
         scores=_scores(_generator, 9, 2),
-        rois_num=given(np.array([4, 5], np.int32)),
+        rois_num=model_input(np.array([4, 5], np.int32)),
         background_label=-1,
         score_threshold=0.2,
         nms_threshold=0.5,
@@ -61,7 +61,7 @@ def _polygons(generator: np.random.Generator, count: int, corners: int) -> Sampl
     angle = np.sort(generator.uniform(0, 2 * np.pi, (1, count, corners)), axis=-1)
     around = np.stack([np.cos(angle), np.sin(angle)], axis=-1) * generator.uniform(4, 9)
     points = generator.uniform(0, 12, (1, count, 1, 2)) + around
-    return given(points.reshape(1, count, -1).astype(np.float32))
+    return model_input(points.reshape(1, count, -1).astype(np.float32))
 
 
 _generator = np.random.default_rng(9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.ir import ElementType, Quantization
-from crosschip.ops.definition.examples import example, examples, given, random
+from crosschip.ops.definition.examples import example, examples, model_input, random
 from crosschip.ops.examples.common import examples_in
 from crosschip.ops.standard.unary import (
     Abs,
@@ -39,8 +39,8 @@ from crosschip.ops.standard.unary import (
 INTEGERS_TOO = (
     *examples_in(-3, 3),
     example(input=random(2, 3, dtype=ElementType.INT32, low=-9, high=9)),
-    example(input=given(np.array([-128, -1, 0, 127], np.int8))),
-    example(input=given(np.array([0, 1, 255], np.uint8))),
+    example(input=model_input(np.array([-128, -1, 0, 127], np.int8))),
+    example(input=model_input(np.array([0, 1, 255], np.uint8))),
     example(
         input=random(
             2, 3, dtype=ElementType.INT8, low=-128, high=128, quantization=Quantization((0.05,))
@@ -76,17 +76,17 @@ examples(Log, *examples_in(0.1, 9))
 
 examples(Erf, *examples_in(-3, 3))
 
-_FLOOR = (*examples_in(-9, 9), example(input=given([-1.5, -0.0, 0.5, 2.0, np.inf])))
+_FLOOR = (*examples_in(-9, 9), example(input=model_input([-1.5, -0.0, 0.5, 2.0, np.inf])))
 
 examples(Floor, *_FLOOR)
 
 examples(Ceil, *_FLOOR)
 
-examples(Round, *examples_in(-9, 9), example(input=given([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])))
+examples(Round, *examples_in(-9, 9), example(input=model_input([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5])))
 
 _PREDICATE = (
-    example(input=given([np.nan, np.inf, -np.inf, 0.0, 3e38])),
-    example(input=given(np.array([np.nan, np.inf, -np.inf, 65504], np.float16))),
+    example(input=model_input([np.nan, np.inf, -np.inf, 0.0, 3e38])),
+    example(input=model_input(np.array([np.nan, np.inf, -np.inf, 65504], np.float16))),
     example(input=random(2, 3, 4)),
 )
 

@@ -13,10 +13,10 @@ def heads_apart(rows: Array, heads: int) -> Array:
     return rows.reshape(entries, places, heads, width // heads).swapaxes(1, 2)
 
 
-def heads_together(apart: Array) -> Array:
+def heads_together(heads_apart: Array) -> Array:
     """[N, H, S, D] as [N, S, H * D]."""
-    entries, heads, places, size = apart.shape
-    return apart.swapaxes(1, 2).reshape(entries, places, heads * size)
+    entries, heads, places, size = heads_apart.shape
+    return heads_apart.swapaxes(1, 2).reshape(entries, places, heads * size)
 
 
 def attend(

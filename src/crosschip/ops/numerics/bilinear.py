@@ -89,9 +89,9 @@ class Sampler:
         parts = []
         for (y, y_weight), (x, x_weight) in product(*axes):
             place = b.add(Add, b.add(Mul, y, np.array(self.image[1])), x)
-            found = b.add(GatherND, pixels, b.add(Unsqueeze, place, (2,)), 1)
+            pixel = b.add(GatherND, pixels, b.add(Unsqueeze, place, (2,)), 1)
             weight = b.add(Cast, b.add(Mul, y_weight, x_weight), dtype)
-            parts.append(b.add(Mul, found, b.add(Unsqueeze, weight, (2,))))
+            parts.append(b.add(Mul, pixel, b.add(Unsqueeze, weight, (2,))))
         total = parts[0]
         for part in parts[1:]:
             total = b.add(Add, total, part)

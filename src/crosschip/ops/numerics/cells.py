@@ -195,14 +195,14 @@ class Terms:
         self._hidden = hidden
 
     def pick(self, value: Term, index: int) -> Term:
-        return self._made(Gather, value, self._b.constant(np.array(index, np.int32)), 0)
+        return self._apply(Gather, value, self._b.constant(np.array(index, np.int32)), 0)
 
     def split(self, value: Term, count: int) -> list[Term]:
         parts = self._b.add_all(Split, value.operand, 0, (self._hidden,) * count)
         return [Term(self._b, part) for part in parts]
 
     def transposed(self, value: Term) -> Term:
-        return self._made(Transpose, value, (1, 0))
+        return self._apply(Transpose, value, (1, 0))
 
     def stack(self, values: Sequence[Term], axis: int) -> Term:
         parts = [self._b.add(Unsqueeze, value.operand, (axis,)) for value in values]
@@ -216,13 +216,13 @@ class Terms:
 
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
         def call(x: Term) -> Term:
-            clipped = x if np.isinf(clip) else self._made(Clip, x, -clip, clip)
+            clipped = x if np.isinf(clip) else self._apply(Clip, x, -clip, clip)
             if function is CellFunction.AFFINE:
                 return clipped * alpha + beta
             if function is CellFunction.SCALED_TANH:
-                return self._made(Tanh, clipped * beta) * alpha
+                return self._apply(Tanh, clipped * beta) * alpha
             operator, parameters = _OPERATORS[function]
-            return self._made(operator, clipped, *(alpha, beta)[:parameters])
+            return self._apply(operator, clipped, *(alpha, beta)[:parameters])
 
         return call
 
@@ -232,9 +232,9 @@ class Terms:
 
     def reals(self, value: Term, scale: Term, zero_point: Term | None) -> Term:
         rank = len(shape_of(value.operand))
-        steps = self._made(Cast, value, ElementType.FLOAT32)
+        steps = self._apply(Cast, value, ElementType.FLOAT32)
         if zero_point is not None:
-            shift = self._made(Cast, zero_point, ElementType.FLOAT32)
+            shift = self._apply(Cast, zero_point, ElementType.FLOAT32)
             steps = Term(self._b, self._b.add(Sub, steps.operand, self._along(shift, rank)))
         return Term(self._b, self._b.add(Mul, steps.operand, self._along(scale, rank)))
 
@@ -244,7 +244,7 @@ class Terms:
             return numbers.operand
         return self._b.add(Unsqueeze, numbers.operand, tuple(range(own, rank)))
 
-    def _made(self, operator: type[Operator], value: Term, *parameters: object) -> Term:
+    def _apply(self, operator: type[Operator], value: Term, *parameters: object) -> Term:
         return Term(self._b, self._b.add(operator, value.operand, *parameters))
 
 

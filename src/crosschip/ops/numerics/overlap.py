@@ -17,8 +17,8 @@ def ranked(
     scores: Array, threshold: float, enough: Callable[[Array, Array], Array] = np.greater
 ) -> Array:
     """The indices of scores beyond a threshold, the highest first, equal ones in order."""
-    found = np.flatnonzero(enough(scores, np.array(threshold, scores.dtype)))
-    return found[np.argsort(-scores[found], kind="stable")]
+    indices = np.flatnonzero(enough(scores, np.array(threshold, scores.dtype)))
+    return indices[np.argsort(-scores[indices], kind="stable")]
 
 
 def overlaps(boxes: Array, pixel: float) -> Array:
@@ -77,12 +77,12 @@ def suppressed(
         eta: what multiplies the threshold, while that is above 0.5, if less than 1.
         most: how many boxes to return at most; all if not given.
     """
-    kept: list[int] = []
+    selected: list[int] = []
     for box in order:
-        if most is not None and len(kept) >= most:
+        if most is not None and len(selected) >= most:
             break
-        if not (overlaps_with(int(box), kept) > threshold).any():
-            kept.append(int(box))
+        if not (overlaps_with(int(box), selected) > threshold).any():
+            selected.append(int(box))
             if eta < 1 and threshold > 0.5:
                 threshold *= eta
-    return kept
+    return selected

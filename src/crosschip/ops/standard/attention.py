@@ -74,7 +74,7 @@ class Attention(Operator):
     key_heads = integer(0)
 
     def infer_shape(self) -> Shape:
-        query, key, value = (self.apart(slot) for slot in ("query", "key", "value"))
+        query, key, value = (self.with_heads_axis(slot) for slot in ("query", "key", "value"))
         for slot, shape in (("key", key), ("value", value)):
             same(shape[0], query[0], f"{slot}: its entries, and the query's")
         if same(key[3], query[3], "key: its last size, and the query's") == 0:
@@ -93,7 +93,7 @@ class Attention(Operator):
         """How many heads are in a row in what fills a slot, if they are."""
         return self.num_heads if slot == "query" else self.key_heads or self.num_heads
 
-    def apart(self, slot: str) -> Shape:
+    def with_heads_axis(self, slot: str) -> Shape:
         """The shape of query, key or value with an axis for the heads."""
         operand = self.operand(slot)
         assert operand is not None, "it is required"
@@ -112,9 +112,9 @@ class Attention(Operator):
     def _check_mask(self, scores: Shape) -> None:
         if self.mask is None:
             return
-        found = self.mask.type.element_type
-        if found not in BOOLEANS and found is not self.query.type.element_type:
-            raise ValueError(f"mask: is {found}, but must be bool or like the query")
+        element_type = self.mask.type.element_type
+        if element_type not in BOOLEANS and element_type is not self.query.type.element_type:
+            raise ValueError(f"mask: is {element_type}, but must be bool or like the query")
         mask = shape_of(self.mask)
         if len(mask) > 4:
             raise ValueError(f"mask: has {len(mask)} axes, more than the scores' 4")
@@ -138,7 +138,7 @@ class Attention(Operator):
     @property
     def factor(self) -> float | None:
         """What products are multiplied by; `None` where the last size of the query is not known."""
-        size = self.apart("query")[3]
+        size = self.with_heads_axis("query")[3]
         if self.scale:
             return self.scale
         return float(np.float32(size) ** -0.5) if isinstance(size, int) and size else None
@@ -202,17 +202,17 @@ class Attention(Operator):
 
     def _with_heads_apart(self, b: Builder) -> Operand | None:
         """The same of inputs of four axes; `None` where the sizes of heads are not known."""
-        given = []
+        operands = []
         for slot, operand in (("query", self.query), ("key", self.key), ("value", self.value)):
-            _, heads, _, size = self.apart(slot)
+            _, heads, _, size = self.with_heads_axis(slot)
             if len(shape_of(operand)) == 3:
                 if not isinstance(size, int):
                     return None
                 rows = b.add(Reshape, operand, (0, 0, heads, size))
                 operand = b.add(Transpose, rows, (0, 2, 1, 3))
-            given.append(operand)
+            operands.append(operand)
         more = (self.operand(slot) for slot in ("mask", "causality", "scale", "softcap"))
-        output = b.add(Attention, *given, *more)
+        output = b.add(Attention, *operands, *more)
         if len(shape_of(self.query)) == 4:
             return output
         width = shape_of(self.outputs[0])[2]
@@ -229,16 +229,16 @@ class Attention(Operator):
             return None
         sizes = Sizes(b, operand)
         entries, _, *rest = sizes.shape
-        apart = (entries, own, heads // own, *rest)
-        repeated = b.add(Expand, b.add(Unsqueeze, operand, (2,)), sizes(apart))
-        return reshaped(b, repeated, sizes, apart, (entries, heads, *rest))
+        grouped = (entries, own, heads // own, *rest)
+        repeated = b.add(Expand, b.add(Unsqueeze, operand, (2,)), sizes(grouped))
+        return reshaped(b, repeated, sizes, grouped, (entries, heads, *rest))
 
     def _causal_mask(self, b: Builder) -> Operand | None:
         """The keys that a query attends to by its place, [S, T] booleans; `None` if those are all.
 
         That is a constant where both sizes are known.
         """
-        rows, columns = self.apart("query")[2], self.apart("key")[2]
+        rows, columns = self.with_heads_axis("query")[2], self.with_heads_axis("key")[2]
         last = self.causality is Causality.TO_LAST
         if last and rows == 1:
             return None
@@ -303,12 +303,12 @@ class RotaryEmbedding(Operator):
 
     def _check_positions(self, entries: Dim, places: Dim) -> None:
         assert self.positions is not None, "asked for where there are some"
-        given = shape_of(self.positions)
-        if len(given) != 2:
-            raise ValueError(f"positions: has {len(given)} axes, but must have 2")
-        if given[0] != 1:
-            same(given[0], entries, "positions: their entries, and the input's")
-        same(given[1], places, "positions: their places, and the input's")
+        shape = shape_of(self.positions)
+        if len(shape) != 2:
+            raise ValueError(f"positions: has {len(shape)} axes, but must have 2")
+        if shape[0] != 1:
+            same(shape[0], entries, "positions: their entries, and the input's")
+        same(shape[1], places, "positions: their places, and the input's")
 
     def _sizes(self, shape: Shape) -> Shape:
         """Entries, heads, places and numbers of a head."""

@@ -31,14 +31,14 @@ class Plan(NamedTuple):
     """The way that blocks move.
 
     Attributes:
-        apart: the shape with axes taken apart.
+        split: the shape with axes taken apart.
         perm: the order of those axes in the output.
-        together: the shape with axes put together again.
+        merged: the shape with axes put together again.
     """
 
-    apart: Shape
+    split: Shape
     perm: Sequence[int]
-    together: Shape
+    merged: Shape
 
 
 class _Blocks(Layout):
@@ -55,12 +55,12 @@ class _Blocks(Layout):
         raise NotImplementedError(f"{self.type} has no plan")
 
     def infer_shape(self) -> Shape:
-        return self.plan(shape_of(self.input)).together
+        return self.plan(shape_of(self.input)).merged
 
     def reference(self, input: Array) -> Array:
-        apart, perm, together = self.plan(input.shape)
-        parts = input.reshape(cast(Any, apart)).transpose(perm)
-        return parts.reshape(cast(Any, together))
+        split, perm, merged = self.plan(input.shape)
+        parts = input.reshape(cast(Any, split)).transpose(perm)
+        return parts.reshape(cast(Any, merged))
 
     def decompose(self, b: Builder) -> Operand:
         return self.moved(b, self.input)
@@ -68,10 +68,10 @@ class _Blocks(Layout):
     def moved(self, b: Builder, input: Operand) -> Operand:
         """The plan, carried out by core operators."""
         sizes = Sizes(b, input)
-        apart, perm, together = self.plan(sizes.shape)
-        parts = reshaped(b, input, sizes, sizes.shape, apart)
-        reordered = [apart[axis] for axis in perm]
-        return reshaped(b, b.add(Transpose, parts, perm), sizes, reordered, together)
+        split, perm, merged = self.plan(sizes.shape)
+        parts = reshaped(b, input, sizes, sizes.shape, split)
+        reordered = [split[axis] for axis in perm]
+        return reshaped(b, b.add(Transpose, parts, perm), sizes, reordered, merged)
 
 
 @operator("CHANNEL_SHUFFLE")
@@ -122,10 +122,10 @@ class DepthToSpace(_Blocks):
         block = (size, size)
         depth = _divided(channels, size**2, "block_size: its square")
         first = self.mode is DepthOrder.DCR
-        apart = (batch, *(block if first else (depth,)), *((depth,) if first else block))
+        split = (batch, *(block if first else (depth,)), *((depth,) if first else block))
         perm = (0, 3, 4, 1, 5, 2) if first else (0, 1, 4, 2, 5, 3)
-        together = (batch, depth, height * size, width * size)
-        return Plan((*apart, height, width), perm, together)
+        merged = (batch, depth, height * size, width * size)
+        return Plan((*split, height, width), perm, merged)
 
 
 @operator("SPACE_TO_DEPTH")
@@ -145,9 +145,9 @@ class SpaceToDepth(_Blocks):
         _check_block_size(self.block_size)
         block = self.block_size
         rows, columns = (_divided(size, block, "block_size") for size in (height, width))
-        apart = (batch, channels, rows, block, columns, block)
-        together = (batch, channels * block**2, rows, columns)
-        return Plan(apart, (0, 3, 5, 1, 2, 4), together)
+        split = (batch, channels, rows, block, columns, block)
+        merged = (batch, channels * block**2, rows, columns)
+        return Plan(split, (0, 3, 5, 1, 2, 4), merged)
 
 
 @operator("BATCH_TO_SPACE_ND")
@@ -176,8 +176,8 @@ class BatchToSpaceND(_Blocks):
                 raise ValueError(f"crops: {before} and {after} are more than the {size} there are")
         rank = len(block_shape)
         places = chain.from_iterable((rank + 2 + axis, axis) for axis in range(rank))
-        apart = (*block_shape, images, channels, *space)
-        return Plan(apart, (rank, rank + 1, *places), (images, channels, *grown))
+        split = (*block_shape, images, channels, *space)
+        return Plan(split, (rank, rank + 1, *places), (images, channels, *grown))
 
     def infer_shape(self) -> Shape:
         batch, channels, *space = super().infer_shape()
@@ -198,8 +198,8 @@ class BatchToSpaceND(_Blocks):
         starts = b.constant(np.array(crops[::2]))
         if not is_static(shape_of(grown)[2:]):
             both = b.constant(np.array(crops[::2]) + crops[1::2])
-            given = b.add(Slice, b.add(ShapeOf, grown), (0,), (2,), (2 + len(axes),))
-            starts = refused_if(b, b.add(Less, given, both), starts)
+            sizes = b.add(Slice, b.add(ShapeOf, grown), (0,), (2,), (2 + len(axes),))
+            starts = refused_if(b, b.add(Less, sizes, both), starts)
         ends = tuple(-after or 2**31 - 1 for after in crops[1::2])
         return b.add(Slice, grown, axes, starts, ends)
 
@@ -227,15 +227,15 @@ class SpaceToBatchND(_Blocks):
             for size, block in zip(space, block_shape, strict=True)
         )
         rank = len(block_shape)
-        apart = (batch, channels, *chain.from_iterable(zip(small, block_shape, strict=True)))
+        split = (batch, channels, *chain.from_iterable(zip(small, block_shape, strict=True)))
         perm = (*range(3, 3 + 2 * rank, 2), 0, 1, *range(2, 2 + 2 * rank, 2))
-        return Plan(apart, perm, (batch * int(np.prod(block_shape)), channels, *small))
+        return Plan(split, perm, (batch * int(np.prod(block_shape)), channels, *small))
 
     def infer_shape(self) -> Shape:
         shape = _spatial(shape_of(self.input), self.block_shape, self.pads, "pads")
         padded = zip(shape[2:], self.pads[::2], self.pads[1::2], strict=True)
         grown = (*shape[:2], *(size + before + after for size, before, after in padded))
-        return self.plan(grown).together
+        return self.plan(grown).merged
 
     def reference(self, input: Array) -> Array:
         pads = np.reshape((0, 0, 0, 0, *self.pads), (-1, 2))

@@ -129,8 +129,8 @@ class GroupQueryAttention(Operator):
             if len(shape) != 4:
                 raise ValueError(f"{slot}: has {len(shape)} axes, but must have 4")
             wanted = (entries, self.key_heads, key[2], size)
-            for axis, (given, own) in enumerate(zip(shape, wanted, strict=True)):
-                same(given, own, f"{slot}: its size on axis {axis}, and what it must be")
+            for axis, (actual, expected) in enumerate(zip(shape, wanted, strict=True)):
+                same(actual, expected, f"{slot}: its size on axis {axis}, and what it must be")
         return key[2]
 
     def _check_tables(self, size: Dim) -> None:
@@ -227,11 +227,11 @@ class GroupQueryAttention(Operator):
 def _continued(past: Array, new: Array, old: Array, room: int) -> Array:
     """The old tokens of each entry with the new ones behind them, and zeros up to `room`."""
     entries, heads, tokens, size = new.shape
-    made = np.zeros((entries, heads, room, size), new.dtype)
+    result = np.zeros((entries, heads, room, size), new.dtype)
     for entry, count in enumerate(old.tolist()):
-        made[entry, :, :count] = past[entry, :, :count]
-        made[entry, :, count : count + tokens] = new[entry, :, : room - count]
-    return made
+        result[entry, :, :count] = past[entry, :, :count]
+        result[entry, :, count : count + tokens] = new[entry, :, : room - count]
+    return result
 
 
 _MOST = 2**20
@@ -263,8 +263,8 @@ class _Count:
         self._old = b.add(Unsqueeze, old, (1,))
         self.rows = b.add(Add, self._old, self._range(self._tokens))
         self._columns = self._range(b.add(Max, self._room, total))
-        self._behind = b.add(Sub, self._columns, self._old)
-        self._found = self._found_rows()
+        self._new_index = b.add(Sub, self._columns, self._old)
+        self._rows_of_tokens = self._token_rows()
 
     def seen(self, window: int) -> Operand:
         """The tokens that a new one attends to, [N, 1, S, T] booleans."""
@@ -279,22 +279,22 @@ class _Count:
     def continued(self, past: Operand | None, new: Operand) -> Operand:
         """Old tokens with new ones behind them, and zeros behind these: [N, K, T, D]."""
         b = self._b
-        apart = b.add(Reshape, new, (0, 0, self._heads, self._size))
-        every = b.add(Transpose, apart, (0, 2, 1, 3))
+        heads = b.add(Reshape, new, (0, 0, self._heads, self._size))
+        tokens = b.add(Transpose, heads, (0, 2, 1, 3))
         if past is not None:
-            every = b.add(Concat, [past, every], 2)
-        taken = b.add(Gather, b.add(Reshape, every, (-1, self._size)), self._found, 0)
-        is_token = b.add(Unsqueeze, b.add(Less, self._behind, self._tokens), (1, 3))
-        return b.add(Where, is_token, taken, np.array(0, new.type.element_type.dtype))
+            tokens = b.add(Concat, [past, tokens], 2)
+        gathered = b.add(Gather, b.add(Reshape, tokens, (-1, self._size)), self._rows_of_tokens, 0)
+        is_token = b.add(Unsqueeze, b.add(Less, self._new_index, self._tokens), (1, 3))
+        return b.add(Where, is_token, gathered, np.array(0, new.type.element_type.dtype))
 
-    def _found_rows(self) -> Operand:
+    def _token_rows(self) -> Operand:
         """Where each token's numbers are, [N, K, T], among those of all heads of all entries."""
         b = self._b
         each = self._range(b.add(Mul, self._entries, self._number(self._heads)))
         starts = b.add(Reshape, b.add(Mul, each, self._held), (-1, self._heads, 1))
         last = b.add(Sub, self._tokens, self.one)
-        new = b.add(Min, b.add(Max, self._behind, self._zero), last)
-        is_old = b.add(Less, self._behind, self._zero)
+        new = b.add(Min, b.add(Max, self._new_index, self._zero), last)
+        is_old = b.add(Less, self._new_index, self._zero)
         place = b.add(Where, is_old, self._columns, b.add(Add, self._room, new))
         return b.add(Add, starts, b.add(Unsqueeze, place, (1,)))
 

@@ -1,8 +1,9 @@
-"""Convolutions of [N, C, H, W] images with [C_out, C_in / group, kernel_h, kernel_w] filters."""
+"""Convolutions of [N, C, …] images with [C_out, C_in / group, …] filters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,20 +12,20 @@ from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import of_shape
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import (
+    axis_integers,
     choice,
     fuse,
     integer,
-    integers,
-    optional_integers,
+    optional_axis_integers,
     optional_tensor,
     tensor,
 )
 from crosschip.ops.definition.windows import (
     AutoPad,
     Pads,
+    SpatialOperator,
     Windows,
     extent,
     is_static,
@@ -32,17 +33,45 @@ from crosschip.ops.definition.windows import (
     sliding_windows,
     static,
 )
-from crosschip.ops.numerics.bilinear import Sampler, type_of_places
-from crosschip.ops.standard.arithmetic import Add, Mul
-from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Reshape
+from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import Pad
 
 
+class Conv(SpatialOperator):
+    """Base of convolutions: what holds for images of any number of axes."""
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    filter = tensor(FLOATS, like="input")
+    bias = optional_tensor(FLOATS, like="input")
+    auto_pad = choice(AutoPad, AutoPad.NONE)
+    pads = axis_integers(0, 2)
+    strides = axis_integers(1)
+    group = integer(1)
+    dilations = axis_integers(1)
+    fuse_code = fuse()
+
+    def windows(self, kernel: Sequence[int]) -> Windows:
+        """The windows of a filter of a size."""
+        return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
+
+    def infer_shape(self) -> Shape:
+        filter = of_rank(shape_of(self.filter), 2 + self.spatial_rank, "filter")
+        check_quantized_bias(self.input, self.filter, self.bias)
+        shape = convolution_shape(shape_of(self.input), filter, self.group, self.windows)
+        check_bias(self.bias.type.shape if self.bias else None, filter[0])
+        return shape
+
+    def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
+        output = convolved(input, filter, self.windows(filter.shape[2:]), self.group)
+        return output if bias is None else output + along_channels(bias, self.spatial_rank)
+
+
 @operator("CONV_2D", core=True)
-class Conv2D(Operator):
+class Conv2D(Conv, spatial_rank=2):
     """Two-dimensional convolution (a correlation: the filter is not flipped).
 
     `output[n, o, y, x] = bias[o] + sum over c, i, j of filter[o, c, i, j] *
@@ -61,33 +90,6 @@ class Conv2D(Operator):
     """
 
     __slots__ = ()
-    input = tensor(FLOATS)
-    filter = tensor(FLOATS, like="input")
-    bias = optional_tensor(FLOATS, like="input")
-    auto_pad = choice(AutoPad, AutoPad.NONE)
-    pads = integers((0, 0, 0, 0), 4)
-    strides = integers((1, 1), 2)
-    group = integer(1)
-    dilations = integers((1, 1), 2)
-    fuse_code = fuse()
-
-    def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
-
-    def windows(self, kernel: Sequence[int]) -> Windows:
-        """The windows of a filter of a size."""
-        return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
-
-    def infer_shape(self) -> Shape:
-        filter = of_rank(shape_of(self.filter), 4, "filter")
-        check_quantized_bias(self.input, self.filter, self.bias)
-        shape = convolution_shape(shape_of(self.input), filter, self.group, self.windows)
-        check_bias(self.bias.type.shape if self.bias else None, filter[0])
-        return shape
-
-    def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
-        output = convolved(input, filter, self.windows(filter.shape[2:]), self.group)
-        return output if bias is None else output + bias.reshape(-1, 1, 1)
 
     def decompose(self, b: Builder) -> Operand | None:
         """The same with explicit padding, where it was left to `auto_pad`."""
@@ -108,6 +110,100 @@ class Conv2D(Operator):
         )
 
 
+@operator("CONV_1D")
+class Conv1D(Conv, spatial_rank=1):
+    """One-dimensional convolution of [N, C, W] signals with [C_out, C_in / group, kernel] filters.
+
+    It is `CONV_2D` of images of height 1, without padding above and below: `output[n, o, x] =
+    bias[o] + sum over c, j of filter[o, c, j] * padded[n, g * C_in / group + c, x * stride + j *
+    dilation]`, where `g = o * group // C_out` and `pads` are left, right. All else is as there,
+    quantization too. An output channel is not specified where an element of its filter is not
+    finite. Source: ONNX's Conv.
+    """
+
+    __slots__ = ()
+
+    def decomposition(self, b: Builder) -> tuple[Operand, ...]:
+        """An image of height 1, whatever is quantized or fused."""
+        return (over_rows(b, self, Conv2D),)
+
+
+@operator("CONV_3D")
+class Conv3D(Conv, spatial_rank=3):
+    """Three-dimensional convolution of [N, C, D, H, W] volumes.
+
+    It is `CONV_2D` with another axis: `output[n, o, z, y, x] = bias[o] + sum over c, h, i, j of
+    filter[o, c, h, i, j] * padded[n, g * C_in / group + c, z * stride_d + h * dilation_d, y *
+    stride_h + i * dilation_h, x * stride_w + j * dilation_w]`, where `g = o * group // C_out` and
+    `pads` are front, back, top, bottom, left, right. All else is as there, quantization too. An
+    output channel is not specified where an element of its filter is not finite. Source: ONNX's
+    Conv.
+    """
+
+    __slots__ = ()
+
+    def decompose(self, b: Builder) -> Operand | None:
+        """Each plane is a convolution of the planes under the filter, side by side as channels."""
+        channels, *image = static(shape_of(self.input)[1:])
+        out, per_group, *kernel = static(shape_of(self.filter))
+        if 0 in image or not channels:
+            return None
+        windows = self.windows(kernel).explicit(image)
+        front, back = windows.pads[:2]
+        starts = np.arange(static(windows.counts(image))[0]) * windows.strides[0]
+        planes = starts[:, None] + np.arange(kernel[0]) * windows.dilations[0]
+        pads = (0, 0, 0, 0, front, back, 0, 0, 0, 0)
+        volume = b.add(Pad, self.input, pads) if front or back else self.input
+        stacked = b.add(Transpose, b.add(Gather, volume, planes, 2), (0, 2, 1, 3, 4, 5))
+        result = b.add(
+            Conv2D,
+            b.add(Reshape, stacked, (-1, channels * kernel[0], *image[1:])),
+            b.add(Reshape, self.filter, (out, per_group * kernel[0], *kernel[1:])),
+            self.bias,
+            pads=windows.pads[2:],
+            strides=windows.strides[1:],
+            group=self.group,
+            dilations=windows.dilations[1:],
+        )
+        sizes = static(shape_of(result)[2:])
+        unstacked = b.add(Reshape, result, (-1, len(starts), out, *sizes))
+        return b.add(Transpose, unstacked, (0, 2, 1, 3, 4))
+
+
+_OF_HEIGHT = {
+    "pads": (0, 0),
+    "strides": (1,),
+    "dilations": (1,),
+    "output_padding": (0,),
+    "output_shape": (1,),
+}
+"""The numbers for the height of images of one row."""
+
+
+def over_rows(b: Builder, op: Conv | ConvTranspose, planar: type[Operator]) -> Operand:
+    """A convolution of signals as one of images of height 1."""
+    arguments: dict[str, Any] = dict(op.named_inputs())
+    for slot in ("input", "filter"):
+        operand = arguments[slot]
+        # The axis of several scales is before the one that is added, so that they stay.
+        scales, value = operand.type.quantization, operand.value
+        if value is None:
+            arguments[slot] = b.add(Unsqueeze, operand, (2,), quantization=scales)
+        else:
+            arguments[slot] = b.constant(np.expand_dims(value, 2), operand.name, scales)
+    for slot, of_height in _OF_HEIGHT.items():
+        if slot in arguments:
+            arguments[slot] = (*of_height, *getattr(op, slot))
+    stored = op.outputs[0].type.quantization
+    made = b.add(planar, **arguments, quantization=stored)
+    return b.add(Squeeze, made, (2,), quantization=stored)
+
+
+def along_channels(bias: Array, spatial_rank: int) -> Array:
+    """One number a channel, in a shape that broadcasts to images."""
+    return bias.reshape(-1, *(1,) * spatial_rank)
+
+
 def convolution_shape(
     input: Shape, filter: Shape, group: int, windows: Callable[[tuple[int, ...]], Windows]
 ) -> Shape:
@@ -115,20 +211,25 @@ def convolution_shape(
 
     Args:
         input: the shape of the images.
-        filter: that of the filter, of four axes.
+        filter: that of the filter, of as many axes.
         group: the number of groups.
         windows: the windows of a filter of a size.
 
     Raises:
         ValueError: there is no such convolution; the message starts with the slot.
     """
-    batch, channels, *image = of_rank(input, 4, "input")
+    batch, channels, *image = of_rank(input, len(filter), "input")
     out, per_group, *kernel = filter
     check_groups(group, channels, per_group, out)
     check_kernel(kernel)
     if not is_static(kernel):
-        return (batch, out, unknown(), unknown())
+        return (batch, out, *(unknown() for _ in kernel))
     return (batch, out, *windows(static(kernel)).counts(image))
+
+
+def _at(place: Sequence[int]) -> tuple[slice | int, ...]:
+    """The index of an element of a window in weights that are divided into groups."""
+    return (*(slice(None),) * 3, *place)
 
 
 def convolved(input: Array, filter: Array, windows: Windows, group: int) -> Array:
@@ -137,17 +238,142 @@ def convolved(input: Array, filter: Array, windows: Windows, group: int) -> Arra
     batch, out = input.shape[0], filter.shape[0]
     weights = filter.reshape(group, out // group, *filter.shape[1:])
     result = np.zeros((batch, group, out // group, int(np.prod(size))), input.dtype)
-    for (i, j), pixels in windows.sliding_windows(input, 0):
+    for place, pixels in windows.sliding_windows(input, 0):
         columns = pixels.reshape(batch, group, filter.shape[1], result.shape[-1])
+        element = weights[_at(place)]
         if columns.shape[2] == 1:
-            result += weights[:, :, :, i, j] * columns
+            result += element * columns
         else:
-            result += weights[:, :, :, i, j] @ columns
+            result += element @ columns
     return result.reshape(batch, out, *size)
 
 
+class ConvTranspose(SpatialOperator):
+    """Base of transposed convolutions: what holds for images of any number of axes."""
+
+    __slots__ = ()
+    input = tensor(FLOATS)
+    filter = tensor(FLOATS, like="input")
+    bias = optional_tensor(FLOATS, like="input")
+    auto_pad = choice(AutoPad, AutoPad.NONE)
+    pads = axis_integers(0, 2)
+    strides = axis_integers(1)
+    group = integer(1)
+    dilations = axis_integers(1)
+    output_padding = axis_integers(0)
+    output_shape = optional_axis_integers()
+    fuse_code = fuse()
+
+    def infer_shape(self) -> Shape:
+        rank = 2 + self.spatial_rank
+        batch, channels, *image = of_rank(shape_of(self.input), rank, "input")
+        into, per_group, *kernel = of_rank(shape_of(self.filter), rank, "filter")
+        same(channels, into, "filter: its first size, and the input's channels")
+        check_quantized_bias(self.input, self.filter, self.bias, channel_axis=1)
+        check_groups(self.group, channels, None, 0)
+        out = per_group * self.group
+        check_bias(self.bias.type.shape if self.bias else None, out)
+        if 0 in image:
+            raise ValueError(f"input: an image of {_by(image)} has no pixels")
+        if min(self.output_padding) < 0:
+            raise ValueError(f"output_padding: {list(self.output_padding)} must not be negative")
+        check_kernel(kernel)
+        if not is_static(kernel):
+            return (batch, out, *(unknown() for _ in kernel))
+        Windows(static(kernel), self.strides, self.dilations, self.auto_pad, self.pads).check()
+        return (batch, out, *self._sizes(image, static(kernel)))
+
+    def _sizes(self, image: Sequence[Dim], kernel: Sequence[int]) -> Sequence[Dim]:
+        if self.auto_pad.keeps_size:
+            return [size * stride for size, stride in zip(image, self.strides, strict=True)]
+        if self.output_shape is not None:
+            if min(self.output_shape) < 0:
+                raise ValueError(f"output_shape: {list(self.output_shape)} has a negative size")
+            return self.output_shape
+        pads = self._given_pads()
+        full = self._full(image, kernel)
+        sizes = [size - pads[2 * axis] - pads[2 * axis + 1] for axis, size in enumerate(full)]
+        if any(isinstance(size, int) and size < 0 for size in sizes):
+            raise ValueError(f"pads: {list(self.pads)} cut off more than there is")
+        return sizes
+
+    def _given_pads(self) -> Sequence[int]:
+        return self.pads if self.auto_pad is AutoPad.NONE else (0,) * len(self.pads)
+
+    def _full(self, image: Sequence[Dim], kernel: Sequence[int]) -> Sequence[Dim]:
+        """The sizes before anything is cut off."""
+        return [
+            (image[axis] - 1) * self.strides[axis]
+            + extent(kernel[axis], self.dilations[axis])
+            + self.output_padding[axis]
+            for axis in range(self.spatial_rank)
+        ]
+
+    def _cut(self, image: Sequence[int], kernel: Sequence[int]) -> Pads:
+        """The pixels to cut off before and after each axis; less than 0 to fill up its end."""
+        full, sizes = static(self._full(image, kernel)), static(self._sizes(image, kernel))
+        pads = list(self._given_pads())
+        for axis in range(self.spatial_rank):
+            total = full[axis] - sizes[axis]
+            if self.auto_pad.keeps_size:
+                pads[2 * axis] = self.auto_pad.divided(max(0, total))[0]
+            pads[2 * axis + 1] = total - pads[2 * axis]
+        return tuple(pads)
+
+    def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
+        batch, channels, *image = input.shape
+        kernel = filter.shape[2:]
+        grouped = input.reshape(batch, self.group, channels // self.group, int(np.prod(image)))
+        weights = filter.reshape(self.group, channels // self.group, *filter.shape[1:])
+        full = static(self._full(image, kernel))
+        canvas = np.zeros((batch, self.group * filter.shape[1], *full), input.dtype)
+        for place, pixels in sliding_windows(canvas, kernel, self.strides, self.dilations, image):
+            element = weights[_at(place)].swapaxes(1, 2)
+            pixels += (element @ grouped).reshape(pixels.shape)
+        cut = self._cut(image, kernel)
+        filled = [max(0, -pixels) if at % 2 else 0 for at, pixels in enumerate(cut)]
+        canvas = pad_image(canvas, filled, 0)
+        inside = [
+            slice(cut[2 * axis], size - max(0, cut[2 * axis + 1]))
+            for axis, size in enumerate(canvas.shape[2:])
+        ]
+        output = canvas[(slice(None), slice(None), *inside)]
+        return output if bias is None else output + along_channels(bias, self.spatial_rank)
+
+    def explicit(self, b: Builder) -> Operand | None:
+        """The same with explicit `pads` and nothing else, filled up with zeros if need be."""
+        given = self.auto_pad is AutoPad.NONE and self.output_shape is None
+        if given and not any(self.output_padding):
+            return None
+        cut = list(self.pads)
+        if not given:
+            image, kernel = static(shape_of(self.input)[2:]), static(shape_of(self.filter)[2:])
+            cut = list(self._cut(image, kernel))
+        # What output_padding adds is beyond the filter's reach, and the first that is cut off.
+        for axis, added in enumerate(self.output_padding):
+            cut[2 * axis + 1] -= added
+        missing = [max(0, -pixels) if at % 2 else 0 for at, pixels in enumerate(cut)]
+        if not any(missing):
+            return self._with_pads(b, cut, self.bias)
+        output = self._with_pads(b, [max(0, pixels) for pixels in cut], None)
+        output = b.add(Pad, output, (0, 0, 0, 0, *missing))
+        return biased(b, output, self.bias, self.spatial_rank)
+
+    def _with_pads(self, b: Builder, pads: Sequence[int], bias: Operand | None) -> Operand:
+        return b.add(
+            type(self),
+            self.input,
+            self.filter,
+            bias,
+            pads=pads,
+            strides=self.strides,
+            group=self.group,
+            dilations=self.dilations,
+        )
+
+
 @operator("CONV_2D_TRANSPOSE", core=True)
-class Conv2DTranspose(Operator):
+class Conv2DTranspose(ConvTranspose, spatial_rank=2):
     """Two-dimensional transposed convolution: the gradient of `CONV_2D` to its input.
 
     The filter is [C_in, C_out / group, kernel_h, kernel_w]. Each input pixel adds `filter *
@@ -173,129 +399,93 @@ class Conv2DTranspose(Operator):
     """
 
     __slots__ = ()
-    input = tensor(FLOATS)
-    filter = tensor(FLOATS, like="input")
-    bias = optional_tensor(FLOATS, like="input")
-    auto_pad = choice(AutoPad, AutoPad.NONE)
-    pads = integers((0, 0, 0, 0), 4)
-    strides = integers((1, 1), 2)
-    group = integer(1)
-    dilations = integers((1, 1), 2)
-    output_padding = integers((0, 0), 2)
-    output_shape = optional_integers(2)
-    fuse_code = fuse()
-
-    def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
-
-    def infer_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
-        into, per_group, *kernel = of_rank(shape_of(self.filter), 4, "filter")
-        same(channels, into, "filter: its first size, and the input's channels")
-        check_quantized_bias(self.input, self.filter, self.bias, channel_axis=1)
-        check_groups(self.group, channels, None, 0)
-        out = per_group * self.group
-        check_bias(self.bias.type.shape if self.bias else None, out)
-        if 0 in image:
-            raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
-        if min(self.output_padding) < 0:
-            raise ValueError(f"output_padding: {list(self.output_padding)} must not be negative")
-        check_kernel(kernel)
-        if not is_static(kernel):
-            return (batch, out, unknown(), unknown())
-        Windows(static(kernel), self.strides, self.dilations, self.auto_pad, self.pads).check()
-        return (batch, out, *self._sizes(image, static(kernel)))
-
-    def _sizes(self, image: Sequence[Dim], kernel: Sequence[int]) -> Sequence[Dim]:
-        if self.auto_pad.keeps_size:
-            return [size * stride for size, stride in zip(image, self.strides, strict=True)]
-        if self.output_shape is not None:
-            if min(self.output_shape) < 0:
-                raise ValueError(f"output_shape: {list(self.output_shape)} has a negative size")
-            return self.output_shape
-        top, bottom, left, right = self._given_pads()
-        height, width = self._full(image, kernel)
-        for size in (height - top - bottom, width - left - right):
-            if isinstance(size, int) and size < 0:
-                raise ValueError(f"pads: {list(self.pads)} cut off more than there is")
-        return height - top - bottom, width - left - right
-
-    def _given_pads(self) -> Sequence[int]:
-        return self.pads if self.auto_pad is AutoPad.NONE else (0, 0, 0, 0)
-
-    def _full(self, image: Sequence[Dim], kernel: Sequence[int]) -> Sequence[Dim]:
-        """Height and width before anything is cut off."""
-        return [
-            (image[axis] - 1) * self.strides[axis]
-            + extent(kernel[axis], self.dilations[axis])
-            + self.output_padding[axis]
-            for axis in range(2)
-        ]
-
-    def _cut(self, image: Sequence[int], kernel: Sequence[int]) -> Pads:
-        """The pixels to cut off: top, bottom, left, right; at the end less than 0 to fill up."""
-        full, sizes = static(self._full(image, kernel)), static(self._sizes(image, kernel))
-        pads = list(self._given_pads())
-        for axis in range(2):
-            total = full[axis] - sizes[axis]
-            if self.auto_pad.keeps_size:
-                pads[2 * axis] = self.auto_pad.divided(max(0, total))[0]
-            pads[2 * axis + 1] = total - pads[2 * axis]
-        return pads[0], pads[1], pads[2], pads[3]
-
-    def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
-        batch, channels, *image = input.shape
-        kernel = filter.shape[2:]
-        grouped = input.reshape(batch, self.group, channels // self.group, image[0] * image[1])
-        weights = filter.reshape(self.group, channels // self.group, *filter.shape[1:])
-        full = static(self._full(image, kernel))
-        canvas = np.zeros((batch, self.group * filter.shape[1], *full), input.dtype)
-        for (i, j), pixels in sliding_windows(canvas, kernel, self.strides, self.dilations, image):
-            pixels += (weights[..., i, j].swapaxes(1, 2) @ grouped).reshape(pixels.shape)
-        top, bottom, left, right = self._cut(image, kernel)
-        canvas = pad_image(canvas, (0, max(0, -bottom), 0, max(0, -right)), 0)
-        height, width = canvas.shape[2:]
-        output = canvas[:, :, top : height - max(0, bottom), left : width - max(0, right)]
-        return output if bias is None else output + bias.reshape(-1, 1, 1)
 
     def decompose(self, b: Builder) -> Operand | None:
-        """The same with explicit `pads` and nothing else, filled up with zeros if need be."""
-        given = self.auto_pad is AutoPad.NONE and self.output_shape is None
-        if given and not any(self.output_padding):
-            return None
-        cut = list(self.pads)
-        if not given:
-            image, kernel = static(shape_of(self.input)[2:]), static(shape_of(self.filter)[2:])
-            cut = list(self._cut(image, kernel))
-        # What output_padding adds is beyond the filter's reach, and the first that is cut off.
-        cut[1] -= self.output_padding[0]
-        cut[3] -= self.output_padding[1]
-        missing = (0, max(0, -cut[1]), 0, max(0, -cut[3]))
-        if not any(missing):
-            return self._explicit(b, cut, self.bias)
-        output = self._explicit(b, [max(0, pixels) for pixels in cut], None)
-        output = b.add(Pad, output, (0, 0, 0, 0, *missing))
-        if self.bias is None:
-            return output
-        return b.add(Add, output, b.add(Reshape, self.bias, (-1, 1, 1)))
+        """The same with explicit padding."""
+        return self.explicit(b)
 
-    def _explicit(self, b: Builder, pads: Sequence[int], bias: Operand | None) -> Operand:
-        return b.add(
+
+@operator("CONV_1D_TRANSPOSE")
+class Conv1DTranspose(ConvTranspose, spatial_rank=1):
+    """One-dimensional transposed convolution: the gradient of `CONV_1D` to its input.
+
+    It is `CONV_2D_TRANSPOSE` of images of height 1. The filter is [C_in, C_out / group, kernel];
+    each input pixel adds `filter * pixel` to the output at `x * stride + j * dilation - left`, and
+    `pads` are left, right. All else is as there, quantization too. Where nothing is left, there
+    are no pixels, or is an error. An output channel is not specified where an element of its
+    filter is not finite. Source: ONNX's ConvTranspose.
+    """
+
+    __slots__ = ()
+
+    def decomposition(self, b: Builder) -> tuple[Operand, ...]:
+        """An image of height 1, whatever is quantized or fused."""
+        return (over_rows(b, self, Conv2DTranspose),)
+
+
+@operator("CONV_3D_TRANSPOSE")
+class Conv3DTranspose(ConvTranspose, spatial_rank=3):
+    """Three-dimensional transposed convolution: the gradient of `CONV_3D` to its input.
+
+    It is `CONV_2D_TRANSPOSE` with another axis: the filter is [C_in, C_out / group, kernel_d,
+    kernel_h, kernel_w], and `pads` are front, back, top, bottom, left, right. All else is as
+    there, quantization too. Where nothing is left, there are no pixels, or is an error. An output
+    channel is not specified where an element of its filter is not finite. Source: ONNX's
+    ConvTranspose.
+    """
+
+    __slots__ = ()
+
+    def decompose(self, b: Builder) -> Operand | None:
+        """Each plane makes as many as the filter has, which a product adds up where they lie."""
+        explicit = self.explicit(b)
+        if explicit is not None:
+            return explicit
+        channels, depth, *plane = static(shape_of(self.input)[1:])
+        _, per_group, *kernel = static(shape_of(self.filter))
+        if not channels:
+            return None
+        turned = b.add(Transpose, self.input, (0, 2, 1, 3, 4))
+        made = b.add(
             Conv2DTranspose,
-            self.input,
-            self.filter,
-            bias,
-            pads=pads,
-            strides=self.strides,
+            b.add(Reshape, turned, (-1, channels, *plane)),
+            b.add(Reshape, self.filter, (channels, per_group * kernel[0], *kernel[1:])),
+            pads=self.pads[2:],
+            strides=self.strides[1:],
             group=self.group,
-            dilations=self.dilations,
+            dilations=self.dilations[1:],
         )
+        out, (height, width) = per_group * self.group, static(shape_of(made)[2:])
+        planes = b.add(Reshape, made, (-1, depth, out, kernel[0], height * width))
+        planes = b.add(Transpose, planes, (0, 2, 4, 1, 3))
+        planes = b.add(Reshape, planes, (-1, out, height * width, depth * kernel[0]))
+        reached = np.arange(depth)[:, None] * self.strides[0]
+        reached = (reached + np.arange(kernel[0]) * self.dilations[0]).reshape(-1, 1)
+        front, back = self.pads[:2]
+        full = (depth - 1) * self.strides[0] + extent(kernel[0], self.dilations[0])
+        places = (reached == np.arange(front, full - back)).astype(
+            self.input.type.element_type.dtype
+        )
+        summed = b.add(Transpose, b.add(MatMul, planes, places), (0, 1, 3, 2))
+        result = b.add(Reshape, summed, (-1, out, full - back - front, height, width))
+        return biased(b, result, self.bias, 3)
+
+
+def biased(b: Builder, images: Operand, bias: Operand | None, spatial_rank: int) -> Operand:
+    """The images, with one number a channel added."""
+    if bias is None:
+        return images
+    return b.add(Add, images, b.add(Reshape, bias, (-1, *(1,) * spatial_rank)))
 
 
 def check_kernel(kernel: Sequence[Dim]) -> None:
     """`ValueError` if a filter is known to have no elements."""
     if 0 in kernel:
-        raise ValueError(f"filter: {kernel[0]} by {kernel[1]} is no size for one")
+        raise ValueError(f"filter: {_by(kernel)} is no size for one")
+
+
+def _by(sizes: Sequence[Dim]) -> str:
+    return " by ".join(map(str, sizes))
 
 
 def check_groups(group: int, channels: Dim, per_group: Dim | None, out: Dim) -> None:
@@ -307,127 +497,3 @@ def check_groups(group: int, channels: Dim, per_group: Dim | None, out: Dim) -> 
     for sizes, which in ((channels, "input"), (out, "output")):
         if isinstance(sizes, int) and sizes % group:
             raise ValueError(f"group: {group} does not divide {sizes} {which} channels")
-
-
-@operator("DEFORMABLE_CONV_2D")
-class DeformableConv2D(Operator):
-    """Two-dimensional convolution whose filter elements are moved, each by an offset of its own.
-
-    Like `CONV_2D`, but element (i, j) of the filter meets, for output pixel (y, x), the image at
-    `y * stride_h - top + i * dilation_h + dy` and `x * stride_w - left + j * dilation_w + dx`,
-    interpolated linearly between four pixels, of which those outside of the image are 0, and
-    multiplied by the mask. The channels are divided into `deformable_group` groups with offsets of
-    their own: with `k = i * kernel_w + j` and `K = kernel_h * kernel_w`, channel `2 * (g * K + k)`
-    of `offset` is `dy` for group `g`, the next one is `dx`, and channel `g * K + k` of `mask` is
-    the mask; both have the height and width of the output. Without `mask`, it is 1.
-
-    An image is not specified where a pixel, an offset or a mask of it is not finite, an output
-    channel where an element of its filter is not.
-
-    Quantized as `CONV_2D`, with all of input, offset and mask. Sources: NNAdapter's
-    DEFORMABLE_CONV_2D, Paddle's deformable_conv, ONNX's DeformConv; Zhu et al., Deformable
-    ConvNets v2, 2018 (arXiv:1811.11168).
-    """
-
-    __slots__ = ()
-    input = tensor(FLOATS)
-    offset = tensor(FLOATS, like="input")
-    mask = optional_tensor(FLOATS, like="input")
-    filter = tensor(FLOATS, like="input")
-    bias = optional_tensor(FLOATS, like="input")
-    pads = integers((0, 0, 0, 0), 4)
-    strides = integers((1, 1), 2)
-    group = integer(1)
-    deformable_group = integer(1)
-    dilations = integers((1, 1), 2)
-    fuse_code = fuse()
-
-    def windows(self, kernel: Sequence[int]) -> Windows:
-        """The windows of a filter of a size before they are deformed."""
-        return Windows(kernel, self.strides, self.dilations, AutoPad.NONE, self.pads)
-
-    def infer_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
-        out, per_group, *kernel = of_rank(shape_of(self.filter), 4, "filter")
-        check_groups(self.group, channels, per_group, out)
-        check_bias(self.bias.type.shape if self.bias else None, out)
-        if self.deformable_group < 1 or (
-            isinstance(channels, int) and (channels % self.deformable_group)
-        ):
-            raise ValueError(
-                f"deformable_group: {self.deformable_group} does not divide {channels} channels"
-            )
-        check_kernel(kernel)
-        if not is_static(kernel):
-            return (batch, out, *of_rank(shape_of(self.offset), 4, "offset")[2:])
-        size = self.windows(static(kernel)).counts(image)
-        count: Dim = self.deformable_group * int(np.prod(static(kernel)))
-        for slot, operand, numbers in (("offset", self.offset, 2), ("mask", self.mask, 1)):
-            if operand is not None and operand.type.shape is not None:
-                found = of_rank(operand.type.shape, 4, slot)
-                for own, wanted in zip(found, (batch, count * numbers, *size), strict=True):
-                    same(own, wanted, f"{slot}: its shape, and that of all filter positions")
-        return (batch, out, *size)
-
-    def reference(
-        self, input: Array, offset: Array, mask: Array | None, filter: Array, bias: Array | None
-    ) -> Array:
-        (batch, _, *image), (out, _, *kernel) = input.shape, filter.shape
-        size = offset.shape[2:]
-        images = input.reshape(
-            batch * self.deformable_group,
-            input.shape[1] // self.deformable_group,
-            image[0] * image[1],
-        )
-        undeformed = self._undeformed(kernel, size).astype(offset.dtype)
-        pixels = size[0] * size[1]
-        places = offset.reshape(len(images), kernel[0] * kernel[1], 2, pixels) + undeformed
-        y, x = np.moveaxis(places, 2, 0).reshape(2, len(images), kernel[0] * kernel[1] * pixels)
-        columns = Sampler(image).sample(images, y, x)
-        if mask is not None:
-            columns = columns * mask.reshape(len(images), 1, y.shape[1])
-        depth = filter.shape[1] * kernel[0] * kernel[1]
-        weights = filter.reshape(self.group, out // self.group, depth)
-        output = weights @ columns.reshape(batch, self.group, depth, pixels)
-        output = output.reshape(batch, out, *size)
-        return output if bias is None else output + bias.reshape(-1, 1, 1)
-
-    def decompose(self, b: Builder) -> Operand:
-        """Sampled columns, times the filter as a matrix."""
-        batch, channels, *image = static(shape_of(self.input))
-        out, per_group, *kernel = static(shape_of(self.filter))
-        size = static(self.windows(kernel).counts(image))
-        count, pixels = batch * self.deformable_group, size[0] * size[1]
-        elements = kernel[0] * kernel[1]
-        shifts = of_shape(b, self.offset, (count, elements, 2, pixels))
-        wide = type_of_places(self.offset)
-        undeformed = self._undeformed(kernel, size).astype(wide.dtype)
-        places = b.add(Add, b.add(Cast, shifts, wide), undeformed)
-        y, x = (
-            of_shape(b, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels))
-            for axis in range(2)
-        )
-        shape = (count, channels // self.deformable_group, image[0] * image[1])
-        columns = Sampler(image).build(b, of_shape(b, self.input, shape), y, x)
-        if self.mask is not None:
-            columns = b.add(Mul, columns, of_shape(b, self.mask, (count, 1, elements * pixels)))
-        depth = per_group * kernel[0] * kernel[1]
-        matrix = of_shape(b, self.filter, (self.group, out // self.group, depth))
-        columns = of_shape(b, columns, (batch, self.group, depth, pixels))
-        output = of_shape(b, b.add(MatMul, matrix, columns), (batch, out, *size))
-        if self.bias is None:
-            return output
-        return b.add(Add, output, b.add(Reshape, self.bias, (-1, 1, 1)))
-
-    def _undeformed(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
-        """The places where the filter meets the image with no offset, [K, 2, H_out * W_out]."""
-        axes = [
-            np.arange(kernel[axis])[:, None] * self.dilations[axis]
-            + np.arange(size[axis]) * self.strides[axis]
-            - self.pads[2 * axis]
-            for axis in range(2)
-        ]
-        shape = (kernel[0], kernel[1], size[0], size[1])
-        y = np.broadcast_to(axes[0][:, None, :, None], shape)
-        x = np.broadcast_to(axes[1][None, :, None, :], shape)
-        return np.stack([y, x], axis=2).reshape(kernel[0] * kernel[1], 2, size[0] * size[1])

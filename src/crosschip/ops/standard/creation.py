@@ -234,9 +234,9 @@ class OneHot(Operator):
         axis = axis_in(self.axis, rank)
         indices = b.add(Cast, self.indices, ElementType.INT64)
         zero, one = b.constant(np.array(0)), b.constant(np.array(1))
-        given = self.operand("depth")
-        depth = b.add(Cast, given, ElementType.INT64)
-        if given is not None and not given.is_constant:
+        depth_operand = self.operand("depth")
+        depth = b.add(Cast, depth_operand, ElementType.INT64)
+        if depth_operand is not None and not depth_operand.is_constant:
             depth = refused_if(b, b.add(Less, depth, zero), depth)
         from_end = b.add(Less, indices, zero)
         places = b.add(Where, from_end, b.add(Add, indices, b.add(Reshape, depth, ())), indices)

@@ -104,7 +104,9 @@ class PriorBox(Operator):
                 extents += oblongs + square
         return np.array(extents)
 
-    def _made(self, features: Sequence[int], image: Sequence[int]) -> tuple[Array, Array]:
+    def _boxes_and_variances(
+        self, features: Sequence[int], image: Sequence[int]
+    ) -> tuple[Array, Array]:
         """Both outputs, in float64."""
         axes = []
         for step, size, pixels in zip((self.step_h, self.step_w), image, features, strict=True):
@@ -120,13 +122,16 @@ class PriorBox(Operator):
         return boxes, np.broadcast_to(np.array(self.variances), boxes.shape)
 
     def reference(self, input: Array, image: Array) -> Sequence[Array]:
-        return [made.astype(input.dtype) for made in self._made(input.shape[2:], image.shape[2:])]
+        return [
+            output.astype(input.dtype)
+            for output in self._boxes_and_variances(input.shape[2:], image.shape[2:])
+        ]
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         """Constants, as only sizes matter."""
         sizes = [static(shape_of(operand)[2:]) for operand in (self.input, self.image)]
         dtype = self.input.type.element_type.dtype
-        return [b.constant(made.astype(dtype)) for made in self._made(*sizes)]
+        return [b.constant(output.astype(dtype)) for output in self._boxes_and_variances(*sizes)]
 
 
 @operator("YOLO_BOX")
@@ -236,16 +241,16 @@ class YoloBox(Operator):
         dtype, batch = self.input.type.element_type, sizes.shape[0]
         count, channels = self._anchor_count, 5 + self.class_num
 
-        def taken(first: int, size: int) -> Operand:
+        def channels_of(first: int, size: int) -> Operand:
             """So many channels an anchor, from the first on, as [N, A, size, H, W]."""
             part = _part(b, self.input, 1, first, first + count * size)
-            together = (batch, count * size, *grid)
-            return reshaped(b, part, sizes, together, (batch, count, size, *grid))
+            merged = (batch, count * size, *grid)
+            return reshaped(b, part, sizes, merged, (batch, count, size, *grid))
 
-        cells = taken(count * self.iou_aware, channels)
+        cells = channels_of(count * self.iou_aware, channels)
         confidence = b.add(Sigmoid, _part(b, cells, 2, 4, 5))
         if self.iou_aware:
-            overlap = taken(0, 1)
+            overlap = channels_of(0, 1)
             confidence = b.add(
                 Mul,
                 b.add(Pow, confidence, 1 - self.iou_aware_factor),
@@ -269,11 +274,11 @@ class YoloBox(Operator):
         corners = b.add(Concat, parts=[low, high], axis=2)
         zero, outputs = b.constant(np.array(0, dtype.dtype)), []
         for numbers, size in ((corners, 4), (scores, self.class_num)):
-            kept = b.add(Where, dropped, zero, numbers)
-            listed = b.add(Transpose, kept, (0, 1, 3, 4, 2))
-            apart = (batch, count, *grid, size)
-            together = (batch, count * grid[0] * grid[1], size)
-            outputs.append(reshaped(b, listed, sizes, apart, together))
+            masked = b.add(Where, dropped, zero, numbers)
+            listed = b.add(Transpose, masked, (0, 1, 3, 4, 2))
+            split = (batch, count, *grid, size)
+            merged = (batch, count * grid[0] * grid[1], size)
+            outputs.append(reshaped(b, listed, sizes, split, merged))
         return outputs
 
 
@@ -358,7 +363,7 @@ class DetectionPostProcess(Operator):
         centre = encoded[:, :2] * anchors[:, 2:] + anchors[:, :2]
         half = np.exp(encoded[:, 2:]) * anchors[:, 2:] / 2
         boxes = np.concatenate([centre - half, centre + half], axis=1)
-        marks = scores[0][:, scores.shape[2] - self.num_classes :]
+        class_scores = scores[0][:, scores.shape[2] - self.num_classes :]
         overlaps_with = row_lookup(overlaps(boxes, 0.0))
 
         def picked(ranking: Array, most: int) -> list[int]:
@@ -366,25 +371,33 @@ class DetectionPostProcess(Operator):
             return suppressed(order, overlaps_with, self.nms_iou_threshold, 1.0, most)
 
         places = self.max_detections * self.max_classes_per_detection
-        found: list[tuple[int, int]] = []
+        detections: list[tuple[int, int]] = []
         if self.use_regular_nms:
             most = min(self.detections_per_class, self.max_detections)
             for label in range(self.num_classes):
-                found += [(box, label) for box in picked(marks[:, label], most)]
-            found = sorted(found, key=lambda entry: -marks[entry])[: self.max_detections]
-            filled, objects = list(range(len(found))), len(found)
+                detections += [(box, label) for box in picked(class_scores[:, label], most)]
+            detections = sorted(detections, key=lambda entry: -class_scores[entry])[
+                : self.max_detections
+            ]
+            filled, objects = list(range(len(detections))), len(detections)
         else:
-            kept = picked(marks.max(axis=1), self.max_detections) if self.num_classes else []
-            ranks = np.argsort(-marks, axis=1, kind="stable")[:, : self.max_classes_per_detection]
-            found = [(box, int(label)) for box in kept for label in ranks[box]]
+            selected = (
+                picked(class_scores.max(axis=1), self.max_detections) if self.num_classes else []
+            )
+            ranks = np.argsort(-class_scores, axis=1, kind="stable")[
+                :, : self.max_classes_per_detection
+            ]
+            detections = [(box, int(label)) for box in selected for label in ranks[box]]
             filled = [
                 place * self.max_classes_per_detection + rank
-                for place in range(len(kept))
+                for place in range(len(selected))
                 for rank in range(ranks.shape[1])
             ]
-            objects = len(kept)
+            objects = len(selected)
         outputs = [np.zeros((1, places, 4)), np.zeros((1, places)), np.zeros((1, places))]
-        for place, (box, label) in zip(filled, found, strict=True):
-            for output, value in zip(outputs, (boxes[box], label, marks[box, label]), strict=True):
+        for place, (box, label) in zip(filled, detections, strict=True):
+            for output, value in zip(
+                outputs, (boxes[box], label, class_scores[box, label]), strict=True
+            ):
                 output[0, place] = value
         return [*outputs, np.array([objects], np.float32)]

@@ -150,10 +150,10 @@ class ScatterND(_Writing):
             if not places or count > len(shape):
                 raise ValueError(f"indices: places have {count} indices for {len(shape)} axes")
             wanted = (*places[:-1], *shape[count:])
-            given = self.updates.type.shape
-            if given is not None and len(given) != len(wanted):
-                raise ValueError(f"updates: has {len(given)} axes, not {len(wanted)}")
-            for size, other in zip(given or (), wanted, strict=False):
+            updates = self.updates.type.shape
+            if updates is not None and len(updates) != len(wanted):
+                raise ValueError(f"updates: has {len(updates)} axes, not {len(wanted)}")
+            for size, other in zip(updates or (), wanted, strict=False):
                 same(size, other, "updates: sizes of it and of what indices name")
         return shape
 

@@ -154,13 +154,13 @@ class Conv2DInteger(Operator):
         weights = _differences(b, self.filter, zero_point, dtype)
         if parts is None or len(parts) == 1:
             return b.add(Cast, self._convolved(b, image, weights), ElementType.INT32)
-        made = []
+        products = []
         for start, end in parts:
             channels = np.arange(start, end) + np.arange(self.group)[:, None] * sizes[0]
             pixels = b.add(Gather, image, channels.ravel(), axis=1)
             filter = _part(b, weights, 1, start, end, sizes[0])
-            made.append(b.add(Cast, self._convolved(b, pixels, filter), ElementType.INT32))
-        return reduce(lambda one, other: b.add(Add, one, other), made)
+            products.append(b.add(Cast, self._convolved(b, pixels, filter), ElementType.INT32))
+        return reduce(lambda one, other: b.add(Add, one, other), products)
 
     def _channels(self, sizes: Sequence[int]) -> list[tuple[int, int]] | None:
         """The channels of a group in parts; `None` if one channel is already too many terms."""

@@ -33,21 +33,23 @@ class Reshape(Layout):
     allow_zero = flag(False)
 
     def infer_shape(self) -> Shape:
-        asked = shape_asked(self, "shape")
-        if sum(size == -1 for size in asked) > 1:
-            raise ValueError(f"shape: {list(asked)} has more than one -1")
-        if any(isinstance(size, int) and size < -1 for size in asked):
-            raise ValueError(f"shape: {list(asked)} has a negative size")
-        if self.allow_zero and {0, -1} <= set(asked):
-            raise ValueError(f"shape: {list(asked)} has a 0, which is a size, and a -1")
+        requested = shape_asked(self, "shape")
+        if sum(size == -1 for size in requested) > 1:
+            raise ValueError(f"shape: {list(requested)} has more than one -1")
+        if any(isinstance(size, int) and size < -1 for size in requested):
+            raise ValueError(f"shape: {list(requested)} has a negative size")
+        if self.allow_zero and {0, -1} <= set(requested):
+            raise ValueError(f"shape: {list(requested)} has a 0, which is a size, and a -1")
         own = self.input.type.shape
         if own is None:
             left_open = (-1,) if self.allow_zero else (0, -1)
-            return tuple(unknown() if size in left_open else size for size in asked)
-        sizes = self._filled(asked, own)
-        made, had = product(sizes), product(own)
-        if isinstance(made, int) and isinstance(had, int) and made != had:
-            raise ValueError(f"shape: {list(asked)} does not hold the input's {had} elements")
+            return tuple(unknown() if size in left_open else size for size in requested)
+        sizes = self._filled(requested, own)
+        new_count, old_count = product(sizes), product(own)
+        if isinstance(new_count, int) and isinstance(old_count, int) and new_count != old_count:
+            raise ValueError(
+                f"shape: {list(requested)} does not hold the input's {old_count} elements"
+            )
         return sizes
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
@@ -58,17 +60,17 @@ class Reshape(Layout):
             raise ValueError(f"{list(self.shape)} has a negative size")
         return input.reshape(cast(tuple[int, ...], self._filled(self.shape, input.shape)))
 
-    def _filled(self, asked: Sequence[Dim], own: Shape) -> Shape:
+    def _filled(self, requested: Sequence[Dim], sizes: Shape) -> Shape:
         """The sizes asked for, with numbers for those that are kept and for -1."""
-        kept = {axis for axis, size in enumerate(asked) if size == 0 and not self.allow_zero}
-        if kept and max(kept) >= len(own):
-            raise ValueError(f"shape: {list(asked)} keeps a size that the input does not have")
-        moved = product(tuple(size for axis, size in enumerate(own) if axis not in kept))
-        others = (size for axis, size in enumerate(asked) if axis not in kept and size != -1)
-        rest = exact_quotient(moved, product(tuple(others))) if -1 in asked else 1
+        copied = {axis for axis, size in enumerate(requested) if size == 0 and not self.allow_zero}
+        if copied and max(copied) >= len(sizes):
+            raise ValueError(f"shape: {list(requested)} keeps a size that the input does not have")
+        moved = product(tuple(size for axis, size in enumerate(sizes) if axis not in copied))
+        others = (size for axis, size in enumerate(requested) if axis not in copied and size != -1)
+        rest = exact_quotient(moved, product(tuple(others))) if -1 in requested else 1
         return tuple(
-            own[axis] if axis in kept else rest if size == -1 else size
-            for axis, size in enumerate(asked)
+            sizes[axis] if axis in copied else rest if size == -1 else size
+            for axis, size in enumerate(requested)
         )
 
 
@@ -138,11 +140,11 @@ class Squeeze(Layout):
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
         removed = self._removed(sizes.shape)
-        kept = [size for axis, size in enumerate(sizes.shape) if axis not in removed]
+        remaining = [size for axis, size in enumerate(sizes.shape) if axis not in removed]
         if not all(sizes.shape[axis] == 1 for axis in removed):
             # With no size left open, other elements than those that stay are refused.
-            return b.add(Reshape, self.input, sizes(kept), allow_zero=True)
-        return reshaped(b, self.input, sizes, sizes.shape, kept)
+            return b.add(Reshape, self.input, sizes(remaining), allow_zero=True)
+        return reshaped(b, self.input, sizes, sizes.shape, remaining)
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
         removed = self._removed(shape_of(self.input))
@@ -239,10 +241,10 @@ class Expand(Layout):
     shape = integers()
 
     def infer_shape(self) -> Shape:
-        asked = shape_asked(self, "shape")
-        if any(isinstance(size, int) and size < -1 for size in asked):
-            raise ValueError(f"shape: {list(asked)} has a negative size")
-        sizes = tuple(1 if size == -1 else size for size in asked)
+        requested = shape_asked(self, "shape")
+        if any(isinstance(size, int) and size < -1 for size in requested):
+            raise ValueError(f"shape: {list(requested)} has a negative size")
+        sizes = tuple(1 if size == -1 else size for size in requested)
         return broadcast(shape_of(self.input), sizes, slot="shape")
 
     def reference(self, input: Array) -> Array:

@@ -66,10 +66,10 @@ class MatMul(Operator):
     def _batch_axis(self, x: Shape, y: Shape, left: int | None, right: int | None) -> int | None:
         """The axis of rows where it is one of those that broadcast."""
         sides = [(x, left), (y, right)]
-        behind = {len(shape) - axis for shape, axis in sides if axis is not None}
-        if len(behind) != 1 or min(behind) < 3:
+        distances = {len(shape) - axis for shape, axis in sides if axis is not None}
+        if len(distances) != 1 or min(distances) < 3:
             return None
-        (distance,) = behind
+        (distance,) = distances
         for shape, axis in sides:
             if axis is None and distance <= len(shape) and shape[-distance] != 1:
                 return None
@@ -328,9 +328,9 @@ def _eliminated(
     dtype = matrix.type.element_type.dtype
     elements = b.add(Slice, matrix, (-1,), (column,), (column + 1,))
     place = b.add(ArgMax, b.add(Abs, elements), -2)
-    found = b.add(Equal, place, np.arange(size).reshape(-1, 1))
+    is_pivot = b.add(Equal, place, np.arange(size).reshape(-1, 1))
     zero, one = b.constant(np.zeros((), dtype)), b.constant(np.ones((), dtype))
-    row = b.add(ReduceSum, b.add(Where, found, matrix, zero), (-2,))
+    row = b.add(ReduceSum, b.add(Where, is_pivot, matrix, zero), (-2,))
     pivot = b.add(Slice, row, (-1,), (column,), (column + 1,))
     divisor = b.add(Where, b.add(Equal, pivot, zero), one, pivot)
     multiples = b.add(Mul, b.add(Div, elements, divisor), row)

@@ -85,11 +85,11 @@ class BatchNormalization(Elementwise):
         return input * factor.reshape(along) + (bias - mean * factor).reshape(along)
 
     def decompose(self, b: Builder) -> Operand:
-        given = [self.scale, self.bias, self.mean, self.variance]
+        vectors = [self.scale, self.bias, self.mean, self.variance]
         own, dtype = self.scale.type.element_type, self.input.type.element_type
         if own in NARROW_FLOATS and dtype not in NARROW_FLOATS:
-            given = [b.add(Cast, one, dtype) for one in given]
-        scale, bias, mean, variance = (of_channels(b, one, self.input) for one in given)
+            vectors = [b.add(Cast, one, dtype) for one in vectors]
+        scale, bias, mean, variance = (of_channels(b, one, self.input) for one in vectors)
         factor = b.add(Div, scale, deviation(b, variance, self.epsilon))
         shift = b.add(Sub, bias, b.add(Mul, mean, factor))
         return affine(b, self.input, factor, shift, channels=True)

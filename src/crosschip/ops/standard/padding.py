@@ -79,7 +79,7 @@ class Pad(Operator):
         value = self.value
         if value is not None and value.type.static_shape not in (None, (), (1,)):
             raise ValueError(f"value: takes one element, not a tensor of {value.type}")
-        pads = self._asked(len(shape))
+        pads = self._known_pads(len(shape))
         if pads is None:
             return tuple(unknown() for _ in shape)
         if len(pads) != 2 * len(shape):
@@ -87,25 +87,25 @@ class Pad(Operator):
         sides = list(zip(pads[::2], pads[1::2], strict=True))
         for size, (before, after) in zip(shape, sides, strict=True):
             if isinstance(size, int) and isinstance(before, int) and isinstance(after, int):
-                kept = len(range(size)[_kept(size, before, after)])
-                if self.mode in _NUMPY and not kept and max(before, after) > 0:
+                remaining = len(range(size)[_remaining(size, before, after)])
+                if self.mode in _NUMPY and not remaining and max(before, after) > 0:
                     raise ValueError(f"mode: {self.mode.name} finds nothing to repeat on an axis")
         return tuple(
             size + before + after for size, (before, after) in zip(shape, sides, strict=True)
         )
 
-    def _asked(self, rank: int) -> Sequence[Dim] | None:
+    def _known_pads(self, rank: int) -> Sequence[Dim] | None:
         """The pads, sizes by name among them where they are computed; `None` if not known so."""
         try:
             return self.pads
         except ComputedParameter:
-            given = self.operand("pads")
-            if given is None:
+            operand = self.operand("pads")
+            if operand is None:
                 return None
-            if given.type.static_shape not in (None, (2 * rank,)):
+            if operand.type.static_shape not in (None, (2 * rank,)):
                 axes = f"the input has {rank} axes"
-                raise ValueError(f"pads: has shape {given.type}, but {axes}") from None
-            return given.type.shape_value
+                raise ValueError(f"pads: has shape {operand.type}, but {axes}") from None
+            return operand.type.shape_value
 
     def reference(self, input: Array, value: Array | None) -> Array:
         sides = np.reshape(np.array(self.pads, np.int64), (-1, 2))
@@ -113,7 +113,7 @@ class Pad(Operator):
             raise ValueError(
                 f"pads: has {len(self.pads)} numbers, but the input has {input.ndim} axes"
             )
-        cropped = input[tuple(_kept(*one) for one in zip(input.shape, *sides.T, strict=True))]
+        cropped = input[tuple(_remaining(*one) for one in zip(input.shape, *sides.T, strict=True))]
         options: dict[str, Any] = {"mode": _NUMPY.get(self.mode, "constant")}
         if self.mode not in _NUMPY:
             zero = np.zeros((), input.dtype)
@@ -143,7 +143,7 @@ class Pad(Operator):
         return quantization is None or quantization.symmetric
 
 
-def _kept(size: int, before: int, after: int) -> slice:
+def _remaining(size: int, before: int, after: int) -> slice:
     """The part of an axis that negative numbers leave; `ValueError` if they take too much."""
     first, last = max(0, -before), size - max(0, -after)
     if first > last:

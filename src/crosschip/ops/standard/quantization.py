@@ -237,8 +237,8 @@ class DequantizeBlocks(Operator):
         steps = b.add(Cast, bare(b, self.input), ElementType.FLOAT32)
         if self.zero_point is not None:
             steps = b.add(Sub, steps, spread(self.zero_point))
-        made = b.add(Mul, steps, spread(self.scale))
-        return b.add(Cast, made, self.scale.type.element_type)
+        product = b.add(Mul, steps, spread(self.scale))
+        return b.add(Cast, product, self.scale.type.element_type)
 
 
 def bare(b: Builder, operand: Operand) -> Operand:
@@ -322,9 +322,9 @@ class DynamicQuantize(Operator):
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         zero = b.constant(np.zeros((), np.float32))
-        every = tuple(range(len(shape_of(self.input))))
-        low = b.add(Min, b.add(ReduceMin, self.input, every, keepdim=False), zero)
-        high = b.add(Max, b.add(ReduceMax, self.input, every, keepdim=False), zero)
+        all_axes = tuple(range(len(shape_of(self.input))))
+        low = b.add(Min, b.add(ReduceMin, self.input, all_axes, keepdim=False), zero)
+        high = b.add(Max, b.add(ReduceMax, self.input, all_axes, keepdim=False), zero)
         step = b.add(Div, b.add(Sub, high, low), np.array(255, np.float32))
         scale = b.add(Where, b.add(Equal, step, zero), np.array(1, np.float32), step)
         shift = b.add(Round, b.add(Div, b.add(Sub, zero, low), scale))

@@ -68,25 +68,25 @@ class Tile(Layout):
             axes += [(size, 1, size)] if count == 1 else [(1, count, count), (size, 1, size)]
         if len(axes) > MAX_RANK:
             return None
-        apart, asked, grown = ([axis[place] for axis in axes] for place in range(3))
-        repeated = b.add(Expand, reshaped(b, self.input, sizes, sizes.shape, apart), asked)
-        made = [size * count for count, size in zip(counts, own, strict=True)]
-        return reshaped(b, repeated, sizes, grown, made)
+        split, expanded, grown = ([axis[place] for axis in axes] for place in range(3))
+        repeated = b.add(Expand, reshaped(b, self.input, sizes, sizes.shape, split), expanded)
+        output_shape = [size * count for count, size in zip(counts, own, strict=True)]
+        return reshaped(b, repeated, sizes, grown, output_shape)
 
     def _computed(self, b: Builder) -> Operand | None:
         """The input as often on each axis as is known only at run time."""
-        rank, given = len(shape_of(self.input)), self.operand("repeats")
-        if given is None or given.type.static_shape != (rank,):
+        rank, operand = len(shape_of(self.input)), self.operand("repeats")
+        if operand is None or operand.type.static_shape != (rank,):
             return None
-        repeats = b.add(Cast, given, ElementType.INT64)
+        repeats = b.add(Cast, operand, ElementType.INT64)
         negative = b.add(Less, repeats, b.constant(np.zeros(1, np.int64)))
         repeats = refused_if(b, negative, repeats)
         ones = b.constant(np.ones((rank, 1), np.int64))
         pairs = b.add(Concat, [b.add(Reshape, repeats, (-1, 1)), ones], 1)
-        apart = b.add(Unsqueeze, self.input, range(0, 2 * rank, 2))
-        repeated = b.add(Expand, apart, b.add(Reshape, pairs, (-1,)))
-        made = b.add(Mul, b.add(ShapeOf, self.input), repeats)
-        return b.add(Reshape, repeated, made, allow_zero=True)
+        split = b.add(Unsqueeze, self.input, range(0, 2 * rank, 2))
+        repeated = b.add(Expand, split, b.add(Reshape, pairs, (-1,)))
+        output_shape = b.add(Mul, b.add(ShapeOf, self.input), repeats)
+        return b.add(Reshape, repeated, output_shape, allow_zero=True)
 
 
 @operator("ROLL")
@@ -172,8 +172,8 @@ class ReverseSequence(Layout):
         sizes = Sizes(b, rows)
         zero, one = b.constant(np.array([0])), b.constant(np.array([1]))
         places = b.add(Range, zero, sizes.computed(sizes.shape[1]), one)
-        given = b.add(Cast, self.lengths, ElementType.INT64)
-        lengths = b.add(Reshape, within(b, given, sizes.computed(sizes.shape[1])), (-1, 1))
+        lengths_int64 = b.add(Cast, self.lengths, ElementType.INT64)
+        lengths = b.add(Reshape, within(b, lengths_int64, sizes.computed(sizes.shape[1])), (-1, 1))
         mirrored = b.add(Sub, b.add(Sub, lengths, one), places)
         source = b.add(Where, b.add(Less, places, lengths), mirrored, places)
         picked = b.add(GatherND, rows, b.add(Unsqueeze, source, (2,)), 1)
@@ -209,8 +209,8 @@ class Trilu(Operator):
     def reference(self, input: Array) -> Array:
         rows, columns = (np.arange(size) for size in input.shape[-2:])
         diagonal = columns - rows[:, None]
-        kept = diagonal >= self.k if self.upper else diagonal <= self.k
-        return np.where(kept, input, np.zeros((), input.dtype))
+        mask = diagonal >= self.k if self.upper else diagonal <= self.k
+        return np.where(mask, input, np.zeros((), input.dtype))
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)

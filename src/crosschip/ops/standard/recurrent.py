@@ -200,13 +200,13 @@ class Recurrent(Operator):
 
     def functions_of(self, algebra: GateAlgebra, index: int) -> list[Gate]:
         """The activation functions of a scan, by its index."""
-        found = []
+        gates = []
         for place, own in enumerate(self.functions, index * len(self.functions)):
             function = self.activations[place] if self.activations else own
             alpha = self.activation_alpha[place] if self.activation_alpha else function.alpha
             beta = self.activation_beta[place] if self.activation_beta else function.beta
-            found.append(algebra.gate(function, alpha, beta, self.clip))
-        return found
+            gates.append(algebra.gate(function, alpha, beta, self.clip))
+        return gates
 
     def _check_functions(self) -> None:
         wanted = len(self.direction.passes) * len(self.functions)

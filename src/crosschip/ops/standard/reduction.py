@@ -400,11 +400,13 @@ def _accumulated(
 ) -> Array:
     """Sums or products up to each element."""
     array = np.flip(input, axis) if reverse else input
-    found = function.accumulate(array, axis, dtype=input.dtype)
+    result = function.accumulate(array, axis, dtype=input.dtype)
     if exclusive:
-        before = np.full_like(np.take(found, range(min(1, found.shape[axis])), axis), neutral)
-        found = np.concatenate([before, np.take(found, range(found.shape[axis] - 1), axis)], axis)
-    return np.flip(found, axis) if reverse else found
+        before = np.full_like(np.take(result, range(min(1, result.shape[axis])), axis), neutral)
+        result = np.concatenate(
+            [before, np.take(result, range(result.shape[axis] - 1), axis)], axis
+        )
+    return np.flip(result, axis) if reverse else result
 
 
 def _flipped(b: Builder, operand: Operand, axis: int) -> Operand:

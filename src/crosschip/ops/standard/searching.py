@@ -30,8 +30,8 @@ def _place(
 ) -> Array:
     """The place of the first element that NumPy looks for along an axis, or of the last one."""
     turned = np.flip(input, axis) if select_last else input
-    found = find(turned, axis, keepdims=keepdim)
-    return np.asarray(input.shape[axis] - 1 - found if select_last else found)
+    position = find(turned, axis, keepdims=keepdim)
+    return np.asarray(input.shape[axis] - 1 - position if select_last else position)
 
 
 class ArgExtreme(Operator):

@@ -194,13 +194,13 @@ class StridedSlice(Layout):
         )
 
     def reference(self, input: Array) -> Array:
-        taken: list[slice | int | None] = []
+        index: list[slice | int | None] = []
         for axis, part in self._sections(input.ndim):
             if isinstance(part, int) and axis is not None:
                 _check_index(part, input.shape[axis])
             one = part if isinstance(part, int) else python_slice(*part)
-            taken.append(None if axis is None else one)
-        return input[tuple(taken)]
+            index.append(None if axis is None else one)
+        return input[tuple(index)]
 
     def decompose(self, b: Builder) -> Operand:
         if not any(self._masks().values()):
@@ -214,8 +214,8 @@ class StridedSlice(Layout):
         gone = [axis for axis, part in sections if axis is not None and isinstance(part, int)]
         if gone:
             result = b.add(Squeeze, result, gone)
-        kept = [axis for axis, part in sections if axis is None or not isinstance(part, int)]
-        new = [place for place, axis in enumerate(kept) if axis is None]
+        remaining = [axis for axis, part in sections if axis is None or not isinstance(part, int)]
+        new = [place for place, axis in enumerate(remaining) if axis is None]
         return b.add(Unsqueeze, result, new) if new else result
 
     def _sections(self, rank: int) -> Sequence[_Section]:

@@ -14,14 +14,14 @@ from crosschip.ops.standard.attention import Attention, Causality
 from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.passes.recognition.parts import WIDE, Parts, same_number
-from crosschip.passes.recognition.pattern import Found, Searched
+from crosschip.passes.recognition.pattern import Replacement, Searched
 
 _LAST_SWAPPED = [0, 1, 3, 2]
 _HEADS_SECOND = [0, 2, 1, 3]
 _HEADS_SECOND_SWAPPED = [0, 2, 3, 1]
 
 
-def _find_attention(parts: Parts, last: Operator) -> Found | None:
+def _find_attention(parts: Parts, last: Operator) -> Replacement | None:
     """`SOFTMAX(query @ transposed key * scale + mask) @ value`.
 
     All are of four axes, with as many entries and heads. The scale is a number by which scores,
@@ -36,13 +36,13 @@ def _find_attention(parts: Parts, last: Operator) -> Found | None:
     if softmax.axis not in (-1, 3):
         return None
     for scores in _scores(parts, softmax.input):
-        found = _attention(parts, scores, last)
-        if found is not None:
-            return replace(found, parts=[*found.parts, softmax, last])
+        attention = _attention(parts, scores, last)
+        if attention is not None:
+            return replace(attention, parts=[*attention.parts, softmax, last])
     return None
 
 
-def _find_joined_heads(parts: Parts, last: Operator) -> Found | None:
+def _find_joined_heads(parts: Parts, last: Operator) -> Replacement | None:
     """`ATTENTION` that could read and make heads in a row, which are only set apart for it.
 
     Queries, keys and values come out of a `RESHAPE` to [N, S, H, D] and a `TRANSPOSE` to
@@ -57,19 +57,19 @@ def _find_joined_heads(parts: Parts, last: Operator) -> Found | None:
         return None
     if not isinstance(whole, Attention) or not _has_four_axes(*whole.inputs[:3]):
         return None
-    made, shape = shape_of(last.outputs[0]), shape_of(whole.outputs[0])
-    if made[:2] != (shape[0], shape[2]) or len(made) != 3:
+    result_shape, shape = shape_of(last.outputs[0]), shape_of(whole.outputs[0])
+    if result_shape[:2] != (shape[0], shape[2]) or len(result_shape) != 3:
         return None
-    given = [_joined(parts, operand) for operand in (whole.query, whole.key, whole.value)]
-    if not all(given):
+    inputs = [_joined(parts, operand) for operand in (whole.query, whole.key, whole.value)]
+    if not all(inputs):
         return None
-    joined = [each for each in given if each is not None]
+    joined = [each for each in inputs if each is not None]
     heads, key_heads = (shape_of(each)[1] for each in (whole.query, whole.key))
     before = dict.fromkeys(part for _, operations in joined for part in operations)
     more = [whole.operand(slot) for slot in ("mask", "causality", "scale", "softcap")]
     rows = [operand for operand, _ in joined]
     arguments = [*rows, *more, heads, 0 if key_heads == heads else key_heads]
-    return Found([*before, whole, back, last], Attention, arguments)
+    return Replacement([*before, whole, back, last], Attention, arguments)
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def _unscaled(parts: Parts, scores: _Scores) -> _Scores:
     if operation is None:
         return scores
     first, second = operation.inputs[:2]
-    ways = [(first, second)] if isinstance(operation, Div) else [(first, second), (second, first)]
-    for operand, by in ways:
+    pairs = [(first, second)] if isinstance(operation, Div) else [(first, second), (second, first)]
+    for operand, by in pairs:
         factor = parts.number(by)
         if operand is not None and factor:
             scale = 1 / factor if isinstance(operation, Div) else factor
@@ -120,13 +120,13 @@ def _unscaled(parts: Parts, scores: _Scores) -> _Scores:
     return scores
 
 
-def _attention(parts: Parts, scores: _Scores, last: MatMul) -> Found | None:
+def _attention(parts: Parts, scores: _Scores, last: MatMul) -> Replacement | None:
     """The attention that scores belong to, without the operations behind them."""
     product = parts.of(scores.product, MatMul)
     if not isinstance(product, MatMul) or product.transpose_x:
         return None
     query, key = (_unscaled(parts, _Scores(operand)) for operand in (product.x, product.y))
-    keys, made = key.product, None
+    keys, transpose = key.product, None
     if not product.transpose_y:
         turned = parts.of(key.product, Transpose)
         perm = list(turned.perm) if isinstance(turned, Transpose) else None
@@ -135,8 +135,8 @@ def _attention(parts: Parts, scores: _Scores, last: MatMul) -> Found | None:
         key = _unscaled(parts, key.before(turned, turned.inputs[0] or key.product))
         keys = key.product
         if perm == _HEADS_SECOND_SWAPPED:
-            made = _turned(keys, f"{last.name}.key")
-            keys = made.outputs[0]
+            transpose = _turned(keys, f"{last.name}.key")
+            keys = transpose.outputs[0]
     if not _has_four_axes(query.product, keys) or not _fit(query.product, keys, last.y):
         return None
     if not _fits(scores.mask, (*shape_of(query.product)[:3], shape_of(keys)[2])):
@@ -147,7 +147,7 @@ def _attention(parts: Parts, scores: _Scores, last: MatMul) -> Found | None:
         scale = 0.0
     arguments = [query.product, keys, last.y, scores.mask, Causality.NONE, scale]
     operations = [*query.parts, *key.parts, product, *scores.parts]
-    return Found(operations, Attention, arguments, [] if made is None else [made])
+    return Replacement(operations, Attention, arguments, [] if transpose is None else [transpose])
 
 
 def _turned(operand: Operand, name: str) -> Operation:
@@ -193,8 +193,8 @@ def _joined(parts: Parts, operand: Operand) -> tuple[Operand, Sequence[Operation
     shape = None if split is None else split.inputs[0].type.shape  # type: ignore[union-attr]
     if not isinstance(split, Reshape) or shape is None or len(shape) != 3:
         return None
-    apart = shape_of(turned.input)
-    if shape[:2] != apart[:2] or not all(isinstance(size, int) for size in apart[2:]):
+    head_shape = shape_of(turned.input)
+    if shape[:2] != head_shape[:2] or not all(isinstance(size, int) for size in head_shape[2:]):
         return None
     return split.input, [split, turned]
 

@@ -25,9 +25,9 @@ _normal = _centred / root(mean(square(_centred), _axis) + _epsilon)
 def _fits(match: Match) -> bool:
     """Tell whether scale and bias have the sizes of the axes, and the root is one of positives."""
     sizes = shape_of(match[_x])[match[_axis] :]
-    given = [match.values.get(each) for each in (_scale, _bias)]
+    operands = [match.values.get(each) for each in (_scale, _bias)]
     return match[_epsilon] >= 0 and all(
-        shape_of(each) == sizes for each in given if each is not None
+        shape_of(each) == sizes for each in operands if each is not None
     )
 
 

@@ -61,8 +61,8 @@ class Parts:
     def are_closed(self, parts: Sequence[Operation]) -> bool:
         """Tell whether only parts read what parts make, the last of them left out."""
         read = Counter(operand for part in parts for operand in part.inputs)
-        made = (output for part in parts[:-1] for output in part.outputs)
-        return all(self._uses.get(output, 0) == read[output] for output in made)
+        results = (output for part in parts[:-1] for output in part.outputs)
+        return all(self._uses.get(output, 0) == read[output] for output in results)
 
     def product(self, operand: Operand, of: Collection[Operand]) -> Product | None:
         """An operand as a number times some of given operands; `None` if it is something else."""
@@ -93,12 +93,12 @@ class Parts:
         known = self._below.get(operand)
         if known is not None:
             return known
-        found = [operand]
-        for each in found:
+        factors = [operand]
+        for each in factors:
             operation = self.of(each, Mul, Div, Pow, Square)
-            if operation is not None and len(found) < _MOST_FACTORS:
-                found += [o for o in operation.inputs if o is not None and not o.is_constant]
-        return self._below.setdefault(operand, list(dict.fromkeys(found)))
+            if operation is not None and len(factors) < _MOST_FACTORS:
+                factors += [o for o in operation.inputs if o is not None and not o.is_constant]
+        return self._below.setdefault(operand, list(dict.fromkeys(factors)))
 
 
 @dataclass(frozen=True)

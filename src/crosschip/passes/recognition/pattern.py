@@ -11,13 +11,13 @@ from crosschip.ops.definition.operator import Operator
 from crosschip.passes.recognition.parts import WIDE, Parts
 from crosschip.passes.recognition.terms import Match, Term, Variable
 
-Find = Callable[[Parts, Operator], "Found | None"]
+Find = Callable[[Parts, Operator], "Replacement | None"]
 """Finds the operator whose last part an operation is; `None` if it is that of none."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """An operator that was found in its parts.
+class Replacement:
+    """An operator that takes the place of its parts.
 
     Attributes:
         parts: the operations that compute it; the last one makes its output.
@@ -46,7 +46,7 @@ class Pattern(ABC):
     types: Set[ElementType] = WIDE
 
     @abstractmethod
-    def find(self, parts: Parts, last: Operator) -> Found | None:
+    def find(self, parts: Parts, last: Operator) -> Replacement | None:
         """The operator whose last part an operation is; `None` if it is that of none."""
 
 
@@ -75,13 +75,13 @@ class Formula(Pattern):
     def __repr__(self) -> str:
         return self._operator.type
 
-    def find(self, parts: Parts, last: Operator) -> Found | None:
+    def find(self, parts: Parts, last: Operator) -> Replacement | None:
         for match in self._term.matches(parts, last.outputs[0], Match()):
             if self._when(match):
                 arguments = [
                     match[each] if isinstance(each, Variable) else each for each in self._arguments
                 ]
-                return Found(match.parts, self._operator, arguments)
+                return Replacement(match.parts, self._operator, arguments)
         return None
 
 
@@ -101,5 +101,5 @@ class Searched(Pattern):
     def __repr__(self) -> str:
         return self._name
 
-    def find(self, parts: Parts, last: Operator) -> Found | None:
+    def find(self, parts: Parts, last: Operator) -> Replacement | None:
         return self._find(parts, last)

@@ -13,7 +13,7 @@ from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.definition.slots import ComputedParameter
 from crosschip.passes.base import Pass
 from crosschip.passes.recognition.parts import Parts
-from crosschip.passes.recognition.pattern import Found, Pattern
+from crosschip.passes.recognition.pattern import Pattern, Replacement
 from crosschip.passes.rewriter import Rewriter
 
 
@@ -36,7 +36,7 @@ class Recognize(Pass):
         for operation in reversed(model.operations):
             spend()
             search.end_with(operation)
-        return _rewritten(model, search.found, search.dropped) if search.found else model
+        return _rewritten(model, search.matches, search.dropped) if search.matches else model
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
@@ -45,10 +45,10 @@ class Recognize(Pass):
 
 
 class _Search:
-    """What has been found in a model so far.
+    """The search for operators in a model.
 
     Attributes:
-        found: by their last parts, the operators.
+        matches: by their last parts, the operators that were recognized.
         dropped: all parts.
     """
 
@@ -62,7 +62,7 @@ class _Search:
             own = parts.setdefault(pattern.types, Parts(model, pattern.types))
             for kind in pattern.last:
                 self._by_last[kind].append((pattern, own))
-        self.found: dict[Operation, Found] = {}
+        self.matches: dict[Operation, Replacement] = {}
         self.dropped: set[Operation] = set()
 
     def end_with(self, operation: Operation) -> None:
@@ -77,38 +77,40 @@ class _Search:
             if one is None or not self.dropped.isdisjoint(one.parts):
                 continue
             if parts.are_closed(one.parts) and _is_alike(one):
-                self.found[operation] = one
+                self.matches[operation] = one
                 self.dropped.update(one.parts)
 
 
-def _rewritten(model: Model, found: Mapping[Operation, Found], dropped: Set[Operation]) -> Model:
+def _rewritten(
+    model: Model, matches: Mapping[Operation, Replacement], dropped: Set[Operation]
+) -> Model:
     """The model with operators in place of their parts."""
     rewriter = Rewriter(model)
     for operation in model.operations:
-        if operation in found:
-            for new in found[operation].before:
+        if operation in matches:
+            for new in matches[operation].before:
                 rewriter.keep(rewriter.resolved(new))
-            rewriter.emit(rewriter.resolved(_whole(found[operation])))
+            rewriter.emit(rewriter.resolved(_whole(matches[operation])))
         elif operation not in dropped:
             rewriter.keep(rewriter.resolved(operation))
     return rewriter.finish()
 
 
-def _whole(found: Found) -> Operation:
+def _whole(match: Replacement) -> Operation:
     """The operator in place of its parts."""
-    last = found.parts[-1]
-    inputs = found.operator.bind(last.name, found.arguments, {})
-    return found.operator(last.name, inputs, last.outputs).standing_for(*found.parts)
+    last = match.parts[-1]
+    inputs = match.operator.bind(last.name, match.arguments, {})
+    return match.operator(last.name, inputs, last.outputs).standing_for(*match.parts)
 
 
-def _is_alike(found: Found) -> bool:
+def _is_alike(match: Replacement) -> bool:
     """Tell whether the operator makes a tensor of the type that its parts make.
 
     A size about which nothing is known may become known.
     """
-    before = found.parts[-1].outputs[0].type
+    before = match.parts[-1].outputs[0].type
     try:
-        (after,) = _whole(found).infer()
+        (after,) = _whole(match).infer()
     except ModelError:
         return False
     if before.shape is None or after.shape is None or not after.fits(before):

@@ -110,9 +110,9 @@ class AnyNumber(Variable):
     """A constant that is one number; stands for that."""
 
     def matches(self, parts: Parts, operand: Operand | None, so_far: Match) -> Iterator[Match]:
-        found = parts.number(operand)
-        if found is not None:
-            yield so_far.bound(self, found)
+        value = parts.number(operand)
+        if value is not None:
+            yield so_far.bound(self, value)
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,8 @@ class _Number(Term):
     number: float
 
     def matches(self, parts: Parts, operand: Operand | None, so_far: Match) -> Iterator[Match]:
-        found = parts.number(operand)
-        if found is not None and same_number(found, self.number):
+        value = parts.number(operand)
+        if value is not None and same_number(value, self.number):
             yield so_far
 
 
@@ -182,8 +182,8 @@ class _Pair(Term):
         operation = parts.of(operand, *self.kinds)
         if operation is None:
             return
-        given = operation.inputs[:2]
-        for first, second in [given] if isinstance(operation, Sub) else permutations(given):
+        operands = operation.inputs[:2]
+        for first, second in [operands] if isinstance(operation, Sub) else permutations(operands):
             for half in self.within[0].matches(parts, first, so_far):
                 for whole in self.within[1].matches(parts, second, half):
                     yield whole.after(operation)
@@ -240,9 +240,9 @@ class _Quotient(Term):
         operation = parts.of(operand, *self.kinds)
         if operation is None:
             return
-        given, is_division = operation.inputs[:2], isinstance(operation, Div)
+        operands, is_division = operation.inputs[:2], isinstance(operation, Div)
         below = self._below.matches if is_division else self._below.inverses
-        for first, second in [given] if is_division else permutations(given):
+        for first, second in [operands] if is_division else permutations(operands):
             for half in below(parts, second, so_far):
                 for whole in self._above.matches(parts, first, half):
                     yield whole.after(operation)

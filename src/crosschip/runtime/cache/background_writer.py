@@ -6,6 +6,7 @@ end of the process waits for it, so that nothing is lost, unless the process is 
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import threading
@@ -13,14 +14,12 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from crosschip.ir import logs
+logger = logging.getLogger("crosschip.cache")
 
-logger = logs.logger("crosschip.cache")
-
-_MOST = 8
+_MAX_TASKS = 8
 """The most tasks there are at once: what they keep is in memory until they are done."""
 
-_MOMENT_SECONDS = 0.05
+_DELAY_SECONDS = 0.05
 """How long tasks wait first, if nobody waits for them: a model that is compiled is mostly run."""
 
 _NICENESS = 10
@@ -33,39 +32,39 @@ class BackgroundWriter:
     def __init__(self) -> None:
         self._tasks: deque[tuple[str, Callable[[], object]]] = deque()
         self._changed = threading.Condition()
-        self._awaited = False
+        self._is_awaited = False
 
     def put(self, key: str, work: Callable[[], object]) -> None:
-        """Take a task on; it waits if there are too many."""
+        """Add a task; wait first if there are too many."""
         with self._changed:
-            self._changed.wait_for(lambda: len(self._tasks) < _MOST)
+            self._changed.wait_for(lambda: len(self._tasks) < _MAX_TASKS)
             self._tasks.append((key, work))
             if len(self._tasks) > 1:
                 return
             # The end of a process waits for threads of this sort.
-            worker = threading.Thread(target=self._work_later, name="crosschip cache", daemon=False)
+            worker = threading.Thread(target=self._run_later, name="crosschip cache", daemon=False)
         try:
             worker.start()
         except RuntimeError:  # there can be no more threads: the process is ending
-            self._work()
+            self._run()
 
     def wait(self, key: str | None = None) -> None:
-        """Wait until a task is done; all of them if none is named."""
+        """Wait until a task is done; all of them if no key is named."""
         with self._changed:
-            self._awaited = True
+            self._is_awaited = True
             self._changed.notify_all()
             self._changed.wait_for(
                 lambda: not any(key is None or key == each for each, _ in self._tasks)
             )
-            self._awaited = False
+            self._is_awaited = False
 
-    def _work_later(self) -> None:
+    def _run_later(self) -> None:
         _lower_priority()
         with self._changed:
-            self._changed.wait_for(lambda: self._awaited, _MOMENT_SECONDS)
-        self._work()
+            self._changed.wait_for(lambda: self._is_awaited, _DELAY_SECONDS)
+        self._run()
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         left = True
         while left:
             key, work = self._tasks[0]
@@ -80,7 +79,7 @@ class BackgroundWriter:
 
 
 def _lower_priority() -> None:
-    """Leave the processor to the model, which runs already, where threads have priorities.
+    """Lower the priority of this thread, so that the processor is left to the model.
 
     Threads that this one starts inherit its own.
     """
@@ -90,29 +89,29 @@ def _lower_priority() -> None:
             os.setpriority(os.PRIO_PROCESS, this, os.getpriority(os.PRIO_PROCESS, this) + _NICENESS)
 
 
-_behind = BackgroundWriter()
+_writer = BackgroundWriter()
 
 
 def put(key: str, work: Callable[[], object]) -> None:
-    """Have something done soon: the entry of a key written.
+    """Schedule the writing of an entry.
 
     Args:
         key: the entry's; who reads it waits for that.
         work: writes it.
     """
-    _behind.put(key, work)
+    _writer.put(key, work)
 
 
 def wait(key: str | None = None) -> None:
-    """Wait until the entry of a key is written, if that is to be; every entry if none is named."""
-    _behind.wait(key)
+    """Wait until the entry of a key is written, if that is scheduled; all entries if no key."""
+    _writer.wait(key)
 
 
-def _forget() -> None:
-    """Begin with nothing in a forked process: the thread is in the other one, which goes on."""
-    global _behind
-    _behind = BackgroundWriter()
+def _reset_after_fork() -> None:
+    """Start without tasks in a forked process: the thread, which goes on, is in the other one."""
+    global _writer
+    _writer = BackgroundWriter()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_reset_after_fork)

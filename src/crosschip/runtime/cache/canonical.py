@@ -8,7 +8,7 @@ from enum import Enum
 
 
 def canonical(value: object) -> str:
-    """A text that two values share only if they are equal; a dataclass counts with all its fields.
+    """Return a text that two values share only if they are equal; all fields of a dataclass count.
 
     Raises:
         TypeError: a value is of a type that has no such text.

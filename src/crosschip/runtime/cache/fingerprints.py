@@ -11,13 +11,13 @@ from threading import Thread
 import numpy as np
 
 from crosschip.ir import Array, Operand
-from crosschip.runtime.cache.hashing import block_digests
+from crosschip.runtime.artifact.digests import block_digests
 
 _THREADS = min(4, os.cpu_count() or 1)
 _WORTHWHILE = 2**16
 """The least size of a constant that is worth another thread, in bytes."""
 
-_MOST_HELD = 2**30
+_MAX_HELD_NBYTES = 2**30
 """The most bytes that are kept in memory because they are likely to be asked for again."""
 
 
@@ -32,46 +32,46 @@ class Fingerprints:
 
     def __init__(self) -> None:
         # The content is held, so that no other object gets its number meanwhile.
-        self._known: dict[int, tuple[object, Future[bytes]]] = {}
-        self._left: deque[tuple[Operand, Future[bytes]]] = deque()
+        self._futures: dict[int, tuple[object, Future[bytes]]] = {}
+        self._pending: deque[tuple[Operand, Future[bytes]]] = deque()
         self._held: list[Array] | None = []
-        self._room = _MOST_HELD
+        self._budget = _MAX_HELD_NBYTES
 
     def begin(self, constants: Iterable[Operand]) -> None:
-        """Have other threads begin with constants, where they are large enough to be worth it."""
+        """Start to hash large constants on other threads."""
         for constant in constants:
             content = constant.content
             if content is not None and content.nbytes >= _WORTHWHILE:
                 self._future(constant)
-        for _ in range(min(_THREADS, len(self._left))):
+        for _ in range(min(_THREADS, len(self._pending))):
             try:
                 Thread(target=self._work, name="crosschip hashing", daemon=True).start()
             except RuntimeError:  # the process is ending, and there can be no more threads
                 return
 
     def of(self, constant: Operand) -> bytes:
-        """The digests of a constant's blocks, one behind the other.
+        """Return the concatenated digests of a constant's blocks.
 
         Raises:
             ModelFileError: the file that it is in has changed since the model was loaded.
         """
-        found = self._future(constant)
-        while not found.done() and self._work_once():
+        future = self._future(constant)
+        while not future.done() and self._work_once():
             pass
-        return found.result()
+        return future.result()
 
     def release(self) -> None:
-        """Hold no elements any longer, nor such as will be hashed later."""
+        """Release the elements that are held, and hold none from now on."""
         self._held = None
 
     def _future(self, constant: Operand) -> Future[bytes]:
         content = constant.content
-        known = self._known.get(id(content))
+        known = self._futures.get(id(content))
         if known is None:
-            made: Future[bytes] = Future()
-            known = self._known.setdefault(id(content), (content, made))
-            if known[1] is made:  # and not that of another thread
-                self._left.append((constant, made))
+            future: Future[bytes] = Future()
+            known = self._futures.setdefault(id(content), (content, future))
+            if known[1] is future:  # and not that of another thread
+                self._pending.append((constant, future))
         return known[1]
 
     def _work(self) -> None:
@@ -79,26 +79,26 @@ class Fingerprints:
             pass
 
     def _work_once(self) -> bool:
-        """Hash the next constant; false if there is none."""
+        """Hash the next constant; return false if there is none."""
         try:
-            constant, made = self._left.popleft()
+            constant, future = self._pending.popleft()
         except IndexError:
             return False
         try:
             elements = constant.value
             assert elements is not None, "constants have values"
             self._hold(elements)
-            made.set_result(b"".join(block_digests(_bytes(elements))))
+            future.set_result(b"".join(block_digests(_bytes(elements))))
         except BaseException as error:
-            made.set_exception(error)
+            future.set_exception(error)
             if not isinstance(error, Exception):  # the user interrupts whoever asks
                 raise
         return True
 
     def _hold(self, elements: Array) -> None:
         held = self._held
-        if held is not None and elements.nbytes <= self._room:
-            self._room -= elements.nbytes
+        if held is not None and elements.nbytes <= self._budget:
+            self._budget -= elements.nbytes
             held.append(elements)
 
 

@@ -8,29 +8,47 @@ what they are trusted with are specified in docs/formats.md.
 from __future__ import annotations
 
 import errno
+import logging
 import math
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from crosschip.ir import CacheError, logs
+from crosschip.ir import CacheError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.files import open_own
 from crosschip.ir.reading import StrPath
 from crosschip.ir.text import legible
+from crosschip.runtime.artifact.atomic_files import (
+    remove_abandoned_files,
+    temporary_files,
+    write_atomically,
+)
+from crosschip.runtime.artifact.container import (
+    Artifact,
+    ArtifactError,
+    MissingArtifactError,
+    Part,
+    encode,
+    is_authenticated,
+)
 from crosschip.runtime.cache import background_writer
-from crosschip.runtime.cache import entry as entry_file
-from crosschip.runtime.cache.entry import Damaged, Entry, Unchecked
+from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.cache.secret import SIZE as SECRET_SIZE
 from crosschip.runtime.cache.secret import NoRoomError, is_full, secret
-from crosschip.runtime.cache.whole import remove_abandoned, unfinished, write_whole
+from crosschip.runtime.plain import from_plain, to_plain
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+T = TypeVar("T")
+
+KIND = "cache entry"
+"""The kind of an artifact of one part, which says nothing of what is in it."""
 
 SUFFIX = ".chip"
 MODEL_SUFFIX = ".nnc"
@@ -45,11 +63,11 @@ _LEDGER_UNIT = 2**16
 _SIZE = r"([0-9]{1,18}(?:\.[0-9]{1,18})?) ?([KMGT]?)(?:i?B)?"
 _ADVICE = "pass another folder, set CROSSCHIP_CACHE_DIR, or turn the cache off (cache=False)"
 
-logger = logs.logger("crosschip.cache")
+logger = logging.getLogger("crosschip.cache")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedEntry:
     """An entry as it lies in the folder.
 
     Attributes:
@@ -95,12 +113,12 @@ class Cache:
         self.limit = default_limit() if limit is None else limit
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            self._only_read = _why_only_read(self._folder)
-            if not self._only_read:
-                remove_abandoned(self._unfinished)
+            self._read_only = _read_only_reason(self._folder)
+            if not self._read_only:
+                remove_abandoned_files(self._unfinished)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            self._only_read = f"cannot be made ({why})"
+            self._read_only = f"cannot be made ({why})"
             if not isinstance(error, OSError) or not is_full(error):
                 raise CacheError(
                     f"cache folder {legible(self._folder)}: cannot be written to ({why}); {_ADVICE}"
@@ -108,74 +126,84 @@ class Cache:
         try:
             self._secret = secret()
         except NoRoomError as error:
-            self._only_read = str(error)
+            self._read_only = str(error)
             self._secret = os.urandom(SECRET_SIZE)  # with which nothing is written or found
 
     @property
     def folder(self) -> Path:
-        """Where the entries are."""
+        """The folder of the entries."""
         # For people's own code; it takes long to import.
         from pathlib import Path
 
         return Path(self._folder)
 
     def read(self, entry: Entry) -> bytes | None:
-        """The program that was stored; `None`, after a warning if there is cause, if there is none.
+        """Return the bytes that were stored; `None` if there are none, or they are unusable.
 
         A file that is damaged, does not authenticate, or is of another key, version or device, is
-        removed.
+        removed, with a warning.
         """
-        program = self._begin(entry, mapped=False)()
-        return None if program is None else bytes(program)
+        content = self.begin_reading(entry, mapped=False)()
+        return None if content is None else bytes(content)
 
-    def begin_reading(self, entry: Entry) -> Callable[[], bytes | memoryview | None]:
-        """Begin with what `read` does; what is returned ends it, and returns the program.
+    def begin_reading(
+        self, entry: Entry, *, mapped: bool = True
+    ) -> Callable[[], bytes | memoryview | None]:
+        """Begin with `read`; the function that is returned ends it, and returns the bytes.
 
-        Other threads are checking the program then. A large one is a view of the file, which is
-        replaced as a whole where it is replaced. (Not so in a folder that others can write to: they
-        could change it once it has been checked.)
+        Other threads check the bytes meanwhile. Large content is a view of the file if `mapped`; a
+        file is replaced as a whole. (Not so in a folder that others can write to: they could change
+        it once it has been checked.)
         """
-        return self._begin(entry, mapped=os.name == "posix" and not self._only_read)
-
-    def _begin(self, entry: Entry, *, mapped: bool) -> Callable[[], bytes | memoryview | None]:
-        path = self.path(entry)
-        try:
-            unchecked = entry_file.begin(path, self._secret, mapped=mapped)
-            _compare(unchecked.entry, entry)
-        except FileNotFoundError:
+        mapped = mapped and os.name == "posix" and not self._read_only
+        artifact = self.open(entry, mapped=mapped)
+        if artifact is None:
             return lambda: None
-        except Damaged as error:
-            self.discard(entry, str(error))
-            return lambda: None
-        return partial(self._end, entry, unchecked)
+        with artifact:
+            end = self._unless_damaged(entry, partial(artifact.begin_part, 0))
+        return lambda: end and self._unless_damaged(entry, end)
 
-    def _end(self, entry: Entry, unchecked: Unchecked) -> bytes | memoryview | None:
+    def _unless_damaged(self, entry: Entry, read: Callable[[], T]) -> T | None:
         try:
-            program = unchecked.checked()
-        except Damaged as error:
+            return read()
+        except ArtifactError as error:
             self.discard(entry, str(error))
             return None
-        if not self._only_read:
-            with suppress(OSError):  # removed meanwhile: it is good anyway
-                os.utime(self.path(entry))
-        return program
 
-    def write(self, entry: Entry, program: bytes) -> None:
-        """Store a program in the place of what is there for its key, whole or not at all.
-
-        Entries that have not been used for longest go, where there is no room for it. A program
-        that cannot be stored is worth a warning.
-        """
-        self.write_parts(entry, [program])
-
-    def write_parts(self, entry: Entry, parts: Sequence[bytes | memoryview]) -> None:
-        """Store a program as `write` does, of parts that lie one behind the other in the file."""
+    def open(self, entry: Entry, *, mapped: bool = False) -> Artifact | None:
+        """Return the artifact of an entry, to be closed by the caller; `None` as for `read`."""
         path = self.path(entry)
-        if self._only_read:
-            _warn_only_read(self._folder, self._only_read)
+        try:
+            artifact = Artifact(path, secret=self._secret, mapped=mapped)
+            _check_entry(artifact, entry)
+        except MissingArtifactError:
+            return None
+        except ArtifactError as error:
+            self.discard(entry, str(error))
+            return None
+        if not self._read_only:
+            with suppress(OSError):  # removed meanwhile: it is good anyway
+                os.utime(path)
+        return artifact
+
+    def write(self, entry: Entry, content: bytes) -> None:
+        """Store bytes in the place of what is there for their key, whole or not at all.
+
+        Entries that have not been used for longest go, where there is no room for it. What cannot
+        be stored is worth a warning.
+        """
+        self.write_artifact(entry, KIND, {}, [content])
+
+    def write_artifact(
+        self, entry: Entry, kind: str, metadata: Mapping[str, object], parts: Sequence[Part]
+    ) -> None:
+        """Store an artifact as `write` does; its arguments are as for `artifact.encode`."""
+        path = self.path(entry)
+        if self._read_only:
+            _warn_read_only(self._folder, self._read_only)
             return
-        head = entry_file.head(entry, parts, self._secret)
-        size = len(head) + sum(memoryview(part).nbytes for part in parts)
+        pieces = list(encode(kind, metadata, parts, entry=to_plain(entry), secret=self._secret))
+        size = sum(memoryview(piece).nbytes for piece in pieces)
         if size > self.limit:
             takes, allowed = (f"{number / 2**20:.1f} MB" for number in (size, self.limit))
             logger.warning(
@@ -184,10 +212,10 @@ class Cache:
             )  # fmt: skip
             return
         try:
-            remove_abandoned(self._unfinished)
+            remove_abandoned_files(self._unfinished)
             self._make_room(size)
             os.makedirs(self._unfinished, mode=0o700, exist_ok=True)
-            write_whole(path, (head, *parts), self._unfinished)
+            write_atomically(path, pieces, self._unfinished)
         except OSError as error:
             logger.warning(
                 "cache entry %s: could not be written (%s)", legible(path), error.strerror
@@ -196,34 +224,36 @@ class Cache:
     def discard(self, entry: Entry, why: str) -> None:
         """Warn about an entry that cannot be used, and remove it."""
         path = self.path(entry)
+        why = why.removeprefix(f"{legible(path)}: ")
         logger.warning("cache entry %s: %s; compiling again", legible(path), legible(why))
-        if not self._only_read:
+        if not self._read_only:
             _remove(path)
 
-    def listing(self, *, whole: bool = True) -> list[Listed]:
-        """Every entry, the most recently used first.
+    def listing(self, *, whole: bool = True) -> list[ListedEntry]:
+        """Return all entries, the most recently used first.
 
         Args:
             whole: read and check all of each; else only the beginning, which says what it is.
         """
         found = []
-        for path, about in self._entries():
+        for path, status in self._entries():
             entry, problem = None, ""
             try:
-                if whole:
-                    entry = entry_file.read(path, self._secret)[0]
-                else:
-                    entry = entry_file.read_head(path, self._secret)
-            except FileNotFoundError:  # removed meanwhile
+                with Artifact(path, secret=self._secret) as artifact:
+                    if whole:
+                        for _ in artifact.parts():
+                            pass
+                    entry = _entry_of(artifact)
+            except MissingArtifactError:  # removed meanwhile
                 continue
-            except Damaged as error:
-                problem = str(error)
-            found.append(Listed(path, about.st_size, about.st_mtime, entry, problem))
+            except ArtifactError as error:
+                problem = str(error).removeprefix(f"{legible(path)}: ")
+            found.append(ListedEntry(path, status.st_size, status.st_mtime, entry, problem))
         return sorted(found, key=lambda listed: -listed.used)
 
-    def leftovers(self) -> int:
-        """Bytes in files that are being written."""
-        return sum(about.st_size for _, about in unfinished(self._unfinished))
+    def unfinished_nbytes(self) -> int:
+        """Return the bytes of the files that are being written."""
+        return sum(status.st_size for _, status in temporary_files(self._unfinished))
 
     def prune(self, limit: float) -> int:
         """Remove damaged entries, and the least recently used until the rest fit.
@@ -240,7 +270,7 @@ class Cache:
             CacheError: the folder is only read.
         """
         self.check_writable()
-        remove_abandoned(self._unfinished)
+        remove_abandoned_files(self._unfinished)
         removed = total = 0
         for listed in self.listing():
             total += listed.size if listed.entry else 0
@@ -249,18 +279,18 @@ class Cache:
         return removed
 
     def check_writable(self) -> None:
-        """Make sure that entries can be added and removed.
+        """Check that entries can be added and removed.
 
         Raises:
             CacheError: the folder is only read.
         """
-        if self._only_read:
+        if self._read_only:
             raise CacheError(
-                f"cache folder {legible(self._folder)}: {self._only_read}; nothing is changed"
+                f"cache folder {legible(self._folder)}: {self._read_only}; nothing is changed"
             )
 
     def path(self, entry: Entry) -> str:
-        """The file of an entry, whether it is there or not."""
+        """Return the path of an entry, whether it exists or not."""
         name = f"{entry.key}{MODEL_SUFFIX if entry.whole else SUFFIX}"
         return os.path.join(self._folder, name)
 
@@ -269,13 +299,13 @@ class Cache:
         return os.path.join(self._folder, _UNFINISHED)
 
     def _entries(self) -> Iterator[tuple[str, os.stat_result]]:
-        """The files of entries; what another program keeps in the folder is none of them."""
-        for path, about in _files(self._folder, _ENTRY):
-            if path.endswith(SUFFIX) or entry_file.is_entry(path):
-                yield path, about
+        """Return the files of entries, without those of other programs in the folder."""
+        for path, status in _files(self._folder, _ENTRY):
+            if path.endswith(SUFFIX) or is_authenticated(path):
+                yield path, status
 
     def _make_room(self, size: int) -> None:
-        """Remove what has not been used for longest, if with `size` more the limit is passed.
+        """Remove the least recently used entries, if with `size` more bytes the limit is passed.
 
         The entries are looked at only when the ledger says that they may be too many, and then so
         many go that it takes an eighth of the limit in new ones until they are looked at again.
@@ -286,20 +316,20 @@ class Cache:
         with suppress(FileNotFoundError):
             os.unlink(ledger)  # whoever writes meanwhile looks at the entries too
         entries = list(self._entries())
-        total = sum(about.st_size for _, about in entries) + self.leftovers()
+        total = sum(status.st_size for _, status in entries) + self.unfinished_nbytes()
         room = max(0, self.limit - self.limit // 8 - size)
-        for path, about in sorted(entries, key=lambda found: found[1].st_mtime):
+        for path, status in sorted(entries, key=lambda pair: pair[1].st_mtime):
             if total <= room:
                 break
             if _remove(path):
-                total -= about.st_size
+                total -= status.st_size
         descriptor = open_own(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         with os.fdopen(descriptor, "ab") as file:
             file.write(bytes(_units(total + size)))
 
 
 def default_limit() -> int:
-    """`CROSSCHIP_CACHE_SIZE` in bytes, or `DEFAULT_LIMIT`.
+    """Return `CROSSCHIP_CACHE_SIZE` in bytes, or `DEFAULT_LIMIT`.
 
     Raises:
         CacheError: it is no size.
@@ -317,13 +347,13 @@ def default_limit() -> int:
     return int(float(number) * 1024 ** " KMGT".index(unit.upper() or " "))
 
 
-def _why_only_read(folder: str) -> str:
-    """The reason why nothing is written to a folder; empty if it is the user's to write to."""
-    about = os.stat(folder)
+def _read_only_reason(folder: str) -> str:
+    """Return why nothing is written to a folder; empty if it is the user's to write to."""
+    status = os.stat(folder)
     if hasattr(os, "geteuid"):
-        if about.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             return "belongs to another user, so it is only read"
-        if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return "others can write to it, so it is only read (chmod go-w makes it yours alone)"
     try:
         _try_to_write(folder)
@@ -333,7 +363,7 @@ def _why_only_read(folder: str) -> str:
 
 
 def _try_to_write(folder: str) -> None:
-    """Make a file without a name in a folder, and forget it.
+    """Create a file without a name in a folder, and drop it.
 
     Raises:
         OSError: that cannot be done.
@@ -352,8 +382,8 @@ def _try_to_write(folder: str) -> None:
 
 
 @lru_cache(maxsize=128)
-def _warn_only_read(folder: str, why: str) -> None:
-    """Say once in a process that programs are not kept."""
+def _warn_read_only(folder: str, why: str) -> None:
+    """Warn once in a process that programs are not kept."""
     logger.warning(
         "cache folder %s: %s; what is compiled now is not kept: %s",
         legible(folder), why, _ADVICE,
@@ -361,7 +391,7 @@ def _warn_only_read(folder: str, why: str) -> None:
 
 
 def _add_to_ledger(ledger: str, size: int) -> float:
-    """Bytes that the entries may take with `size` more; infinite if nobody has counted yet.
+    """Return the bytes of all entries with `size` more; infinite if they were never counted.
 
     The ledger holds a byte for each 64 KiB that was there when the entries were last looked at, or
     has been written since by any process.
@@ -380,27 +410,27 @@ def _units(size: int) -> int:
 
 
 def _files(folder: str, name: str) -> Iterator[tuple[str, os.stat_result]]:
-    """The files in a folder whose whole name matches; none if the folder is not there.
+    """Return the files in a folder whose name matches; none if there is no folder.
 
     Raises:
         CacheError: the folder cannot be listed.
     """
     try:
-        found = list(os.scandir(folder))
+        files = list(os.scandir(folder))
     except FileNotFoundError:
         return
     except OSError as error:
         raise CacheError(
             f"cache folder {legible(folder)}: cannot be listed ({error.strerror}); {_ADVICE}"
         ) from None
-    for file in found:
+    for file in files:
         if re.fullmatch(name, file.name):
             with suppress(FileNotFoundError):  # removed meanwhile
                 yield file.path, file.stat(follow_symlinks=False)
 
 
 def _remove(path: str) -> bool:
-    """Remove a file, and say whether it is gone because of it."""
+    """Remove a file; return whether this call did."""
     try:
         os.unlink(path)
     except OSError:
@@ -408,14 +438,35 @@ def _remove(path: str) -> bool:
     return True
 
 
-def _compare(found: Entry, wanted: Entry) -> None:
-    """`Damaged` if an entry is not the wanted one; a whole model says itself what it is for."""
-    if found.whole and wanted.whole and found.key == wanted.key:
-        return
-    if found.device_version != wanted.device_version or found.device != wanted.device:
-        raise Damaged(
-            f"was made by {found.device} {found.device_version}, "
-            f"not {wanted.device} {wanted.device_version}"
-        )
-    if (found.key, found.whole) != (wanted.key, wanted.whole):
-        raise Damaged(f"is for another model ({found.model})")
+def _entry_of(artifact: Artifact) -> Entry:
+    """Return the entry that an artifact is.
+
+    Raises:
+        ArtifactError: it is none.
+    """
+    try:
+        return from_plain(Entry, artifact.entry)
+    except ValueError:
+        raise artifact.error("has a header that is not laid out as it should be") from None
+
+
+def _check_entry(artifact: Artifact, wanted: Entry) -> None:
+    """Close an artifact that is not the wanted entry; a whole model says itself what it is for.
+
+    Raises:
+        ArtifactError: it is not.
+    """
+    try:
+        entry = _entry_of(artifact)
+        if entry.whole and wanted.whole and entry.key == wanted.key:
+            return
+        if entry.device_version != wanted.device_version or entry.device != wanted.device:
+            raise artifact.error(
+                f"was made by {entry.device} {entry.device_version}, "
+                f"not {wanted.device} {wanted.device_version}"
+            )
+        if (entry.key, entry.whole) != (wanted.key, wanted.whole):
+            raise artifact.error(f"is for another model ({entry.model})")
+    except ArtifactError:
+        artifact.close()
+        raise

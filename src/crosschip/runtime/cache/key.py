@@ -10,8 +10,8 @@ from crosschip.ir import ControlFlow, Extension, Model, Operand, Operation
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.version import VERSION
 from crosschip.ops.definition.custom import PackagedOperator
+from crosschip.runtime.artifact.container import FORMAT_VERSION
 from crosschip.runtime.cache.canonical import canonical
-from crosschip.runtime.cache.entry import FORMAT_VERSION
 from crosschip.runtime.cache.fingerprints import Fingerprints
 from crosschip.runtime.guard.devices import GuardedDevice
 
@@ -24,7 +24,7 @@ def cache_key(
     *,
     by_code: bool = True,
 ) -> str:
-    """SHA-256, in hexadecimal, over the model with its weights and all that compiles it.
+    """Return a SHA-256, in hexadecimal, of a model with its weights and of all that compiles it.
 
     Names of operands and operations do not count; order, types and values do. Nor does the device's
     own code where `by_code` is false.
@@ -44,7 +44,7 @@ def automatic_key(
     processors: int,
     fingerprints: Fingerprints | None = None,
 ) -> str:
-    """The same over a model and all that bears on which of several devices runs it fastest."""
+    """Return the same of a model and of all that determines which device runs it fastest."""
     content = _Content(fingerprints)
     content.add("auto", VERSION, FORMAT_VERSION, processors)
     for device in devices:
@@ -55,7 +55,7 @@ def automatic_key(
 
 
 def model_key(model: Model, fingerprints: Fingerprints | None = None) -> str:
-    """SHA-256, in hexadecimal, over a model with its weights, and with all names in it."""
+    """Return a SHA-256, in hexadecimal, of a model with its weights and all names in it."""
     content = _Content(fingerprints)
     content.add("model", model.name, *model.inputs, "outputs", *model.outputs)
     content.add(*(operation.name for operation in every_operation(model)))
@@ -64,21 +64,21 @@ def model_key(model: Model, fingerprints: Fingerprints | None = None) -> str:
 
 
 def request_key(
-    model: str, devices: Sequence[GuardedDevice], options: Options, wishes: object
+    model: str, devices: Sequence[GuardedDevice], options: Options, key_options: object
 ) -> str:
-    """SHA-256, in hexadecimal, over all that a caller asks for by one call of `compile`.
+    """Return a SHA-256, in hexadecimal, of all arguments of one call of `compile`.
 
     Args:
         model: the model's key.
         devices: those that it may go to, in the order of preference.
         options: how it is compiled.
-        wishes: whatever else bears on where operations go.
+        key_options: whatever else bears on where operations go.
     """
     content = _Content()
     content.add("request", VERSION, model)
     for device in devices:
         content.add_device(device)
-    content.add(canonical(options), canonical(wishes))
+    content.add(canonical(options), canonical(key_options))
     return content.digest.hexdigest()
 
 
@@ -96,7 +96,7 @@ class _Content:
             self.digest.update(len(text).to_bytes(8, "little") + text)
 
     def add_device(self, device: GuardedDevice, *, by_code: bool = True) -> None:
-        """Add what says which device it is, by which code, on which machine, and how it is set.
+        """Add a device: its name, version, code, machine and properties.
 
         A device compiles the same in this process and in a driver, so where it is does not count.
         """

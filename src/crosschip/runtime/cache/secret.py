@@ -18,7 +18,7 @@ _ADVICE = "set CROSSCHIP_CACHE_SECRET to a file of your own, or turn the cache o
 
 
 def secret_file() -> str:
-    """`CROSSCHIP_CACHE_SECRET`, or a file in the platform's folder for the user's data."""
+    """Return `CROSSCHIP_CACHE_SECRET`, or a path in the platform's folder for the user's data."""
     configured = os.environ.get("CROSSCHIP_CACHE_SECRET")
     if configured:
         return os.path.expanduser(configured)
@@ -30,12 +30,12 @@ class NoRoomError(CacheError):
 
 
 def is_full(error: OSError) -> bool:
-    """Tell whether nothing can be written, now or ever, wherever on this disk it is to be."""
+    """Return whether an error means that nothing can be written to this disk."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 
 
 def secret() -> bytes:
-    """The secret in `secret_file()`, which is made if it is not there.
+    """Return the secret in `secret_file()`, which is created if it does not exist.
 
     Raises:
         NoRoomError: it is not there, and the disk is full or only to be read.
@@ -47,7 +47,7 @@ def secret() -> bytes:
         try:
             return _read(path)
         except FileNotFoundError:
-            _make(path)
+            _create(path)
             return _read(path)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
@@ -55,11 +55,11 @@ def secret() -> bytes:
         raise kind(f"cache secret {path}: cannot be made or read ({why}); {_ADVICE}") from None
 
 
-def _make(path: str) -> None:
-    """Write a new secret, unless another process is first: all then read the same one."""
+def _create(path: str) -> None:
+    """Create a secret, unless another process is first: all then read the same one."""
     folder = os.path.dirname(path) or "."
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    if _make_unnamed(path, folder):
+    if _create_unnamed(path, folder):
         return
     # Few systems come here, and it takes long to import.
     import tempfile
@@ -74,8 +74,8 @@ def _make(path: str) -> None:
         os.unlink(temporary)
 
 
-def _make_unnamed(path: str, folder: str) -> bool:
-    """Write it to a file that has no name until it is whole; whether the system has such files."""
+def _create_unnamed(path: str, folder: str) -> bool:
+    """Create it as a file without a name until it is whole; return whether that is possible."""
     try:
         handle = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
     except (AttributeError, OSError):
@@ -101,11 +101,11 @@ def _fill(file: BinaryIO) -> None:
 
 def _read(path: str) -> bytes:
     with open_regular(path) as file:
-        about = os.fstat(file.fileno())
+        status = os.fstat(file.fileno())
         if hasattr(os, "geteuid"):
-            if about.st_uid != os.geteuid():
+            if status.st_uid != os.geteuid():
                 raise CacheError(f"cache secret {path}: belongs to another user; {_ADVICE}")
-            if stat.S_IMODE(about.st_mode) & 0o077:
+            if stat.S_IMODE(status.st_mode) & 0o077:
                 raise CacheError(
                     f"cache secret {path}: is open to other users, who may have read it; remove "
                     f"it to have a new one made, or make it yours alone (chmod 600)"

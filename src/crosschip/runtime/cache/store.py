@@ -6,6 +6,7 @@ and crosschip's own, where what an entry holds depends on the content of the mod
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +14,13 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from crosschip.hal.folders import cache_folder
-from crosschip.ir import InputError, logs
+from crosschip.ir import InputError
 from crosschip.ir.text import legible
+from crosschip.runtime.artifact.container import Artifact, Part, encode
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.folder import Cache
+from crosschip.runtime.cache.folder import KIND, Cache
 
-logger = logs.logger("crosschip.cache")
+logger = logging.getLogger("crosschip.cache")
 
 _TOKEN = r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}"
 
@@ -28,26 +30,48 @@ class Store(Protocol):
     """A place for what has been compiled; any number of threads may use it at once."""
 
     def read(self, entry: Entry) -> bytes | None:
-        """The bytes that are kept; `None`, after a warning if there is cause, if there are none."""
+        """Return the bytes of an entry; `None` if there are none, with a warning if unusable."""
 
     def write(self, entry: Entry, content: bytes) -> None:
-        """Keep bytes in the place of what is there; a warning tells if they cannot be."""
+        """Replace the bytes of an entry; warn if that is impossible."""
 
     def discard(self, entry: Entry, why: str) -> None:
-        """Warn about bytes that cannot be used, and drop them."""
+        """Warn about unusable bytes, and remove them."""
 
 
 def begin_reading(store: Store, entry: Entry) -> Callable[[], bytes | memoryview | None]:
-    """Begin to read, where a store can; what is returned ends it, and returns what is kept."""
+    """Begin to read, where a store can; the function that is returned ends it."""
     return store.begin_reading(entry) if isinstance(store, Cache) else partial(store.read, entry)
 
 
-def write_parts(store: Store, entry: Entry, parts: Sequence[bytes | memoryview]) -> None:
-    """Keep bytes that lie in several places, without putting them together where a store can."""
+def open_stored(store: Store, entry: Entry) -> Artifact | None:
+    """Open an artifact in a store; `None` if there is none, or it is unusable.
+
+    Raises:
+        ArtifactError: a store without files holds something else.
+    """
     if isinstance(store, Cache):
-        store.write_parts(entry, parts)
+        return store.open(entry)
+    content = store.read(entry)
+    return None if content is None else Artifact(content)
+
+
+def write_stored(
+    store: Store, entry: Entry, kind: str, metadata: Mapping[str, object], parts: Sequence[Part]
+) -> None:
+    """Store an artifact, without joining its parts where the store can."""
+    if isinstance(store, Cache):
+        store.write_artifact(entry, kind, metadata, parts)
     else:
-        store.write(entry, b"".join(parts))
+        store.write(entry, b"".join(encode(kind, metadata, parts)))
+
+
+def write_parts(store: Store, entry: Entry, pieces: Sequence[bytes | memoryview]) -> None:
+    """Store bytes in several buffers, without joining them where the store can."""
+    if isinstance(store, Cache):
+        store.write_artifact(entry, KIND, {}, [pieces])
+    else:
+        store.write(entry, b"".join(pieces))
 
 
 class Memory:
@@ -64,19 +88,19 @@ class Memory:
 
     @property
     def models(self) -> Mapping[str, bytes]:
-        """The whole compiled models, by token."""
+        """The compiled models, by token."""
         return {key: held for (whole, key), held in list(self._held.items()) if whole}
 
     def read(self, entry: Entry) -> bytes | None:
-        """The bytes that are kept; `None` if there are none."""
+        """Return the bytes of an entry; `None` if there are none."""
         return self._held.get((entry.whole, entry.key))
 
     def write(self, entry: Entry, content: bytes) -> None:
-        """Keep bytes in the place of what is there."""
+        """Replace the bytes of an entry."""
         self._held[entry.whole, entry.key] = bytes(content)
 
     def discard(self, entry: Entry, why: str) -> None:
-        """Warn about bytes that cannot be used, and drop them."""
+        """Warn about unusable bytes, and remove them."""
         logger.warning("cache entry %s: %s; compiling again", entry.key, legible(why))
         self._held.pop((entry.whole, entry.key), None)
 
@@ -88,7 +112,7 @@ CacheArgument = bool | str | os.PathLike[str] | bytes | bytearray | memoryview |
 def open_store(
     argument: CacheArgument, limit: int | None = None, token: str | bool = False
 ) -> Store | None:
-    """The place that a caller asks for.
+    """Return the store that a caller names.
 
     Args:
         argument: `True` for the default folder, a folder, `False` for none, a store; or, with a
@@ -118,14 +142,14 @@ def open_store(
         folder = ""
     if not isinstance(folder, str) or not folder:
         raise InputError(
-            f"cache is {_shown(argument)}, but must be True for the default folder, the path of a "
-            f"folder, a buffer (with a token), a store, or False for no cache"
+            f"cache is {_format_argument(argument)}, but must be True for the default folder, "
+            f"the path of a folder, a buffer (with a token), a store, or False for no cache"
         )
     return Cache(folder, limit)
 
 
 def check_token(token: object) -> None:
-    """Refuse what cannot be the name of a file anywhere.
+    """Refuse a token that is no portable file name.
 
     Raises:
         InputError: it is no such text.
@@ -137,8 +161,8 @@ def check_token(token: object) -> None:
         )
 
 
-def _shown(argument: object) -> str:
-    """A value in an error message: its text if that is harmless, else its type."""
+def _format_argument(argument: object) -> str:
+    """Return a value for an error message: its text if that is short, else its type."""
     if argument is None or isinstance(argument, int | float | str):
         return repr(argument)
     if isinstance(argument, bytes | bytearray | memoryview):

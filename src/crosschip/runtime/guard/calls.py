@@ -39,22 +39,24 @@ def failure(name: str, doing: str, error: BaseException) -> DeviceError:
         error: what it raised.
     """
     own = isinstance(error, Error)
-    told = first_line(error).removeprefix(f"{type(error).__name__}: ") if own else first_line(error)
+    message = (
+        first_line(error).removeprefix(f"{type(error).__name__}: ") if own else first_line(error)
+    )
     if not own:
-        told = f"failed while {doing}: {told}"
+        message = f"failed while {doing}: {message}"
     if isinstance(error, CompileError):
-        named = CompileError(_signed(name, told))
+        named = CompileError(_signed(name, message))
         named.operations = error.operations
         return named
     if isinstance(error, OutOfRange):
         return error
     if isinstance(error, DeviceLost):
-        return DeviceLost(_signed(name, told), error.seconds, name)
-    return DeviceError(_signed(name, told))
+        return DeviceLost(_signed(name, message), error.seconds, name)
+    return DeviceError(_signed(name, message))
 
 
-def _signed(name: str, told: str) -> str:
-    return told if told.startswith((f"{name} ", f"{name}:")) else f"{name}: {told}"
+def _signed(name: str, message: str) -> str:
+    return message if message.startswith((f"{name} ", f"{name}:")) else f"{name}: {message}"
 
 
 def call(name: str, doing: str, function: Callable[..., T], *arguments: Any) -> T:

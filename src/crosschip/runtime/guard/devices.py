@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from crosschip.hal import (
+    Buffer,
     Capabilities,
     CompileError,
     Device,
@@ -25,9 +27,9 @@ from crosschip.hal import (
 )
 from crosschip.ir import (
     DeviceError,
+    ElementType,
     Model,
     Operation,
-    logs,
 )
 from crosschip.ir.closing import Closing
 from crosschip.runtime.guard.calls import call, kind_of
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 _compilers: defaultdict[type[Device], threading.RLock] = defaultdict(threading.RLock)
 """The lock of each class of devices that compiles one model at a time."""
@@ -69,12 +71,12 @@ class GuardedDevice(Closing):
             "telling its capabilities", Capabilities, lambda: device.capabilities()
         )
         types = self.capabilities.lacking
-        self._asked: Device | Retyping = device
+        self._target: Device | Retyping = device
         if types:
             # Few devices lack any, and it needs the operators.
             from crosschip.lowering.type_conversion import Retyping
 
-            self._asked = Retyping(device, types)
+            self._target = Retyping(device, types)
         self.properties: Mapping[str, str] = dict(
             self._checked("telling its properties", dict, lambda: device.properties)
         )
@@ -114,9 +116,9 @@ class GuardedDevice(Closing):
         """
         try:
             check_device(self.name)
-            wishes = self.effective_options(options)
+            effective = self.effective_options(options)
             with self._compiler():
-                program = call(self.name, "compiling", self._asked.compile, model, wishes)
+                program = call(self.name, "compiling", self._target.compile, model, effective)
             return self._program("compiling", program, model)
         except CompileError:
             raise
@@ -130,11 +132,11 @@ class GuardedDevice(Closing):
             DeviceError: the device failed.
         """
         check_device(self.name)
-        doing, wishes = "loading a saved program", self.effective_options(options)
+        doing, effective = "loading a saved program", self.effective_options(options)
         if not self.capabilities.loads_views:
             saved = bytes(saved)
         return self._program(
-            doing, call(self.name, doing, self._asked.load, saved, model, wishes), model
+            doing, call(self.name, doing, self._target.load, saved, model, effective), model
         )
 
     def operators(self) -> Collection[str]:
@@ -146,11 +148,19 @@ class GuardedDevice(Closing):
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         """The engine's settings that performance modes stand for; none if it fails to say."""
-        return self._told(self.device.modes)
+        return self._mapping(self.device.modes)
+
+    def allocate(self, element_type: ElementType, shape: Sequence[int]) -> Buffer:
+        """Allocate memory of the device.
+
+        Raises:
+            DeviceError: the device does not have enough.
+        """
+        return call(self.name, "allocating memory", self.device.allocate, element_type, shape)
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
         """The settings that the engine gets for these options; none if it fails to say."""
-        return self._told(self.device.engine_settings, self.effective_options(options))
+        return self._mapping(self.device.engine_settings, self.effective_options(options))
 
     def close(self) -> None:
         """Close the device; if it fails to, that is a warning."""
@@ -165,7 +175,9 @@ class GuardedDevice(Closing):
             return nullcontext()
         return _compilers[type(self.device)]
 
-    def _told(self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options) -> dict[Any, Any]:
+    def _mapping(
+        self, tell: Callable[..., Mapping[Any, Any]], *arguments: Options
+    ) -> dict[Any, Any]:
         try:
             return dict(call(self.name, "telling its settings", tell, *arguments))
         except (DeviceError, TypeError, ValueError) as error:
@@ -173,7 +185,7 @@ class GuardedDevice(Closing):
             return {}
 
     def _offer(self, model: Model, options: Options) -> Offer:
-        offer = call(self.name, "answering", self._asked.query, model, options)
+        offer = call(self.name, "answering", self._target.query, model, options)
         count = len(model.operations)
         if not isinstance(offer, Offer):
             self._broke(f"answered with {kind_of(offer)}, not with an Offer")
@@ -191,7 +203,7 @@ class GuardedDevice(Closing):
     def _answer(self, operation: Operation, options: Options) -> Support:
         """The answer about one operation, where one about another broke off all of them."""
         try:
-            answer = call(self.name, "answering", self._asked.supports, operation, options)
+            answer = call(self.name, "answering", self._target.supports, operation, options)
             if not isinstance(answer, Support):
                 self._broke(f"answered with {kind_of(answer)}, not with Support")
             return answer
@@ -213,10 +225,10 @@ class GuardedDevice(Closing):
         )
 
     def _checked(self, doing: str, kind: type[T], ask: Callable[[], object]) -> T:
-        found = call(self.name, doing, ask)
-        if not isinstance(found, kind):
-            self._broke(f"answered with {kind_of(found)} while {doing}, not with {kind.__name__}")
-        return found
+        answer = call(self.name, doing, ask)
+        if not isinstance(answer, kind):
+            self._broke(f"answered with {kind_of(answer)} while {doing}, not with {kind.__name__}")
+        return answer
 
     def _broke(self, how: str) -> NoReturn:
         raise DeviceError(f"{self.name}: {how}; the device breaks the driver contract")
@@ -231,3 +243,23 @@ def _check_groups(groups: Sequence[Any], count: int) -> None:
     members = [index for group in groups for index in group.operations]
     if len(set(members)) < len(members) or not all(0 <= index < count for index in members):
         raise ValueError("its groups are not disjoint sets of the model's operations")
+
+
+def on_death(
+    devices: Iterable[GuardedDevice], callback: Callable[[str], None]
+) -> Callable[[], None]:
+    """Call a function whenever the driver process of a device dies; see `CompiledModel.on_death`.
+
+    Returns:
+        A function that removes the callback.
+    """
+    removals = [
+        call(device.name, "taking note", device.device.on_death, callback)
+        for device in {id(one.device): one for one in devices}.values()
+    ]
+
+    def remove() -> None:
+        for one in removals:
+            one()
+
+    return remove

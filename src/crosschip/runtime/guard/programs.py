@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -25,7 +26,6 @@ from crosschip.ir import (
     Model,
     Shape,
     TensorType,
-    logs,
 )
 from crosschip.ir.interruption import raise_interruption
 from crosschip.ir.sizing import ShapeCheck, SizeReader
@@ -38,7 +38,7 @@ from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 if TYPE_CHECKING:
     from crosschip.runtime.statistics import SegmentStatistics
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 _BYTES = bytes | bytearray | memoryview
 
@@ -106,11 +106,11 @@ class GuardedProgram(SegmentProgram):
         if self._alignment > 1:
             inputs = self._arranged(inputs)
         try:
-            made = self._run(inputs)
+            outputs = self._run(inputs)
         except BaseException as error:  # foreign code: whatever it raises is its failure
             raise_interruption(error)
             raise failure(self.name, "running", error) from error
-        return self._checked(inputs, made)
+        return self._checked(inputs, outputs)
 
     def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
         inputs = self._arranged(inputs)
@@ -118,8 +118,8 @@ class GuardedProgram(SegmentProgram):
             place if place is not None and self._writes(type_, place, inputs) else None
             for type_, place in zip(self._types, places, strict=True)
         ]
-        made = call(self.name, "running", self.program.run_into, inputs, usable)
-        return self._checked(inputs, made)
+        results = call(self.name, "running", self.program.run_into, inputs, usable)
+        return self._checked(inputs, results)
 
     def around(self, program: Program, model: Model | None = None) -> GuardedProgram:
         """The same guard around another program on the same device, for the same model or another.
@@ -140,14 +140,14 @@ class GuardedProgram(SegmentProgram):
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
-        taken = call(self.name, "taking on a run", self.program.submit, inputs, outputs, after)
-        if not isinstance(taken, Submission):
-            raise self._mismatch(f"returned {kind_of(taken)} where a Submission belongs")
-        made: list[Buffer] = call(self.name, "taking on a run", list, taken.outputs)
+        submission = call(self.name, "taking on a run", self.program.submit, inputs, outputs, after)
+        if not isinstance(submission, Submission):
+            raise self._mismatch(f"returned {kind_of(submission)} where a Submission belongs")
+        buffers: list[Buffer] = call(self.name, "taking on a run", list, submission.outputs)
         wanted = len(self._outputs) + len(self._rules)
-        if len(made) != wanted:
-            raise self._mismatch(f"returned {len(made)} outputs where {wanted} belong")
-        for (name, operand), buffer in zip(self._outputs, made, strict=False):
+        if len(buffers) != wanted:
+            raise self._mismatch(f"returned {len(buffers)} outputs where {wanted} belong")
+        for (name, operand), buffer in zip(self._outputs, buffers, strict=False):
             if not isinstance(buffer, Buffer):
                 raise self._mismatch(f"returned {kind_of(buffer)} for {name!r}, not a Buffer")
             dtype, shape = call(self.name, "describing a buffer", _described, buffer)
@@ -155,11 +155,11 @@ class GuardedProgram(SegmentProgram):
         self._runs += 1
         if self._open:
             self._bytes_in += sum(_bytes_in(buffer) for buffer in inputs)
-            self._bytes_out += sum(_bytes_in(buffer) for buffer in made)
-        return Submission(made, taken.event)
+            self._bytes_out += sum(_bytes_in(buffer) for buffer in buffers)
+        return Submission(buffers, submission.event)
 
-    def check_rules(self, made: Sequence[Buffer]) -> None:
-        for rule, buffer in zip(self._rules, made[len(self._outputs) :], strict=True):
+    def check_rules(self, outputs: Sequence[Buffer]) -> None:
+        for rule, buffer in zip(self._rules, outputs[len(self._outputs) :], strict=True):
             if not call(self.name, "running", lambda b: bool(np.all(b.array())), buffer):
                 raise DeviceError(f"{self.name}: {rule}")
 
@@ -225,8 +225,8 @@ class GuardedProgram(SegmentProgram):
     def _arranged(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Inputs in memory that is aligned as the device asks."""
         arrays = [_aligned(array, self._alignment) for array in inputs]
-        for array, given in zip(arrays, inputs, strict=True):
-            if array is not given:
+        for array, original in zip(arrays, inputs, strict=True):
+            if array is not original:
                 self.copies.add(Copied.INPUT, array)
         return arrays
 
@@ -242,35 +242,35 @@ class GuardedProgram(SegmentProgram):
             and not any(np.may_share_memory(place, array) for array in inputs)
         )
 
-    def _checked(self, inputs: Sequence[Array], made: Any) -> Sequence[Array]:
+    def _checked(self, inputs: Sequence[Array], outputs: Any) -> Sequence[Array]:
         """The results of a run, once they are what the model declares."""
         try:
             for index, dtype in enumerate(self._dtypes):
-                array = made[index]
+                array = outputs[index]
                 if type(array) is not np.ndarray or array.dtype is not dtype:
                     if isinstance(array, OBJECTS) and not self._tensors_out[index]:
                         continue
-                    made = list(made)
-                    made[index] = self._as_declared(index, array)
+                    outputs = list(outputs)
+                    outputs[index] = self._as_declared(index, array)
             if self._objects:
-                shapes = shapes_of(self._tensors_out, made)
+                shapes = shapes_of(self._tensors_out, outputs)
                 read: tuple[Any, ...] = tuple(shapes_of(self._tensors_in, inputs))
             else:
-                shapes = [array.shape for array in made]
+                shapes = [array.shape for array in outputs]
                 if shapes == self._fixed:
                     self._runs += 1
-                    return cast(Sequence[Array], made)
+                    return cast(Sequence[Array], outputs)
                 read = (
                     tuple([array.shape for array in inputs])
                     if self._places is None
                     else tuple([inputs[index].shape[axis] for index, axis in self._places])
                 )
         except (TypeError, IndexError, AttributeError, KeyError):
-            raise self._mismatch(f"returned {kind_of(made)} where outputs belong") from None
+            raise self._mismatch(f"returned {kind_of(outputs)} where outputs belong") from None
         accepted = self._accepted.get(read)
         if accepted is None or shapes != accepted[0]:
-            self._check_shapes(shapes, inputs, made)
-            accepted = shapes, self._bytes_of(inputs), self._bytes_of(made)
+            self._check_shapes(shapes, inputs, outputs)
+            accepted = shapes, self._bytes_of(inputs), self._bytes_of(outputs)
             if len(self._accepted) >= _REMEMBERED:
                 self._accepted.clear()
             self._accepted[read] = accepted
@@ -279,11 +279,11 @@ class GuardedProgram(SegmentProgram):
             self._bytes_in += accepted[1]
             self._bytes_out += accepted[2]
         if self._rules:
-            for rule, kept in zip(self._rules, made[len(self._outputs) :], strict=True):
-                if not np.all(kept):
+            for rule, holds in zip(self._rules, outputs[len(self._outputs) :], strict=True):
+                if not np.all(holds):
                     raise DeviceError(f"{self.name}: {rule}")
-            return list(made[: len(self._outputs)])
-        checked: Sequence[Array] = made
+            return list(outputs[: len(self._outputs)])
+        checked: Sequence[Array] = outputs
         return checked
 
     def _as_declared(self, index: int, array: object) -> Array:
@@ -305,15 +305,15 @@ class GuardedProgram(SegmentProgram):
         return np.asarray(array).view(dtype)
 
     def _check_shapes(
-        self, of_outputs: Sequence[Shape], inputs: Sequence[Array], made: Sequence[Array]
+        self, of_outputs: Sequence[Shape], inputs: Sequence[Array], outputs: Sequence[Array]
     ) -> None:
         wanted = len(self._outputs) + len(self._rules)
-        if len(made) != wanted:
-            raise self._mismatch(f"returned {len(made)} outputs where {wanted} belong")
+        if len(outputs) != wanted:
+            raise self._mismatch(f"returned {len(outputs)} outputs where {wanted} belong")
         sizes = self._reader.read(shapes_of(self._tensors_in, inputs))
         if self._fit.fits(of_outputs, sizes):
             return
-        for (name, operand), array in zip(self._outputs, made, strict=False):
+        for (name, operand), array in zip(self._outputs, outputs, strict=False):
             if operand.type.element_type is not ElementType.OBJECT:
                 self._check_type(name, operand.type, array.dtype, array.shape, sizes)
 

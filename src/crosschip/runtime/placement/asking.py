@@ -15,7 +15,7 @@ from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.capability_check import Screen
-from crosschip.lowering.decomposition import Ask, decomposed
+from crosschip.lowering.decomposition import Ask, decompose
 from crosschip.lowering.narrowing import Narrowing
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator
@@ -91,7 +91,7 @@ class Inquiry:
         self.devices = devices
         self._offers: dict[str, Offer] = {}
         self._simpler: dict[tuple[str, int], Sequence[Operation]] = {}
-        self._taken: set[str] = set()
+        self._used_names: set[str] = set()
 
     def answers(
         self, device: str, wanted: Sequence[int], overruled: Mapping[int, Support]
@@ -106,35 +106,35 @@ class Inquiry:
         offer = self._offer(device)
         operations = self.model.operations
         if len(wanted) == len(operations):
-            found = Answers(list(offer.answers))
+            answers = Answers(list(offer.answers))
         else:
-            found = Answers([None] * len(operations))
+            answers = Answers([None] * len(operations))
             for index in wanted:
-                found.supports[index] = offer.answers[index]
+                answers.supports[index] = offer.answers[index]
         for index, answer in overruled.items():
-            if found.supports[index] is not None:
-                found.supports[index] = answer
+            if answers.supports[index] is not None:
+                answers.supports[index] = answer
         for index in wanted:
-            support = found.supports[index]
+            support = answers.supports[index]
             if support is not YES and support is not None and not support.supported:
                 simpler = self._instead(device, index, support)
                 if simpler:
-                    found.simpler[index] = simpler
-        self._form_groups(found, offer)
-        return found
+                    answers.simpler[index] = simpler
+        self._form_groups(answers, offer)
+        return answers
 
-    def conditions(self, owners: Sequence[str | None]) -> Sequence[Condition]:
+    def conditions(self, assigned_devices: Sequence[str | None]) -> Sequence[Condition]:
         """What must hold of inputs in a run, by the devices' offers.
 
         Args:
-            owners: the device of each operation.
+            assigned_devices: the device of each operation.
         """
         return [
             condition
             for device, offer in self._offers.items()
             if isinstance(offer, ConditionalOffer)
             for condition in offer.conditions
-            if any(owners[index] == device for index in condition.operations)
+            if any(assigned_devices[index] == device for index in condition.operations)
         ]
 
     def _offer(self, device: str) -> Offer:
@@ -151,23 +151,23 @@ class Inquiry:
         key = device, index
         if key not in self._simpler:
             spend()
-            if not self._taken:
-                self._taken = {operation.name for operation in self.model.operations}
+            if not self._used_names:
+                self._used_names = {operation.name for operation in self.model.operations}
             ask = self.devices[device]
-            self._simpler[key] = decomposed(operation, ask, self._taken) or ()
+            self._simpler[key] = decompose(operation, ask, self._used_names) or ()
         return self._simpler[key]
 
-    def _form_groups(self, found: Answers, offer: Offer) -> None:
+    def _form_groups(self, answers: Answers, offer: Offer) -> None:
         """Keep the groups that the device may get whole; decline what is left of the others."""
         for group in offer.groups:
-            supports = [found.supports[index] for index in group.operations]
+            supports = [answers.supports[index] for index in group.operations]
             if all(supports):
-                found.groups.append((group.why, group.operations))
+                answers.groups.append((group.why, group.operations))
                 continue
             for index, support in zip(group.operations, supports, strict=True):
                 if support:
                     operation = self.model.operations[index]
-                    found.supports[index] = broken_group(operation, group.why)
+                    answers.supports[index] = broken_group(operation, group.why)
 
 
 _FINAL = (Rule.FAILURE, Rule.CALLER, Rule.DEFINITION)
@@ -236,5 +236,5 @@ def _by_definition(operation: PackagedOperator, device: str) -> Support | None:
 
 def broken_group(operation: Operation, why: str) -> Support:
     """The answer about an operation whose group the device does not get as a whole."""
-    told = f"only together with others that go elsewhere ({why})" if why else "only together"
-    return Support.no(operation, "", told, Rule.GROUP)
+    detail = f"only together with others that go elsewhere ({why})" if why else "only together"
+    return Support.no(operation, "", detail, Rule.GROUP)

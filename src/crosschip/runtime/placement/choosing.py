@@ -27,12 +27,12 @@ class Assignment:
     """The device of each operation.
 
     Attributes:
-        asked: the answers of the devices that were asked, in the order of preference.
-        owners: the device of each operation; `None` where no device runs it.
+        answers: the answers of the queried devices, in the order of preference.
+        devices: the device of each operation; `None` where no device runs it.
     """
 
-    asked: Mapping[str, Answers]
-    owners: list[str | None]
+    answers: Mapping[str, Answers]
+    devices: list[str | None]
 
 
 def choose(
@@ -46,23 +46,25 @@ def choose(
         overruled: what is known otherwise than the devices answer.
         ask_all: ask every device about every operation, for their reasons.
     """
-    every = range(len(inquiry.model.operations))
-    owners: list[str | None] = [None] * len(every)
-    asked: dict[str, Answers] = {}
-    wanted: Sequence[int] = every
+    all_indices = range(len(inquiry.model.operations))
+    assigned_devices: list[str | None] = [None] * len(all_indices)
+    answers_by_device: dict[str, Answers] = {}
+    wanted: Sequence[int] = all_indices
     for name in order:
-        if asked and not wanted and not ask_all:
+        if answers_by_device and not wanted and not ask_all:
             break
-        found = asked[name] = inquiry.answers(name, every if ask_all else wanted, overruled[name])
+        answers = answers_by_device[name] = inquiry.answers(
+            name, all_indices if ask_all else wanted, overruled[name]
+        )
         left = []
         for index in wanted:
-            support = found.supports[index]
-            if support is not None and (support.supported or index in found.simpler):
-                owners[index] = name
+            support = answers.supports[index]
+            if support is not None and (support.supported or index in answers.simpler):
+                assigned_devices[index] = name
             else:
                 left.append(index)
         wanted = left
-    return Assignment(asked, owners)
+    return Assignment(answers_by_device, assigned_devices)
 
 
 def overruled_by(
@@ -75,26 +77,26 @@ def overruled_by(
 
     Control flow does not go whole to a device that may not run a part of it.
     """
-    found: Overruled = {}
+    overruled: Overruled = {}
     for device in devices:
         known = refusals.get(device, {})
-        found[device] = (
+        overruled[device] = (
             {i: known[o.name] for i, o in enumerate(operations) if o.name in known} if known else {}
         )
     if not homes:
-        return found
+        return overruled
     for index, operation in enumerate(operations):
         for home in _homes(operation, homes):
             for device in devices:
                 if device not in home.devices:
-                    found[device][index] = home.refusal(operation)
-    return found
+                    overruled[device][index] = home.refusal(operation)
+    return overruled
 
 
 def _homes(operation: Operation, homes: Mapping[Operation, Home]) -> list[Home]:
     """The homes of an operation and of those in its bodies."""
-    found = [homes[operation]] if operation in homes else []
+    all_homes = [homes[operation]] if operation in homes else []
     for body in operation.bodies:
         for inner in body.operations:
-            found += _homes(inner, homes)
-    return found
+            all_homes += _homes(inner, homes)
+    return all_homes

@@ -1,4 +1,4 @@
-"""The meaning of a caller's directives for a model: where operations are at home."""
+"""Resolution of placement options against a model: the devices that each operation may run on."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ def homes(
     partition: str | bytes | Path | None,
     pin: Mapping[str, str],
     model: Model,
-    given: Model,
+    original: Model,
     kinds: Mapping[str, Kind],
 ) -> dict[Operation, Home]:
-    """The homes of the operations that directives name; warns of entries that match nothing.
+    """The homes of the operations that the options name; warns of entries that match nothing.
 
     Args:
         partition: operators that are kept off the first device, if any.
         pin: the device that alone may run what a pattern names.
         model: what is to be placed.
-        given: the model before passes.
+        original: the model before passes.
         kinds: the sort of each device, by name, in the order of preference.
 
     Raises:
-        InputError: as for `Directives.constraints`.
+        InputError: as for `PlacementOptions.constraints`.
     """
-    found: dict[Operation, Home] = {}
+    homes_by_operation: dict[Operation, Home] = {}
     sources = sources_of(model)
     if partition is not None:
-        found.update(_partitioned(partition, sources, given, kinds))
-    found.update(_pinned(pin, sources, list(kinds)))
-    return found
+        homes_by_operation.update(_partitioned(partition, sources, original, kinds))
+    homes_by_operation.update(_pinned(pin, sources, list(kinds)))
+    return homes_by_operation
 
 
 def _partitioned(
     partition: str | bytes | Path,
     sources: Sequence[Source],
-    given: Model,
+    original: Model,
     kinds: Mapping[str, Kind],
 ) -> Iterator[tuple[Operation, Home]]:
     """The homes of the operations that a configuration lists: processors behind the first device.
@@ -65,18 +65,18 @@ def _partitioned(
             f"partition keeps operators off {first}, but there is no processor behind it to run "
             f"them; add one to the devices, as in {first},reference"
         )
-    found = matches(entries, sources)
-    unmatched_entries = [entry for entry in entries if not found[entry]]
-    warn_of_unmatched("partition", unmatched_entries, sources, given)
+    matched = matches(entries, sources)
+    unmatched_entries = [entry for entry in entries if not matched[entry]]
+    warn_of_unmatched("partition", unmatched_entries, sources, original)
     for entry in entries:
         home = Home(hosts, f"kept off by line {entry.line} of the partition, {entry.brief!r}")
-        for source in found[entry]:
+        for source in matched[entry]:
             for operation in source.operations:
                 yield operation, home
 
 
 def warn_of_unmatched(
-    argument: str, entries: Sequence[Entry], sources: Sequence[Source], given: Model
+    argument: str, entries: Sequence[Entry], sources: Sequence[Source], original: Model
 ) -> None:
     """Say which entries match nothing.
 
@@ -84,19 +84,19 @@ def warn_of_unmatched(
         argument: the name of the configuration.
         entries: those that match nothing.
         sources: the operators of the model that is placed.
-        given: the model before passes.
+        original: the model before passes.
     """
     if not entries:
         return
-    before = sources_of(given)
+    before = sources_of(original)
     gone = matches(entries, before)
     for entry in entries[:_TOLD]:
-        told = (
+        reason = (
             f"{entry.brief!r} names what needs not run: its result is known, or its input"
             if gone[entry]
             else unmatched(entry, sources or before)
         )
-        logger.warning("%s, line %d: %s", argument, entry.line, told)
+        logger.warning("%s, line %d: %s", argument, entry.line, reason)
     if len(entries) > _TOLD:
         logger.warning("%s: %d more lines match nothing", argument, len(entries) - _TOLD)
 
@@ -130,8 +130,8 @@ def _among(devices: Sequence[str], named: str) -> str | None:
     """The device that a name means: `npu` is also the only one in a process, `npu@driver`."""
     if named in devices:
         return named
-    elsewhere = [device for device in devices if device.partition("@")[0] == named]
-    return elsewhere[0] if len(elsewhere) == 1 else None
+    in_drivers = [device for device in devices if device.partition("@")[0] == named]
+    return in_drivers[0] if len(in_drivers) == 1 else None
 
 
 def _fitting(entry: Entry, pattern: str, source: Source) -> Sequence[Operation]:

@@ -20,7 +20,10 @@ _VISITS = 5_000_000
 
 
 def joined(
-    model: Model, asked: Mapping[str, Answers], owners: Owners, constraints: Constraints
+    model: Model,
+    answers_by_device: Mapping[str, Answers],
+    assigned_devices: Owners,
+    constraints: Constraints,
 ) -> Owners:
     """The device of each operation, such that segments keep to the constraints where they can.
 
@@ -29,44 +32,47 @@ def joined(
 
     Args:
         model: what is placed.
-        asked: what each device says about every operation of it.
-        owners: the device of each operation, as chosen.
+        answers_by_device: what each device says about every operation of it.
+        assigned_devices: the device of each operation, as chosen.
         constraints: those to keep to.
     """
-    return _Joining(model, asked, constraints).of(owners)
+    return _Joining(model, answers_by_device, constraints).of(assigned_devices)
 
 
 class _Joining:
     """The search for a better assignment of operations to devices."""
 
     def __init__(
-        self, model: Model, asked: Mapping[str, Answers], constraints: Constraints
+        self, model: Model, answers_by_device: Mapping[str, Answers], constraints: Constraints
     ) -> None:
         self._model = model
-        self._asked = asked
+        self._answers = answers_by_device
         self._constraints = constraints
         self._visits = _VISITS
         self._grouped = {
             device: {index for _, group in answers.groups for index in group}
-            for device, answers in asked.items()
+            for device, answers in answers_by_device.items()
         }
 
-    def of(self, owners: Owners) -> Owners:
-        sections = self._sections(owners)
+    def of(self, assigned_devices: Owners) -> Owners:
+        sections = self._sections(assigned_devices)
         while offending := self._offending(sections):
-            steps = len(offending) * max(1, len(self._asked) - 1) * len(owners)
-            ways = self._one_by_one(owners, offending)
+            steps = len(offending) * max(1, len(self._answers) - 1) * len(assigned_devices)
+            candidates = self._one_by_one(assigned_devices, offending)
             if steps > self._visits:
-                ways = self._many_at_once(owners, offending)
-            better = self._first_better(ways, len(sections))
+                candidates = self._many_at_once(assigned_devices, offending)
+            better = self._first_better(candidates, len(sections))
             if better is None:
                 break
-            owners = better
-            sections = self._sections(owners)
+            assigned_devices = better
+            sections = self._sections(assigned_devices)
         if self._too_many(sections):
-            ways = self._on_fewer_devices(owners)
-            return self._first_better(ways, (self._constraints.max_segments or 0) + 1) or owners
-        return owners
+            candidates = self._on_fewer_devices(assigned_devices)
+            return (
+                self._first_better(candidates, (self._constraints.max_segments or 0) + 1)
+                or assigned_devices
+            )
+        return assigned_devices
 
     def _too_many(self, sections: Sequence[Section]) -> bool:
         most = self._constraints.max_segments
@@ -75,85 +81,95 @@ class _Joining:
     def _offending(self, sections: Sequence[Section]) -> Sequence[Section]:
         """The segments that should join others, the smallest first."""
         least = self._constraints.min_segment
-        every = self._too_many(sections)
-        found = [
+        too_many = self._too_many(sections)
+        offending = [
             (device, run)
             for device, run in sections
-            if device != RUNTIME and (every or len(run) < least)
+            if device != RUNTIME and (too_many or len(run) < least)
         ]
-        return sorted(found, key=lambda section: len(section[1]))
+        return sorted(offending, key=lambda section: len(section[1]))
 
-    def _sections(self, owners: Owners) -> Sequence[Section]:
+    def _sections(self, assigned_devices: Owners) -> Sequence[Section]:
         """The segments of operations that somebody runs."""
-        self._visits -= len(owners)
-        names = [owner or "" for owner in owners]
-        words = [self._dialect(owner, index) for index, owner in enumerate(owners)]
+        self._visits -= len(assigned_devices)
+        names = [assigned or "" for assigned in assigned_devices]
+        words = [self._dialect(assigned, index) for index, assigned in enumerate(assigned_devices)]
         groups = [
             group
-            for device, answers in self._asked.items()
+            for device, answers in self._answers.items()
             for _, group in answers.groups
-            if all(owners[index] == device for index in group)
+            if all(assigned_devices[index] == device for index in group)
         ]
         runs = cut(self._model, names, words, groups)
         return [(names[run[0]], run) for run in runs if names[run[0]]]
 
     def _dialect(self, owner: str | None, index: int) -> str:
-        answers = self._asked.get(owner or "")
+        answers = self._answers.get(owner or "")
         support = answers.supports[index] if answers else None
         return support.dialect if support else ""
 
-    def _first_better(self, ways: Iterator[Owners], count: int) -> Owners | None:
+    def _first_better(self, candidates: Iterator[Owners], count: int) -> Owners | None:
         """The first way that has fewer segments."""
-        return next((way for way in ways if len(self._sections(way)) < count), None)
+        return next(
+            (candidate for candidate in candidates if len(self._sections(candidate)) < count), None
+        )
 
-    def _one_by_one(self, owners: Owners, offending: Sequence[Section]) -> Iterator[Owners]:
+    def _one_by_one(
+        self, assigned_devices: Owners, offending: Sequence[Section]
+    ) -> Iterator[Owners]:
         for section in offending:
-            for target in self._asked:
-                moved = self._moved(owners, [section], target)
+            for target in self._answers:
+                moved = self._moved(assigned_devices, [section], target)
                 if moved is not None:
                     yield moved
-        yield from self._all_at_once(owners, offending)
+        yield from self._all_at_once(assigned_devices, offending)
 
-    def _many_at_once(self, owners: Owners, offending: Sequence[Section]) -> Iterator[Owners]:
+    def _many_at_once(
+        self, assigned_devices: Owners, offending: Sequence[Section]
+    ) -> Iterator[Owners]:
         """The offending segments of one device to one other; the last device's move first."""
-        for device in reversed(list(self._asked)):
+        for device in reversed(list(self._answers)):
             own = [section for section in offending if section[0] == device]
-            for target in self._asked:
-                moved = self._moved(owners, own, target)
+            for target in self._answers:
+                moved = self._moved(assigned_devices, own, target)
                 if moved is not None:
                     yield moved
-        yield from self._all_at_once(owners, offending)
+        yield from self._all_at_once(assigned_devices, offending)
 
-    def _all_at_once(self, owners: Owners, offending: Sequence[Section]) -> Iterator[Owners]:
+    def _all_at_once(
+        self, assigned_devices: Owners, offending: Sequence[Section]
+    ) -> Iterator[Owners]:
         """All offending segments that one device takes, on that: neighbours only join together."""
-        for target in self._asked:
-            moved = self._moved(owners, offending, target)
+        for target in self._answers:
+            moved = self._moved(assigned_devices, offending, target)
             if moved is not None:
                 yield moved
 
-    def _on_fewer_devices(self, owners: Owners) -> Iterator[Owners]:
+    def _on_fewer_devices(self, assigned_devices: Owners) -> Iterator[Owners]:
         """All that some of the devices can take, on them."""
-        for size in range(len(self._asked) - 1, 0, -1):
-            for devices in combinations(self._asked, size):
+        for size in range(len(self._answers) - 1, 0, -1):
+            for devices in combinations(self._answers, size):
                 if self._visits < 0 and size > 1:
                     continue
-                way = list(owners)
-                for index, owner in enumerate(owners):
+                candidate = list(assigned_devices)
+                for index, owner in enumerate(assigned_devices):
                     if owner not in (None, RUNTIME, *devices):
                         others = (d for d in devices if self._may_take(d, index))
-                        way[index] = next(others, owner)
-                yield way
+                        candidate[index] = next(others, owner)
+                yield candidate
 
-    def _moved(self, owners: Owners, sections: Sequence[Section], target: str) -> Owners | None:
+    def _moved(
+        self, assigned_devices: Owners, sections: Sequence[Section], target: str
+    ) -> Owners | None:
         """The assignment with segments on another device; `None` if it takes none of them."""
         moved = None
         for device, run in sections:
             if device != target and all(self._may_take(target, index) for index in run):
-                moved = moved or list(owners)
+                moved = moved or list(assigned_devices)
                 for index in run:
                     moved[index] = target
         return moved
 
     def _may_take(self, device: str, index: int) -> bool:
         """Tell whether a device runs an operation, and without others that go together with it."""
-        return self._asked[device].takes(index) and index not in self._grouped[device]
+        return self._answers[device].takes(index) and index not in self._grouped[device]

@@ -58,8 +58,8 @@ def missing(models: Sequence[Model], ask: Ask) -> list[Missing]:
         added.append(best)
         own = [(operation, reason) for operation, reason in declined if operation.type == best]
         reasons = Counter(reason for _, reason in own)
-        told = tuple(reason for reason, _ in reasons.most_common())
-        entries.append(_entry(models, ask, added, best, len(own), told))
+        details = tuple(reason for reason, _ in reasons.most_common())
+        entries.append(_entry(models, ask, added, best, len(own), details))
     return entries
 
 
@@ -95,16 +95,16 @@ def _part(of: Counter[bool]) -> float:
 def _placed(model: Model, ask: Ask, added: Collection[str]) -> Placement:
     """The placement if the device had some more operators, and another device all."""
 
-    def more(asked: Model) -> Offer:
-        offer = ask(asked)
+    def more(part: Model) -> Offer:
+        offer = ask(part)
         answers = [
             YES if operation.type in added else answer
-            for operation, answer in zip(asked.operations, offer.answers, strict=True)
+            for operation, answer in zip(part.operations, offer.answers, strict=True)
         ]
         return replace(offer, answers=answers)
 
-    def everything(asked: Model) -> Offer:
-        return Offer([YES] * len(asked.operations))
+    def everything(part: Model) -> Offer:
+        return Offer([YES] * len(part.operations))
 
     return place(model, {_DEVICE: more, _ELSEWHERE: everything})
 
@@ -114,14 +114,14 @@ def _declined(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, st
     for model in models:
         answers = ask(model).answers
         placement = _placed(model, ask, ())
-        elsewhere = {
+        declined = {
             operation.name
             for segment in placement.segments
             if segment.device == _ELSEWHERE
             for operation in segment.operations
         }
         for operation, answer in zip(model.operations, answers, strict=True):
-            if operation.name in elsewhere:
+            if operation.name in declined:
                 yield operation, answer.reason
 
 

@@ -20,16 +20,16 @@ class Mixed:
     Attributes:
         model: the model.
         operations: the names of the operations that compute in float32 because they are listed.
-        kept: those of them that devices would compute in another precision, with the line that
-            lists each; those in bodies of control flow, too.
+        in_float32: those of them that devices would compute in another precision, with the line
+            that lists each; those in bodies of control flow, too.
     """
 
     model: Model
     operations: tuple[str, ...] = ()
-    kept: Mapping[Operation, str] = field(default_factory=dict)
+    in_float32: Mapping[Operation, str] = field(default_factory=dict)
 
     def constraints(
-        self, given: Constraints, devices: Collection[str], exact: Mapping[str, str]
+        self, constraints: Constraints, devices: Collection[str], exact: Mapping[str, str]
     ) -> Constraints:
         """The caller's constraints, with those of the configuration.
 
@@ -37,19 +37,19 @@ class Mixed:
         is not does not go to devices that are there for that alone.
 
         Args:
-            given: the caller's own.
+            constraints: the caller's own.
             devices: those that the caller named, in the order of preference.
             exact: the device in float32 for each that computes in another precision.
         """
-        if not self.kept:
-            return given
+        if not self.in_float32:
+            return constraints
         homes: dict[Operation, Home] = {}
         for operation in every_operation(self.model):
-            home = given.homes.get(operation, Home(tuple(devices), _OTHERS))
-            line = self.kept.get(operation)
+            home = constraints.homes.get(operation, Home(tuple(devices), _OTHERS))
+            line = self.in_float32.get(operation)
             if line is not None:
                 places = dict.fromkeys(exact.get(name, name) for name in home.devices)
-                told = [home.why] if operation in given.homes else []
-                home = Home(tuple(places), "; ".join([*told, f"kept in float32 by {line}"]))
+                reasons = [home.why] if operation in constraints.homes else []
+                home = Home(tuple(places), "; ".join([*reasons, f"kept in float32 by {line}"]))
             homes[operation] = home
-        return replace(given, homes=homes)
+        return replace(constraints, homes=homes)

@@ -28,7 +28,7 @@ logger = logging.getLogger("crosschip")
 
 
 def mixed(
-    configuration: str | bytes | Path, model: Model, given: Model, reduced: Sequence[str]
+    configuration: str | bytes | Path, model: Model, original: Model, reduced: Sequence[str]
 ) -> Mixed:
     """A model with the operators in float32 that a configuration lists.
 
@@ -37,7 +37,7 @@ def mixed(
     Args:
         configuration: the path of a file of NNAdapter's form, or its content.
         model: after passes.
-        given: the model before passes.
+        original: the model before passes.
         reduced: the devices that compute in another precision than float32.
 
     Raises:
@@ -45,29 +45,29 @@ def mixed(
     """
     entries = parse(configuration, _ARGUMENT)
     sources = sources_of(model)
-    found = matches(entries, sources)
-    unmatched = [entry for entry in entries if not found[entry]]
-    warn_of_unmatched(_ARGUMENT, unmatched, sources, given)
-    quantized = {entry: _quantized(found[entry], model) for entry in entries}
-    chosen = frozenset(operation for every in quantized.values() for operation in every)
+    sources_by_entry = matches(entries, sources)
+    unmatched = [entry for entry in entries if not sources_by_entry[entry]]
+    warn_of_unmatched(_ARGUMENT, unmatched, sources, original)
+    quantized = {entry: _quantized(sources_by_entry[entry], model) for entry in entries}
+    chosen = frozenset(operation for operations in quantized.values() for operation in operations)
     names = {operation.name for operation in chosen}
     if chosen:
         model = simplify(InFloat(chosen)(model))
-    kept: dict[Operation, str] = {}
+    lines: dict[Operation, str] = {}
     if reduced:
         for entry, matched in matches(entries, sources_of(model)).items():
             line = f"line {entry.line} of {_ARGUMENT}, {entry.brief!r}"
             own = [operation for operation in _all_of(matched) if _is_reduced(operation)]
-            kept.update(dict.fromkeys(own, line))
-            if not own and found[entry] and not quantized[entry]:
+            lines.update(dict.fromkeys(own, line))
+            if not own and sources_by_entry[entry] and not quantized[entry]:
                 _warn(entry, "names nothing that computes on reals")
     else:
         for entry in entries:
-            if found[entry] and not quantized[entry]:
-                _warn(entry, _no_effect(found[entry], model))
-    names.update(operation.name for operation in kept)
+            if sources_by_entry[entry] and not quantized[entry]:
+                _warn(entry, _no_effect(sources_by_entry[entry], model))
+    names.update(operation.name for operation in lines)
     ordered = [o.name for o in every_operation(model) if o.name in names]
-    return Mixed(model, tuple(dict.fromkeys(ordered)), kept)
+    return Mixed(model, tuple(dict.fromkeys(ordered)), lines)
 
 
 def _quantized(sources: Sequence[Source], model: Model) -> list[Operation]:
@@ -84,13 +84,13 @@ def _quantized(sources: Sequence[Source], model: Model) -> list[Operation]:
 
 def _all_of(sources: Sequence[Source]) -> list[Operation]:
     """The operations of some sources, with those in the bodies of them."""
-    found = []
+    operations = []
     for source in sources:
         for operation in source.operations:
-            found.append(operation)
+            operations.append(operation)
             for body in operation.bodies:
-                found += every_operation(body)
-    return found
+                operations += every_operation(body)
+    return operations
 
 
 def _is_reduced(operation: Operation) -> bool:

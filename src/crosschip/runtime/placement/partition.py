@@ -135,10 +135,10 @@ def entry_of(text: str, where: str) -> Entry:
 
 def matches(entries: Iterable[Entry], sources: Iterable[Source]) -> Mapping[Entry, list[Source]]:
     """The operators that each entry names; none, where it matches nothing."""
-    found: dict[Entry, list[Source]] = {entry: [] for entry in entries}
+    matched: dict[Entry, list[Source]] = {entry: [] for entry in entries}
     named: dict[tuple[str, str], list[Entry]] = {}
     by_type: dict[str, list[Entry]] = {}
-    for entry in found:
+    for entry in matched:
         by_type.setdefault(entry.type, []).append(entry)
         first = next(iter((*entry.outputs, *entry.inputs)), "")
         named.setdefault((entry.type, first), []).append(entry)
@@ -147,10 +147,10 @@ def matches(entries: Iterable[Entry], sources: Iterable[Source]) -> Mapping[Entr
             if form.type not in by_type:
                 continue
             for entry in _candidates(form, named, by_type):
-                own = found[entry]
+                own = matched[entry]
                 if entry.fits(form) and not (own and own[-1] is source):
                     own.append(source)
-    return found
+    return matched
 
 
 def unmatched(entry: Entry, sources: Sequence[Source]) -> str:

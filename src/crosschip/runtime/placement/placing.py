@@ -78,8 +78,10 @@ class Decision:
         """
         if self.device == RUNTIME:
             return []
-        asked = list(self.verdicts)
-        before = asked if self.device is None else asked[: asked.index(self.device)]
+        device_names = list(self.verdicts)
+        before = (
+            device_names if self.device is None else device_names[: device_names.index(self.device)]
+        )
         return [self.verdicts[name].support for name in before if not self.verdicts[name]]
 
     @property
@@ -92,13 +94,13 @@ class Placement:
     """A model cut into segments, each for one device, in an order in which they can run.
 
     Attributes:
-        given: the model that was placed.
+        original: the model that was placed.
         model: the operations that run, and those that no device runs.
         segments: the parts of it that devices run.
         devices: the devices, in the order in which they were preferred.
         problem: the demand of the caller's that is not met, in words; empty if all are.
-        ways: what becomes of the open sizes of each segment, in words; those of bodies are with
-            the placements of these.
+        shape_strategies: the treatment of the open sizes of each segment; that of bodies is in
+            their placements.
         choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
             has compiled the model for `"auto"` yet.
         settings: what each engine is told, in its own words, by device; `performance` is `None`
@@ -112,7 +114,7 @@ class Placement:
 
     def __init__(
         self,
-        given: Model,
+        original: Model,
         assignment: Assignment,
         inside: Mapping[int, Inside],
         devices: Sequence[str],
@@ -120,59 +122,66 @@ class Placement:
         """Cut a model as it has been chosen.
 
         Args:
-            given: the model.
+            original: the model.
             assignment: who runs what; `RUNTIME` is the device of control flow that it runs itself.
             inside: the bodies of control flow, as they would be placed, by its index.
             devices: the devices, in the order of preference.
         """
-        self.given = given
+        self.original = original
         self.devices = tuple(devices)
         self.problem = ""
-        self.ways: tuple[str, ...] = ()
+        self.shape_strategies: tuple[str, ...] = ()
         self.choice: Choice | None = None
         self.settings: EngineSettings = {}
         self.conditions: Sequence[Condition] = ()
         self.in_float: Sequence[str] = ()
         self.assignment = assignment
         self.inside = inside
-        self.model, owners, dialects = _placed(given, assignment)
-        every = segments_of(self.model, owners, dialects, _groups(given, self.model, assignment))
-        self.segments = tuple([segment for segment in every if segment.device != _NOBODY])
+        self.model, assigned_devices, dialects = _placed(original, assignment)
+        all_segments = segments_of(
+            self.model, assigned_devices, dialects, _groups(original, self.model, assignment)
+        )
+        self.segments = tuple([segment for segment in all_segments if segment.device != _NOBODY])
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """The decisions about each operation of the model as it was given."""
-        asked, owners = self.assignment.asked, self.assignment.owners
+        answers_by_device, assigned_devices = self.assignment.answers, self.assignment.devices
         alike: dict[tuple[tuple[int, int], ...], dict[str, Verdict]] = {}
         decisions = []
-        for index, operation in enumerate(self.given.operations):
+        for index, operation in enumerate(self.original.operations):
             # Most operations have the same verdicts, which are kept once.
-            key = tuple([(id(a.supports[index]), id(a.simpler.get(index))) for a in asked.values()])
-            about = alike.get(key)
-            if about is None:
-                about = alike[key] = _verdicts(asked, index)
-            owner, bodies = owners[index], self.inside.get(index)
+            key = tuple(
+                [
+                    (id(a.supports[index]), id(a.simpler.get(index)))
+                    for a in answers_by_device.values()
+                ]
+            )
+            verdicts = alike.get(key)
+            if verdicts is None:
+                verdicts = alike[key] = _verdicts(answers_by_device, index)
+            device, bodies = assigned_devices[index], self.inside.get(index)
             if bodies is not None:
-                about = {**about, **bodies.verdict(operation, owner)}
-            placed = bodies.bodies if bodies is not None and owner == RUNTIME else ()
-            decisions.append(Decision(operation, owner, about, placed))
+                verdicts = {**verdicts, **bodies.verdict(operation, device)}
+            placed = bodies.bodies if bodies is not None and device == RUNTIME else ()
+            decisions.append(Decision(operation, device, verdicts, placed))
         return tuple(decisions)
 
     @property
     def unplaced(self) -> Sequence[Decision]:
         """The decisions about operations that no device runs."""
-        if None not in self.assignment.owners:
+        if None not in self.assignment.devices:
             return []
         return [decision for decision in self.decisions if decision.device is None]
 
     @property
     def fallbacks(self) -> Sequence[Decision]:
         """The decisions about operations, those in bodies too, that devices before declined."""
-        if not self.inside and self.assignment.owners.count(self.devices[0]) == len(
-            self.assignment.owners
+        if not self.inside and self.assignment.devices.count(self.devices[0]) == len(
+            self.assignment.devices
         ):
             return []
-        return [decision for decision in self.every_decision() if decision.falls_back]
+        return [decision for decision in self.all_decisions() if decision.falls_back]
 
     def check(self) -> None:
         """Make sure that all of the model runs, and as the caller demanded.
@@ -186,24 +195,24 @@ class Placement:
         if self.problem:
             raise UnsupportedError(f"{self.model.name}: {self.problem}")
 
-    def every_decision(self) -> Iterator[Decision]:
+    def all_decisions(self) -> Iterator[Decision]:
         """The decisions about the model's operations and, after each, those about its bodies'."""
         for decision in self.decisions:
             yield decision
             for body in decision.bodies:
-                yield from body.every_decision()
+                yield from body.all_decisions()
 
-    def every_segment(self) -> Iterator[Segment]:
+    def all_segments(self) -> Iterator[Segment]:
         """The segments of the model, and those of bodies."""
         yield from self.segments
         for body in self.run_bodies():
-            yield from body.every_segment()
+            yield from body.all_segments()
 
-    def every_way(self) -> Iterator[str]:
-        """The treatment of the open sizes of each of `every_segment`, in words."""
-        yield from self.ways
+    def all_shape_strategies(self) -> Iterator[str]:
+        """The treatment of the open sizes of each of `all_segments`, in words."""
+        yield from self.shape_strategies
         for body in self.run_bodies():
-            yield from body.every_way()
+            yield from body.all_shape_strategies()
 
     def clusters(self) -> dict[Operation, str]:
         """A label for each operation that a device runs: the device, and the segment's number."""
@@ -215,7 +224,7 @@ class Placement:
 
     def bodies(self, operation: Operation) -> Sequence[Placement]:
         """The placements of an operation's bodies that the runtime runs."""
-        operations = self.given.operations
+        operations = self.original.operations
         return next(i.bodies for index, i in self.inside.items() if operations[index] is operation)
 
     def summary(self) -> str:
@@ -223,11 +232,11 @@ class Placement:
         counts = self._counts()
         own = Counter({self.devices[0]: counts.total()})
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
-        segments = sum(1 for _ in self.every_segment())
+        segments = sum(1 for _ in self.all_segments())
         total = f"{counts.total()} operations in {segments} segments: {shares}"
         refusals = Counter(
             refusal.detail if refusal.rule is Rule.FAILURE else refusal.reason
-            for decision in (self.every_decision() if counts - own else ())
+            for decision in (self.all_decisions() if counts - own else ())
             for refusal in decision.refusals
         )
         if not refusals:
@@ -237,7 +246,7 @@ class Placement:
 
     def _counts(self) -> Counter[str]:
         """The number of operations that each device runs, those of bodies too."""
-        counts = Counter(owner or "nobody" for owner in self.assignment.owners)
+        counts = Counter(owner or "nobody" for owner in self.assignment.devices)
         for body in self.run_bodies():
             counts += body._counts()
         return counts
@@ -245,7 +254,7 @@ class Placement:
     def run_bodies(self) -> Iterator[Placement]:
         """The placements of bodies that the runtime runs."""
         for index, inside in self.inside.items():
-            if self.assignment.owners[index] == RUNTIME:
+            if self.assignment.devices[index] == RUNTIME:
                 yield from inside.bodies
 
 
@@ -288,8 +297,8 @@ def place(
     while True:
         assignment = choose(inquiry, order, overruled, ask_all=ask_all or constraints.joins)
         for index, bodies in inside.items():
-            if bodies.go_before(assignment.owners[index], order):
-                assignment.owners[index] = RUNTIME
+            if bodies.go_before(assignment.devices[index], order):
+                assignment.devices[index] = RUNTIME
         placement = Placement(model, assignment, inside, order)
         split = _split_groups(assignment, placement.segments, model)
         if not split:
@@ -298,7 +307,7 @@ def place(
             overruled[name][index] = broken_group(model.operations[index], why)
     if constraints.joins:
         placement = _joined(placement, model, assignment, inside, constraints)
-    placement.conditions = inquiry.conditions(placement.assignment.owners)
+    placement.conditions = inquiry.conditions(placement.assignment.devices)
     placement.problem = _problem(placement, constraints)
     if not partial:
         placement.check()
@@ -337,7 +346,7 @@ class Inside:
             ]
         except UnsupportedError as error:
             return cls((), frozenset(), str(error))
-        used = {decision.device or _NOBODY for body in placed for decision in body.every_decision()}
+        used = {decision.device or _NOBODY for body in placed for decision in body.all_decisions()}
         return cls(placed, frozenset(used - {RUNTIME}))
 
     def go_before(self, whole: str | None, order: Sequence[str]) -> bool:
@@ -356,33 +365,33 @@ class Inside:
         return {}
 
 
-def _verdicts(asked: Mapping[str, Answers], index: int) -> dict[str, Verdict]:
-    found = {name: answers.verdict(index) for name, answers in asked.items()}
-    return {name: verdict for name, verdict in found.items() if verdict is not None}
+def _verdicts(answers_by_device: Mapping[str, Answers], index: int) -> dict[str, Verdict]:
+    verdicts = {name: answers.verdict(index) for name, answers in answers_by_device.items()}
+    return {name: verdict for name, verdict in verdicts.items() if verdict is not None}
 
 
-def _placed(given: Model, assignment: Assignment) -> tuple[Model, Sequence[str], Sequence[str]]:
+def _placed(original: Model, assignment: Assignment) -> tuple[Model, Sequence[str], Sequence[str]]:
     """The model of what runs, and the device and dialect of each operation of that."""
-    owners = [owner or _NOBODY for owner in assignment.owners]
-    words = [""] * len(owners)
-    for index, owner in enumerate(owners):
-        answers = assignment.asked.get(owner)
+    assigned_devices = [owner or _NOBODY for owner in assignment.devices]
+    words = [""] * len(assigned_devices)
+    for index, owner in enumerate(assigned_devices):
+        answers = assignment.answers.get(owner)
         support = None if answers is None else answers.supports[index]
         if support is not None and support is not YES:
             words[index] = support.dialect
-    if not any(answers.simpler for answers in assignment.asked.values()):
-        return given, owners, words
+    if not any(answers.simpler for answers in assignment.answers.values()):
+        return original, assigned_devices, words
     operations: list[Operation] = []
     devices: list[str] = []
     dialects: list[str] = []
-    for index, operation in enumerate(given.operations):
-        answers = assignment.asked.get(owners[index])
+    for index, operation in enumerate(original.operations):
+        answers = assignment.answers.get(assigned_devices[index])
         parts = answers.simpler.get(index) if answers is not None else None
         for part in parts or (operation,):
             operations.append(part)
-            devices.append(owners[index])
+            devices.append(assigned_devices[index])
             dialects.append(words[index])
-    placed = Model(given.name, given.inputs, operations, given.outputs)
+    placed = Model(original.name, original.inputs, operations, original.outputs)
     if verifying():
         placed.verify()
     return placed, devices, dialects
@@ -396,45 +405,49 @@ def _joined(
     constraints: Constraints,
 ) -> Placement:
     """The placement with segments joined as the caller asks, and the reasons for that."""
-    owners = joined(model, assignment.asked, assignment.owners, constraints)
-    other = Placement(model, Assignment(assignment.asked, owners), inside, placement.devices)
+    assigned_devices = joined(model, assignment.answers, assignment.devices, constraints)
+    other = Placement(
+        model, Assignment(assignment.answers, assigned_devices), inside, placement.devices
+    )
     if _split_groups(other.assignment, other.segments, model):
         return placement
     for index, operation in enumerate(model.operations):
-        device = assignment.owners[index]
-        if device is not None and device != owners[index]:
-            answers = assignment.asked[device]
-            why = f"joins a segment on {owners[index]}, as the caller asks"
+        device = assignment.devices[index]
+        if device is not None and device != assigned_devices[index]:
+            answers = assignment.answers[device]
+            why = f"joins a segment on {assigned_devices[index]}, as the caller asks"
             answers.supports[index] = Support.no(operation, "", why, Rule.CALLER)
             answers.simpler.pop(index, None)
     return other
 
 
-def _groups(given: Model, placed: Model, assignment: Assignment) -> Sequence[Sequence[int]]:
+def _groups(original: Model, placed: Model, assignment: Assignment) -> Sequence[Sequence[int]]:
     """The groups that their device gets all members of, by index in the model that runs."""
     groups = [
         group
-        for name, found in assignment.asked.items()
-        for _, group in found.groups
-        if all(assignment.owners[index] == name for index in group)
+        for name, answers in assignment.answers.items()
+        for _, group in answers.groups
+        if all(assignment.devices[index] == name for index in group)
     ]
     if not groups:
         return []
     places = {operation: index for index, operation in enumerate(placed.operations)}
-    return [[places[given.operations[index]] for index in group] for group in groups]
+    return [[places[original.operations[index]] for index in group] for group in groups]
 
 
 def _split_groups(
     assignment: Assignment, segments: Sequence[Segment], model: Model
 ) -> list[tuple[str, int, str]]:
     """The members of groups that their device does not get whole, in one segment."""
-    grouped = [(name, *group) for name, found in assignment.asked.items() for group in found.groups]
+    grouped = [
+        (name, *group) for name, answers in assignment.answers.items() for group in answers.groups
+    ]
     if not grouped:
         return []
     segment_of = {o: index for index, s in enumerate(segments) for o in s.operations}
     split = []
     for name, why, group in grouped:
-        mine = [index for index in group if assignment.owners[index] == name]
+        mine = [index for index in group if assignment.devices[index] == name]
         homes = {segment_of[model.operations[index]] for index in mine}
         if mine and (len(mine) < len(group) or len(homes) > 1):
             split += [(name, index, why) for index in mine]

@@ -44,7 +44,7 @@ class Sampling:
                 sound[index] = self._fixing.standing(operation)
                 continue
             try:
-                made = self._fixing.follow(operation, alone=self._data_dependent)
+                supports = self._fixing.follow(operation, alone=self._data_dependent)
             except DependsOnData:
                 detail = "a size depends on data, and must be known here"
                 answers[index] = Support.no(operation, "", detail, Rule.SHAPE)
@@ -52,8 +52,8 @@ class Sampling:
                 # Typical sizes do not fit; others may, which is for the device to say.
                 sound[index] = self._fixing.standing(operation)
             else:
-                if made is not None:
-                    sound[index] = made
+                if supports is not None:
+                    sound[index] = supports
             for output in operation.outputs:
                 self._assume(output)
         if not sound:
@@ -81,18 +81,18 @@ class Sampling:
     def _sample(self, model: Model, sound: dict[int, Operation]) -> Model:
         """The operations that have all sizes, as a model."""
         operations = list(sound.values())
-        made = {output for operation in operations for output in operation.outputs}
+        written = {output for operation in operations for output in operation.outputs}
         read = dict.fromkeys(
             operand
             for operation in operations
             for operand in operation.inputs
-            if operand is not None and not operand.is_constant and operand not in made
+            if operand is not None and not operand.is_constant and operand not in written
         )
         leaving = [self._fixing[operand] for operand in model.outputs.values()]
         for index, operation in enumerate(model.operations):
             if index not in sound:
                 leaving += [self._fixing[o] for o in operation.inputs if o is not None]
-        results = [operand for operand in dict.fromkeys(leaving) if operand in made]
+        results = [operand for operand in dict.fromkeys(leaving) if operand in written]
         return Model(
             model.name,
             {f"input{index}": operand for index, operand in enumerate(read)},

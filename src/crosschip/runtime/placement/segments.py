@@ -77,7 +77,7 @@ _set_model = setter(Segment, "_model")
 
 def segments_of(
     model: Model,
-    owners: Sequence[str],
+    assigned_devices: Sequence[str],
     dialects: Sequence[str] = (),
     groups: Sequence[Sequence[int]] = (),
 ) -> tuple[Segment, ...]:
@@ -85,11 +85,11 @@ def segments_of(
 
     Args:
         model: what to cut. Of its inputs, a segment has its own in the model's order.
-        owners: the device of each operation.
+        assigned_devices: the device of each operation.
         dialects: the word for how its device reads each operation; none if there is none.
         groups: disjoint sets of operations, by index, that are to be in one segment if they can.
     """
-    runs = cut(model, owners, dialects, groups)
+    runs = cut(model, assigned_devices, dialects, groups)
     operations = model.operations
     made_in: dict[Operand, int] = {}
     shared = set(model.outputs.values())
@@ -112,7 +112,7 @@ def segments_of(
         inputs.append(tuple(sorted(read, key=first)))
     return tuple(
         Segment(
-            owners[run[0]],
+            assigned_devices[run[0]],
             f"{model.name}.{index}",
             tuple([operations[node] for node in run]),
             inputs[index],
@@ -133,15 +133,15 @@ def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:
 
     Its outputs are what others of the segment read, what the segment makes, and what nobody reads.
     """
-    made = dict.fromkeys(output for operation in operations for output in operation.outputs)
+    written = dict.fromkeys(output for operation in operations for output in operation.outputs)
     inside: dict[Operand, int] = {}
     for operation in operations:
         for operand in operation.inputs:
             if operand is not None and operand.content is None:
                 inside[operand] = inside.get(operand, 0) + 1
     uses = segment.model.uses
-    read = [operand for operand in inside if operand not in made]
-    shown = [o for o in made if o not in inside or uses.get(o, 0) > inside[o]]
+    read = [operand for operand in inside if operand not in written]
+    shown = [o for o in written if o not in inside or uses.get(o, 0) > inside[o]]
     return Model(
         f"{segment.name}.part",
         {f"input{index}": operand for index, operand in enumerate(read)},
@@ -152,12 +152,12 @@ def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:
 
 def cut(
     model: Model,
-    owners: Sequence[str],
+    assigned_devices: Sequence[str],
     dialects: Sequence[str] = (),
     groups: Sequence[Sequence[int]] = (),
 ) -> Sequence[Sequence[int]]:
     """The indices of operations in runs of one device and dialect each, as few as can be found."""
-    colours = _colours(owners, dialects)
+    colours = _colours(assigned_devices, dialects)
     if not colours:
         return []
     if colours.count(colours[0]) == len(colours):
@@ -175,14 +175,16 @@ def cut(
     return [sorted(node for number in run for node in units[number]) for run in runs]
 
 
-def _colours(owners: Sequence[str], dialects: Sequence[str]) -> Sequence[str]:
+def _colours(assigned_devices: Sequence[str], dialects: Sequence[str]) -> Sequence[str]:
     """The property that is alike in a run; what the runtime itself runs stands alone."""
-    colours = list(owners)
+    colours = list(assigned_devices)
     if any(dialects):
-        colours = [f"{owner} {word}" for owner, word in zip(owners, dialects, strict=True)]
-    if RUNTIME in owners:
-        for node, owner in enumerate(owners):
-            if owner == RUNTIME:
+        colours = [
+            f"{device} {word}" for device, word in zip(assigned_devices, dialects, strict=True)
+        ]
+    if RUNTIME in assigned_devices:
+        for node, device in enumerate(assigned_devices):
+            if device == RUNTIME:
                 colours[node] = f"{RUNTIME} {node}"
     return colours
 

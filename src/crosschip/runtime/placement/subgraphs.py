@@ -19,7 +19,7 @@ def subgraph_operators(placement: Placement) -> list[str]:
 
     Types and names are the framework's; operators of which passes made one are one.
     """
-    return [source.line for source in sources_of(placement.given)]
+    return [source.line for source in sources_of(placement.original)]
 
 
 def subgraph_text(placement: Placement) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
-
-from crosschip.ir import logs
 
 if TYPE_CHECKING:
     from crosschip.runtime.placement.placing import Placement
@@ -16,34 +15,34 @@ SLOWEST = "reference"
 Told = tuple[int, str]
 """The level of a message, and its text."""
 
-logger = logs.logger("crosschip")
+logger = logging.getLogger("crosschip")
 
 
 def messages(placement: Placement) -> list[Told]:
     """One line that says what went where and why; a warning if something fell back, or is slow."""
     fallbacks = placement.fallbacks
-    level = logs.WARNING if fallbacks else logs.INFO
+    level = logging.WARNING if fallbacks else logging.INFO
     name = placement.model.name
     choice = placement.choice
     summary = placement.summary() if choice is None else f"{placement.summary()}; {choice.summary}"
-    told = [(level, f"{name}: {summary}")]
+    lines = [(level, f"{name}: {summary}")]
     if choice is not None and choice.problem:
-        told.append((logs.WARNING, f"{name}: no device was measured: {choice.problem}"))
+        lines.append((logging.WARNING, f"{name}: no device was measured: {choice.problem}"))
     slow = [decision for decision in fallbacks if decision.device == SLOWEST]
     if slow:
         reasons = "; ".join(support.reason for support in slow[0].refusals)
-        told.append(
+        lines.append(
             (
-                logs.WARNING,
+                logging.WARNING,
                 f"{name}: {len(slow)} operations run on `reference`, which is slow, the first of "
                 f"them {slow[0].name} ({reasons})",
             )
         )
-    return told
+    return lines
 
 
-def tell(told: Iterable[Told]) -> None:
+def tell(lines: Iterable[Told]) -> None:
     """Log messages."""
-    for level, text in told:
-        say = logger.warning if level == logs.WARNING else logger.info
+    for level, text in lines:
+        say = logger.warning if level == logging.WARNING else logger.info
         say("%s", text)

@@ -32,7 +32,7 @@ class BackgroundTask(Thread, Generic[T]):
             self._error = error
 
     def result(self) -> T:
-        """What was computed, once it has been; what it raised is raised here."""
+        """Wait for the result and return it, or raise what the computation raised."""
         self.join()
         if self._error is not None:
             raise self._error

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crosschip.ir import Operand
 from crosschip.ir.deferred import Deferred
 from crosschip.ir.encoding import Fresh, decode_type, encode_type
-from crosschip.runtime.outline import KeptOutline, KeptPart, Outline
+from crosschip.runtime.outline import Outline, StoredOutline, StoredPart
 
 if TYPE_CHECKING:
     from crosschip.hal.conditions import Condition
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def describe_outline(outline: Outline) -> dict[str, Any]:
-    """An outline as JSON can say it."""
+    """Return an outline as plain JSON values."""
     number: dict[Operand, int] = {}
     operands: list[list[Any]] = []
 
@@ -38,12 +38,12 @@ def describe_outline(outline: Outline) -> dict[str, Any]:
         "outputs": [[name, numbered(o)] for name, o in outline.model.outputs.items()],
         "parts": parts,
         "operands": operands,
-        "conditions": _described(outline.conditions),
+        "conditions": _describe_conditions(outline.conditions),
     }
 
 
-def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -> KeptOutline:
-    """The outline that was described.
+def restore_outline(plain: Mapping[str, Any], placement: Callable[[], Placement]) -> StoredOutline:
+    """Return the outline that `describe_outline` described.
 
     Args:
         plain: what `describe_outline` returned.
@@ -57,15 +57,19 @@ def outline_from(plain: Mapping[str, Any], placement: Callable[[], Placement]) -
     name = str(plain["name"])
     inputs = {str(name): operands[number] for name, number in plain["inputs"]}
     outputs = {str(name): operands[number] for name, number in plain["outputs"]}
-    parts = [_part(index, part, operands, placement) for index, part in enumerate(plain["parts"])]
+    parts = [
+        _restore_part(index, part, operands, placement) for index, part in enumerate(plain["parts"])
+    ]
     model = Deferred(name, inputs, outputs, lambda: placement().model)
-    conditions = _conditions(plain["conditions"], model, fresh) if plain["conditions"] else ()
-    return KeptOutline(model, parts, conditions)
+    conditions = (
+        _restore_conditions(plain["conditions"], model, fresh) if plain["conditions"] else ()
+    )
+    return StoredOutline(model, parts, conditions)
 
 
-def _part(
+def _restore_part(
     index: int, part: Sequence[Any], operands: Sequence[Operand], placement: Callable[[], Placement]
-) -> KeptPart:
+) -> StoredPart:
     device, name, reads, makes = part
     inputs = tuple([operands[number] for number in reads])
     outputs = tuple([operands[number] for number in makes])
@@ -75,16 +79,18 @@ def _part(
         {f"output{place}": operand for place, operand in enumerate(outputs)},
         lambda: placement().segments[index].model,
     )
-    return KeptPart(str(device), model, inputs, outputs)
+    return StoredPart(str(device), model, inputs, outputs)
 
 
-def _described(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
-    from crosschip.runtime.saving.conditions import describe_condition  # few models have any
+def _describe_conditions(conditions: Sequence[Condition]) -> list[dict[str, Any]]:
+    from crosschip.runtime.artifact.conditions import describe_condition  # few models have any
 
     return [describe_condition(condition, named=True) for condition in conditions]
 
 
-def _conditions(plain: Sequence[Mapping[str, Any]], model: Model, fresh: Fresh) -> list[Condition]:
-    from crosschip.runtime.saving.conditions import condition_from  # few models have any
+def _restore_conditions(
+    plain: Sequence[Mapping[str, Any]], model: Model, fresh: Fresh
+) -> list[Condition]:
+    from crosschip.runtime.artifact.conditions import restore_condition  # few models have any
 
-    return [condition_from(condition, model, fresh) for condition in plain]
+    return [restore_condition(condition, model, fresh) for condition in plain]

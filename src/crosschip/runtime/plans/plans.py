@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Device
 from crosschip.ir import DeviceError, InputError, ModelFileError
 from crosschip.ir.reading import Reading, noting
 from crosschip.ir.version import VERSION
+from crosschip.runtime.artifact.container import FORMAT_VERSION, Artifact
+from crosschip.runtime.artifact.header import (
+    KIND,
+    MODELS,
+    PLACEMENT,
+    DeviceRequirements,
+    Header,
+    Plan,
+    read_header,
+)
+from crosschip.runtime.artifact.origin import Origin, source_name
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.cache.canonical import canonical
-from crosschip.runtime.cache.container import Container, assemble
 from crosschip.runtime.cache.entry import Entry
-from crosschip.runtime.cache.store import Store, begin_reading
-from crosschip.runtime.compile_request import CompileRequest
+from crosschip.runtime.cache.store import Store, begin_reading, open_stored, write_stored
+from crosschip.runtime.compile.request import CompileRequest
 from crosschip.runtime.discovery import automatic, open_device, settings_of
 from crosschip.runtime.guard.devices import GuardedDevice
-from crosschip.runtime.outline import KeptOutline
 from crosschip.runtime.placement.telling import tell
-from crosschip.runtime.plain import from_plain
 from crosschip.runtime.plans.background_task import BackgroundTask
-from crosschip.runtime.plans.lazy_placement import LazyPlacement
-from crosschip.runtime.plans.outlines import outline_from
-from crosschip.runtime.plans.record import FORMAT_VERSION, KIND, Record, Used
-from crosschip.runtime.plans.sources import Origin, name_of
-from crosschip.runtime.plans.surroundings import surroundings
+from crosschip.runtime.plans.environment import environment
+from crosschip.runtime.plans.outlines import restore_outline
 
 if TYPE_CHECKING:
+    from crosschip.runtime.artifact.compiled_model import Contents
     from crosschip.runtime.compiled import CompiledModel
     from crosschip.runtime.guard.programs import GuardedProgram
-    from crosschip.runtime.plans.recording import Made
+    from crosschip.runtime.outline import StoredOutline
+    from crosschip.runtime.placement.placing import Placement
 
 
 class Plans:
@@ -43,28 +51,28 @@ class Plans:
 
     Args:
         source: what the model is loaded from.
-        name: what it is found by.
-        effective_options: what the caller wants.
-        words: those as a text.
-        store: where plans and programs are.
+        name: the name of the source, part of the key.
+        request: the request.
+        words: the text of the request, part of the key.
+        store: the store of plans and programs.
     """
 
     def __init__(
-        self, source: Any, name: object, wishes: CompileRequest, words: str, store: Store
+        self, source: Any, name: object, request: CompileRequest, words: str, store: Store
     ) -> None:
         self._source = source
-        self._wishes = wishes
+        self._request = request
         self._store = store
         self._reading: Reading | None = None
         self._warned = False
-        names = automatic() if wishes.devices == "auto" else []
-        about = canonical([FORMAT_VERSION, VERSION, name, words, names, surroundings()])
-        key = hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()
+        names = automatic() if request.devices == "auto" else []
+        content = canonical([FORMAT_VERSION, VERSION, name, words, names, environment()])
+        key = hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
         self._entry = Entry(key, "plan", VERSION, "", 0)
 
     @classmethod
-    def of(cls, source: Any, wishes: CompileRequest, store: Store) -> Plans | None:
-        """The plan of a call; `None` where none is kept.
+    def of(cls, source: Any, request: CompileRequest, store: Store) -> Plans | None:
+        """Return the lookup of a call's plan; `None` where it can have none.
 
         That is so for models in memory, devices of the caller's or in other processes, and where
         packages of operators are registered: their code counts, too.
@@ -72,9 +80,9 @@ class Plans:
         Raises:
             InputError: a wish is none.
         """
-        name = name_of(source)
-        devices = wishes.devices
-        if name is None or wishes.isolate or not isinstance(devices, str | list | tuple):
+        name = source_name(source)
+        devices = request.devices
+        if name is None or request.placement.isolate or not isinstance(devices, str | list | tuple):
             return None
         if any(not isinstance(device, str) or "@" in device for device in devices):
             return None
@@ -82,108 +90,126 @@ class Plans:
         if packages is not None and packages.packages():
             return None
         try:
-            return cls(source, name, wishes, wishes.words(), store)
+            return cls(source, name, request, request.words(), store)
         except TypeError:  # a value that has no text is none that a plan is found by
             return None
 
-    def find(self, queue_size: int) -> CompiledModel | None:
-        """The compiled model, if it is planned and all is as it was; else `None`."""
+    def find(self) -> CompiledModel | None:
+        """Return the compiled model; `None` if there is no plan, or something has changed."""
         background_writer.wait(self._entry.key)
-        content = self._store.read(self._entry)
-        if content is None:
-            return None
         try:
-            with Container(content) as file:
-                plan = _Plan(file)
-        except (ModelFileError, LookupError, TypeError, ValueError, AttributeError) as error:
+            artifact = open_stored(self._store, self._entry)
+            if artifact is None:
+                return None
+            with artifact:
+                header = read_header(artifact, plan=True)
+                assert header.plan is not None, "the reader has seen it"
+                plan = header.plan
+                later = LazyPlacement(artifact, header)
+                outline = restore_outline(plan.outline, later.placement)
+        except (
+            *(DeviceError, ModelFileError),
+            *(LookupError, TypeError, ValueError, AttributeError),
+        ) as error:
             self._store.discard(self._entry, str(error))
             return None
         # All this is checked while engines are imported.
-        saved = [begin_reading(self._store, entry) for entry in plan.record.programs]
-        same = BackgroundTask(lambda: plan.record.origin.is_same)
+        programs = [each.entry for each in header.segments if each.entry is not None]
+        saved = [begin_reading(self._store, entry) for entry in programs]
+        same = BackgroundTask(lambda: plan.origin.is_same)
         with ExitStack() as failing:
-            compiled = self._loaded(plan, saved, queue_size, failing)
-            if compiled is None or not same.result():
+            devices = self._open_devices(header, plan, failing)
+            if devices is None:
+                return None
+            # What runs models is imported while engines load programs, without the interpreter.
+            BackgroundTask(partial(import_module, "crosschip.runtime.compiled"))
+            loaded: list[GuardedProgram] = []
+            for part, entry, read in zip(outline.segments, programs, saved, strict=True):
+                content = read()
+                if content is None:
+                    return None
+                try:
+                    program = devices[part.device].load(content, part.model, header.options)
+                except DeviceError as error:
+                    self._store.discard(entry, str(error))
+                    return None
+                failing.callback(program.close)
+                loaded.append(program)
+            compiled = self._assemble(header, plan, later, outline, loaded, devices)
+            if not same.result():
                 return None
             failing.pop_all()
-        tell(plan.record.told)
+        tell(plan.messages)
         return compiled
 
-    def _loaded(
-        self,
-        plan: _Plan,
-        saved: Sequence[Callable[[], bytes | memoryview | None]],
-        queue_size: int,
-        failing: ExitStack,
-    ) -> CompiledModel | None:
-        """The compiled model; what is opened for it is closed with `failing`."""
-        record, outline = plan.record, plan.outline
+    def _open_devices(
+        self, header: Header, plan: Plan, failing: ExitStack
+    ) -> dict[str, GuardedDevice] | None:
+        """Open the devices that run something; `None` if one does not open, or is another."""
         devices: dict[str, GuardedDevice] = {}
-        for used in record.devices:
-            device = self._opened(used)
+        for required, (module, attribute) in zip(header.devices, plan.classes, strict=True):
+            device = self._open_device(required, module, attribute)
             if device is None:
                 return None
-            devices[used.needs.name] = failing.enter_context(device)
-            if used.needs.mismatch(device):
+            devices[required.name] = failing.enter_context(device)
+            if required.mismatch(device):
                 return None
-        # What runs models is imported while engines load their programs, without the interpreter.
-        BackgroundTask(partial(import_module, "crosschip.runtime.compiled"))
-        programs: list[GuardedProgram] = []
-        for part, entry, read in zip(outline.segments, record.programs, saved, strict=True):
-            content = read()
-            if content is None:
-                return None
-            try:
-                program = devices[part.device].load(content, part.model, record.options)
-            except DeviceError as error:
-                self._store.discard(entry, str(error))
-                return None
-            failing.callback(program.close)
-            programs.append(program)
-        from crosschip.runtime.compiled import CompiledModel, CompileReport
+        return devices
+
+    def _assemble(
+        self,
+        header: Header,
+        plan: Plan,
+        later: LazyPlacement,
+        outline: StoredOutline,
+        programs: Sequence[GuardedProgram],
+        devices: dict[str, GuardedDevice],
+    ) -> CompiledModel:
+        from crosschip.runtime.compile.assembly import assemble
         from crosschip.runtime.details import Details
 
-        several = len(record.names) > 1
+        several = len(plan.candidates) > 1
         details = Details(
-            plan.later.placement,
-            lambda: record.identity,
-            partial(self._substitute, record.origin) if several else None,
-            partial(self._substitute, record.origin, None) if several else None,
-            anew=partial(self._anew, record.origin),
+            later.placement,
+            lambda: header.identity,
+            partial(self._substitute, plan.origin) if several else None,
+            partial(self._substitute, plan.origin, None) if several else None,
+            anew=partial(self._recompile, plan.origin),
         )
-        compiled = CompiledModel(
+        return assemble(
             outline,
             programs,
             devices,
-            record.options,
-            CompileReport(0.0, lambda: "hit", record.choice),
+            header.options,
             details,
-            self._wishes.settings.in_flight,
-            queue_size,
+            source=lambda: "hit",
+            choice=plan.choice,
+            owned=devices.values(),
+            in_flight=self._request.settings.in_flight,
+            queue_size=self._request.settings.queue_size,
         )
-        compiled.own(devices.values())
-        return compiled
 
-    def _opened(self, used: Used) -> GuardedDevice | None:
-        """A device by the place of its class; `None` if it does not open as it did."""
+    def _open_device(
+        self, required: DeviceRequirements, module: str, attribute: str
+    ) -> GuardedDevice | None:
+        """Open a device by the location of its class; `None` if it does not open as it did."""
         try:
-            found: Any = import_module(used.module)
-            for attribute in used.attribute.split("."):
-                found = getattr(found, attribute)
+            device_class: Any = import_module(module)
+            for name in attribute.split("."):
+                device_class = getattr(device_class, name)
         except (ImportError, AttributeError):
             return None
-        if not (isinstance(found, type) and issubclass(found, Device)):
+        if not (isinstance(device_class, type) and issubclass(device_class, Device)):
             return None
-        name = used.needs.name
+        settings = settings_of(required.name, self._request.settings.properties)
         try:
-            return open_device(name, settings_of(name, self._wishes.settings.properties), found)
+            return open_device(required.name, settings, device_class)
         except (DeviceError, InputError):
             return None
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Take note of what a compilation reads, and of what it warns of."""
-        # Only those who compile come here: who finds a plan need not import logging.
+        """Record what a compilation reads, and whether it warns."""
         from crosschip.runtime.plans.warning_recorder import WarningRecorder
 
         with noting() as reading, WarningRecorder() as heard:
@@ -191,30 +217,29 @@ class Plans:
         self._reading, self._warned = reading, heard.warned
 
     def keep(self, compiled: CompiledModel) -> None:
-        """Keep the plan of a compiled model, soon, if it is one of which that can be done."""
+        """Schedule the writing of a compiled model's plan, if it can have one."""
         # Only those who have compiled come here, and have imported what that needs.
-        from crosschip.runtime.plans.recording import record_of
+        from crosschip.runtime.plans.recording import plan_of
 
         assert self._reading is not None, "it has been noted what was read"
         if self._warned:
             return
-        made = record_of(compiled, self._reading)
-        if made is not None:
-            background_writer.put(self._entry.key, partial(self._write, made))
+        describe = plan_of(compiled, self._reading)
+        if describe is not None:
+            background_writer.put(self._entry.key, partial(self._write, describe))
 
-    def _write(self, make: Callable[[], Made | None]) -> None:
-        made = make()
-        if made is not None:
-            header, parts = made
-            self._store.write(self._entry, b"".join(assemble(KIND, header, parts)))
+    def _write(self, describe: Callable[[], Contents | None]) -> None:
+        contents = describe()
+        if contents is not None:
+            write_stored(self._store, self._entry, KIND, *contents)
 
-    def _anew(self, origin: Origin) -> CompiledModel:
-        """The model compiled from what it was loaded from, which must be the same."""
+    def _recompile(self, origin: Origin) -> CompiledModel:
+        """Compile the model from its source, which must be unchanged."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import compiled_anew
+        from crosschip.runtime.compile.task import compile_model
 
         self._check(origin)
-        return compiled_anew(self._source, self._wishes, self._store)
+        return compile_model(self._source, self._request, self._store)
 
     def _check(self, origin: Origin) -> None:
         if not origin.is_same:
@@ -222,22 +247,37 @@ class Plans:
             raise ModelFileError(f"{name}: has changed since it was compiled; compile it again")
 
     def _substitute(self, origin: Origin, lost: str | None) -> CompiledModel:
-        """The model on all devices but one; for all inputs if none is lost."""
+        """Compile the model for all devices but a lost one; for all inputs if none is lost."""
         # Seldom needed: a plan is there to do without it.
-        from crosschip.runtime.compiling import substitute
+        from crosschip.runtime.compile.task import compile_substitute
 
         self._check(origin)
-        return substitute(self._source, self._wishes, self._store, lost)
+        return compile_substitute(self._source, self._request, self._store, lost)
 
 
-class _Plan:
-    """A plan that has been read."""
+class LazyPlacement:
+    """A placement that is restored when it is asked for.
 
-    def __init__(self, file: Container) -> None:
-        if file.kind != KIND:
-            raise ValueError(f"is a file of a {file.kind}, not of a plan")
-        self.record = from_plain(Record, file.header["record"])
-        outline: Mapping[str, Any] = file.header["outline"]
-        models, placement = file.part(0), file.part(1)
-        self.later = LazyPlacement(models, placement)
-        self.outline: KeptOutline = outline_from(outline, self.later.placement)
+    Args:
+        artifact: the plan, whose parts are read and checked at once.
+        header: its header.
+    """
+
+    def __init__(self, artifact: Artifact, header: Header) -> None:
+        self._models = bytes(artifact.part(MODELS))
+        self._described = bytes(artifact.part(PLACEMENT))
+        self._header = header
+        self._lock = Lock()
+        self._placement: Placement | None = None
+
+    def placement(self) -> Placement:
+        """Return the placement, without the large weights that the programs hold."""
+        # Running needs none of it.
+        from crosschip.runtime.artifact.compiled_model import restore_placement
+
+        with self._lock:
+            if self._placement is None:
+                self._placement = restore_placement(
+                    self._models, self._described, self._header, "the plan"
+                )
+            return self._placement

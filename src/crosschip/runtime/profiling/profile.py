@@ -11,7 +11,7 @@ from crosschip.drawing import columns
 from crosschip.ir import Operation, Origin
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.text import legible
-from crosschip.runtime.cache.whole import write_named
+from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.control import RUNTIME
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.profiling.spans import Span, SpanKind
@@ -98,7 +98,7 @@ class Profile:
     @property
     def segments(self) -> Sequence[SegmentTime]:
         """Each segment, those of bodies too, in the order in which they came to their end first."""
-        found = self._by(SpanKind.SEGMENT, lambda span: (span.name, span.device))
+        spans_by_segment = self._by(SpanKind.SEGMENT, lambda span: (span.name, span.device))
         return [
             SegmentTime(
                 name,
@@ -114,30 +114,30 @@ class Profile:
                 ),
                 any(inner.kind is SpanKind.STEP for span in spans for inner in span.inside),
             )
-            for (name, device), spans in found.items()
+            for (name, device), spans in spans_by_segment.items()
         ]
 
     @property
     def steps(self) -> Sequence[StepTime]:
         """Each step of engines, the longest first; the rest of a segment is a step without name."""
-        found: dict[tuple[str, str, str, tuple[Operation, ...]], list[float]] = {}
+        seconds_by_step: dict[tuple[str, str, str, tuple[Operation, ...]], list[float]] = {}
         for run in self.runs:
             for segment, span in _steps_in(run):
                 whole = span.kind is SpanKind.SEGMENT
-                told = any(inner.kind is SpanKind.STEP for inner in span.inside)
+                has_steps = any(inner.kind is SpanKind.STEP for inner in span.inside)
                 key = (
                     span.device,
                     segment.name,
                     "" if whole else span.name,
-                    () if whole and told else tuple(span.operations),
+                    () if whole and has_steps else tuple(span.operations),
                 )
                 waited = sum(i.seconds for i in span.inside if i.kind is SpanKind.WAIT)
-                found.setdefault(key, []).append(span.own_seconds + waited)
-        made = [
+                seconds_by_step.setdefault(key, []).append(span.own_seconds + waited)
+        steps = [
             StepTime(*key, len(times) / len(self.runs), self._mean(iter(times)))
-            for key, times in found.items()
+            for key, times in seconds_by_step.items()
         ]
-        return sorted(made, key=lambda step: -step.seconds)
+        return sorted(steps, key=lambda step: -step.seconds)
 
     @property
     def types(self) -> Sequence[tuple[str, str, int, float]]:
@@ -146,8 +146,8 @@ class Profile:
         for step in self.steps:
             if step.step:
                 totals.setdefault((step.types, step.step), []).append(step.seconds)
-        made = [(*key, len(times), sum(times)) for key, times in totals.items()]
-        return sorted(made, key=lambda total: -total[3])
+        rows = [(*key, len(times), sum(times)) for key, times in totals.items()]
+        return sorted(rows, key=lambda total: -total[3])
 
     @property
     def besides(self) -> dict[str, float]:
@@ -155,14 +155,14 @@ class Profile:
 
         The last is what the runtime itself does, control flow with it.
         """
-        found = {"checking inputs": 0.0, "copying": 0.0, "runtime": 0.0}
+        seconds_by_kind = {"checking inputs": 0.0, "copying": 0.0, "runtime": 0.0}
         for run in self.runs:
             for span in run.every():
                 if span.kind in (SpanKind.CHECK, SpanKind.COPY):
-                    found[span.kind.value] += span.own_seconds
+                    seconds_by_kind[span.kind.value] += span.own_seconds
                 elif span.kind in (SpanKind.RUN, SpanKind.BODY) or _is_control(span):
-                    found["runtime"] += span.own_seconds
-        return {name: seconds / len(self.runs) for name, seconds in found.items()}
+                    seconds_by_kind["runtime"] += span.own_seconds
+        return {name: seconds / len(self.runs) for name, seconds in seconds_by_kind.items()}
 
     def tables(self, most: int | None = None) -> Iterator[Table]:
         """The profile for people.
@@ -277,7 +277,7 @@ class Profile:
         Raises:
             InputError: the file cannot be written.
         """
-        write_named(path, [json.dumps(self.trace()).encode("ascii")])
+        write_user_file(path, [json.dumps(self.trace()).encode("ascii")])
 
     def __str__(self) -> str:
         name = legible(self.placement.model.name)
@@ -295,12 +295,12 @@ class Profile:
         return sum(seconds) / len(self.runs)
 
     def _by(self, kind: SpanKind, key: Callable[[Span], _Key]) -> dict[_Key, list[Span]]:
-        found: dict[_Key, list[Span]] = {}
+        spans_by_key: dict[_Key, list[Span]] = {}
         for run in self.runs:
             for span in run.every():
                 if span.kind is kind:
-                    found.setdefault(key(span), []).append(span)
-        return found
+                    spans_by_key.setdefault(key(span), []).append(span)
+        return spans_by_key
 
 
 def _steps_in(span: Span, segment: Span | None = None) -> Iterator[tuple[Span, Span]]:

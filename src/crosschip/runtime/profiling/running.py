@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.hal import Buffer, HostBuffer, Profiler, Program
-from crosschip.ir import Array, ControlFlow, DeviceError, Operand
+from crosschip.hal import Buffer, HostBuffer, Profiler, Program, Sizes
+from crosschip.ir import Array, ControlFlow, DeviceError, InputError, Operand
 from crosschip.runtime.control import ControlProgram, Execute, program_for
 from crosschip.runtime.guard.calls import call
 from crosschip.runtime.guard.programs import GuardedProgram
+from crosschip.runtime.measuring import typical_inputs
 from crosschip.runtime.placement.placing import Placement
 from crosschip.runtime.placement.segments import Segment
 from crosschip.runtime.profiling.profile import Profile
@@ -34,46 +35,63 @@ logger = logging.getLogger("crosschip")
 def profiled(
     placement: Placement,
     programs: Sequence[SegmentProgram],
-    arrange: Callable[[], Sequence[Value]],
+    inputs: Mapping[str, Any] | None,
+    sizes: Sizes,
+    arrange: Callable[[Mapping[str, Any]], Sequence[Value]],
     runs: int,
     warm_up: int,
 ) -> Profile:
-    """The times of runs.
+    """Measure the times of runs.
 
     Args:
         placement: what the programs were compiled from.
         programs: one for each segment, in order.
-        arrange: checks the inputs, and brings them into order.
-        runs: how many count.
-        warm_up: how many come before them.
+        inputs: values by the names of inputs; random if `None`.
+        sizes: the ranges and profiles of open sizes.
+        arrange: checks the inputs, and returns them in the model's order.
+        runs: the number of measured runs.
+        warm_up: the number of runs before them.
 
     Raises:
+        InputError: the inputs do not fit the model, or cannot be generated.
         DeviceError: a device failed.
     """
+    if inputs is None:
+        inputs = typical_inputs(placement.model, sizes)
     recorder = Recorder()
     with ExitStack() as opened:
-        told: list[_Told] = []
-        plan = _Plan(placement, programs, recorder, told, opened)
+        profiled_programs: list[_ProfiledProgram] = []
+        plan = _Plan(placement, programs, recorder, profiled_programs, opened)
 
         def run() -> None:
             with recorder.span(SpanKind.RUN, placement.model.name):
                 with recorder.span(SpanKind.CHECK):
-                    values = arrange()
+                    values = arrange(inputs)
                 plan.execute(values)
 
         for _ in range(warm_up):
             run()
         recorder.runs.clear()
-        for one in told:
-            one.begin()
+        for program in profiled_programs:
+            program.begin()
         for _ in range(runs):
             run()
-        for one in told:
-            one.tell()
+        for program in profiled_programs:
+            program.tell()
     return Profile(placement, recorder.runs)
 
 
-class _Told(Program):
+def check_counts(runs: int, warm_up: int) -> None:
+    """Check the numbers of runs.
+
+    Raises:
+        InputError: no run would be measured.
+    """
+    if runs < 1 or warm_up < 0:
+        raise InputError(f"there must be a run that counts: runs={runs}, warm_up={warm_up}")
+
+
+class _ProfiledProgram(Program):
     """A profiler as a program, and the spans of its runs.
 
     Args:
@@ -116,7 +134,7 @@ class _Plan:
         placement: the placed model.
         programs: what its segments were compiled to, in order.
         recorder: where spans go.
-        told: where the profilers go that are opened.
+        profiled_programs: a list to which the opened profilers are added.
         opened: closes them.
     """
 
@@ -125,13 +143,13 @@ class _Plan:
         placement: Placement,
         programs: Sequence[SegmentProgram],
         recorder: Recorder,
-        told: list[_Told],
+        profiled_programs: list[_ProfiledProgram],
         opened: ExitStack,
     ) -> None:
         self._placement = placement
         self._recorder = recorder
         self._opened = opened
-        self._told = told
+        self._profiled_programs = profiled_programs
         self._runners = [
             (segment, *self._runner(segment, program))
             for segment, program in zip(placement.segments, programs, strict=True)
@@ -146,24 +164,24 @@ class _Plan:
             own: whether outputs must be the caller's own.
         """
         values: dict[Operand, Value] = dict(zip(self._inputs, inputs, strict=True))
-        for segment, program, told in self._runners:
+        for segment, program, steps in self._runners:
             read = [values[operand] for operand in segment.inputs]
             if program.submits:
                 buffers = [self._as_buffer(value, program) for value in read]
                 with self._segment(segment) as span:
-                    made: Sequence[Value] = self._submit(program, buffers)
+                    outputs: Sequence[Value] = self._submit(program, buffers)
             else:
                 arrays = [self._as_array(value) for value in read]
                 with self._segment(segment) as span:
-                    made = program.run(arrays)
-            if told is not None:
-                told.spans.append(span)
-            values.update(zip(segment.outputs, map(self._contiguous, made), strict=True))
+                    outputs = program.run(arrays)
+            if steps is not None:
+                steps.spans.append(span)
+            values.update(zip(segment.outputs, map(self._contiguous, outputs), strict=True))
         return self._handed_out(values, own=own)
 
     def _runner(
         self, segment: Segment, program: SegmentProgram
-    ) -> tuple[SegmentProgram, _Told | None]:
+    ) -> tuple[SegmentProgram, _ProfiledProgram | None]:
         """The program that runs a segment, and the one that tells of its steps, if any does."""
         if not isinstance(program, GuardedProgram):
             return program, None
@@ -182,9 +200,9 @@ class _Plan:
         if profiler is None:
             return program, None
         self._opened.callback(call, program.name, "closing a profiler", profiler.close)
-        told = _Told(program.name, program.program, profiler)
-        self._told.append(told)
-        return program.around(told), told
+        profiled = _ProfiledProgram(program.name, program.program, profiler)
+        self._profiled_programs.append(profiled)
+        return program.around(profiled), profiled
 
     def _control(self, segment: Segment, program: ControlProgram) -> GuardedProgram:
         """Control flow that runs its bodies in this way, too."""
@@ -199,7 +217,7 @@ class _Plan:
         return GuardedProgram(segment.device, None, again, segment.model, 1)
 
     def _body(self, name: str, body: Placement, programs: Sequence[SegmentProgram]) -> Execute:
-        plan = _Plan(body, programs, self._recorder, self._told, self._opened)
+        plan = _Plan(body, programs, self._recorder, self._profiled_programs, self._opened)
 
         def execute(inputs: Sequence[Array]) -> Sequence[Array]:
             with self._recorder.span(SpanKind.BODY, name):
@@ -237,14 +255,14 @@ class _Plan:
 
     def _handed_out(self, values: Mapping[Operand, Value], *, own: bool) -> list[Array]:
         """The outputs; what somebody else holds is copied for a caller who wants his own."""
-        taken = set(self._inputs)
-        found = []
+        returned = set(self._inputs)
+        arrays = []
         for operand in self._placement.model.outputs.values():
             constant = operand.value
             array = self._as_array(values[operand]) if constant is None else constant
-            if own and (constant is not None or operand in taken):
+            if own and (constant is not None or operand in returned):
                 with self._recorder.span(SpanKind.COPY):
                     array = array.copy() if isinstance(array, np.ndarray) else array
-            taken.add(operand)
-            found.append(array)
-        return found
+            returned.add(operand)
+            arrays.append(array)
+        return arrays

@@ -68,11 +68,9 @@ class Span:
         """
         for step in steps:
             start = None if step.start is None else origin + step.start
-            found = Span(
-                SpanKind.STEP, step.name, self.device, start, step.seconds, step.operations
-            )
-            found.add_steps(step.inside, origin)
-            self.inside.append(found)
+            span = Span(SpanKind.STEP, step.name, self.device, start, step.seconds, step.operations)
+            span.add_steps(step.inside, origin)
+            self.inside.append(span)
 
 
 class Recorder:
@@ -95,12 +93,12 @@ class Recorder:
         operations: Sequence[Operation] = (),
     ) -> Iterator[Span]:
         """A span from now to the end of the `with` block, inside of the one around it."""
-        found = Span(kind, name, device, operations=operations)
-        (self._open[-1].inside if self._open else self.runs).append(found)
-        self._open.append(found)
-        found.start = start = perf_counter()
+        span = Span(kind, name, device, operations=operations)
+        (self._open[-1].inside if self._open else self.runs).append(span)
+        self._open.append(span)
+        span.start = start = perf_counter()
         try:
-            yield found
+            yield span
         finally:
-            found.seconds = perf_counter() - start
+            span.seconds = perf_counter() - start
             self._open.pop()

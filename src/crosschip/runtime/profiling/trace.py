@@ -60,7 +60,7 @@ def _events(
         "tid": tracks[track],
         "ts": _microseconds(start - zero),
         "dur": _microseconds(span.seconds),
-        "args": _about(span),
+        "args": _event_arguments(span),
     }
     for inner in span.inside:
         yield from _events(inner, tracks, track, start, zero)
@@ -77,21 +77,21 @@ def _name(span: Span) -> str:
     return span.name or span.kind.value
 
 
-def _about(span: Span) -> dict[str, Any]:
-    about: dict[str, Any] = {}
+def _event_arguments(span: Span) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
     if span.kind is SpanKind.STEP:
-        about["step"] = span.name
-        about["operations"] = [operation.name for operation in span.operations]
+        arguments["step"] = span.name
+        arguments["operations"] = [operation.name for operation in span.operations]
 
-        about["in the file"] = [
+        arguments["in the file"] = [
             f"{o.type}:{','.join(o.outputs)}" for op in span.operations for o in op.origins
         ]
         if span.start is None:
-            about["start"] = "not told by the engine"
+            arguments["start"] = "not told by the engine"
     elif span.kind is SpanKind.SEGMENT:
-        about["segment"] = span.name
-        about["operations"] = len(span.operations)
-    return about
+        arguments["segment"] = span.name
+        arguments["operations"] = len(span.operations)
+    return arguments
 
 
 def _microseconds(seconds: float) -> float:

@@ -31,23 +31,33 @@ class GuardedSession(SegmentProgram):
         held, left = {one.input for one in carried}, {one.output for one in carried}
         inputs = [item for i, item in enumerate(model.inputs.items()) if i not in held]
         outputs = [item for i, item in enumerate(model.outputs.items()) if i not in left]
-        given = [i for i in range(len(model.inputs)) if i not in held]
-        made = [i for i in range(len(model.outputs)) if i not in left]
+        input_indices = [i for i in range(len(model.inputs)) if i not in held]
+        output_indices = [i for i in range(len(model.outputs)) if i not in left]
         rules = range(len(model.outputs), len(model.outputs) + len(program.program.rules))
         self.name = program.name
         self.copies = program.copies
         self._program = program
         self._session = session
-        self._given, self._made, self._outputs = given, made, len(model.outputs)
-        rest = _Rest(session, given, len(model.inputs), [*made, *rules], program.program.rules)
+        self._input_indices, self._output_indices, self._outputs = (
+            input_indices,
+            output_indices,
+            len(model.outputs),
+        )
+        partial_program = _UncarriedProgram(
+            session,
+            input_indices,
+            len(model.inputs),
+            [*output_indices, *rules],
+            program.program.rules,
+        )
         of_rest = Model(model.name, dict(inputs), [], dict(outputs))
-        self._run = program.around(rest, of_rest).run
+        self._run = program.around(partial_program, of_rest).run
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        found = self._run([inputs[index] for index in self._given])
+        results = self._run([inputs[index] for index in self._input_indices])
         self._program.count_run()
         outputs: list[Any] = [None] * self._outputs
-        for index, array in zip(self._made, found, strict=True):
+        for index, array in zip(self._output_indices, results, strict=True):
             outputs[index] = array
         return outputs
 
@@ -86,37 +96,37 @@ class GuardedSession(SegmentProgram):
         call(self.name, "closing a session", self._session.close)
 
 
-class _Rest(Program):
+class _UncarriedProgram(Program):
     """A session as a program of the inputs and outputs that are not carried.
 
     Args:
         session: the session.
-        given: the indices of those inputs.
+        input_indices: the indices of those inputs.
         count: the number of all inputs.
-        made: the indices of those outputs, and of those that report broken rules.
+        output_indices: the indices of those outputs, and of those that report broken rules.
         rules: the rules.
     """
 
     def __init__(
         self,
         session: ProgramSession,
-        given: Sequence[int],
+        input_indices: Sequence[int],
         count: int,
-        made: Sequence[int],
+        output_indices: Sequence[int],
         rules: Sequence[str],
     ) -> None:
         self.rules = rules
         self._run = session.run
-        self._given = given
+        self._input_indices = input_indices
         self._count = count
-        self._made = made
+        self._output_indices = output_indices
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         arrays: list[Array | None] = [None] * self._count
-        for index, array in zip(self._given, inputs, strict=True):
+        for index, array in zip(self._input_indices, inputs, strict=True):
             arrays[index] = array
-        made: Sequence[Any] = self._run(arrays)
-        return [made[index] for index in self._made]
+        outputs: Sequence[Any] = self._run(arrays)
+        return [outputs[index] for index in self._output_indices]
 
 
 def session_of(program: SegmentProgram, carried: Sequence[Carried]) -> GuardedSession | None:

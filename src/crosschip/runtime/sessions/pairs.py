@@ -47,16 +47,16 @@ def paired(
                 f"inputs {', '.join(inputs)}"
             )
     else:
-        pairs = list(_given(outputs, inputs, state))
-    found: dict[str, str] = {}
+        pairs = list(_named_pairs(outputs, inputs, state))
+    output_by_input: dict[str, str] = {}
     for output, input in pairs:
-        other = found.setdefault(input, output)
+        other = output_by_input.setdefault(input, output)
         if other != output:
             raise InputError(
                 f"outputs {other!r} and {output!r} both become input {input!r}; name one of them"
             )
         _check(output, outputs[output], input, inputs[input])
-    return found
+    return output_by_input
 
 
 def _conventional(
@@ -70,7 +70,7 @@ def _conventional(
                 break
 
 
-def _given(
+def _named_pairs(
     outputs: Mapping[str, Operand], inputs: Mapping[str, Operand], state: object
 ) -> Iterable[tuple[str, str]]:
     if not isinstance(state, Mapping) or not state:
@@ -107,13 +107,14 @@ def _rest(name: str, pattern: str) -> str | None:
     return name[len(before) : len(name) - len(after)]
 
 
-def _check(output: str, made: Operand, input: str, read: Operand) -> None:
+def _check(output: str, written: Operand, input: str, read: Operand) -> None:
     if read.type.element_type in PYTHONS_TYPES:
         raise InputError(
             f"input {input!r} is of {read.type.element_type}, which no device keeps; pass it on "
             f"yourself"
         )
-    if not made.type.fits(read.type):
+    if not written.type.fits(read.type):
         raise InputError(
-            f"output {output!r} is {made.type}, which cannot become input {input!r} of {read.type}"
+            f"output {output!r} is {written.type}, which cannot become input {input!r} of "
+            f"{read.type}"
         )

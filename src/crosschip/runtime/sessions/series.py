@@ -51,13 +51,13 @@ class Series:
         pairs: Mapping[str, str],
         checked: Collection[str],
     ) -> None:
-        names, made = list(placement.model.inputs), list(placement.model.outputs)
-        numbers = {names.index(i): made.index(o) for i, o in pairs.items()}
-        self._given = [index for index in range(len(names)) if index not in numbers]
+        input_names, output_names = list(placement.model.inputs), list(placement.model.outputs)
+        numbers = {input_names.index(i): output_names.index(o) for i, o in pairs.items()}
+        self._free_inputs = [index for index in range(len(input_names)) if index not in numbers]
         # For each input what the next run reads, or where that is.
-        self._inputs: list[Any] = [None] * len(names)
+        self._inputs: list[Any] = [None] * len(input_names)
         self._sessions: list[GuardedSession] = []
-        free = [(i, o) for i, o in numbers.items() if names[i] not in checked]
+        free = [(i, o) for i, o in numbers.items() if input_names[i] not in checked]
         inner = [
             self._opened(program, segment, placement, free)
             for segment, program in zip(placement.segments, programs, strict=True)
@@ -67,7 +67,7 @@ class Series:
         # What is handed on: inputs, and the outputs that they become of.
         self._reads = [index for index in numbers if self._inputs[index] is None]
         self._makes = [numbers[index] for index in self._reads]
-        self._made: Sequence[Any] = ()
+        self._results: Sequence[Any] = ()
 
     def read(self, index: int) -> Array:
         """What the next run reads for a kept input, by the index of the input."""
@@ -85,28 +85,28 @@ class Series:
         else:
             self._inputs[index] = array
 
-    def inputs(self, given: Sequence[Any]) -> list[Any]:
+    def inputs(self, values: Sequence[Any]) -> list[Any]:
         """What the next run reads: arrays, buffers, and for what stays with its program its shape.
 
         Args:
-            given: the inputs that are not kept, in order.
+            values: the inputs that are not kept, in order.
         """
         inputs = self._inputs.copy()
-        for index, value in zip(self._given, given, strict=True):
+        for index, value in zip(self._free_inputs, values, strict=True):
             inputs[index] = value
         return inputs
 
     def run(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """All outputs, those that are kept in their places too, from `inputs`."""
-        made = self._made = self._execute(inputs)
-        return made
+        outputs = self._results = self._execute(inputs)
+        return outputs
 
     def advance(self) -> None:
         """Let the next run read what the last one made."""
         for session in self._sessions:
             session.advance()
-        made, self._made = self._made, ()
-        self._plan.keep(self._reads, self._inputs, [made[index] for index in self._makes])
+        outputs, self._results = self._results, ()
+        self._plan.keep(self._reads, self._inputs, [outputs[index] for index in self._makes])
 
     def close(self) -> None:
         """Release what is kept."""

@@ -62,8 +62,8 @@ class Session(Closing):
     each other, and their runs may overlap. A run that fails leaves the state as it was.
 
     Attributes:
-        kept: the names of the inputs that make up the state, each with that of the output that it
-            becomes.
+        state_outputs: for the name of each input that makes up the state, the name of the output
+            from which it is read.
     """
 
     def __init__(self, runner: Runner, state: object, start: object) -> None:
@@ -78,29 +78,33 @@ class Session(Closing):
             InputError: they do not fit the model.
         """
         model = runner.placement.model
-        self.kept: Mapping[str, str] = paired(model.outputs, model.inputs, state)
+        self.state_outputs: Mapping[str, str] = paired(model.outputs, model.inputs, state)
         self._runner = runner
-        self._operands = {name: model.inputs[name] for name in self.kept}
-        given = {name: o for name, o in model.inputs.items() if name not in self.kept}
-        kept_outputs = set(self.kept.values())
+        self._operands = {name: model.inputs[name] for name in self.state_outputs}
+        free_inputs = {
+            name: o for name, o in model.inputs.items() if name not in self.state_outputs
+        }
+        state_outputs = set(self.state_outputs.values())
         names = list(model.inputs)
         self._names = names
         self._outputs = [
-            (name, index) for index, name in enumerate(model.outputs) if name not in kept_outputs
+            (name, index) for index, name in enumerate(model.outputs) if name not in state_outputs
         ]
-        self._given = list(given)
-        self._states = [(names.index(name), name) for name in self.kept]
+        self._input_names = list(free_inputs)
+        self._states = [(names.index(name), name) for name in self.state_outputs]
         self._types = {name: operand.type for name, operand in model.inputs.items()}
         self._begin_with(checked_start(self._operands, start))
-        self._signature = Signature(given, copies=runner.copies)
+        self._signature = Signature(free_inputs, copies=runner.copies)
         self._all = Signature(model.inputs, runner.sizes)
         types = [operand.type for operand in model.inputs.values()]
         self._reader = SizeReader(types)
         self._tensors = tensors_among(types)
-        border = InputGuard(model, runner.placement.conditions)
-        self._border = border or None
-        checked = {names[index] for index in border.checked}
-        self._series = Series(runner.placement, runner.programs, runner.copies, self.kept, checked)
+        guard = InputGuard(model, runner.placement.conditions)
+        self._guard = guard or None
+        checked = {names[index] for index in guard.checked}
+        self._series = Series(
+            runner.placement, runner.programs, runner.copies, self.state_outputs, checked
+        )
         self._begun = False
         self._closed = False
         self._lock = threading.Lock()
@@ -139,13 +143,13 @@ class Session(Closing):
         with self._lock:
             self._check_open()
             if not self._begun:
-                missing = [name for name in self.kept if name not in self._start]
+                missing = [name for name in self.state_outputs if name not in self._start]
                 if missing:
                     raise InputError(
                         f"what {missing[0]!r} begins with shows in the first run; run the session "
                         f"before, or say it with start"
                     )
-                return {name: self._start[name].copy() for name in self.kept}
+                return {name: self._start[name].copy() for name in self.state_outputs}
             return {name: self._series.read(index) for index, name in self._states}
 
     def reset(self, start: Mapping[str, Any] | None = None) -> None:
@@ -160,9 +164,9 @@ class Session(Closing):
         """
         with self._lock:
             self._check_open()
-            found = checked_start(self._operands, start)
+            checked = checked_start(self._operands, start)
             if start is not None:
-                self._begin_with({**self._start, **found})
+                self._begin_with({**self._start, **checked})
             self._begun = False
 
     def close(self) -> None:
@@ -182,7 +186,7 @@ class Session(Closing):
         """
         with self._lock:
             self._check_open()
-            pairs = {output: input for input, output in self.kept.items()}
+            pairs = {output: input for input, output in self.state_outputs.items()}
             state = None
             if self._begun:
                 state = {name: self._series.read(index) for index, name in self._states}
@@ -195,7 +199,8 @@ class Session(Closing):
         self._begun = True
 
     def __repr__(self) -> str:
-        return f"<Session of {self._runner.placement.model.name}: keeps {', '.join(self.kept)}>"
+        states = ", ".join(self.state_outputs)
+        return f"<Session of {self._runner.placement.model.name}: keeps {states}>"
 
     def _run(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         self._check_open()
@@ -211,23 +216,21 @@ class Session(Closing):
         shapes = shapes_of(self._tensors, values)
         self._check_shapes(shapes)
         try:
-            if self._border is not None:
-                _check_border(self._border, values, shapes)
-            made = series.run(values)
-        except DeviceLost as lost:
-            return self._elsewhere(self._runner.substitutes.after(lost), arrays)
-        except OutOfRange as error:
-            return self._elsewhere(self._runner.substitutes.beyond(error), arrays)
+            if self._guard is not None:
+                _check_guard(self._guard, values, shapes)
+            outputs = series.run(values)
+        except (DeviceLost, OutOfRange) as error:
+            return self._run_on_substitute(self._runner.substitutes.after(error), arrays)
         series.advance()
-        return {name: made[index] for name, index in self._outputs}
+        return {name: outputs[index] for name, index in self._outputs}
 
     def _misnamed(self, inputs: object) -> InputError | None:
         """What is wrong with inputs one of which is kept."""
-        given = inputs if isinstance(inputs, Mapping) else {}
-        kept = next((name for name in self.kept if name in given), None)
-        if kept is None:
+        names = inputs if isinstance(inputs, Mapping) else {}
+        state = next((name for name in self.state_outputs if name in names), None)
+        if state is None:
             return None
-        return InputError(f"input {kept!r} is kept by the session; reset(start=…) sets it")
+        return InputError(f"input {state!r} is kept by the session; reset(start=…) sets it")
 
     def _begin(self, arrays: Sequence[Array]) -> None:
         """Have the state be what it begins with, for inputs of these shapes."""
@@ -241,7 +244,7 @@ class Session(Closing):
     def _begin_with(self, start: dict[str, Array]) -> None:
         """Have the first run read these arrays by the names of inputs, as far as they go."""
         self._start = start
-        self._first = SizeReader([self._types[name] for name in (*self._given, *start)])
+        self._first = SizeReader([self._types[name] for name in (*self._input_names, *start)])
 
     def _sizes_of(self, arrays: Sequence[Array]) -> dict[str, Dim]:
         """The named sizes that the first run's inputs show, and what was given to start with."""
@@ -255,14 +258,14 @@ class Session(Closing):
         elif self._runner.sizes.ranges:
             check_ranges(sizes, self._runner.sizes)
 
-    def _elsewhere(self, model: Any, arrays: Sequence[Array]) -> dict[str, Any]:
+    def _run_on_substitute(self, model: Any, arrays: Sequence[Array]) -> dict[str, Any]:
         """One run on a model that takes the place of the session's; the state comes back."""
         inputs = {name: self._series.read(index) for index, name in self._states}
-        inputs.update(zip(self._given, arrays, strict=True))
-        made = model.run(inputs)
+        inputs.update(zip(self._input_names, arrays, strict=True))
+        outputs = model.run(inputs)
         for index, name in self._states:
-            self._series.write(index, made[self.kept[name]])
-        return {name: made[name] for name, _ in self._outputs}
+            self._series.write(index, outputs[self.state_outputs[name]])
+        return {name: outputs[name] for name, _ in self._outputs}
 
     def _check_open(self) -> None:
         if self._closed:
@@ -276,14 +279,14 @@ def _opened(
     return compiled.session(state, start)
 
 
-def _check_border(
-    border: InputGuard, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]
+def _check_guard(
+    guard: InputGuard, values: Sequence[Any], shapes: Sequence[tuple[int, ...]]
 ) -> None:
     """Raise an `OutOfRange` if arrays or buffers for inputs do not meet a condition."""
     elements = list(values)
-    for index in border.checked:
+    for index in guard.checked:
         value = elements[index]
         if isinstance(value, Buffer):
             elements[index] = value.array()
-    border.check_elements(elements)
-    border.check_shapes(shapes)
+    guard.check_elements(elements)
+    guard.check_shapes(shapes)

@@ -26,23 +26,23 @@ def checked_start(operands: Mapping[str, Operand], start: object) -> dict[str, A
         return {}
     if not isinstance(start, Mapping):
         raise InputError(f"start is {start!r}, but must be arrays by the names of inputs")
-    found: dict[str, Array] = {}
-    for name, given in start.items():
+    arrays: dict[str, Array] = {}
+    for name, value in start.items():
         if name not in operands:
             known = ", ".join(operands)
             near = did_you_mean(str(name), operands)
             raise InputError(f"the session does not keep an input {name!r}{near}; it keeps {known}")
         type_ = operands[name].type
         try:
-            array = as_array(given, type_)
+            array = as_array(value, type_)
         except InputError as error:
             raise InputError(f"start of {name!r} {error}") from error.__cause__
         if not type_.admits(array):
             raise InputError(
                 f"start of {name!r} has shape {list(array.shape)}, but the model takes {type_}"
             )
-        found[name] = array
-    return found
+        arrays[name] = array
+    return arrays
 
 
 def empty_start(name: str, type_: TensorType, sizes: Mapping[str, Dim]) -> Array:

@@ -39,57 +39,65 @@ def sizes_from(
     """
     bounds: dict[str, tuple[int, int]] = {}
     usual: dict[str, int] = {}
-    for name, given in _items("ranges", {} if ranges is None else ranges, "{'N': (1, 8)}"):
-        for size, (least, *middle, most) in _bounds(types, name, given).items():
+    for name, bounds_argument in _items(
+        "ranges", {} if ranges is None else ranges, "{'N': (1, 8)}"
+    ):
+        for size, (least, *middle, most) in _bounds(types, name, bounds_argument).items():
             if bounds.setdefault(size, (least, most)) != (least, most):
                 raise InputError(
                     f"the size {size} is given the range {bounds[size]} and, by input {name!r}, "
                     f"{(least, most)}"
                 )
             usual.update((size, value) for value in middle)
-    found = [_profile(types, profile) for profile in _listed(profiles or ())]
+    all_profiles = [_profile(types, profile) for profile in _listed(profiles or ())]
     if usual:
-        found.insert(0, usual)
-    for profile in found:
+        all_profiles.insert(0, usual)
+    for profile in all_profiles:
         for name, (least, most) in bounds.items():
             if not least <= profile.get(name, least) <= most:
                 raise InputError(f"profiles has {profile!r}, but {name} is to be {least} to {most}")
     known = open_names(types.values())
-    for name in (*bounds, *(name for profile in found for name in profile)):
+    for name in (*bounds, *(name for profile in all_profiles for name in profile)):
         if name not in known:
-            told = ", ".join(known) or "none"
-            raise InputError(f"the model has no open size {name!r}; its open sizes are {told}")
-    return Sizes.of(bounds, found, specializations)
+            names = ", ".join(known) or "none"
+            raise InputError(f"the model has no open size {name!r}; its open sizes are {names}")
+    return Sizes.of(bounds, all_profiles, specializations)
 
 
-def buckets_from(given: Mapping[str, Sequence[int]] | None) -> Buckets:
+def buckets_from(buckets: Mapping[str, Sequence[int]] | None) -> Buckets:
     """The sizes to pad to, in ascending order.
 
     Raises:
         InputError: they are no lists of sizes by name.
     """
-    found: dict[str, Sequence[int]] = {}
-    for name, sizes in _items("buckets", given or {}, "{'N': [1, 8, 32]}"):
+    sorted_buckets: dict[str, Sequence[int]] = {}
+    for name, sizes in _items("buckets", buckets or {}, "{'N': [1, 8, 32]}"):
         is_list = isinstance(sizes, Sequence) and not isinstance(sizes, str)
         if not is_list or not sizes or not all(_is_size(size) and size for size in sizes):
             raise InputError(f"the buckets of size {name!r} are {sizes!r}; give them like [1, 8]")
-        found[name] = sorted(set(sizes))
-    return found
+        sorted_buckets[name] = sorted(set(sizes))
+    return sorted_buckets
 
 
-def _bounds(types: Mapping[str, TensorType], name: str, given: Any) -> dict[str, tuple[int, ...]]:
+def _bounds(
+    types: Mapping[str, TensorType], name: str, argument: Any
+) -> dict[str, tuple[int, ...]]:
     """The least, perhaps the usual, and the greatest value of the sizes that a range is about."""
-    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) not in (2, 3):
-        raise InputError(f"the range of size {name!r} is {given!r}; give it like (1, 8)")
-    if name in types and all(isinstance(shape, Sequence) for shape in given):
-        each = [_sizes(bind(types, {name: concrete(name, shape)})) for shape in given]
-        found = {size: tuple(sizes[size] for sizes in each) for size in each[0]}
+    if (
+        not isinstance(argument, Sequence)
+        or isinstance(argument, str)
+        or len(argument) not in (2, 3)
+    ):
+        raise InputError(f"the range of size {name!r} is {argument!r}; give it like (1, 8)")
+    if name in types and all(isinstance(shape, Sequence) for shape in argument):
+        each = [_sizes(bind(types, {name: concrete(name, shape)})) for shape in argument]
+        bounds = {size: tuple(sizes[size] for sizes in each) for size in each[0]}
     else:
-        found = {name: tuple(given)}
-    for size, values in found.items():
+        bounds = {name: tuple(argument)}
+    for size, values in bounds.items():
         if not all(map(_is_size, values)) or list(values) != sorted(values):
             raise InputError(f"the range of size {size!r} is {values!r}; give it like (1, 8)")
-    return found
+    return bounds
 
 
 def _listed(profiles: Profiles) -> Sequence[Profile]:
@@ -129,14 +137,14 @@ def _profile(types: Mapping[str, TensorType], profile: Profile) -> dict[str, int
     return _sizes(bind(types, shapes, sizes))
 
 
-def _items(argument: str, given: Any, like: str) -> Any:
-    if not isinstance(given, Mapping):
-        raise InputError(f"{argument} has {given!r}; give sizes by name, like {like}")
-    return given.items()
+def _items(argument: str, value: Any, like: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{argument} has {value!r}; give sizes by name, like {like}")
+    return value.items()
 
 
-def _sizes(found: Mapping[str, Dim]) -> dict[str, int]:
-    return {name: size for name, size in found.items() if isinstance(size, int)}
+def _sizes(sizes: Mapping[str, Dim]) -> dict[str, int]:
+    return {name: size for name, size in sizes.items() if isinstance(size, int)}
 
 
 def _is_size(value: object) -> bool:

@@ -78,10 +78,10 @@ class ShapeSearch:
         mismatch: what stood in the way of the first sizes that were tried; `None` if nothing did.
     """
 
-    def __init__(self, model: Model, sizes: Sizes, given: Shapes | None = None) -> None:
+    def __init__(self, model: Model, sizes: Sizes, fixed: Shapes | None = None) -> None:
         self.mismatch: ShapeMismatch | None = None
         self._model = model
-        self._given = given or {}
+        self._fixed = fixed or {}
         self._bounds = {entry.name: (entry.least, entry.most) for entry in sizes.ranges}
         if sizes.profiles:
             self._bounds.update((name, (value, value)) for name, value in sizes.profiles[0])
@@ -92,14 +92,14 @@ class ShapeSearch:
 
     def shapes(self) -> Iterator[Shapes]:
         """Shapes of all inputs, by name, the most usual ones first; none twice."""
-        found: list[Shapes] = []
+        derived: list[Shapes] = []
         for rank in _RANKS if self._has_open_ranks() else (0,):
             self._assume_rank(rank)
             for start in range(_STARTS if self._roles else 1):
                 sizes = self._repaired(self._start(start)) if self._roles else {}
                 shapes = None if sizes is None else self._shapes_at(sizes)
-                if shapes is not None and shapes not in found:
-                    found.append(shapes)
+                if shapes is not None and shapes not in derived:
+                    derived.append(shapes)
                     yield shapes
 
     def first(self) -> Shapes:
@@ -113,7 +113,7 @@ class ShapeSearch:
 
     def _has_open_ranks(self) -> bool:
         return any(
-            operand.type.shape is None and name not in self._given
+            operand.type.shape is None and name not in self._fixed
             for name, operand in self._model.inputs.items()
         )
 
@@ -121,7 +121,7 @@ class ShapeSearch:
         """Take all inputs whose number of axes is open for tensors of so many axes."""
         self._types = {}
         for name, operand in self._model.inputs.items():
-            shape = self._given.get(name, operand.type.shape)
+            shape = self._fixed.get(name, operand.type.shape)
             if shape is None:
                 shape = tuple(symbol(f"{name}_{axis}") for axis in range(rank))
             self._types[name] = replace(operand.type, shape=shape)
@@ -146,28 +146,28 @@ class ShapeSearch:
 
     def _repaired(self, sizes: Mapping[str, int]) -> Mapping[str, int] | None:
         """Sizes near these at which no operation breaks a rule; `None` if none are found."""
-        misfit = self._mismatch(sizes)
-        self.mismatch = self.mismatch or misfit
-        return sizes if misfit is None else self._beyond(misfit, sizes, {_key(sizes)})
+        mismatch = self._mismatch(sizes)
+        self.mismatch = self.mismatch or mismatch
+        return sizes if mismatch is None else self._beyond(mismatch, sizes, {_key(sizes)})
 
     def _beyond(
-        self, misfit: ShapeMismatch, sizes: Mapping[str, int], tried: set[object]
+        self, mismatch: ShapeMismatch, sizes: Mapping[str, int], tried: set[object]
     ) -> Mapping[str, int] | None:
         """Sizes at which neither the operation nor any other breaks a rule; `None` if not found."""
-        for change in self._changes(misfit.operation, sizes):
+        for change in self._changes(mismatch.operation, sizes):
             changed = {**sizes, **change}
             if self._effort <= 0:
                 return None
-            if _key(changed) in tried or not self._fits(misfit.operation, changed):
+            if _key(changed) in tried or not self._fits(mismatch.operation, changed):
                 continue
             tried.add(_key(changed))
-            next_misfit = self._mismatch(changed)
-            if next_misfit is None:
+            next_mismatch = self._mismatch(changed)
+            if next_mismatch is None:
                 return changed
-            if next_misfit.index > misfit.index:
-                found = self._beyond(next_misfit, changed, tried)
-                if found is not None:
-                    return found
+            if next_mismatch.index > mismatch.index:
+                repaired = self._beyond(next_mismatch, changed, tried)
+                if repaired is not None:
+                    return repaired
         return None
 
     def _mismatch(self, sizes: Mapping[str, int]) -> ShapeMismatch | None:
@@ -219,8 +219,8 @@ class ShapeSearch:
     def _changes(self, operation: Operation, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
         """Other values of the sizes that an operation depends on, the most likely first."""
         read = [o.type for o in operation.inputs if o is not None and not o.is_constant]
-        every = [size for type_ in read for size in (*(type_.shape or ()), *_values(type_))]
-        met = dict.fromkeys(name for size in every for name in sorted(_names_of(size)))
+        all_sizes = [size for type_ in read for size in (*(type_.shape or ()), *_values(type_))]
+        met = dict.fromkeys(name for size in all_sizes for name in sorted(_names_of(size)))
         names = [name for name in met if name in self._roles] or list(self._roles)
         if len(met) > len(names):
             names = list(dict.fromkeys([*names, *self._roles]))
@@ -228,7 +228,7 @@ class ShapeSearch:
         shapes = [o.type.substitute(sizes).shape or () for o in operation.inputs if o is not None]
         numbers = {size for shape in shapes for size in shape if isinstance(size, int)}
         equal = sorted((size for size in numbers if size > 1), reverse=True)
-        bare = set(map(name_of, every))
+        bare = set(map(name_of, all_sizes))
         groups: list[tuple[str, ...]] = [(name,) for name in names]
         for role in Role:
             alike = tuple(name for name in names if self._roles[name] is role)

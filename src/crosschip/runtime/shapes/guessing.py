@@ -94,12 +94,12 @@ def typical_shape(type_: TensorType, named: dict[str, int]) -> tuple[int, ...]:
         named: sizes that are known.
     """
     shape = type_.substitute(named).shape or ()
-    found = []
+    sizes = []
     for axis, size in enumerate(shape):
         if isinstance(size, int):
-            found.append(size)
+            sizes.append(size)
             continue
         guess = USUAL[role_of(type_, axis)][0]
         name = name_of(size)
-        found.append(guess if name is None else named.setdefault(name, guess))
-    return tuple(found)
+        sizes.append(guess if name is None else named.setdefault(name, guess))
+    return tuple(sizes)

@@ -35,9 +35,11 @@ class Padding:
     """
 
     def __init__(self, model: Model, buckets: Buckets) -> None:
-        found = {name: rows_of(model, name) for name in buckets}
-        self.buckets = {name: buckets[name] for name, axes in found.items() if axes is not None}
-        axes = {name: found[name] or {} for name in self.buckets}
+        axes_by_name = {name: rows_of(model, name) for name in buckets}
+        self.buckets = {
+            name: buckets[name] for name, axes in axes_by_name.items() if axes is not None
+        }
+        axes = {name: axes_by_name[name] or {} for name in self.buckets}
         self._inputs, self._outputs = (
             [
                 [(name, axes[name][operand]) for name in axes if operand in axes[name]]
@@ -108,31 +110,33 @@ def rows_of(model: Model, name: str) -> dict[Operand, int] | None:
     for operand in model.inputs.values():
         if not _take(operand, name, _axis_of(operand, name), axes):
             return None
-    told: set[Operand] = set()  # what sizes are computed from them
+    size_values: set[Operand] = set()  # what sizes are computed from them
     for operation in model.operations:
-        if not _follow(operation, name, axes, told):
+        if not _follow(operation, name, axes, size_values):
             return None
     outputs = model.outputs.values()
-    return axes if axes and told.isdisjoint(outputs) else None
+    return axes if axes and size_values.isdisjoint(outputs) else None
 
 
-def _follow(operation: Operation, name: str, axes: dict[Operand, int], told: set[Operand]) -> bool:
+def _follow(
+    operation: Operation, name: str, axes: dict[Operand, int], size_values: set[Operand]
+) -> bool:
     """Find out where the rows are in what an operation makes; false if they are mixed."""
-    given = [None if operand is None else axes.get(operand) for operand in operation.inputs]
+    input_axes = [None if operand is None else axes.get(operand) for operand in operation.inputs]
     if any(_tells(output, name) for output in operation.outputs):
-        told.update(operation.outputs)  # the number of rows itself, or what follows from it
+        size_values.update(operation.outputs)  # the number of rows itself, or what follows from it
         return True
-    if any(operand in told for operand in operation.inputs):
+    if any(operand in size_values for operand in operation.inputs):
         if all(map(_holds_numbers, operation.outputs)):
             return True
-        if not _may_be_told(operation, told):
+        if not _may_be_told(operation, size_values):
             return False
-    if all(axis is None for axis in given):
+    if all(axis is None for axis in input_axes):
         return all(_take(output, name, None, axes) for output in operation.outputs)
     if not isinstance(operation, Operator) or operation.bodies:
         return False
     try:
-        axis = operation.row_axis(given)
+        axis = operation.row_axis(input_axes)
     except (ModelError, ValueError, UnknownRank, ComputedParameter):
         return False
     return axis is not None and all(_take(output, name, axis, axes) for output in operation.outputs)
@@ -181,7 +185,7 @@ def _holds_numbers(operand: Operand) -> bool:
     return sizes is not None and all(isinstance(size, int) for size in sizes)
 
 
-def _may_be_told(operation: Operation, told: set[Operand]) -> bool:
+def _may_be_told(operation: Operation, size_values: set[Operand]) -> bool:
     """Tell whether an operation reads sizes only to give its result a shape that has them.
 
     That its result has the size on the axis of rows and nowhere else, is looked at besides.
@@ -189,7 +193,7 @@ def _may_be_told(operation: Operation, told: set[Operand]) -> bool:
     return isinstance(operation, Operator) and all(
         slot.name in operation.shape_slots
         for slot, operand in operation.filled()
-        if operand in told
+        if operand in size_values
     )
 
 

@@ -11,14 +11,14 @@ from crosschip.ops import Operator
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 
 
-def way_of(
-    capabilities: Capabilities, given: Model, segment: Model, sizes: Sizes
+def strategy_for(
+    capabilities: Capabilities, model: Model, segment: Model, sizes: Sizes
 ) -> DynamicShapeStrategy:
     """The treatment of the open sizes of a segment.
 
     Args:
         capabilities: those of its device.
-        given: the model that it is a part of, as the device was asked about it.
+        model: the model that it is a part of, as the device was asked about it.
         segment: the part.
         sizes: what the caller knows of open sizes.
     """
@@ -26,8 +26,8 @@ def way_of(
         return DynamicShapeStrategy.FIXED
     if capabilities.data_dependent_sizes and _opens_sizes(segment):
         return DynamicShapeStrategy.FIXED
-    fixed = is_fixed_for(capabilities, given, sizes)
-    return DynamicShapeStrategy.A_PROGRAM_A_SHAPE if fixed else DynamicShapeStrategy.OPEN
+    fixed = is_fixed_for(capabilities, model, sizes)
+    return DynamicShapeStrategy.PROGRAM_PER_SHAPE if fixed else DynamicShapeStrategy.OPEN
 
 
 def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool:

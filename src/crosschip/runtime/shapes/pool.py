@@ -1,4 +1,4 @@
-"""So many things at once, made when they are asked for: the least recently used goes first."""
+"""A bounded pool of values, created on demand: the least recently used is dropped first."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pool(Generic[K, V]):
 
     Attributes:
         hits: how often what was asked for was there.
-        made: how many were made.
+        created: the number of values that were made.
         evicted: how many had to go for others.
     """
 
@@ -47,27 +47,27 @@ class Pool(Generic[K, V]):
         self._make = make
         self._close = close
         self._most = most
-        self._kept: OrderedDict[K, Lease[V]] = OrderedDict()
+        self._leases: OrderedDict[K, Lease[V]] = OrderedDict()
         self._making: dict[K, Future[None]] = {}
         self._lock = threading.Lock()
         self.hits = 0
-        self.made = 0
+        self.created = 0
         self.evicted = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._leases)
 
-    def kept(self) -> list[tuple[K, V, int]]:
+    def entries(self) -> list[tuple[K, V, int]]:
         """Each value with its key and how often it was used; the least recently used first."""
         with self._lock:
-            return [(key, lease.value, lease.uses) for key, lease in self._kept.items()]
+            return [(key, lease.value, lease.uses) for key, lease in self._leases.items()]
 
     def borrow(self) -> list[tuple[K, Lease[V]]]:
         """All that there is, each to be given back; the least recently used first."""
         with self._lock:
-            for lease in self._kept.values():
+            for lease in self._leases.values():
                 lease.users += 1
-            return list(self._kept.items())
+            return list(self._leases.items())
 
     def take(self, key: K) -> Lease[V]:
         """The value that belongs to a key, leased: to be given back.
@@ -77,9 +77,9 @@ class Pool(Generic[K, V]):
         """
         while True:
             with self._lock:
-                lease = self._kept.get(key)
+                lease = self._leases.get(key)
                 if lease is not None:
-                    self._kept.move_to_end(key)
+                    self._leases.move_to_end(key)
                     self.hits += 1
                     lease.users += 1
                     return lease
@@ -87,10 +87,10 @@ class Pool(Generic[K, V]):
                 if begun is None:
                     mine = self._making[key] = Future()
             if begun is None:
-                return self._made(key, mine)
+                return self._create(key, mine)
             begun.result()
 
-    def give_back(self, lease: Lease[V], *, used: bool = True) -> None:
+    def release(self, lease: Lease[V], *, used: bool = True) -> None:
         """Give back what has been taken; it counts as a use unless nothing was done with it."""
         with self._lock:
             lease.users -= 1
@@ -106,7 +106,7 @@ class Pool(Generic[K, V]):
         for unused in dropped:
             self._close(unused.value, unused.uses)
 
-    def _made(self, key: K, mine: Future[None]) -> Lease[V]:
+    def _create(self, key: K, mine: Future[None]) -> Lease[V]:
         """The value that belongs to a key, made while other threads wait for the future."""
         try:
             lease = Lease(self._make(key))
@@ -121,9 +121,9 @@ class Pool(Generic[K, V]):
             raise
         lease.users = 1
         with self._lock:
-            self._kept[key] = lease
-            self.made += 1
-            self.evicted += max(0, len(self._kept) - self._most)
+            self._leases[key] = lease
+            self.created += 1
+            self.evicted += max(0, len(self._leases) - self._most)
             dropped = self._drop(self._most)
             del self._making[key]
         mine.set_result(None)
@@ -134,8 +134,8 @@ class Pool(Generic[K, V]):
     def _drop(self, most: int) -> list[Lease[V]]:
         """Drop all but so many; those among them that nobody uses. The lock is held."""
         unused = []
-        while len(self._kept) > most:
-            _, lease = self._kept.popitem(last=False)
+        while len(self._leases) > most:
+            _, lease = self._leases.popitem(last=False)
             lease.dropped = True
             if not lease.users:
                 unused.append(lease)

@@ -8,18 +8,18 @@ from crosschip.hal import Sizes
 from crosschip.ir import Dim, InputError
 
 
-def check_ranges(found: Mapping[str, Dim], sizes: Sizes) -> None:
+def check_ranges(values: Mapping[str, Dim], sizes: Sizes) -> None:
     """Refuse sizes of inputs that are outside of their ranges.
 
     Args:
-        found: the sizes of the inputs, by name.
+        values: the sizes of the inputs, by name.
         sizes: the ranges.
 
     Raises:
         InputError: one is.
     """
     for bounds in sizes.ranges:
-        value = found.get(bounds.name)
+        value = values.get(bounds.name)
         if isinstance(value, int) and not bounds.least <= value <= bounds.most:
             raise InputError(
                 f"the size {bounds.name} is {value}, but the model was compiled for "

@@ -12,7 +12,8 @@ import numpy as np
 from crosschip.hal import Buffer, Device, Event, HostBuffer, Submission
 from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dataclass import dataclass
-from crosschip.lowering.static_shapes import Fixed, fixed
+from crosschip.lowering.static_shapes import FixedModel, fix_sizes
+from crosschip.runtime.artifact.header import ShapeKey, ShapePrograms
 from crosschip.runtime.cache.entry import Entry
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.execution import Plan
@@ -21,7 +22,6 @@ from crosschip.runtime.guard.programs import bytes_of, shapes_of, tensors_among
 from crosschip.runtime.programs import SegmentProgram
 from crosschip.runtime.shapes.padding import Padding, Shapes
 from crosschip.runtime.shapes.pool import Pool
-from crosschip.runtime.shapes.saved import Key, written
 from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 from crosschip.runtime.statistics import SegmentStatistics
 
@@ -83,9 +83,9 @@ class SpecializedProgram(SegmentProgram):
         self._tensors = tensors_among(self._types)
         self._holding = [i for i, type_ in enumerate(self._types) if type_.shape_value is not None]
         self._padding = padding if padding else None
-        self._pool: Pool[Key, _Specialization] = Pool(self._make, self._drop, most)
+        self._pool: Pool[ShapeKey, _Specialization] = Pool(self._make, self._drop, most)
         self._lock = threading.Lock()
-        self._past = SegmentStatistics(model.name, name, told(most, padding), programs=0)
+        self._past = SegmentStatistics(model.name, name, strategy_text(most, padding), programs=0)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         shapes = tuple(shapes_of(self._tensors, inputs))
@@ -94,13 +94,13 @@ class SpecializedProgram(SegmentProgram):
             if wider != shapes:
                 with self._lock:
                     self._past = replace(self._past, padded=self._past.padded + 1)
-                made = self._run(wider, self._padding.padded(inputs, wider))
-                return self._padding.cropped(made, shapes)
+                outputs = self._run(wider, self._padding.padded(inputs, wider))
+                return self._padding.cropped(outputs, shapes)
         return self._run(shapes, inputs)
 
     def count_copies(self, copies: Copies) -> None:
         super().count_copies(copies)
-        for _, program, _ in self._pool.kept():
+        for _, program, _ in self._pool.entries():
             program.count_copies(copies)
 
     def owns(self, buffer: Buffer) -> bool:
@@ -111,17 +111,17 @@ class SpecializedProgram(SegmentProgram):
     ) -> Submission:
         shapes = tuple([tuple(buffer.shape) for buffer in inputs])
         if self._padding is not None and self._padding.shapes(shapes) != shapes:
-            made = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
-            return Submission.on_host(made, outputs)
+            results = self.run([call(self.name, "handing out elements", b.array) for b in inputs])
+            return Submission.on_host(results, outputs)
         held = [call(self.name, "handing out elements", inputs[i].array) for i in self._holding]
         lease = self._pool.take((shapes, _elements(held)))
         try:
-            taken = lease.value.submit(inputs, outputs, after)
+            submission = lease.value.submit(inputs, outputs, after)
         except BaseException:
-            self._pool.give_back(lease)
+            self._pool.release(lease)
             raise
-        end = _End(taken.event, lambda: self._pool.give_back(lease))
-        return Submission(taken.outputs, end)
+        end = _End(submission.event, lambda: self._pool.release(lease))
+        return Submission(submission.outputs, end)
 
     def prepare(self, sizes: Mapping[str, Dim]) -> None:
         types = [type_.substitute(sizes) for type_ in self._types]
@@ -133,7 +133,7 @@ class SpecializedProgram(SegmentProgram):
             wider = known if self._padding is None else self._padding.shapes(known)
             self.make((wider, elements))
 
-    def make(self, key: Key) -> None:
+    def make(self, key: ShapeKey) -> None:
         """Compile for a key, unless that has been done.
 
         Raises:
@@ -147,32 +147,44 @@ class SpecializedProgram(SegmentProgram):
         for index, numbers in zip(self._holding, elements, strict=True):
             if len(numbers) != math.prod(shapes[index]):
                 raise ValueError(f"{list(numbers)} are not the elements of {list(shapes[index])}")
-        self._pool.give_back(self._pool.take(key), used=False)
+        self._pool.release(self._pool.take(key), used=False)
 
-    def save(self) -> bytes | None:
-        """The programs that there are, for the shapes that they are for."""
+    def save_all(self) -> tuple[ShapePrograms, Sequence[bytes]] | None:
+        """Return the programs that there are, and the shapes that they are for.
+
+        It is `None` where a device does not save a program.
+
+        Raises:
+            DeviceError: a device fails to save one.
+        """
         held = self._pool.borrow()
         try:
             saved = [lease.value.saved() for _, lease in held]
         finally:
             for _, lease in held:
-                self._pool.give_back(lease, used=False)
+                self._pool.release(lease, used=False)
         programs: dict[Entry, bytes] = {}
         for entries in saved:
             if entries is None:
                 return None
             programs.update(entries)
         buckets = {} if self._padding is None else self._padding.buckets
-        return written(self.compilers, buckets, [key for key, _ in held], programs)
+        shapes = ShapePrograms(
+            tuple(self.compilers),
+            {name: tuple(sizes) for name, sizes in buckets.items()},
+            tuple([key for key, _ in held]),
+            tuple(programs),
+        )
+        return shapes, list(programs.values())
 
     def statistics(self) -> Iterable[SegmentStatistics]:
-        found = self._past
-        kept = self._pool.kept()
-        for _, program, uses in kept:
-            found = program.counted(found, uses)
+        total = self._past
+        entries = self._pool.entries()
+        for _, program, uses in entries:
+            total = program.counted(total, uses)
         yield replace(
-            found,
-            programs=len(kept),
+            total,
+            programs=len(entries),
             hits=self._pool.hits,
             evicted=self._pool.evicted,
         )
@@ -186,9 +198,9 @@ class SpecializedProgram(SegmentProgram):
         try:
             return lease.value.run(inputs)
         finally:
-            self._pool.give_back(lease)
+            self._pool.release(lease)
 
-    def _make(self, key: Key) -> _Specialization:
+    def _make(self, key: ShapeKey) -> _Specialization:
         """The program for a key.
 
         Raises:
@@ -202,7 +214,7 @@ class SpecializedProgram(SegmentProgram):
             )
             for index, numbers in zip(self._holding, elements, strict=True)
         }
-        model = fixed(self._model, shapes, held, self.name)
+        model = fix_sizes(self._model, shapes, held, self.name)
         if not model.model.operations:
             return _Specialization(model, None)
         compiled = self.compile(model.model)
@@ -222,9 +234,9 @@ class SpecializedProgram(SegmentProgram):
         program.close()
 
 
-def told(most: int, padding: Padding) -> str:
+def strategy_text(most: int, padding: Padding) -> str:
     """The treatment of open sizes here, for people."""
-    way = f"{DynamicShapeStrategy.A_PROGRAM_A_SHAPE.value}, {most} at most"
+    way = f"{DynamicShapeStrategy.PROGRAM_PER_SHAPE.value}, {most} at most"
     return f"{way}; pads {padding}" if padding else way
 
 
@@ -236,26 +248,26 @@ class _Specialization:
         compiled: that, compiled; `None` if nothing is left to run.
     """
 
-    def __init__(self, fixed: Fixed, compiled: Compiled | None) -> None:
+    def __init__(self, fixed: FixedModel, compiled: Compiled | None) -> None:
         self._reads = fixed.reads
         self._makes = fixed.makes
-        self._compiled = compiled
+        self._executable = compiled
         self._moved = [
             sum(bytes_of(operand.type) for operand in side.values())
             for side in (fixed.model.inputs, fixed.model.outputs)
         ]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        made: Sequence[Array] = ()
-        if self._compiled is not None:
-            made = self._compiled.run([inputs[index] for index in self._reads])
-        return [made[m] if isinstance(m, int) else m.copy() for m in self._makes]
+        outputs: Sequence[Array] = ()
+        if self._executable is not None:
+            outputs = self._executable.run([inputs[index] for index in self._reads])
+        return [outputs[m] if isinstance(m, int) else m.copy() for m in self._makes]
 
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
         """Take on a run; its rules have been checked when its event has been waited for."""
-        compiled = self._compiled
+        compiled = self._executable
         places = outputs or [None] * len(self._makes)
         if compiled is None or not (compiled.whole and compiled.plan.submits):
             for event in after:
@@ -263,18 +275,18 @@ class _Specialization:
             return Submission.on_host(self.run([buffer.array() for buffer in inputs]), places)
         wanted = [place for place, m in zip(places, self._makes, strict=True) if isinstance(m, int)]
         (program,) = compiled.plan.programs
-        taken = program.submit([inputs[index] for index in self._reads], wanted, after)
-        every = [
-            taken.outputs[m] if isinstance(m, int) else _put(m.copy(), place)
+        submission = program.submit([inputs[index] for index in self._reads], wanted, after)
+        buffers = [
+            submission.outputs[m] if isinstance(m, int) else _put(m.copy(), place)
             for m, place in zip(self._makes, places, strict=True)
         ]
         check = program.check_rules
-        return Submission(every, _End(taken.event, lambda: check(taken.outputs)))
+        return Submission(buffers, _End(submission.event, lambda: check(submission.outputs)))
 
     def count_copies(self, copies: Copies) -> None:
         """Have copies counted there from now on."""
-        if self._compiled is not None:
-            self._compiled.plan.count_copies(copies)
+        if self._executable is not None:
+            self._executable.plan.count_copies(copies)
 
     def counted(self, statistics: SegmentStatistics, uses: int) -> SegmentStatistics:
         """Statistics with the runs of this program added."""
@@ -288,10 +300,10 @@ class _Specialization:
 
     def saved(self) -> Mapping[Entry, bytes] | None:
         """What a cache would hold of it; `None` if a device does not save its program."""
-        return {} if self._compiled is None else self._compiled.saved()
+        return {} if self._executable is None else self._executable.saved()
 
     def close(self) -> None:
-        for program in () if self._compiled is None else self._compiled.plan.programs:
+        for program in () if self._executable is None else self._executable.plan.programs:
             program.close()
 
 

@@ -12,5 +12,5 @@ class DynamicShapeStrategy(Enum):
     """There are none."""
     OPEN = "open"
     """The device compiles them."""
-    A_PROGRAM_A_SHAPE = "a program a shape"
+    PROGRAM_PER_SHAPE = "a program a shape"
     """The device compiles the segment for each set of shapes."""

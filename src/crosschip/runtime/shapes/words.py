@@ -31,27 +31,27 @@ def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ..
     unnamed = [n for n, t in types.items() if t.shape is None or any(map(is_unknown, t.shape))]
     whole = {name: shapes[name] for name in unnamed if name in shapes}
     known = bind(types, whole)
-    every = bind(types, {name: shape for name, shape in shapes.items() if name in types})
+    all_sizes = bind(types, {name: shape for name, shape in shapes.items() if name in types})
     left = {name: type_.substitute(known) for name, type_ in types.items() if name not in whole}
     sizes: dict[str, int] = {}
     for name in open_names(left.values()):
-        size = every.get(name)
+        size = all_sizes.get(name)
         if name in types or not isinstance(size, int):
             return {name: shapes[name] for name, type_ in types.items() if _is_open(type_)}
         sizes[name] = size
     return {**whole, **sizes}
 
 
-def as_argument(given: Given) -> str:
+def as_argument(shapes: Given) -> str:
     """What is given as the argument of `crosschip.compile`: `shapes={'x': (1, 3, 48, 320)}`."""
-    return f"shapes={dict(given)!r}"
+    return f"shapes={dict(shapes)!r}"
 
 
-def as_options(given: Given) -> str:
+def as_options(shapes: Given) -> str:
     """What is given as options of commands, quoted for a shell: `--shape x=1x3x48x320`."""
     texts = {
         name: str(value) if isinstance(value, int) else "x".join(map(str, value))
-        for name, value in given.items()
+        for name, value in shapes.items()
     }
     return " ".join(f"--shape {shlex.quote(f'{name}={text}')}" for name, text in texts.items())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from crosschip.apis import nnadapter as face
+from crosschip.apis import nnadapter as api
 from crosschip.apis.c.handles import HANDLES
 from crosschip.apis.c.nnadapter.access import Access
 from crosschip.apis.c.nnadapter.types import Types
@@ -27,39 +27,39 @@ class NNAdapterSide(Side[Code]):
 
     def NNAdapter_getVersion(self, version: Any) -> Code:
         self.needed(version=version)
-        return self.store(version, face.NNAdapter_getVersion())
+        return self.store(version, api.NNAdapter_getVersion())
 
     def NNAdapter_getDeviceCount(self, count: Any) -> Code:
         self.needed(numDevices=count)
-        return self.store(count, face.NNAdapter_getDeviceCount())
+        return self.store(count, api.NNAdapter_getDeviceCount())
 
     def NNAdapterDevice_acquire(self, name: Any, device: Any) -> Code:
         self.needed(name=name, device=device)
-        return self.store_handle(device, face.NNAdapterDevice_acquire(self.text(name) or ""))
+        return self.store_handle(device, api.NNAdapterDevice_acquire(self.text(name) or ""))
 
     def NNAdapterDevice_release(self, device: int) -> None:
-        self.destroy(device, face.NNAdapterDevice_release)
+        self.destroy(device, api.NNAdapterDevice_release)
 
     def NNAdapterDevice_getName(self, device: int, name: Any) -> Code:
         self.needed(name=name)
-        return self._store_text(name, device, face.NNAdapterDevice_getName)
+        return self._store_text(name, device, api.NNAdapterDevice_getName)
 
     def NNAdapterDevice_getVendor(self, device: int, vendor: Any) -> Code:
         self.needed(vendor=vendor)
-        return self._store_text(vendor, device, face.NNAdapterDevice_getVendor)
+        return self._store_text(vendor, device, api.NNAdapterDevice_getVendor)
 
     def NNAdapterDevice_getType(self, device: int, type_: Any) -> Code:
         self.needed(type=type_)
-        return self.store(type_, face.NNAdapterDevice_getType(HANDLES.get(device)))
+        return self.store(type_, api.NNAdapterDevice_getType(HANDLES.get(device)))
 
     def NNAdapterDevice_getVersion(self, device: int, version: Any) -> Code:
         self.needed(version=version)
-        return self.store(version, face.NNAdapterDevice_getVersion(HANDLES.get(device)))
+        return self.store(version, api.NNAdapterDevice_getVersion(HANDLES.get(device)))
 
     def _store_text(self, place: Any, device: int, ask: Callable[[Any], tuple[Code, Any]]) -> Code:
         code, text = ask(HANDLES.get(device))
         if text is not None:
-            place[0] = self.kept_text(device, text)
+            place[0] = self.store_text(device, text)
         return code
 
     # Contexts.
@@ -68,45 +68,47 @@ class NNAdapterSide(Side[Code]):
         self, devices: Any, count: int, properties: Any, callback: Any, context: Any
     ) -> Code:
         self.needed(context=context)
-        given = self.objects("devices", devices, count)
-        answer = face.NNAdapterContext_create(given, self.text(properties), callback or None)
+        device_objects = self.objects("devices", devices, count)
+        answer = api.NNAdapterContext_create(
+            device_objects, self.text(properties), callback or None
+        )
         return self.store_handle(context, answer)
 
     def NNAdapterContext_destroy(self, context: int) -> None:
-        self.destroy(context, face.NNAdapterContext_destroy)
+        self.destroy(context, api.NNAdapterContext_destroy)
 
     # Models.
 
     def NNAdapterModel_create(self, model: Any) -> Code:
         self.needed(model=model)
-        return self.store_handle(model, face.NNAdapterModel_create())
+        return self.store_handle(model, api.NNAdapterModel_create())
 
     def NNAdapterModel_destroy(self, model: int) -> None:
-        self.destroy(model, face.NNAdapterModel_destroy)
+        self.destroy(model, api.NNAdapterModel_destroy)
 
     def NNAdapterModel_finish(self, model: int) -> Code:
-        return face.NNAdapterModel_finish(HANDLES.get(model))
+        return api.NNAdapterModel_finish(HANDLES.get(model))
 
     def NNAdapterModel_addOperand(self, model: int, type_: Any, operand: Any) -> Code:
         self.needed(type=type_, operand=operand)
-        answer = face.NNAdapterModel_addOperand(HANDLES.get(model), self._types.read(type_))
+        answer = api.NNAdapterModel_addOperand(HANDLES.get(model), self._types.read(type_))
         return self.store_handle(operand, answer, whole=model)
 
     def NNAdapterModel_setOperandValue(
         self, operand: int, buffer: Any, length: int, copy: bool
     ) -> Code:
         memory = self.memory("buffer", buffer, length)
-        return face.NNAdapterModel_setOperandValue(HANDLES.get(operand), memory, copy)
+        return api.NNAdapterModel_setOperandValue(HANDLES.get(operand), memory, copy)
 
     def NNAdapterModel_getOperandType(self, operand: int, type_: Any) -> Code:
         self.needed(type=type_)
-        code, found = face.NNAdapterModel_getOperandType(HANDLES.get(operand))
-        if found is not None:
-            kept = HANDLES.kept(operand)
-            if "type" not in kept:
-                kept["type"] = self._types.new()
-            kept["scales"] = self._types.write(kept["type"], found)
-            type_[0] = kept["type"]
+        code, operand_type = api.NNAdapterModel_getOperandType(HANDLES.get(operand))
+        if operand_type is not None:
+            memory = HANDLES.objects_of(operand)
+            if "type" not in memory:
+                memory["type"] = self._types.new()
+            memory["scales"] = self._types.write(memory["type"], operand_type)
+            type_[0] = memory["type"]
         return code
 
     def NNAdapterModel_addOperation(
@@ -120,7 +122,7 @@ class NNAdapterSide(Side[Code]):
         operation: Any,
     ) -> Code:
         self.needed(operation=operation)
-        answer = face.NNAdapterModel_addOperation(
+        answer = api.NNAdapterModel_addOperation(
             HANDLES.get(model),
             type_,
             self.objects("input_operands", inputs, input_count),
@@ -131,7 +133,7 @@ class NNAdapterSide(Side[Code]):
     def NNAdapterModel_identifyInputsAndOutputs(
         self, model: int, input_count: int, inputs: Any, output_count: int, outputs: Any
     ) -> Code:
-        return face.NNAdapterModel_identifyInputsAndOutputs(
+        return api.NNAdapterModel_identifyInputsAndOutputs(
             HANDLES.get(model),
             self.objects("input_operands", inputs, input_count),
             self.objects("output_operands", outputs, output_count),
@@ -141,10 +143,10 @@ class NNAdapterSide(Side[Code]):
         self, model: int, context: int, supported: Any
     ) -> Code:
         self.needed(supported_operations=supported)
-        code, found = face.NNAdapterModel_getSupportedOperations(
+        code, support = api.NNAdapterModel_getSupportedOperations(
             HANDLES.get(model), HANDLES.get(context)
         )
-        for index, runs in enumerate(found or ()):
+        for index, runs in enumerate(support or ()):
             supported[index] = runs
         self.end_runs_first()
         return code
@@ -162,7 +164,7 @@ class NNAdapterSide(Side[Code]):
         compilation: Any,
     ) -> Code:
         self.needed(compilation=compilation)
-        answer = face.NNAdapterCompilation_create(
+        answer = api.NNAdapterCompilation_create(
             HANDLES.get(model),
             self.text(token),
             self.memory("cache_buffer", buffer, length) if buffer or length else None,
@@ -172,10 +174,10 @@ class NNAdapterSide(Side[Code]):
         return self.store_handle(compilation, answer)
 
     def NNAdapterCompilation_destroy(self, compilation: int) -> None:
-        self.destroy(compilation, face.NNAdapterCompilation_destroy)
+        self.destroy(compilation, api.NNAdapterCompilation_destroy)
 
     def NNAdapterCompilation_finish(self, compilation: int) -> Code:
-        code = face.NNAdapterCompilation_finish(HANDLES.get(compilation))
+        code = api.NNAdapterCompilation_finish(HANDLES.get(compilation))
         self.end_runs_first()
         return code
 
@@ -189,49 +191,49 @@ class NNAdapterSide(Side[Code]):
     ) -> Code:
         self.needed(input_count=input_count, output_count=output_count)
         object_ = HANDLES.get(compilation)
-        code, counts = face.NNAdapterCompilation_queryInputsAndOutputs(object_)
+        code, counts = api.NNAdapterCompilation_queryInputsAndOutputs(object_)
         if counts is None:
             return code
         input_count[0], output_count[0] = counts
         places = (input_types, output_types)
         if any(places):
-            kept = HANDLES.kept(compilation)
-            if "types" not in kept:
-                kept["types"] = self._all_types(object_, counts)
-            for place, types in zip(places, kept["types"], strict=True):
+            memory = HANDLES.objects_of(compilation)
+            if "types" not in memory:
+                memory["types"] = self._all_types(object_, counts)
+            for place, types in zip(places, memory["types"], strict=True):
                 for index, type_ in enumerate(types if place else ()):
                     place[index] = type_.pointer
         return code
 
     def _all_types(self, compilation: Any, counts: tuple[int, int]) -> Any:
         """The types of all inputs and of all outputs."""
-        found: tuple[list[Any], list[Any]] = ([None] * counts[0], [None] * counts[1])
-        face.NNAdapterCompilation_queryInputsAndOutputs(compilation, *found)
-        return [[self._types.written(type_) for type_ in types] for types in found]
+        types_by_kind: tuple[list[Any], list[Any]] = ([None] * counts[0], [None] * counts[1])
+        api.NNAdapterCompilation_queryInputsAndOutputs(compilation, *types_by_kind)
+        return [[self._types.written(type_) for type_ in types] for types in types_by_kind]
 
     # Executions.
 
     def NNAdapterExecution_create(self, compilation: int, execution: Any) -> Code:
         self.needed(execution=execution)
-        answer = face.NNAdapterExecution_create(HANDLES.get(compilation))
+        answer = api.NNAdapterExecution_create(HANDLES.get(compilation))
         return self.store_handle(execution, answer)
 
     def NNAdapterExecution_destroy(self, execution: int) -> None:
-        self.destroy(execution, face.NNAdapterExecution_destroy)
+        self.destroy(execution, api.NNAdapterExecution_destroy)
 
     def NNAdapterExecution_setInput(
         self, execution: int, index: int, memory: Any, access: Any
     ) -> Code:
         self.needed(access=access)
         reads = Access(self.ffi, self._types, access, is_input=True)
-        return face.NNAdapterExecution_setInput(HANDLES.get(execution), index, memory, reads)
+        return api.NNAdapterExecution_setInput(HANDLES.get(execution), index, memory, reads)
 
     def NNAdapterExecution_setOutput(
         self, execution: int, index: int, memory: Any, access: Any
     ) -> Code:
         self.needed(access=access)
         places = Access(self.ffi, self._types, access, is_input=False)
-        return face.NNAdapterExecution_setOutput(HANDLES.get(execution), index, memory, places)
+        return api.NNAdapterExecution_setOutput(HANDLES.get(execution), index, memory, places)
 
     def NNAdapterExecution_compute(self, execution: int) -> Code:
-        return face.NNAdapterExecution_compute(HANDLES.get(execution))
+        return api.NNAdapterExecution_compute(HANDLES.get(execution))

@@ -55,9 +55,9 @@ class Types:
 
     def copy(self, pointer: Any) -> Any:
         """A copy of a structure; it points to the same scales."""
-        made = self._ffi.new(self._pointer)
-        self._ffi.memmove(made, pointer, self._size)
-        return made
+        copy = self._ffi.new(self._pointer)
+        self._ffi.memmove(copy, pointer, self._size)
+        return copy
 
     def read(self, pointer: Any) -> NNAdapterOperandType:
         """A type as the face has it; codes that there are not are left to it to refuse.

@@ -26,9 +26,9 @@ class NNRtSide(Side[OH_NN_ReturnCode]):
     def __init__(self, ffi: Any, lib: Any) -> None:
         super().__init__(ffi, lib, RESULTS)
 
-    def handle(self, made: object, whole: int = 0) -> int:
+    def handle(self, object_: object, whole: int = 0) -> int:
         """A new handle of what a function of the face made; 0 if it made nothing."""
-        return 0 if made is None else HANDLES.add(made, whole)
+        return 0 if object_ is None else HANDLES.add(object_, whole)
 
     def ended(self, name: str, place: Any, destroyed: Callable[[Any], Any]) -> Any:
         """Destroy the object of a handle that is stored somewhere; `NULL` takes its place."""
@@ -52,10 +52,10 @@ class NNRtSide(Side[OH_NN_ReturnCode]):
             if place[0]:
                 raise invalid(f"*{name} is not NULL")
 
-    def kept_array(self, number: int, key: Hashable, kind: str, values: Sequence[int]) -> Any:
+    def store_array(self, number: int, key: Hashable, kind: str, values: Sequence[int]) -> Any:
         """An array of C that is there as long as the object of a handle, or until the next one."""
-        made = HANDLES.kept(number)[key] = self.ffi.new(kind, values)
-        return made
+        array = HANDLES.objects_of(number)[key] = self.ffi.new(kind, values)
+        return array
 
     def numbers(self, name: str, pointer: Any, count: int) -> list[Any]:
         """The elements of an array.
@@ -66,8 +66,8 @@ class NNRtSide(Side[OH_NN_ReturnCode]):
         if not count:
             return []
         self.needed(**{name: pointer})
-        found: list[Any] = self.ffi.unpack(pointer, count)
-        return found
+        values: list[Any] = self.ffi.unpack(pointer, count)
+        return values
 
     def places(self, name: str, array: Any) -> list[int] | None:
         """The elements of an `OH_NN_UInt32Array`; `None` if there is none.
@@ -95,11 +95,11 @@ class NNRtSide(Side[OH_NN_ReturnCode]):
         if pointer.dimensionCount > MOST:
             raise invalid(f"{pointer.dimensionCount} axes are more than {MOST}")
         sizes = self.numbers("dimensions", pointer.dimensions, pointer.dimensionCount)
-        params, given = None, pointer.quantParam
-        if given and given.quantCount:
+        params, quantization = None, pointer.quantParam
+        if quantization and quantization.quantCount:
             params = OH_NN_QuantParam(
-                self.numbers("numBits", given.numBits, given.quantCount),
-                self.numbers("scale", given.scale, given.quantCount),
-                self.numbers("zeroPoint", given.zeroPoint, given.quantCount),
+                self.numbers("numBits", quantization.numBits, quantization.quantCount),
+                self.numbers("scale", quantization.scale, quantization.quantCount),
+                self.numbers("zeroPoint", quantization.zeroPoint, quantization.quantCount),
             )
         return OH_NN_Tensor(pointer.dataType, tuple(sizes), params, pointer.type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from crosschip.apis import nnrt as face
+from crosschip.apis import nnrt as api
 from crosschip.apis.c.handles import HANDLES
 from crosschip.apis.c.nnrt.arguments import MOST, NNRtSide
 from crosschip.apis.nnrt import OH_NN_ReturnCode as Code
@@ -42,49 +42,49 @@ class CoreSide(NNRtSide):
     def OH_NNDevice_GetAllDevicesID(self, ids: Any, count: Any) -> Code:
         self.empty(allDevicesID=ids)
         self.needed(deviceCount=count)
-        code, found = face.OH_NNDevice_GetAllDevicesID()
-        if found is not None:
-            key = tuple(found)
+        code, all_ids = api.OH_NNDevice_GetAllDevicesID()
+        if all_ids is not None:
+            key = tuple(all_ids)
             if key not in self._devices:
-                self._devices[key] = self.ffi.new("size_t[]", found)
-            ids[0], count[0] = self._devices[key], len(found)
+                self._devices[key] = self.ffi.new("size_t[]", all_ids)
+            ids[0], count[0] = self._devices[key], len(all_ids)
         return code
 
     def OH_NNDevice_GetName(self, device: int, name: Any) -> Code:
         self.empty(name=name)
-        code, found = face.OH_NNDevice_GetName(device)
-        if found is not None:
-            if found not in self._names:
-                self._names[found] = self.new_text(found)
-            name[0] = self._names[found]
+        code, text = api.OH_NNDevice_GetName(device)
+        if text is not None:
+            if text not in self._names:
+                self._names[text] = self.new_text(text)
+            name[0] = self._names[text]
         return code
 
     def OH_NNDevice_GetType(self, device: int, type_: Any) -> Code:
         self.needed(deviceType=type_)
-        return self.store(type_, face.OH_NNDevice_GetType(device))
+        return self.store(type_, api.OH_NNDevice_GetType(device))
 
     # Compilations.
 
     def OH_NNCompilation_Construct(self, model: int) -> int:
-        return self.handle(face.OH_NNCompilation_Construct(HANDLES.get(model)))
+        return self.handle(api.OH_NNCompilation_Construct(HANDLES.get(model)))
 
     def OH_NNCompilation_ConstructForCache(self) -> int:
-        return self.handle(face.OH_NNCompilation_ConstructForCache())
+        return self.handle(api.OH_NNCompilation_ConstructForCache())
 
     def OH_NNCompilation_ConstructWithOfflineModelFile(self, path: Any) -> int:
         self.needed(modelPath=path)
-        made = face.OH_NNCompilation_ConstructWithOfflineModelFile(self.text(path) or "")
-        return self.handle(made)
+        compilation = api.OH_NNCompilation_ConstructWithOfflineModelFile(self.text(path) or "")
+        return self.handle(compilation)
 
     def OH_NNCompilation_ConstructWithOfflineModelBuffer(self, buffer: Any, size: int) -> int:
         content = self.memory("modelBuffer", buffer, size)
-        return self.handle(face.OH_NNCompilation_ConstructWithOfflineModelBuffer(content))
+        return self.handle(api.OH_NNCompilation_ConstructWithOfflineModelBuffer(content))
 
     def OH_NNCompilation_ExportCacheToBuffer(
         self, compilation: int, buffer: Any, length: int, size: Any
     ) -> Code:
         self.needed(buffer=buffer, modelSize=size)
-        code, content = face.OH_NNCompilation_ExportCacheToBuffer(HANDLES.get(compilation))
+        code, content = api.OH_NNCompilation_ExportCacheToBuffer(HANDLES.get(compilation))
         if content is not None:
             size[0] = len(content)
             if length < len(content):
@@ -96,7 +96,7 @@ class CoreSide(NNRtSide):
         self, compilation: int, buffer: Any, size: int
     ) -> Code:
         content = self.memory("buffer", buffer, size)
-        return face.OH_NNCompilation_ImportCacheFromBuffer(HANDLES.get(compilation), content)
+        return api.OH_NNCompilation_ImportCacheFromBuffer(HANDLES.get(compilation), content)
 
     def OH_NNCompilation_AddExtensionConfig(
         self, compilation: int, name: Any, value: Any, size: int
@@ -104,171 +104,171 @@ class CoreSide(NNRtSide):
         self.needed(configName=name)
         content = self.memory("configValue", value, size)
         own = HANDLES.get(compilation)
-        return face.OH_NNCompilation_AddExtensionConfig(own, self.text(name) or "", content)
+        return api.OH_NNCompilation_AddExtensionConfig(own, self.text(name) or "", content)
 
     def OH_NNCompilation_SetDevice(self, compilation: int, device: int) -> Code:
-        return face.OH_NNCompilation_SetDevice(HANDLES.get(compilation), device)
+        return api.OH_NNCompilation_SetDevice(HANDLES.get(compilation), device)
 
     def OH_NNCompilation_SetCache(self, compilation: int, path: Any, version: int) -> Code:
         self.needed(cachePath=path)
         own = HANDLES.get(compilation)
-        return face.OH_NNCompilation_SetCache(own, self.text(path) or "", version)
+        return api.OH_NNCompilation_SetCache(own, self.text(path) or "", version)
 
     def OH_NNCompilation_SetPerformanceMode(self, compilation: int, mode: Any) -> Code:
-        return face.OH_NNCompilation_SetPerformanceMode(HANDLES.get(compilation), mode)
+        return api.OH_NNCompilation_SetPerformanceMode(HANDLES.get(compilation), mode)
 
     def OH_NNCompilation_SetPriority(self, compilation: int, priority: Any) -> Code:
-        return face.OH_NNCompilation_SetPriority(HANDLES.get(compilation), priority)
+        return api.OH_NNCompilation_SetPriority(HANDLES.get(compilation), priority)
 
     def OH_NNCompilation_EnableFloat16(self, compilation: int, enabled: bool) -> Code:
-        return face.OH_NNCompilation_EnableFloat16(HANDLES.get(compilation), enabled)
+        return api.OH_NNCompilation_EnableFloat16(HANDLES.get(compilation), enabled)
 
     def OH_NNCompilation_Build(self, compilation: int) -> Code:
-        code = face.OH_NNCompilation_Build(HANDLES.get(compilation))
+        code = api.OH_NNCompilation_Build(HANDLES.get(compilation))
         self.end_runs_first()
         return code
 
     def OH_NNCompilation_Destroy(self, compilation: Any) -> None:
-        self.ended("compilation", compilation, face.OH_NNCompilation_Destroy)
+        self.ended("compilation", compilation, api.OH_NNCompilation_Destroy)
 
     # Descriptions.
 
     def OH_NNTensorDesc_Create(self) -> int:
-        return self.handle(face.OH_NNTensorDesc_Create())
+        return self.handle(api.OH_NNTensorDesc_Create())
 
     def OH_NNTensorDesc_Destroy(self, desc: Any) -> Any:
-        return self.ended("tensorDesc", desc, face.OH_NNTensorDesc_Destroy)
+        return self.ended("tensorDesc", desc, api.OH_NNTensorDesc_Destroy)
 
     def OH_NNTensorDesc_SetName(self, desc: int, name: Any) -> Code:
         self.needed(name=name)
-        return face.OH_NNTensorDesc_SetName(HANDLES.get(desc), self.text(name) or "")
+        return api.OH_NNTensorDesc_SetName(HANDLES.get(desc), self.text(name) or "")
 
     def OH_NNTensorDesc_GetName(self, desc: int, name: Any) -> Code:
         self.empty(name=name)
-        code, found = face.OH_NNTensorDesc_GetName(HANDLES.get(desc))
-        if found is not None:
-            name[0] = self.kept_text(desc, found)
+        code, text = api.OH_NNTensorDesc_GetName(HANDLES.get(desc))
+        if text is not None:
+            name[0] = self.store_text(desc, text)
         return code
 
     def OH_NNTensorDesc_SetDataType(self, desc: int, type_: Any) -> Code:
-        return face.OH_NNTensorDesc_SetDataType(HANDLES.get(desc), type_)
+        return api.OH_NNTensorDesc_SetDataType(HANDLES.get(desc), type_)
 
     def OH_NNTensorDesc_GetDataType(self, desc: int, type_: Any) -> Code:
         self.needed(dataType=type_)
-        return self.store(type_, face.OH_NNTensorDesc_GetDataType(HANDLES.get(desc)))
+        return self.store(type_, api.OH_NNTensorDesc_GetDataType(HANDLES.get(desc)))
 
     def OH_NNTensorDesc_SetShape(self, desc: int, shape: Any, length: int) -> Code:
         if length > _MOST_AXES:
             raise invalid(f"{length} axes are more than {_MOST_AXES}")
         sizes = self.numbers("shape", shape, length)
-        return face.OH_NNTensorDesc_SetShape(HANDLES.get(desc), sizes)
+        return api.OH_NNTensorDesc_SetShape(HANDLES.get(desc), sizes)
 
     def OH_NNTensorDesc_GetShape(self, desc: int, shape: Any, length: Any) -> Code:
         self.empty(shape=shape)
         self.needed(shapeLength=length)
-        code, found = face.OH_NNTensorDesc_GetShape(HANDLES.get(desc))
-        if found is not None:
-            length[0] = len(found)
-            if found:
-                shape[0] = self.kept_array(desc, "shape", "int32_t[]", found)
+        code, sizes = api.OH_NNTensorDesc_GetShape(HANDLES.get(desc))
+        if sizes is not None:
+            length[0] = len(sizes)
+            if sizes:
+                shape[0] = self.store_array(desc, "shape", "int32_t[]", sizes)
         return code
 
     def OH_NNTensorDesc_SetFormat(self, desc: int, format: Any) -> Code:
-        return face.OH_NNTensorDesc_SetFormat(HANDLES.get(desc), format)
+        return api.OH_NNTensorDesc_SetFormat(HANDLES.get(desc), format)
 
     def OH_NNTensorDesc_GetFormat(self, desc: int, format: Any) -> Code:
         self.needed(format=format)
-        return self.store(format, face.OH_NNTensorDesc_GetFormat(HANDLES.get(desc)))
+        return self.store(format, api.OH_NNTensorDesc_GetFormat(HANDLES.get(desc)))
 
     def OH_NNTensorDesc_GetElementCount(self, desc: int, count: Any) -> Code:
         self.needed(elementCount=count)
         count[0] = 0
-        return self.store(count, face.OH_NNTensorDesc_GetElementCount(HANDLES.get(desc)))
+        return self.store(count, api.OH_NNTensorDesc_GetElementCount(HANDLES.get(desc)))
 
     def OH_NNTensorDesc_GetByteSize(self, desc: int, size: Any) -> Code:
         self.needed(byteSize=size)
         size[0] = 0
-        return self.store(size, face.OH_NNTensorDesc_GetByteSize(HANDLES.get(desc)))
+        return self.store(size, api.OH_NNTensorDesc_GetByteSize(HANDLES.get(desc)))
 
     # Tensors.
 
     def OH_NNTensor_Create(self, device: int, desc: int) -> int:
-        return self.handle(face.OH_NNTensor_Create(device, HANDLES.get(desc)))
+        return self.handle(api.OH_NNTensor_Create(device, HANDLES.get(desc)))
 
     def OH_NNTensor_CreateWithSize(self, device: int, desc: int, size: int) -> int:
-        return self.handle(face.OH_NNTensor_CreateWithSize(device, HANDLES.get(desc), size))
+        return self.handle(api.OH_NNTensor_CreateWithSize(device, HANDLES.get(desc), size))
 
     def OH_NNTensor_CreateWithFd(
         self, device: int, desc: int, fd: int, size: int, offset: int
     ) -> int:
         own = HANDLES.get(desc)
-        return self.handle(face.OH_NNTensor_CreateWithFd(device, own, fd, size, offset))
+        return self.handle(api.OH_NNTensor_CreateWithFd(device, own, fd, size, offset))
 
     def OH_NNTensor_Destroy(self, tensor: Any) -> Any:
-        return self.ended("tensor", tensor, face.OH_NNTensor_Destroy)
+        return self.ended("tensor", tensor, api.OH_NNTensor_Destroy)
 
     def OH_NNTensor_GetTensorDesc(self, tensor: int) -> int:
-        found = face.OH_NNTensor_GetTensorDesc(HANDLES.get(tensor))
-        if found is None:
+        description = api.OH_NNTensor_GetTensorDesc(HANDLES.get(tensor))
+        if description is None:
             return 0
-        kept = HANDLES.kept(tensor)
-        if "desc" not in kept:
-            kept["desc"] = self.handle(found, whole=tensor)
-        number: int = kept["desc"]
+        objects = HANDLES.objects_of(tensor)
+        if "desc" not in objects:
+            objects["desc"] = self.handle(description, whole=tensor)
+        number: int = objects["desc"]
         return number
 
     def OH_NNTensor_GetDataBuffer(self, tensor: int) -> Any:
-        memory = face.OH_NNTensor_GetDataBuffer(HANDLES.get(tensor))
+        memory = api.OH_NNTensor_GetDataBuffer(HANDLES.get(tensor))
         if memory is None:
             return self.ffi.NULL
-        kept = HANDLES.kept(tensor)
-        if "memory" not in kept:
-            kept["memory"] = self.ffi.from_buffer(memory, require_writable=True)
-        return kept["memory"]
+        objects = HANDLES.objects_of(tensor)
+        if "memory" not in objects:
+            objects["memory"] = self.ffi.from_buffer(memory, require_writable=True)
+        return objects["memory"]
 
     def OH_NNTensor_GetFd(self, tensor: int, fd: Any) -> Code:
         self.needed(fd=fd)
-        return self.store(fd, face.OH_NNTensor_GetFd(HANDLES.get(tensor)))
+        return self.store(fd, api.OH_NNTensor_GetFd(HANDLES.get(tensor)))
 
     def OH_NNTensor_GetSize(self, tensor: int, size: Any) -> Code:
         self.needed(size=size)
-        return self.store(size, face.OH_NNTensor_GetSize(HANDLES.get(tensor)))
+        return self.store(size, api.OH_NNTensor_GetSize(HANDLES.get(tensor)))
 
     def OH_NNTensor_GetOffset(self, tensor: int, offset: Any) -> Code:
         self.needed(offset=offset)
-        return self.store(offset, face.OH_NNTensor_GetOffset(HANDLES.get(tensor)))
+        return self.store(offset, api.OH_NNTensor_GetOffset(HANDLES.get(tensor)))
 
     # Executors.
 
     def OH_NNExecutor_Construct(self, compilation: int) -> int:
-        return self.handle(face.OH_NNExecutor_Construct(HANDLES.get(compilation)))
+        return self.handle(api.OH_NNExecutor_Construct(HANDLES.get(compilation)))
 
     def OH_NNExecutor_Destroy(self, executor: Any) -> None:
-        self.ended("executor", executor, face.OH_NNExecutor_Destroy)
+        self.ended("executor", executor, api.OH_NNExecutor_Destroy)
 
     def OH_NNExecutor_GetInputCount(self, executor: int, count: Any) -> Code:
         self.needed(inputCount=count)
-        return self.store(count, face.OH_NNExecutor_GetInputCount(HANDLES.get(executor)))
+        return self.store(count, api.OH_NNExecutor_GetInputCount(HANDLES.get(executor)))
 
     def OH_NNExecutor_GetOutputCount(self, executor: int, count: Any) -> Code:
         self.needed(outputCount=count)
-        return self.store(count, face.OH_NNExecutor_GetOutputCount(HANDLES.get(executor)))
+        return self.store(count, api.OH_NNExecutor_GetOutputCount(HANDLES.get(executor)))
 
     def OH_NNExecutor_CreateInputTensorDesc(self, executor: int, index: int) -> int:
-        return self.handle(face.OH_NNExecutor_CreateInputTensorDesc(HANDLES.get(executor), index))
+        return self.handle(api.OH_NNExecutor_CreateInputTensorDesc(HANDLES.get(executor), index))
 
     def OH_NNExecutor_CreateOutputTensorDesc(self, executor: int, index: int) -> int:
-        return self.handle(face.OH_NNExecutor_CreateOutputTensorDesc(HANDLES.get(executor), index))
+        return self.handle(api.OH_NNExecutor_CreateOutputTensorDesc(HANDLES.get(executor), index))
 
     def OH_NNExecutor_GetOutputShape(
         self, executor: int, index: int, shape: Any, length: Any
     ) -> Code:
         self.empty(shape=shape)
         self.needed(shapeLength=length)
-        code, found = face.OH_NNExecutor_GetOutputShape(HANDLES.get(executor), index)
-        if found is not None:
-            length[0] = len(found)
-            shape[0] = self.kept_array(executor, ("output", index), "int32_t[]", found)
+        code, sizes = api.OH_NNExecutor_GetOutputShape(HANDLES.get(executor), index)
+        if sizes is not None:
+            length[0] = len(sizes)
+            shape[0] = self.store_array(executor, ("output", index), "int32_t[]", sizes)
         return code
 
     def OH_NNExecutor_GetInputDimRange(
@@ -277,25 +277,25 @@ class CoreSide(NNRtSide):
         check = self.needed if as_reference() else self.empty
         check(minInputDims=least, maxInputDims=most)
         self.needed(shapeLength=length)
-        code, found = face.OH_NNExecutor_GetInputDimRange(HANDLES.get(executor), index)
-        if found is not None:
-            length[0] = len(found[0])
-            for place, name, sizes in zip((least, most), ("min", "max"), found, strict=True):
-                place[0] = self.kept_array(executor, (name, index), "size_t[]", sizes)
+        code, bounds = api.OH_NNExecutor_GetInputDimRange(HANDLES.get(executor), index)
+        if bounds is not None:
+            length[0] = len(bounds[0])
+            for place, name, sizes in zip((least, most), ("min", "max"), bounds, strict=True):
+                place[0] = self.store_array(executor, (name, index), "size_t[]", sizes)
         return code
 
     def OH_NNExecutor_SetOnRunDone(self, executor: int, function: Any) -> Code:
         called = self._called_when_done(function) if function else None
-        return face.OH_NNExecutor_SetOnRunDone(HANDLES.get(executor), called)  # type: ignore[arg-type]
+        return api.OH_NNExecutor_SetOnRunDone(HANDLES.get(executor), called)  # type: ignore[arg-type]
 
     def OH_NNExecutor_SetOnServiceDied(self, executor: int, function: Any) -> Code:
         called = (lambda run: function(run.data)) if function else None
-        return face.OH_NNExecutor_SetOnServiceDied(HANDLES.get(executor), called)  # type: ignore[arg-type]
+        return api.OH_NNExecutor_SetOnServiceDied(HANDLES.get(executor), called)  # type: ignore[arg-type]
 
     def OH_NNExecutor_RunSync(
         self, executor: int, inputs: Any, input_count: int, outputs: Any, output_count: int
     ) -> Code:
-        return face.OH_NNExecutor_RunSync(
+        return api.OH_NNExecutor_RunSync(
             HANDLES.get(executor),
             self._tensors("inputTensor", inputs, input_count),
             self._tensors("outputTensor", outputs, output_count),
@@ -311,10 +311,14 @@ class CoreSide(NNRtSide):
         timeout: int,
         data: Any,
     ) -> Code:
-        given = self._tensors("inputTensor", inputs, input_count)
-        made = self._tensors("outputTensor", outputs, output_count)
-        run = _Run(data, self.ffi.unpack(outputs, output_count)) if data and made else None
-        return face.OH_NNExecutor_RunAsync(HANDLES.get(executor), given, made, timeout, run)
+        input_tensors = self._tensors("inputTensor", inputs, input_count)
+        output_tensors = self._tensors("outputTensor", outputs, output_count)
+        run = (
+            _Run(data, self.ffi.unpack(outputs, output_count)) if data and output_tensors else None
+        )
+        return api.OH_NNExecutor_RunAsync(
+            HANDLES.get(executor), input_tensors, output_tensors, timeout, run
+        )
 
     def _tensors(self, name: str, numbers: Any, count: int) -> list[Any]:
         if count > MOST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from crosschip.apis import nnrt as face
+from crosschip.apis import nnrt as api
 from crosschip.apis.c.handles import HANDLES
 from crosschip.apis.c.nnrt.arguments import NNRtSide
 from crosschip.apis.nnrt import OH_NN_Memory, OH_NNExecutor
@@ -20,54 +20,54 @@ class RuntimeSide(NNRtSide):
     # Quantization parameters.
 
     def OH_NNQuantParam_Create(self) -> int:
-        return self.handle(face.OH_NNQuantParam_Create())
+        return self.handle(api.OH_NNQuantParam_Create())
 
     def OH_NNQuantParam_SetScales(self, params: int, scales: Any, count: int) -> Code:
-        found = self.numbers("scales", scales, count)
-        return face.OH_NNQuantParam_SetScales(HANDLES.get(params), found)
+        values = self.numbers("scales", scales, count)
+        return api.OH_NNQuantParam_SetScales(HANDLES.get(params), values)
 
     def OH_NNQuantParam_SetZeroPoints(self, params: int, zeros: Any, count: int) -> Code:
-        found = self.numbers("zeroPoints", zeros, count)
-        return face.OH_NNQuantParam_SetZeroPoints(HANDLES.get(params), found)
+        values = self.numbers("zeroPoints", zeros, count)
+        return api.OH_NNQuantParam_SetZeroPoints(HANDLES.get(params), values)
 
     def OH_NNQuantParam_SetNumBits(self, params: int, bits: Any, count: int) -> Code:
-        found = self.numbers("numBits", bits, count)
-        return face.OH_NNQuantParam_SetNumBits(HANDLES.get(params), found)
+        values = self.numbers("numBits", bits, count)
+        return api.OH_NNQuantParam_SetNumBits(HANDLES.get(params), values)
 
     def OH_NNQuantParam_Destroy(self, params: Any) -> Any:
-        return self.ended("quantParams", params, face.OH_NNQuantParam_Destroy)
+        return self.ended("quantParams", params, api.OH_NNQuantParam_Destroy)
 
     # Models.
 
     def OH_NNModel_Construct(self) -> int:
-        return self.handle(face.OH_NNModel_Construct())
+        return self.handle(api.OH_NNModel_Construct())
 
     def OH_NNModel_Destroy(self, model: Any) -> None:
-        self.ended("model", model, face.OH_NNModel_Destroy)
+        self.ended("model", model, api.OH_NNModel_Destroy)
 
     def OH_NNModel_AddTensorToModel(self, model: int, desc: int) -> Code:
-        return face.OH_NNModel_AddTensorToModel(HANDLES.get(model), HANDLES.get(desc))
+        return api.OH_NNModel_AddTensorToModel(HANDLES.get(model), HANDLES.get(desc))
 
     def OH_NNModel_AddTensor(self, model: int, tensor: Any) -> Code:
         own = HANDLES.get(model)
-        return face.OH_NNModel_AddTensor(own, self.tensor(tensor))  # type: ignore[arg-type]
+        return api.OH_NNModel_AddTensor(own, self.tensor(tensor))  # type: ignore[arg-type]
 
     def OH_NNModel_SetTensorData(self, model: int, index: int, buffer: Any, length: int) -> Code:
         self.needed(dataBuffer=buffer)
         memory = self.memory("dataBuffer", buffer, length)
-        return face.OH_NNModel_SetTensorData(HANDLES.get(model), index, memory)
+        return api.OH_NNModel_SetTensorData(HANDLES.get(model), index, memory)
 
     def OH_NNModel_SetTensorQuantParams(self, model: int, index: int, params: int) -> Code:
         own = HANDLES.get(model)
-        return face.OH_NNModel_SetTensorQuantParams(own, index, HANDLES.get(params))
+        return api.OH_NNModel_SetTensorQuantParams(own, index, HANDLES.get(params))
 
     def OH_NNModel_SetTensorType(self, model: int, index: int, type_: Any) -> Code:
-        return face.OH_NNModel_SetTensorType(HANDLES.get(model), index, type_)
+        return api.OH_NNModel_SetTensorType(HANDLES.get(model), index, type_)
 
     def OH_NNModel_AddOperation(
         self, model: int, code: Any, parameters: Any, inputs: Any, outputs: Any
     ) -> Code:
-        return face.OH_NNModel_AddOperation(
+        return api.OH_NNModel_AddOperation(
             HANDLES.get(model),
             code,
             self.places("paramIndices", parameters),  # type: ignore[arg-type]
@@ -76,24 +76,24 @@ class RuntimeSide(NNRtSide):
         )
 
     def OH_NNModel_SpecifyInputsAndOutputs(self, model: int, inputs: Any, outputs: Any) -> Code:
-        return face.OH_NNModel_SpecifyInputsAndOutputs(
+        return api.OH_NNModel_SpecifyInputsAndOutputs(
             HANDLES.get(model),
             self.places("inputIndices", inputs),  # type: ignore[arg-type]
             self.places("outputIndices", outputs),  # type: ignore[arg-type]
         )
 
     def OH_NNModel_Finish(self, model: int) -> Code:
-        return face.OH_NNModel_Finish(HANDLES.get(model))
+        return api.OH_NNModel_Finish(HANDLES.get(model))
 
     def OH_NNModel_GetAvailableOperations(
         self, model: int, device: int, supported: Any, count: Any
     ) -> Code:
         self.empty(isSupported=supported)
         self.needed(opCount=count)
-        code, found = face.OH_NNModel_GetAvailableOperations(HANDLES.get(model), device)
-        if found is not None:
-            supported[0] = self.kept_array(model, "supported", "bool[]", found)
-            count[0] = len(found)
+        code, support = api.OH_NNModel_GetAvailableOperations(HANDLES.get(model), device)
+        if support is not None:
+            supported[0] = self.store_array(model, "supported", "bool[]", support)
+            count[0] = len(support)
         self.end_runs_first()
         return code
 
@@ -104,31 +104,31 @@ class RuntimeSide(NNRtSide):
     ) -> Code:
         memory = self.memory("dataBuffer", buffer, length)
         own = HANDLES.get(executor)
-        return face.OH_NNExecutor_SetInput(own, index, self.tensor(tensor), memory)  # type: ignore[arg-type]
+        return api.OH_NNExecutor_SetInput(own, index, self.tensor(tensor), memory)  # type: ignore[arg-type]
 
     def OH_NNExecutor_SetOutput(self, executor: int, index: int, buffer: Any, length: int) -> Code:
         memory = self.memory("dataBuffer", buffer, length)
-        return face.OH_NNExecutor_SetOutput(HANDLES.get(executor), index, memory)
+        return api.OH_NNExecutor_SetOutput(HANDLES.get(executor), index, memory)
 
     def OH_NNExecutor_Run(self, executor: int) -> Code:
-        return face.OH_NNExecutor_Run(HANDLES.get(executor))
+        return api.OH_NNExecutor_Run(HANDLES.get(executor))
 
     def OH_NNExecutor_AllocateInputMemory(self, executor: int, index: int, length: int) -> Any:
-        return self._allocated(executor, index, length, face.OH_NNExecutor_AllocateInputMemory)
+        return self._allocated(executor, index, length, api.OH_NNExecutor_AllocateInputMemory)
 
     def OH_NNExecutor_AllocateOutputMemory(self, executor: int, index: int, length: int) -> Any:
-        return self._allocated(executor, index, length, face.OH_NNExecutor_AllocateOutputMemory)
+        return self._allocated(executor, index, length, api.OH_NNExecutor_AllocateOutputMemory)
 
     def OH_NNExecutor_DestroyInputMemory(self, executor: int, index: int, memory: Any) -> None:
-        self._freed(executor, index, memory, face.OH_NNExecutor_DestroyInputMemory)
+        self._freed(executor, index, memory, api.OH_NNExecutor_DestroyInputMemory)
 
     def OH_NNExecutor_DestroyOutputMemory(self, executor: int, index: int, memory: Any) -> None:
-        self._freed(executor, index, memory, face.OH_NNExecutor_DestroyOutputMemory)
+        self._freed(executor, index, memory, api.OH_NNExecutor_DestroyOutputMemory)
 
     def OH_NNExecutor_SetInputWithMemory(
         self, executor: int, index: int, tensor: Any, memory: Any
     ) -> Code:
-        return face.OH_NNExecutor_SetInputWithMemory(
+        return api.OH_NNExecutor_SetInputWithMemory(
             HANDLES.get(executor),
             index,
             self.tensor(tensor),  # type: ignore[arg-type]
@@ -138,7 +138,7 @@ class RuntimeSide(NNRtSide):
     def OH_NNExecutor_SetOutputWithMemory(self, executor: int, index: int, memory: Any) -> Code:
         held = self._memory(executor, memory)
         own = HANDLES.get(executor)
-        return face.OH_NNExecutor_SetOutputWithMemory(own, index, held)  # type: ignore[arg-type]
+        return api.OH_NNExecutor_SetOutputWithMemory(own, index, held)  # type: ignore[arg-type]
 
     def _allocated(
         self, executor: int, index: int, length: int, allocate: Callable[..., OH_NN_Memory | None]
@@ -147,9 +147,9 @@ class RuntimeSide(NNRtSide):
         if memory is None:
             return self.ffi.NULL
         elements = self.ffi.from_buffer(memory.data, require_writable=True)
-        made = self.ffi.new("OH_NN_Memory *", {"data": elements, "length": length})
-        HANDLES.kept(executor)[self._address(made)] = (memory, made, elements)
-        return made
+        structure = self.ffi.new("OH_NN_Memory *", {"data": elements, "length": length})
+        HANDLES.objects_of(executor)[self._address(structure)] = (memory, structure, elements)
+        return structure
 
     def _freed(self, executor: int, index: int, place: Any, free: Callable[..., object]) -> None:
         self.needed(memory=place)
@@ -159,15 +159,15 @@ class RuntimeSide(NNRtSide):
         if memory is not None and not any(
             memory is held for each in own.memories.values() for held in each
         ):
-            del HANDLES.kept(executor)[self._address(place[0])]
+            del HANDLES.objects_of(executor)[self._address(place[0])]
             place[0] = self.ffi.NULL
 
     def _memory(self, executor: int, pointer: Any) -> OH_NN_Memory | None:
         """The memory at a pointer, if the executor has given it; else nothing is read there."""
         if not isinstance(HANDLES.get(executor), OH_NNExecutor):
             return None
-        found = HANDLES.kept(executor).get(self._address(pointer))
-        return None if found is None else found[0]
+        objects = HANDLES.objects_of(executor).get(self._address(pointer))
+        return None if objects is None else objects[0]
 
     def _address(self, pointer: Any) -> int:
         return int(self.ffi.cast("uintptr_t", pointer))

@@ -34,10 +34,10 @@ def libraries() -> Mapping[str, Sequence[Path]]:
     Raises:
         InputError: a folder does not exist.
     """
-    found: dict[str, list[Path]] = {}
+    by_name: dict[str, list[Path]] = {}
     folders = os.environ.get(PATH_VARIABLE, "")
     if not folders:
-        return found
+        return by_name
     # Most have no such folder, and it takes long to import.
     from pathlib import Path
 
@@ -47,8 +47,8 @@ def libraries() -> Mapping[str, Sequence[Path]]:
                 f"{PATH_VARIABLE} names {folder!r}, which is no folder; take it out, or make it"
             )
         for path in sorted(Path(folder).glob("lib*.so")) if folder else ():
-            found.setdefault(path.stem.removeprefix("lib"), []).append(path.resolve())
-    return found
+            by_name.setdefault(path.stem.removeprefix("lib"), []).append(path.resolve())
+    return by_name
 
 
 def device_of(path: Path) -> type[Device]:

@@ -31,14 +31,14 @@ class Arguments:
         inputs = [operand.type for operand in model.inputs.values()]
         self._outputs = [(name, operand.type) for name, operand in model.outputs.items()]
         self._read = ffi.new("crosschip_argument[]", max(1, len(inputs)))
-        self._made = ffi.new("crosschip_argument[]", max(1, len(self._outputs)))
+        self._output_arguments = ffi.new("crosschip_argument[]", max(1, len(self._outputs)))
         self._places: list[Place | None] = []
         self._shapes: dict[tuple[int, ...], Any] = {}
         self._handle = ffi.new_handle(self)
-        self.passed = (len(inputs), self._read, len(self._outputs), self._made)
+        self.passed = (len(inputs), self._read, len(self._outputs), self._output_arguments)
         for argument, type_ in zip(self._read, inputs, strict=False):
             _describe(argument, type_.element_type)
-        for argument, (_, type_) in zip(self._made, self._outputs, strict=False):
+        for argument, (_, type_) in zip(self._output_arguments, self._outputs, strict=False):
             _describe(argument, type_.element_type)
             argument.access, argument.owner = _access(), self._handle
 
@@ -50,12 +50,12 @@ class Arguments:
             self._allocated(index) if place is None else place
             for index, place in enumerate(outputs)
         ]
-        for argument, given in zip(self._made, self._places, strict=False):
-            if given is None:
+        for argument, target in zip(self._output_arguments, self._places, strict=False):
+            if target is None:
                 argument.rank, argument.length = -1, 0
                 argument.shape = argument.data = argument.memory = foreign().NULL
             else:
-                self._fill(argument, given)
+                self._fill(argument, target)
 
     def results(self) -> list[Place]:
         """The places of the outputs, after the run.
@@ -63,19 +63,19 @@ class Arguments:
         Raises:
             DeviceError: the driver has not asked for the memory of one.
         """
-        found = [place for place in self._places if place is not None]
-        if len(found) < len(self._places):
+        outputs = [place for place in self._places if place is not None]
+        if len(outputs) < len(self._places):
             name = self._outputs[self._places.index(None)][0]
             raise DeviceError(
                 f"the driver has not called access for output {name!r}, whose sizes show only in "
                 "the run"
             )
-        return found
+        return outputs
 
-    def asked(self, argument: Any, shape: tuple[int, ...]) -> Any:
+    def memory_for(self, argument: Any, shape: tuple[int, ...]) -> Any:
         """The memory of an output, now that its sizes are known."""
         ffi = foreign()
-        index = (argument - ffi.addressof(self._made, 0)) if self._outputs else 0
+        index = (argument - ffi.addressof(self._output_arguments, 0)) if self._outputs else 0
         held = self._places[index]
         if held is None or held.shape != shape:
             held = np.empty(shape, self._outputs[index][1].element_type.dtype)
@@ -114,7 +114,7 @@ def _access() -> Any:
     def access(argument: Any, rank: int, shape: Any) -> Any:
         arguments: Arguments = ffi.from_handle(argument.owner)
         try:
-            return arguments.asked(argument, tuple(ffi.unpack(shape, rank)) if rank else ())
+            return arguments.memory_for(argument, tuple(ffi.unpack(shape, rank)) if rank else ())
         except (MemoryError, ValueError):
             return ffi.NULL
 

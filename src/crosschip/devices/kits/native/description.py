@@ -26,7 +26,7 @@ class Description:
 
     def __init__(self, model: Model) -> None:
         self._ffi = foreign()
-        self._kept: list[Any] = []
+        self._keep_alive: list[Any] = []
         self.constants: list[Array] = []
         self._operands: dict[Operand, int] = {}
         for operand in model.inputs.values():
@@ -99,9 +99,9 @@ class Description:
         return self._new("char[]", words.encode())
 
     def _new(self, kind: str, value: Any) -> Any:
-        made = self._ffi.new(kind, value)
-        self._kept.append(made)
-        return made
+        memory = self._ffi.new(kind, value)
+        self._keep_alive.append(memory)
+        return memory
 
 
 def options_in_c(options: Options) -> Any:
@@ -121,8 +121,10 @@ def _slots(operation: Operation) -> Iterator[tuple[str, Operand | None]]:
     """The name of each slot, and what fills it; defaults are spelled out."""
     assert isinstance(operation, Operator), "a device in C is asked about standard operators only"
     for slot in operation.slots:
-        found: Sequence[Operand | None] = [o for s, o in operation.filled() if s is slot] or [None]
-        for operand in found:
+        operands: Sequence[Operand | None] = [o for s, o in operation.filled() if s is slot] or [
+            None
+        ]
+        for operand in operands:
             if operand is None and isinstance(slot, Parameter) and slot.default is not None:
                 yield slot.name, constant(slot.encode(slot.default), slot.name)
             else:

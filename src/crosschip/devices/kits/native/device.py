@@ -44,14 +44,14 @@ class NativeDevice(Device):
         self._library = self._opened()
         self._device = self._library.acquire()
         self._context: Any = None
-        made = foreign().new("void **")
+        handle = foreign().new("void **")
         settings = ";".join(f"{key}={value}" for key, value in self.properties.items())
         try:
-            self._library.call("create_context", self._device, settings.encode(), made)
+            self._library.call("create_context", self._device, settings.encode(), handle)
         except DeviceError:
             self._library.release()
             raise
-        self._context = made[0]
+        self._context = handle[0]
         self._buffers: WeakSet[NativeBuffer] = WeakSet()
 
     @classmethod
@@ -85,7 +85,7 @@ class NativeDevice(Device):
 
     def capabilities(self) -> Capabilities:
         ffi, default = foreign(), Capabilities()
-        told = ffi.new(
+        structure = ffi.new(
             "crosschip_capabilities *",
             {
                 "size": ffi.sizeof("crosschip_capabilities"),
@@ -97,19 +97,21 @@ class NativeDevice(Device):
             },
         )
         if self._library.function("get_capabilities") is not None:
-            self._library.call("get_capabilities", self._context, told)
+            self._library.call("get_capabilities", self._context, structure)
         return Capabilities(
             precisions=frozenset(
-                p for p, code in codes(Precision).items() if told.precisions >> code & 1
+                p for p, code in codes(Precision).items() if structure.precisions >> code & 1
             ),
-            types=frozenset(t for t, code in codes(ElementType).items() if told.types >> code & 1),
-            narrowed=_NARROWED if told.int64_bits == _NARROW_BITS else {},
-            sizing=members(Sizing)[told.sizing],
-            threads=bool(told.threads),
-            max_rank=told.max_rank or None,
-            concurrency=told.concurrency or None,
-            parallel_compile=not told.serial_compile,
-            alignment=told.alignment,
+            types=frozenset(
+                t for t, code in codes(ElementType).items() if structure.types >> code & 1
+            ),
+            narrowed=_NARROWED if structure.int64_bits == _NARROW_BITS else {},
+            sizing=members(Sizing)[structure.sizing],
+            threads=bool(structure.threads),
+            max_rank=structure.max_rank or None,
+            concurrency=structure.concurrency or None,
+            parallel_compile=not structure.serial_compile,
+            alignment=structure.alignment,
             tied_to=default.tied_to,
         )
 
@@ -126,37 +128,39 @@ class NativeDevice(Device):
     def _answers(self, model: Model, options: Options) -> list[Support]:
         ffi = foreign()
         answers = ffi.new("crosschip_answer[]", max(1, len(model.operations)))
-        described, wishes = Description(model), options_in_c(options)
-        self._library.call("validate_program", self._context, described.pointer, wishes, answers)
+        described, options_pointer = Description(model), options_in_c(options)
+        self._library.call(
+            "validate_program", self._context, described.pointer, options_pointer, answers
+        )
         return [
             _support(operation, answers[index]) for index, operation in enumerate(model.operations)
         ]
 
     def compile(self, model: Model, options: Options) -> Program:
         ffi, described = foreign(), Description(model)
-        at_fault, made = ffi.new("uint8_t[]", max(1, len(model.operations))), ffi.new("void **")
-        arguments = (described.pointer, options_in_c(options), at_fault, made)
+        at_fault, handle = ffi.new("uint8_t[]", max(1, len(model.operations))), ffi.new("void **")
+        arguments = (described.pointer, options_in_c(options), at_fault, handle)
         try:
             self._library.call("create_program", self._context, *arguments)
         except DeviceError as error:
             named = [o for index, o in enumerate(model.operations) if at_fault[index]]
             raise CompileError(str(error), named) from error
-        return self._program(made[0], model, described.constants)
+        return self._program(handle[0], model, described.constants)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         if self._library.function("load_program") is None:
             raise DeviceError(f"{self.name} does not load saved programs")
-        ffi, described, made = foreign(), Description(model), foreign().new("void **")
-        kept = ffi.from_buffer(saved)
-        arguments = (kept, len(saved), described.pointer, options_in_c(options), made)
+        ffi, described, handle = foreign(), Description(model), foreign().new("void **")
+        saved_pointer = ffi.from_buffer(saved)
+        arguments = (saved_pointer, len(saved), described.pointer, options_in_c(options), handle)
         self._library.call("load_program", self._context, *arguments)
-        return self._program(made[0], model, [*described.constants, saved])
+        return self._program(handle[0], model, [*described.constants, saved])
 
-    def _program(self, handle: Any, model: Model, kept: Sequence[object]) -> Program:
+    def _program(self, handle: Any, model: Model, keep_alive: Sequence[object]) -> Program:
         submits = ("submit_program", "allocate_memory")
         if any(self._library.function(name) is not None for name in submits):
-            return SubmittingProgram(self._library, handle, model, kept, self.allocate)
-        return NativeProgram(self._library, handle, model, kept)
+            return SubmittingProgram(self._library, handle, model, keep_alive, self.allocate)
+        return NativeProgram(self._library, handle, model, keep_alive)
 
     def allocate(self, element_type: ElementType, shape: tuple[int, ...]) -> Buffer:
         if self._library.function("allocate_memory") is None:

@@ -66,8 +66,8 @@ class Library:
         end = ffi.offsetof("crosschip_device", name) + ffi.sizeof("void *")
         if self.driver.size < end:
             return None
-        found = getattr(self.driver, name)
-        return None if found == ffi.NULL else found
+        function = getattr(self.driver, name)
+        return None if function == ffi.NULL else function
 
     def call(self, name: str, *arguments: Any) -> None:
         """Call a function that returns a code.
@@ -84,10 +84,10 @@ class Library:
         if code == 0:
             return
         names = {number: word for word, number in enumerators("crosschip_result").items()}
-        told = names.get(code, f"code {code}").removeprefix("CROSSCHIP_")
+        status = names.get(code, f"code {code}").removeprefix("CROSSCHIP_")
         last_error = self.function("last_error")
         more = text(last_error()) if last_error is not None else ""
-        raise DeviceError(f"{doing} returned {told}{': ' if more else ''}{more}")
+        raise DeviceError(f"{doing} returned {status}{': ' if more else ''}{more}")
 
     def acquire(self) -> Any:
         """The opened device, which all contexts of the process share."""

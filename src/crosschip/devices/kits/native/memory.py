@@ -39,9 +39,9 @@ class NativeBuffer(Buffer):
         self._library, self._context = library, context
         self._freed = True
         self.length = int(np.prod(shape, dtype=np.int64)) * element_type.dtype.itemsize
-        made = foreign().new("void **")
-        library.call("allocate_memory", context, max(1, self.length), made)
-        self._memory, self._freed = made[0], False
+        handle = foreign().new("void **")
+        library.call("allocate_memory", context, max(1, self.length), handle)
+        self._memory, self._freed = handle[0], False
 
     @property
     def memory(self) -> Any:
@@ -68,8 +68,8 @@ class NativeBuffer(Buffer):
         return array
 
     def write(self, array: Array) -> None:
-        kept = np.ascontiguousarray(array)
-        data = foreign().cast("const void *", kept.ctypes.data)
+        contiguous = np.ascontiguousarray(array)
+        data = foreign().cast("const void *", contiguous.ctypes.data)
         self._library.call("write_memory", self._context, self.memory, data, self.length)
 
     def __dlpack__(self, **request: Any) -> Any:

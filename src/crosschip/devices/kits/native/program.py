@@ -29,11 +29,13 @@ class NativeProgram(Program):
         kept: what the driver may still read.
     """
 
-    def __init__(self, library: Library, handle: Any, model: Model, kept: Sequence[object]) -> None:
+    def __init__(
+        self, library: Library, handle: Any, model: Model, keep_alive: Sequence[object]
+    ) -> None:
         self._library = library
         self._handle = handle
         self._model = model
-        self._kept = kept
+        self._keep_alive = keep_alive
         self._new: list[None] = [None] * len(model.outputs)
         self._idle: list[Arguments] = []
 
@@ -78,10 +80,10 @@ class SubmittingProgram(NativeProgram):
         library: Library,
         handle: Any,
         model: Model,
-        kept: Sequence[object],
+        keep_alive: Sequence[object],
         allocate: Allocate,
     ) -> None:
-        super().__init__(library, handle, model, kept)
+        super().__init__(library, handle, model, keep_alive)
         self._allocate = allocate
 
     def submit(
@@ -101,19 +103,19 @@ class SubmittingProgram(NativeProgram):
         places = [None if target is None else _place(target) for target in targets]
         arguments.set([_place(buffer) for buffer in inputs], places)
         done = self._started(arguments)
-        made: list[Buffer] = []
+        results: list[Buffer] = []
         for index, (type_, target) in enumerate(zip(types, targets, strict=True)):
-            made.append(target or _Late(arguments, index, type_.element_type))
-            made[-1].ready = done
-        return Submission(made, done)
+            results.append(target or _Late(arguments, index, type_.element_type))
+            results[-1].ready = done
+        return Submission(results, done)
 
-    def _target(self, type_: TensorType, given: Buffer | None) -> Buffer | None:
+    def _target(self, type_: TensorType, target: Buffer | None) -> Buffer | None:
         """The memory that an output goes to, if its sizes are known."""
         shape = type_.static_shape
         return (
             self._allocate(type_.element_type, shape)
-            if given is None and shape is not None
-            else given
+            if target is None and shape is not None
+            else target
         )
 
     def _started(self, arguments: Arguments) -> Event:
@@ -177,9 +179,9 @@ class _Late(Buffer):
 
     def array(self) -> Array:
         self.ready.wait()
-        found = self._arguments.results()[self._index]
-        assert isinstance(found, np.ndarray), "what the driver asks for is on the host"
-        return found
+        array = self._arguments.results()[self._index]
+        assert isinstance(array, np.ndarray), "what the driver asks for is on the host"
+        return array
 
     def write(self, array: Array) -> None:
         np.copyto(self.array(), array, casting="no")

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.table import MOVABLE
 from crosschip.devices.kits.onnx.graph import Graph
-from crosschip.devices.kits.onnx.rows import Rows, rows_in
+from crosschip.devices.kits.onnx.lowering import lower
 from crosschip.hal import YES, Rule, Support
 from crosschip.ir import ControlFlow, Dim, ElementType, If, Loop, Model, Operand, Operation, Scan
 from crosschip.onnx_messages import GraphProto
@@ -35,48 +35,45 @@ def operators() -> Collection[str]:
     return converters.operators
 
 
-def add_operation(graph: Graph, operation: Operation, rows: Rows) -> None:
+def add_operation(graph: Graph, operation: Operation, label: str = "") -> None:
     """Add an operation of a model, or of a body, to a graph.
 
     Args:
         graph: where to.
         operation: the operation.
-        rows: the convolutions in the model that are added as those of rows.
+        label: what its nodes are named after; its own name if empty.
     """
-    if operation in rows.within:
-        return
-    graph.label = operation.name
-    if operation in rows.made:
-        graph.define(operation, [rows.made[operation].add(graph)])
-    elif isinstance(operation, ControlFlow):
+    graph.label = label or operation.name
+    if isinstance(operation, ControlFlow):
         graph.define(operation, _convert(graph, operation))
     else:
-        graph.define(operation, converters.convert(graph, operation))
+        for part in lower(operation):
+            graph.define(part, converters.convert(graph, part))
 
 
 def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
     captures = operation.captures
     count = len(operation.outputs)
-    given = ["" if o is None else graph[o] for o in operation.inputs]
-    given = given[: len(given) - len(captures)]
+    names = ["" if o is None else graph[o] for o in operation.inputs]
+    names = names[: len(names) - len(captures)]
     bodies = [_body(graph, body, captures) for body in operation.bodies]
     graph.label = operation.name
     match operation:
         case If():
             then_branch, else_branch = bodies
             return graph.add_all(
-                "If", count, *given, then_branch=then_branch, else_branch=else_branch
+                "If", count, *names, then_branch=then_branch, else_branch=else_branch
             )
         case Loop():
-            flat = zip(operation.inputs[:2], given[:2], strict=True)
+            flat = zip(operation.inputs[:2], names[:2], strict=True)
             limits = [_without_axes(graph, operand, name) for operand, name in flat]
-            made = graph.add_all("Loop", count, *limits, *given[2:], body=bodies[0])
-            return _of_own_sizes(graph, operation, made)
+            outputs = graph.add_all("Loop", count, *limits, *names[2:], body=bodies[0])
+            return _of_own_sizes(graph, operation, outputs)
         case Scan():
             return graph.add_all(
                 "Scan",
                 count,
-                *given,
+                *names,
                 body=bodies[0],
                 num_scan_inputs=len(operation.input_axes),
                 scan_input_axes=operation.input_axes,
@@ -87,7 +84,7 @@ def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
     raise NotImplementedError(f"{operation.type} has no counterpart in ONNX")
 
 
-def _of_own_sizes(graph: Graph, loop: Loop, made: Sequence[str]) -> Sequence[str]:
+def _of_own_sizes(graph: Graph, loop: Loop, values: Sequence[str]) -> Sequence[str]:
     """The outputs of a loop, of which those that collect have their sizes without a run, too.
 
     Of an open size, ONNX Runtime makes 0 if the body has not run.
@@ -99,7 +96,7 @@ def _of_own_sizes(graph: Graph, loop: Loop, made: Sequence[str]) -> Sequence[str
         for axis, size in enumerate(operand.type.shape or ())
         if not isinstance(size, int)
     }
-    outputs = list(made)
+    outputs = list(values)
     for index in range(loop.states, len(outputs)):
         name, sizes = outputs[index], (loop.outputs[index].type.shape or ())[1:]
         if places.keys().isdisjoint(sizes):
@@ -133,7 +130,6 @@ def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
     inner = Graph(own, graph, body=True)
     for operand, outside in zip(inputs[len(own) :], captures, strict=True):
         inner.stand_for(operand, graph[outside])
-    rows = rows_in(body, blocks=False)
     for operation in body.operations:
-        add_operation(inner, operation, rows)
+        add_operation(inner, operation)
     return inner.with_outputs(body.outputs.values())

@@ -76,7 +76,7 @@ class Graph:
         self._prefixes = 0
         self._names: dict[Operand, str] = {}
         # The places of the nodes that make values.
-        self._made: dict[str, int] = {}
+        self._node_of_value: dict[str, int] = {}
         self._spared: list[int] = []
         self._once: dict[Hashable, str] = {}
         self._whole: Graph = self if around is None else around._whole
@@ -122,7 +122,7 @@ class Graph:
             # ONNX Runtime counts what is left out, too, when it looks for nodes that it can fuse.
             inputs = inputs[:-1]
         outputs = [self._new_name() for _ in range(count)]
-        self._made.update(dict.fromkeys(outputs, len(self._proto.node)))
+        self._node_of_value.update(dict.fromkeys(outputs, len(self._proto.node)))
         label = self._label(outputs[0])
         self._proto.node.append(make_node(type, inputs, outputs, label, **attributes))
         return outputs
@@ -247,25 +247,25 @@ class Graph:
 
     def with_outputs(self, outputs: Iterable[Operand]) -> GraphProto:
         """The graph, with outputs that stand for these operands, in order."""
-        taken: set[str] = set()
+        used_names: set[str] = set()
         for operand in outputs:
             name = self[operand]
             # ONNX lets no input, constant or other output be an output.
-            if name not in self._made or name in taken:
+            if name not in self._node_of_value or name in used_names:
                 name = self.add("Identity", name)
-            taken.add(name)
+            used_names.add(name)
             self._proto.output.append(self._value_info(name, operand))
-        self._leave_out(taken)
+        self._leave_out(used_names)
         return self._proto
 
     def maker(self, name: str) -> NodeProto | None:
         """The node of this graph that makes a value; `None` if none does."""
-        place = self._made.get(name)
+        place = self._node_of_value.get(name)
         return None if place is None else self._proto.node[place]
 
     def spare(self, name: str) -> None:
         """Leave the node out that makes a value if in the end nothing reads what it makes."""
-        self._spared.append(self._made[name])
+        self._spared.append(self._node_of_value[name])
 
     def _leave_out(self, outputs: set[str]) -> None:
         """Leave out nodes that are spared: ONNX Runtime runs what nobody needs."""
@@ -283,7 +283,7 @@ class Graph:
     def add_node(self, node: NodeProto) -> None:
         """Add a node that is there already, with names that are the graph's own."""
         node.name = self._label(next(filter(None, node.output)))
-        self._made.update(dict.fromkeys(node.output, len(self._proto.node)))
+        self._node_of_value.update(dict.fromkeys(node.output, len(self._proto.node)))
         self._proto.node.append(node)
 
     def add_initializer(self, tensor: TensorProto) -> None:

@@ -14,6 +14,7 @@ from onnx import NodeProto, defs, helper, shape_inference
 from crosschip.devices.kits.onnx.converters import converters
 from crosschip.devices.kits.onnx.converters.quantization import dequantized, quantized
 from crosschip.devices.kits.onnx.graph import OPSET, Graph
+from crosschip.devices.kits.onnx.lowering import lower
 from crosschip.devices.kits.onnx.model import EXTERNAL_BYTES, OnnxModel
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType
 from crosschip.ir.dataclass import dataclass
@@ -62,12 +63,12 @@ class Written:
 
     def named_in(self, text: str) -> list[Operation]:
         """The operations whose nodes a text names, in order."""
-        found = {
+        labels = {
             self.labels[label]
             for label in re.findall(r"(?<!\w)([A-Za-z0-9_]+_op\d+)(?!\w)", text)
             if label in self.labels
         }
-        return [operation for operation in self.labels.values() if operation in found]
+        return [operation for operation in self.labels.values() if operation in labels]
 
 
 def on_reals(operation: Operation) -> Operation:
@@ -179,30 +180,36 @@ def _write(graph: Graph, model: Model, dialect: Dialect) -> Written:
     for operand, real in zip(model.outputs.values(), declared, strict=True):
         if operand is not real:
             graph.stand_for(real, dequantized(graph, graph[operand], operand))
-    made = graph.finish(declared)
+    onnx_model = graph.finish(declared)
     if dialect.opset == OPSET:
-        return Written(made, labels)
-    proto = onnx.ModelProto.FromString(made.proto)
+        return Written(onnx_model, labels)
+    proto = onnx.ModelProto.FromString(onnx_model.proto)
     proto.opset_import[0].version = dialect.opset
     proto.ir_version = helper.find_min_ir_version_for(proto.opset_import)
     for node in proto.graph.node:
         _lower(node)
-    return Written(OnnxModel(proto.SerializeToString(), made.external), labels)
+    return Written(OnnxModel(proto.SerializeToString(), onnx_model.external), labels)
 
 
 def _converted(graph: Graph, operation: Operation) -> Sequence[str]:
     """The names of an operation's outputs."""
     reals = on_reals(operation)
     if reals is operation:
-        return converters.convert(graph, operation)
+        return _lowered(graph, operation)
     for operand, real in zip(operation.inputs, reals.inputs, strict=True):
         if operand is not None and real is not None and operand is not real:
             graph.stand_for(real, dequantized(graph, graph[operand], operand))
-    names = converters.convert(graph, reals)
+    names = _lowered(graph, reals)
     return [
         quantized(graph, name, operand) if operand.type.quantization else name
         for name, operand in zip(names, operation.outputs, strict=True)
     ]
+
+
+def _lowered(graph: Graph, operation: Operation) -> Sequence[str]:
+    for part in lower(operation):
+        graph.define(part, converters.convert(graph, part))
+    return [graph[output] for output in operation.outputs]
 
 
 def _real(operand: Operand) -> Operand:

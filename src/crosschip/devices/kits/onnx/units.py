@@ -38,15 +38,15 @@ def units(model: Model) -> list[Unit]:
         for operand in dict.fromkeys(operation.inputs):
             if operand is not None:
                 readers.setdefault(operand, []).append(operation)
-    kept = set(model.outputs.values())
+    model_outputs = set(model.outputs.values())
     place = {operation.name: index for index, operation in enumerate(model.operations)}
-    found = []
+    result = []
     for operation in model.operations:
-        members = _unit(operation, model.producers, readers, kept)
+        members = _unit(operation, model.producers, readers, model_outputs)
         if members:
             ordered = sorted(members.values(), key=lambda member: place[member.name])
-            found.append(Unit(tuple(ordered), _whole(operation, members)))
-    return found
+            result.append(Unit(tuple(ordered), _whole(operation, members)))
+    return result
 
 
 def joined(parts: Iterable[Iterable[int]]) -> list[list[int]]:
@@ -54,13 +54,13 @@ def joined(parts: Iterable[Iterable[int]]) -> list[list[int]]:
     groups: list[set[int]] = []
     for part in parts:
         one = set(part)
-        apart = []
+        disjoint = []
         for group in groups:
             if group & one:
                 one |= group
             else:
-                apart.append(group)
-        groups = [*apart, one]
+                disjoint.append(group)
+        groups = [*disjoint, one]
     return [sorted(group) for group in groups]
 
 
@@ -75,7 +75,7 @@ def _unit(
     operation: Operation,
     producers: Mapping[Operand, Operation],
     readers: Mapping[Operand, Sequence[Operation]],
-    kept: set[Operand],
+    model_outputs: set[Operand],
 ) -> dict[str, Operation]:
     """The unit whose operator an operation is; empty if there is none."""
     if not isinstance(operation, Operator) or isinstance(operation, Quantize | Dequantize):
@@ -97,7 +97,7 @@ def _unit(
         after = readers.get(operand, ())
         if not _is_float32(operand):
             continue
-        if operand in kept or not after:
+        if operand in model_outputs or not after:
             return {}
         if len(after) == 1 and isinstance(after[0], _ACTIVATIONS):
             members[after[0].name] = after[0]

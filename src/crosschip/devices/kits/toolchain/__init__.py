@@ -1,4 +1,4 @@
-"""Devices whose vendor's compiler reads files: the second road of the driver contract.
+"""Devices whose vendor's compiler reads files.
 
 A device is a subclass of `Toolchain`, which writes ONNX as its compiler reads it (`dialect`), or of
 `FileToolchain`, which writes whatever its compiler reads (`write`); and a script of a few functions

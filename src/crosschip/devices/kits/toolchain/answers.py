@@ -66,7 +66,7 @@ class Answers:
 
 def _is_ours(folder: Path) -> bool:
     """Tell whether nobody else can write to a folder."""
-    about = folder.stat()
+    status = folder.stat()
     if not hasattr(os, "geteuid"):
         return True
-    return about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

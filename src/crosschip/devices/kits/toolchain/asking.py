@@ -28,9 +28,9 @@ class Asking:
         return [self._reason(part) for part in parts]
 
     def _reason(self, part: Model) -> str:
-        misfit = unwritable(part, self._dialect)
-        if misfit:
-            return misfit
+        reason = unwritable(part, self._dialect)
+        if reason:
+            return reason
         key = fingerprint(part, self._dialect)
         known = self._answers.get(key)
         return self._answers.learn(key, self._refusal(part)) if known is None else known
@@ -40,23 +40,25 @@ def part_of(model: Model, operations: Sequence[Operation]) -> Model:
     """Operations of a model, given in any order, as one of their own."""
     chosen = {operation.name for operation in operations}
     operations = [operation for operation in model.operations if operation.name in chosen]
-    made = {output for operation in operations for output in operation.outputs}
+    computed = {output for operation in operations for output in operation.outputs}
     read: dict[Operand, None] = {}
     for operation in operations:
         for operand in operation.inputs:
-            if operand is not None and not operand.is_constant and operand not in made:
+            if operand is not None and not operand.is_constant and operand not in computed:
                 read[operand] = None
     own: dict[Operand, int] = {}
     for operation in operations:
         for operand in operation.inputs:
             if operand is not None:
                 own[operand] = own.get(operand, 0) + 1
-    kept = set(model.outputs.values())
+    model_outputs = set(model.outputs.values())
     results = [
         output
         for operation in operations
         for output in operation.outputs
-        if output in kept or model.uses.get(output, 0) > own.get(output, 0) or output not in own
+        if output in model_outputs
+        or model.uses.get(output, 0) > own.get(output, 0)
+        or output not in own
     ]
     return Model(
         operations[0].name,

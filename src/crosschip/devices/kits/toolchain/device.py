@@ -126,18 +126,18 @@ class Toolchain(FileToolchain):
                     parts.append((operation,))
                 else:
                     answers[index[operation.name]] = unasked
-        taken: list[tuple[Operation, ...]] = []
+        accepted: list[tuple[Operation, ...]] = []
         for part, why in zip(parts, self._ask(model, parts, options), strict=True):
             if not why:
-                taken.append(part)
+                accepted.append(part)
             else:
                 for member in part:
                     no = Support.no(member, "", why, Rule.OPERATOR)
                     answers[index[member.name]] = no
-        for part in taken:  # a conversion may be in another part, too, that is not taken
+        for part in accepted:  # a conversion may be in another part, too, that is not taken
             for member in part:
                 answers[index[member.name]] = YES
-        groups = [group for group in _groups(taken, index) if len(group) < len(index)]
+        groups = [group for group in _groups(accepted, index) if len(group) < len(index)]
         why = "a quantized operation with the conversions around it"
         return Offer(answers, [Group(group, why) for group in groups])
 
@@ -145,9 +145,9 @@ class Toolchain(FileToolchain):
         options = self._own(options)
         self._check_precision(model, options)
         try:
-            return self._compiled(model, options)
+            return self._compile(model, options)
         except Refused as error:
-            named = self.named_in(model, self.complaint(error.told))
+            named = self.named_in(model, self.complaint(error.output))
             if named:
                 raise CompileError(self._reason(error), named) from error
             halving: Halving[tuple[Operation, ...], Refused] = Halving(
@@ -167,9 +167,9 @@ class Toolchain(FileToolchain):
 
     @cached_property
     def _answers(self) -> Answers:
-        about = sorted(self._about.items())
+        facts = sorted(self._facts.items())
         known = sorted(self.compile_properties.values())
-        words = [self._stem(), *(str(value) for _, value in about), *known]
+        words = [self._stem(), *(str(value) for _, value in facts), *known]
         # Another script may put another question by the same words.
         words.append(hashlib.sha256(self.script.read_bytes()).hexdigest()[:8])
         return Answers("-".join(words))
@@ -229,16 +229,16 @@ class Toolchain(FileToolchain):
         It is kept, so of a process that died it says only what is the same every time.
         """
         with tempfile.TemporaryDirectory(prefix="crosschip-") as folder:
-            self.write(Outputs(model).asked, Path(folder))
+            self.write(Outputs(model).requested, Path(folder))
             settings = self._settings(model, options)
             function = "check" if self.checks else "compile"
             try:
-                found = self._asked(function, folder, settings)
+                result = self._ask_tool(function, folder, settings)
             except Died as error:
                 return error.fate
             except Refused as error:
                 return self._reason(error)
-        reasons = list(found.values()) if isinstance(found, dict) else []
+        reasons = list(result.values()) if isinstance(result, dict) else []
         return str(reasons[0]) if reasons else ""
 
     def _refusal_of(
@@ -247,7 +247,7 @@ class Toolchain(FileToolchain):
         """The tool's error about some operations of a model; `None` if it compiles them."""
         part = part_of(model, [operation for atom in atoms for operation in atom])
         try:
-            self._compiled(part, options).close()
+            self._compile(part, options).close()
         except Refused as error:
             return error
         return None
@@ -255,14 +255,14 @@ class Toolchain(FileToolchain):
     def write(self, model: Model, folder: Path) -> None:
         write(model, self.dialect, self.amend).model.store(Path(folder, "model.onnx"))
 
-    def named_in(self, model: Model, told: str) -> Collection[Operation]:
-        return self._written(model).named_in(told)
+    def named_in(self, model: Model, message: str) -> Collection[Operation]:
+        return self._written(model).named_in(message)
 
     def _settings(self, model: Model, options: Options) -> Mapping[str, Any]:
         return self.settings(options, quantized=bool(units(model)))
 
     def _written(self, model: Model) -> Written:
-        return write(Outputs(model).asked, self.dialect, self.amend)
+        return write(Outputs(model).requested, self.dialect, self.amend)
 
 
 def _atoms(model: Model) -> list[tuple[Operation, ...]]:

@@ -53,7 +53,7 @@ class FileToolchain(Device):
             raise DeviceError(f"property seconds is {wrong!r}, but must be a number") from None
         self._worker: Worker | None = None
         try:
-            self._about: Mapping[str, Any] = self._asked("about")
+            self._facts: Mapping[str, Any] = self._ask_tool("about")
         except Refused as error:
             self.close()
             raise DeviceError(
@@ -112,7 +112,7 @@ class FileToolchain(Device):
 
     @property
     def version(self) -> str:
-        return str(self._about["version"])
+        return str(self._facts["version"])
 
     def capabilities(self) -> Capabilities:
         return Capabilities(sizing=Sizing.FIXED, concurrency=1)
@@ -134,28 +134,28 @@ class FileToolchain(Device):
             CompileError: it cannot be written.
         """
 
-    def named_in(self, model: Model, told: str) -> Collection[Operation]:
+    def named_in(self, model: Model, message: str) -> Collection[Operation]:
         """The operations of a segment that the tool's words name as those that it refuses.
 
         Args:
             model: the segment.
-            told: what `complaint` left of the words.
+            message: what `complaint` left of the words.
         """
         return ()
 
-    def complaint(self, told: str) -> str:
+    def complaint(self, message: str) -> str:
         """The part of what the tool said that speaks of refusals, the reason first.
 
         Args:
-            told: the error that it raised, and below that all that it printed.
+            message: the error that it raised, and below that all that it printed.
         """
-        return told
+        return message
 
     def compile(self, model: Model, options: Options) -> Program:
         try:
-            return self._compiled(model, options)
+            return self._compile(model, options)
         except Refused as error:
-            named = self.named_in(model, self.complaint(error.told))
+            named = self.named_in(model, self.complaint(error.output))
             raise CompileError(self._reason(error), named) from error
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
@@ -174,10 +174,10 @@ class FileToolchain(Device):
 
     def _reason(self, error: Refused) -> str:
         """The first line of what a tool said, or how its process ended, with its last words."""
-        lines = self.complaint(error.told).strip().splitlines()
+        lines = self.complaint(error.output).strip().splitlines()
         return str(error) if isinstance(error, Died) or not lines else lines[0]
 
-    def _compiled(self, model: Model, options: Options) -> Program:
+    def _compile(self, model: Model, options: Options) -> Program:
         """Compile in a process of its own.
 
         Raises:
@@ -187,7 +187,7 @@ class FileToolchain(Device):
         folder = tempfile.TemporaryDirectory(prefix="crosschip-")
         worker = None
         try:
-            self.write(Outputs(model).asked, Path(folder.name))
+            self.write(Outputs(model).requested, Path(folder.name))
             worker = self._start(folder.name)
             reply = worker.call("compile", folder.name, settings, seconds=self._seconds)
             worker.call("load", folder.name, settings, seconds=self._seconds)
@@ -224,7 +224,7 @@ class FileToolchain(Device):
     def _start(self, folder: str | None = None) -> Worker:
         return Worker(self.name, self.script, self._python, folder)
 
-    def _asked(self, function: str, *arguments: Any) -> Any:
+    def _ask_tool(self, function: str, *arguments: Any) -> Any:
         """The result of a function of the tool, in a process for such questions."""
         if self._worker is None or not self._worker.alive:
             if self._worker is not None:

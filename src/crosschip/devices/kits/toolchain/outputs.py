@@ -28,18 +28,18 @@ class Outputs:
         constants = {o: value for o in names if (value := o.value) is not None}
         known = [*computed.values(), *model.inputs.values(), *constants]
         place = {operand: index for index, operand in enumerate(known)}
-        self.asked = Model(model.name, model.inputs, model.operations, computed)
+        self.requested = Model(model.name, model.inputs, model.operations, computed)
         self._constants = list(constants.values())
         self._sources = [
             (place[operand], name in computed) for name, operand in model.outputs.items()
         ]
 
-    def filled(self, inputs: Sequence[Array], made: Sequence[Array]) -> list[Array]:
+    def filled(self, inputs: Sequence[Array], tool_outputs: Sequence[Array]) -> list[Array]:
         """All outputs, none of which shares memory with another, or with an input.
 
         Args:
             inputs: the model's.
-            made: the outputs that the tool was asked for.
+            tool_outputs: the outputs that the tool was asked for.
         """
-        known = [*made, *inputs, *self._constants]
+        known = [*tool_outputs, *inputs, *self._constants]
         return [known[index] if own else known[index].copy() for index, own in self._sources]

@@ -50,7 +50,7 @@ class ToolchainProgram(Program):
     ) -> None:
         self._inputs = [operand.type for operand in model.inputs.values()]
         self._outputs = Outputs(model)
-        self._made = [operand.type for operand in self._outputs.asked.outputs.values()]
+        self._output_types = [operand.type for operand in self._outputs.requested.outputs.values()]
         self._folder = folder
         self._files = sorted(files)
         self._settings = settings
@@ -67,16 +67,16 @@ class ToolchainProgram(Program):
         with self._lock:
             worker = self._worker or self._load()
             try:
-                made = worker.call("run", arrays=handed, seconds=self._seconds).arrays
+                results = worker.call("run", arrays=handed, seconds=self._seconds).arrays
             except Died:
                 self._worker = None
                 worker.close()
                 raise
-        if len(made) != len(self._made):
-            raise DeviceError(f"returned {len(made)} outputs, not {len(self._made)}")
+        if len(results) != len(self._output_types):
+            raise DeviceError(f"returned {len(results)} outputs, not {len(self._output_types)}")
         if self._real:
-            made = list(map(_declared, self._made, made))
-        return self._outputs.filled(inputs, made)
+            results = list(map(_declared, self._output_types, results))
+        return self._outputs.filled(inputs, results)
 
     def save(self) -> bytes:
         content = io.BytesIO()

@@ -33,12 +33,12 @@ class Refused(DeviceError):
     """The script's function raised an error.
 
     Attributes:
-        told: what it said, and below that what was printed while it worked.
+        output: what it said, and below that what was printed while it worked.
     """
 
-    def __init__(self, message: str, told: str) -> None:
+    def __init__(self, message: str, output: str) -> None:
         super().__init__(message)
-        self.told = told
+        self.output = output
 
 
 class Died(Refused):
@@ -48,9 +48,9 @@ class Died(Refused):
         fate: how it ended, without its last words.
     """
 
-    def __init__(self, fate: str, told: str) -> None:
-        last = _one_line(told[-_LAST_WORDS:])
-        super().__init__(f"{fate}; its last words: {last}" if last else fate, told)
+    def __init__(self, fate: str, output: str) -> None:
+        last = _one_line(output[-_LAST_WORDS:])
+        super().__init__(f"{fate}; its last words: {last}" if last else fate, output)
         self.fate = fate
 
 
@@ -192,8 +192,8 @@ class Worker(Closing):
             raise Died(f"{self.name}: the process {how} while {doing}", printed)
         content, made = message
         if "error" in content:
-            told = str(content["error"])
-            raise Refused(f"{self.name}: {_one_line(told)}", f"{told}\n{printed}")
+            output = str(content["error"])
+            raise Refused(f"{self.name}: {_one_line(output)}", f"{output}\n{printed}")
         return Reply(content.get("result"), made, printed)
 
     def _end(self, late: threading.Event) -> None:

@@ -11,13 +11,12 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
-    absolute,
+    accepts,
     converts,
-    is_marked_product,
     keeping_nan,
     same,
 )
-from crosschip.devices.openvino.graph import TYPES, Graph, Value
+from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import Operand
 from crosschip.ops.definition.operator import Operator
@@ -37,7 +36,18 @@ _MOVED = {"Reshape", "Squeeze", "Unsqueeze", "Transpose"}
 def fuses(value: Value) -> bool:
     """Tell whether OpenVINO computes an activation along with what makes its input, if it can."""
     node = value if isinstance(value, Node) else value.get_node()
-    return node.get_type_name() in _FUSING or is_marked_product(node)
+    return node.get_type_name() in _FUSING or _is_matrix_of_product(node)
+
+
+def _is_matrix_of_product(node: Node) -> bool:
+    """Tell of a view whether it is a product without the axis that `with_another_axis` added."""
+    nodes = [node]
+    for _ in range(3):
+        if nodes[-1].get_input_size() == 0:
+            break
+        nodes.append(nodes[-1].input_value(0).get_node())
+    names = [each.get_type_name() for each in nodes if each.get_type_name() != "Add"]
+    return names[:3] == ["Squeeze", "MatMul", "Unsqueeze"]
 
 
 def _moved(value: Value) -> Value:
@@ -100,18 +110,12 @@ def leaky_relu(g: Graph, op: activation.LeakyRelu) -> Node:
 
 @converts(activation.HardSigmoid, limit=_numbers("alpha", "beta"))
 def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Node:
-    # In float32, lest alpha and beta be rounded to a narrower type.
-    alpha, beta = (g.constant(np.array(number, np.float32)) for number in (op.alpha, op.beta))
-    gate = ops.hard_sigmoid(ops.convert(g[op.input], "f32"), alpha, beta)
-    return keeping_nan(g[op.input], ops.convert(gate, TYPES[op.input.type.element_type]))
+    return ops.hard_sigmoid(g[op.input], g.number(op.alpha, op.input), g.number(op.beta, op.input))
 
 
 @converts(activation.HardSwish, limit=_numbers("alpha", "beta"))
 def hard_swish(g: Graph, op: activation.HardSwish) -> Node:
-    if np.float32(op.alpha) == np.float32(1 / 6) and op.beta == 0.5:
-        return ops.hswish(g[op.input])
-    alpha, beta = g.number(op.alpha, op.input), g.number(op.beta, op.input)
-    return ops.multiply(g[op.input], ops.hard_sigmoid(g[op.input], alpha, beta))
+    return ops.hswish(g[op.input])
 
 
 @converts(activation.Swish)
@@ -136,29 +140,7 @@ def _plain(op: activation.Softplus) -> Refusal | None:
     return None if op.threshold >= 20 else Refusal("threshold", f"{op.threshold} is less than 20")
 
 
-# OpenVINO's own is up to 2e-6 off, and negative, where the power is small.
-@converts(activation.Softplus, limit=_plain)
-def softplus(g: Graph, op: activation.Softplus) -> Node:
-    value = g[op.input]
-    power = ops.exp(ops.negative(absolute(value)))
-    return keeping_nan(value, ops.add(ops.relu(value), _logarithm_beyond_one(g, op.input, power)))
-
-
-_TERMS = 8
-"""Of the series, as many as there must be for a float32."""
-
-
-def _logarithm_beyond_one(g: Graph, like: Operand, value: Node) -> Node:
-    """`log(1 + value)` for values from 0 to 1: `2 * artanh(value / (2 + value))`, as a series.
-
-    It takes OpenVINO a fraction of the time of its own logarithm.
-    """
-    ratio = ops.divide(value, ops.add(value, g.number(2, like)))
-    square = ops.multiply(ratio, ratio)
-    total: Node = g.number(2 / (2 * _TERMS - 1), like)
-    for term in reversed(range(_TERMS - 1)):
-        total = ops.add(ops.multiply(total, square), g.number(2 / (2 * term + 1), like))
-    return ops.multiply(ratio, total)
+accepts(activation.Softplus, limit=_plain)
 
 
 @converts(activation.Elu, limit=_finite)

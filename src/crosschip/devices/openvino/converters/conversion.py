@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
@@ -27,15 +26,7 @@ def _narrow(op: conversion.Cast) -> Refusal | None:
 
 @converts(conversion.Cast, types=MOVABLE, limit=_narrow)
 def cast(g: Graph, op: conversion.Cast) -> Value:
-    if op.dtype is ElementType.BOOL:
-        # To OpenVINO, NaN is false.
-        return ops.not_equal(g[op.input], g.number(0, op.input))
     if op.dtype is ElementType.FLOAT32:
-        if op.input.type.element_type is ElementType.BOOL:
-            # Flags are bytes to OpenVINO, and the product of converted ones with a mask's -FLT_MAX
-            # a dequantization: it would add what follows to the bytes, divided by that, which makes
-            # nothing of it.
-            return ops.select(g[op.input], *(g.constant(np.array(n, np.float32)) for n in (1, 0)))
         return whole(g[op.input])
     return ops.convert(g[op.input], TYPES[op.dtype])
 

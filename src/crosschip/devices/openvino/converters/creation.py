@@ -12,7 +12,6 @@ from crosschip.devices.openvino.converters.table import (
     EXACT,
     MOVABLE,
     SINGLE,
-    absolute,
     converts,
     near,
     never_empty,
@@ -28,10 +27,7 @@ from crosschip.ops.standard.creation import OneHot, Range
 
 @converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=never_empty)
 def fill(g: Graph, op: creation.Fill) -> Node:
-    value = g.reshaped(op.value, [])
-    if op.outputs[0].type.shape == ():
-        return value  # to no axes, OpenVINO crashes
-    return ops.broadcast(value, g.indices(op.operand("shape")))
+    return ops.broadcast(g.reshaped(op.value, []), g.indices(op.operand("shape")))
 
 
 @converts(creation.ShapeOf, types=MOVABLE | {ElementType.FLOAT64, ElementType.UINT64})
@@ -89,12 +85,12 @@ def _range_of_floats(g: Graph, op: Range) -> Node:
     start = np.array(op.start.value.item() / step, np.int32)
     # The end is known to be a number only where it is counted: beyond, the run is refused.
     ends = ops.multiply(g.reshaped(op.end, []), g.constant(np.array(1 / step, np.float32)))
-    counted = ops.less_equal(absolute(ends), g.constant(np.array(_MOST_FLOATS, np.float32)))
+    counted = ops.less_equal(ops.abs(ends), g.constant(np.array(_MOST_FLOATS, np.float32)))
     g.require(op, f"end: is more than {_MOST_FLOATS:g} steps away, or no number", counted)
     # The distance is rounded to float64, in which so little is lost.
     lost = g.constant(np.array(np.spacing(abs(np.float64(start))) / 2, np.float32))
     zero, none = g.constant(np.array(0, np.float32)), g.constant(start.astype(np.float32))
-    ends = ops.select(ops.less_equal(absolute(ends), lost), zero, ends)
+    ends = ops.select(ops.less_equal(ops.abs(ends), lost), zero, ends)
     last = ops.convert(ops.ceiling(ops.select(counted, ends, none)), "i32")
     one = g.constant(np.array(1, np.int32))
     places = ops.range(g.constant(start), ops.maximum(last, g.constant(start)), one, "i32")
@@ -116,6 +112,7 @@ def _hot(op: OneHot) -> Refusal | None:
 
 @converts(OneHot, types=MOVABLE, computed=["depth"], limit=_hot)
 def one_hot(g: Graph, op: OneHot) -> Node:
+    # Conversion saturates here, so that no index far beyond the list comes to lie in it.
     indices, depth = ops.convert(g[op.indices], "i32"), op.operand("depth")
     size = ops.convert(ops.squeeze(g.indices(depth), g.int64([0])), "i32")
     zero = g.constant(np.array(0, np.int32))

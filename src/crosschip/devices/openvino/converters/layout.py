@@ -7,11 +7,10 @@ from itertools import zip_longest
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.limits import along_nothing
 from crosschip.devices.openvino.conditions import equal
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
-    before_unsqueezing,
+    accepts,
     converts,
     near,
     never_empty,
@@ -28,21 +27,18 @@ _ALL = "shape: does not hold the input's elements"
 
 def _surely_flattens(g: Graph, op: layout.Reshape) -> bool:
     """Tell whether the one size asked for is that of all elements in every run not refused."""
-    asked = asked_shape(op)
-    if asked is None or asked[0] == -1:
-        return asked is not None
+    requested = asked_shape(op)
+    if requested is None or requested[0] == -1:
+        return requested is not None
     # Else a size that is 0 in a run stands for another one there.
     if not op.allow_zero:
         return False
-    return g.require_sizes(op, _ALL, [equal(asked[0], product(op.input.type.shape or ()))])
+    return g.require_sizes(op, _ALL, [equal(requested[0], product(op.input.type.shape or ()))])
 
 
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=near)
 def reshape(g: Graph, op: layout.Reshape) -> Node:
     shape = g.indices(op.operand("shape"))
-    if op.outputs[0].type.shape == ():
-        # Of a product of two vectors, taken by `reshape` to no axes, OpenVINO crashes.
-        return ops.squeeze(ops.reshape(g[op.input], g.int64([1]), False), g.scalar(0))
     if op.input.type.shape == () and op.outputs[0].type.static_shape is None:
         # Of a tensor without axes, OpenVINO does not count the elements.
         total = ops.reduce_prod(ops.multiply(shape, shape), g.int64([0]), False)
@@ -50,9 +46,9 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
     elif op.input.type.shape and rank_of(op.outputs[0]) == 1 and not _surely_flattens(g, op):
         # OpenVINO makes one axis of all elements, whatever size is asked for.
         total = ops.reduce_prod(ops.convert(g.sizes(op.input, 0), "i64"), g.int64([0]), True)
-        kept = ops.logical_and(ops.equal(shape, g.scalar(0)), g.scalar(not op.allow_zero))
-        asked = ops.select(kept, g.size(op.input, 0), shape)
-        holds = ops.logical_or(ops.equal(asked, total), ops.equal(shape, g.scalar(-1)))
+        copies_size = ops.logical_and(ops.equal(shape, g.scalar(0)), g.scalar(not op.allow_zero))
+        requested = ops.select(copies_size, g.size(op.input, 0), shape)
+        holds = ops.logical_or(ops.equal(requested, total), ops.equal(shape, g.scalar(-1)))
         g.require(op, _ALL, holds)
     return ops.reshape(g[op.input], shape, not op.allow_zero)
 
@@ -65,34 +61,15 @@ def transpose(g: Graph, op: layout.Transpose) -> Node:
 
 @converts(layout.Squeeze, types=MOVABLE, limit=near)
 def squeeze(g: Graph, op: layout.Squeeze) -> Value:
-    before = before_unsqueezing(g[op.input])
-    if before is not None and before[1] == sorted(op.axes or ()):
-        return before[0]  # OpenVINO takes the one for a reshape before it looks for the other
     return ops.squeeze(g[op.input], g.int64(op.axes) if op.axes else None)
 
 
 @converts(layout.Unsqueeze, types=MOVABLE, limit=near)
 def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Value:
-    if not op.axes:
-        return g[op.input]
     return ops.unsqueeze(g[op.input], g.int64(op.axes))
 
 
-@converts(layout.Flatten, types=MOVABLE, limit=never_empty)
-def flatten(g: Graph, op: layout.Flatten) -> Node:
-    known = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
-    if known.count(-1) < 2:
-        return ops.reshape(g[op.input], g.int64(known), False)
-    rank = max(1, rank_of(op.input))
-    start, end = op.start_axis % rank, op.end_axis % rank + 1
-    sizes, one = ops.convert(ops.shape_of(g[op.input]), "i64"), g.int64([1])
-    before, quantized_intermediates, after = (
-        ops.slice(sizes, g.int64([first]), g.int64([last]), one)
-        for first, last in ((0, start), (start, end), (end, rank))
-    )
-    merged = ops.reduce_prod(quantized_intermediates, g.int64([0]), True)
-    return ops.reshape(g[op.input], ops.concat([before, merged, after], 0), False)
-
+accepts(layout.Flatten, types=MOVABLE, limit=never_empty)
 
 _BROADCAST = "shape: does not broadcast with the input"
 _MOST_COMPUTED = 16
@@ -110,36 +87,33 @@ def _expandable(op: layout.Expand) -> Refusal | None:
 
 def _surely_expands(g: Graph, op: layout.Expand) -> bool:
     """Tell whether the sizes asked for broadcast with the input's in every run not refused."""
-    asked, own = asked_shape(op), op.input.type.shape
-    if asked is None or own is None:
+    requested, own = asked_shape(op), op.input.type.shape
+    if requested is None or own is None:
         return False
     pairs = [
         (size, there)
-        for size, there in zip_longest(reversed(asked), reversed(own), fillvalue=1)
+        for size, there in zip_longest(reversed(requested), reversed(own), fillvalue=1)
         if size not in (1, -1) and not g.open_sizes.are_same(size, there)
     ]
     if not all(is_size(size) for size, _ in pairs):
         return False
-    every = [(equal(size, there), equal(there, 1), equal(size, 1)) for size, there in pairs]
-    return g.require_sizes(op, _BROADCAST, *every)
+    alternatives = [(equal(size, there), equal(there, 1), equal(size, 1)) for size, there in pairs]
+    return g.require_sizes(op, _BROADCAST, *alternatives)
 
 
 @converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_expandable)
 def expand(g: Graph, op: layout.Expand) -> Value:
-    if op.outputs[0].type.shape == () or along_nothing(op.operand("shape")):
-        # To no axes, OpenVINO crashes.
-        return g[op.input]
-    asked = shape = g.indices(op.operand("shape"))
+    requested = shape = g.indices(op.operand("shape"))
     fits = _surely_expands(g, op)
     if not fits or -1 in (asked_shape(op) or ()):
         # What keeps a size is -1, for which OpenVINO has 1.
-        shape = ops.select(ops.less(asked, g.scalar(0)), g.scalar(1), asked)
+        shape = ops.select(ops.less(requested, g.scalar(0)), g.scalar(1), requested)
     expanded = ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
     if not fits:
         # OpenVINO passes over a size of 0 that does not fit.
         first, one = ops.negative(ops.shape_of(shape)), g.int64([1])
-        made = ops.slice(ops.shape_of(expanded), first, g.int64([2**31 - 1]), one)
-        is_made = ops.logical_or(ops.equal(made, shape), ops.equal(shape, one))
+        result_shape = ops.slice(ops.shape_of(expanded), first, g.int64([2**31 - 1]), one)
+        is_made = ops.logical_or(ops.equal(result_shape, shape), ops.equal(shape, one))
         g.require(op, _BROADCAST, is_made)
-        g.require(op, "shape: has a negative size", ops.greater_equal(asked, g.scalar(-1)))
+        g.require(op, "shape: has a negative size", ops.greater_equal(requested, g.scalar(-1)))
     return expanded

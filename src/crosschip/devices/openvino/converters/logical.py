@@ -12,6 +12,7 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     INTEGER_TYPES,
     MOVABLE,
+    accepts,
     converts,
     near,
     same,
@@ -52,17 +53,7 @@ for _operator, _function in _OF_BITS.items():
     converts(_operator, types=_BITS)(same(_function))
 
 
-# OpenVINO's own `greater` and `greater_equal` are true of NaN.
-@converts(comparison.Greater, types=_ORDERED, bits=EXACT)
-def greater(g: Graph, op: comparison.Greater) -> Node:
-    return ops.less(g[op.input1], g[op.input0])
-
-
-@converts(comparison.GreaterEqual, types=_ORDERED, bits=EXACT)
-def greater_equal(g: Graph, op: comparison.GreaterEqual) -> Node:
-    return ops.less_equal(g[op.input1], g[op.input0])
-
-
+accepts(comparison.Greater, comparison.GreaterEqual, types=_ORDERED, bits=EXACT)
 converts(logical.Where, types=MOVABLE, limit=near)(same(ops.select))
 
 

@@ -15,10 +15,9 @@ from crosschip.devices.openvino.converters.table import (
     EXACT,
     FLOAT_TYPES,
     converts,
-    marked_product,
     rank_of,
 )
-from crosschip.devices.openvino.graph import Graph, Value
+from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES
@@ -43,18 +42,7 @@ def _batches(op: matrix.MatMul) -> Refusal | None:
 def matmul(g: Graph, op: matrix.MatMul) -> Node:
     depth_x, depth_y = _depths(op)
     alike(g, op, "y", (op.x, depth_x), (op.y, depth_y))
-    x = _apart(g, op, g[op.x])
-    return _as_matrix(g, op, ops.matmul(x, g[op.y], op.transpose_x, op.transpose_y))
-
-
-def _apart(g: Graph, op: Operator, matrix: Value) -> Value:
-    """A matrix, with one more axis where its product must join no other."""
-    return ops.unsqueeze(matrix, g.scalar(0)) if op in g.wrongly_chained else matrix
-
-
-def _as_matrix(g: Graph, op: Operator, product: Node) -> Node:
-    """A product without the axis that it may have got."""
-    return marked_product(ops.squeeze(product, g.scalar(0))) if op in g.wrongly_chained else product
+    return ops.matmul(g[op.x], g[op.y], op.transpose_x, op.transpose_y)
 
 
 def _constants(op: matrix.MatMulNBits) -> Refusal | None:
@@ -109,8 +97,8 @@ def _integers(g: Graph, op: matrix.MatMulNBits, packed: Operand, shape: tuple[in
         return g.reshaped(packed, shape)
     array = packed.value
     assert array is not None, "it is constant"
-    g.kept.append(np.ascontiguousarray(array))
-    tensor = openvino.Tensor(g.kept[-1], openvino.Shape(shape), openvino.Type.u4)
+    g.constant_arrays.append(np.ascontiguousarray(array))
+    tensor = openvino.Tensor(g.constant_arrays[-1], openvino.Shape(shape), openvino.Type.u4)
     return openvino.op.Constant(tensor, shared_memory=True)
 
 
@@ -137,11 +125,6 @@ def alike(
 
 @converts(matrix.FullyConnected, limit=known_weight, nonempty=True)
 def fully_connected(g: Graph, op: matrix.FullyConnected) -> Node:
-    rows = g[op.input]
-    if rank_of(op.input) > 2:
-        _, size = op.weight.type.static_shape or ()
-        rows = g.reshaped(op.input, [-1, size])
-    else:
-        alike(g, op, "weight", (op.input, 1), (op.weight, 1))
-    product = ops.matmul(_apart(g, op, rows), g[op.weight], False, True)
-    return _as_matrix(g, op, ops.add(product, g[op.bias]) if op.bias else product)
+    alike(g, op, "weight", (op.input, 1), (op.weight, 1))
+    product = ops.matmul(g[op.input], g[op.weight], False, True)
+    return ops.add(product, g[op.bias]) if op.bias else product

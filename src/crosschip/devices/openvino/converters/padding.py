@@ -39,8 +39,8 @@ def _padded(op: Pad) -> Refusal | None:
 
 def _is_mirrored(op: Pad) -> bool:
     """Tell whether it is a mirror image that may take more elements than OpenVINO would find."""
-    given = op.operand("pads")
-    if op.mode is not PadMode.REFLECT or given is None or given.value is None:
+    pads = op.operand("pads")
+    if op.mode is not PadMode.REFLECT or pads is None or pads.value is None:
         return False
     shape = op.input.type.shape
     if not shape or min(op.pads) < 0 or padded_once(op) is None:
@@ -63,8 +63,6 @@ def _mirrored(g: Graph, value: Value, axis: int, before: int, after: int) -> Nod
 
 @converts(Pad, types=MOVABLE, limit=_padded)
 def pad(g: Graph, op: Pad) -> Value:
-    if op.input.type.shape == ():
-        return g[op.input]
     if _is_mirrored(op):
         value = g[op.input]
         for axis, (before, after) in enumerate(zip(op.pads[::2], op.pads[1::2], strict=True)):

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.limits import along_nothing
 from crosschip.devices.openvino.converters.table import MOVABLE, converts, near, rank_of
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
@@ -42,26 +41,23 @@ def _repeats(op: Tile) -> tuple[Sequence[Dim] | None, bool]:
 @converts(Tile, types=MOVABLE, computed=["repeats"], limit=_repeated)
 def tile(g: Graph, op: Tile) -> Value:
     operand = op.operand("repeats")
-    if op.outputs[0].type.shape == () or along_nothing(operand):
-        # Along no axes, OpenVINO leaves the output unwritten.
-        return g[op.input]
     repeats, is_known = _repeats(op)
     assert repeats is not None, "supports() asks for repeats that follow from sizes"
     missing = len(repeats) - rank_of(op.input)
     # With more repeats than axes, or fewer, too.
     input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
-    asked = g.indices(operand)
+    requested = g.indices(operand)
     rule = "repeats: has a negative number"
     assert operand is not None, "it is never left out"
     if not is_known and not g.require_natural(op, rule, operand):
-        g.require(op, rule, ops.greater_equal(asked, g.scalar(0)))
-    asked = ops.concat([g.int64([1] * -missing), asked], 0) if missing < 0 else asked
-    made = ops.tile(input, asked)
+        g.require(op, rule, ops.greater_equal(requested, g.scalar(0)))
+    requested = ops.concat([g.int64([1] * -missing), requested], 0) if missing < 0 else requested
+    result = ops.tile(input, requested)
     if is_known or op.input.type.static_shape is not None:
-        return made
+        return result
     # Of nothing, OpenVINO makes nothing in the shape of the run before if only the repeats change.
-    shape = ops.multiply(ops.shape_of(input, "i64"), ops.convert(asked, "i64"))
-    return ops.reshape(made, shape, False)
+    shape = ops.multiply(ops.shape_of(input, "i64"), ops.convert(requested, "i64"))
+    return ops.reshape(result, shape, False)
 
 
 def _along_axes(op: Roll) -> Refusal | None:
@@ -70,8 +66,6 @@ def _along_axes(op: Roll) -> Refusal | None:
 
 @converts(Roll, types=MOVABLE, limit=_along_axes)
 def roll(g: Graph, op: Roll) -> Value:
-    if not op.shifts:
-        return g[op.input]  # of which OpenVINO leaves the output unwritten
     return ops.roll(g[op.input], g.int64(op.shifts), g.int64(op.axes or ()))
 
 

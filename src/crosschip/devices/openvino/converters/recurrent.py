@@ -97,19 +97,31 @@ def _converted(
         make: makes the network.
         form: its parameters, besides those that all networks have.
     """
-    given = _lengths(g, op)
+    limits = _lengths(g, op)
     if not is_plain(op):
-        return scan(g, op, given)
-    lengths, starts = _sequences(g, op) if given is None else given, _starts(g, op)
+        return scan(g, op, limits)
+    lengths, starts = _sequences(g, op) if limits is None else limits, _starts(g, op)
     input = ops.transpose(g[op.input], [1, 0, 2])
-    made = make(input, *starts, lengths, *_weights(g, op, order), **form, **_form(op))
-    hidden, *last = made.outputs()
-    if given is not None:
+    network = make(input, *starts, lengths, *_weights(g, op, order), **form, **_form(op))
+    hidden, *last = network.outputs()
+    if limits is not None:
         # Of a sequence without steps, OpenVINO makes 0.
         none = ops.equal(ops.unsqueeze(lengths, g.int64([1, 2])), g.constant(np.array(0, np.int32)))
         last = [ops.select(none, *pair).output(0) for pair in zip(starts, last, strict=True)]
-    turned = [ops.transpose(hidden, [2, 1, 0, 3]), *(ops.transpose(o, [1, 0, 2]) for o in last)]
+    turned = [_steps_first(hidden), *(ops.transpose(o, [1, 0, 2]) for o in last)]
     return [node.output(0) for node in turned]
+
+
+def _steps_first(hidden: Output) -> Node:
+    """The states of all steps, with the steps in the place of the batch.
+
+    OpenVINO 2026.4.1 merges `transpose(sequence(transpose(x, [1, 0, 2])), [2, 1, 0, 3])` of
+    constant weights into a network with the steps first, and does not say so in what
+    `export_model` writes: after `import_model` it computes something else. With a fifth axis the
+    transposition stays.
+    """
+    last = [4]
+    return ops.squeeze(ops.transpose(ops.unsqueeze(hidden, last), [2, 1, 0, 3, 4]), last)
 
 
 def _starts(g: Graph, op: Recurrent) -> list[Node]:
@@ -118,8 +130,8 @@ def _starts(g: Graph, op: Recurrent) -> list[Node]:
     shape = ops.concat([size_of(g, op, 1), sizes], 0)
     zero = np.zeros((), op.input.type.element_type.dtype)
     return [
-        ops.transpose(g[given], [1, 0, 2]) if given else ops.broadcast(g.constant(zero), shape)
-        for given in map(op.operand, op.states)
+        ops.transpose(g[state], [1, 0, 2]) if state else ops.broadcast(g.constant(zero), shape)
+        for state in map(op.operand, op.states)
     ]
 
 
@@ -133,11 +145,11 @@ def _lengths(g: Graph, op: Recurrent) -> Node | None:
     if op.sequence_lengths is None:
         return None
     steps = ops.convert(g.size(op.input, 0), "i32")
-    given = ops.convert(g[op.sequence_lengths], "i32")
-    inside = ops.maximum(ops.minimum(given, steps), g.constant(np.array(0, np.int32)))
+    lengths = ops.convert(g[op.sequence_lengths], "i32")
+    inside = ops.maximum(ops.minimum(lengths, steps), g.constant(np.array(0, np.int32)))
     if op.sequence_lengths.value is None or not isinstance(shape_of(op.input)[0], int):
         rule = "sequence_lengths: are not all from 0 to the number of steps"
-        g.require(op, rule, ops.equal(given, inside))
+        g.require(op, rule, ops.equal(lengths, inside))
     return inside
 
 
@@ -147,8 +159,8 @@ def _weights(g: Graph, op: Recurrent, order: Sequence[int]) -> list[Value]:
     rows = np.concatenate([np.arange(gate * size, (gate + 1) * size) for gate in order])
     weights = [_rows(g, operand, rows) for operand in (op.weight, op.recurrence_weight)]
     if op.bias is None:
-        apart = isinstance(op, GRU) and op.linear_before_reset
-        shape = (len(op.direction.passes), len(rows) + (size if apart else 0))
+        separate = isinstance(op, GRU) and op.linear_before_reset
+        shape = (len(op.direction.passes), len(rows) + (size if separate else 0))
         return [*weights, g.constant(np.zeros(shape, op.input.type.element_type.dtype))]
     second = rows + len(rows)
     if not (isinstance(op, GRU) and op.linear_before_reset):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
 from crosschip.devices.kits.limits import BORDERS
 from crosschip.devices.openvino.converters.indexing import out_of_range
 from crosschip.devices.openvino.converters.table import INDEXED, SINGLE, converts, fours
-from crosschip.devices.openvino.graph import TYPES, Graph
+from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 
@@ -33,21 +32,9 @@ def _averaging(op: RoiAlign) -> Refusal | None:
 @converts(RoiAlign, types=INDEXED, limit=_averaging)
 def roi_align(g: Graph, op: RoiAlign) -> Node:
     images = g.within(op, op.batch_indices, op.input, [0], least=0)
-    rois, nothing = g[op.rois], None
-    if op.aligned and op.sampling_ratio <= 0:
-        # Of no samples, OpenVINO makes NaN; of fewer than none, it fails.
-        corner, end = ops.split(rois, g.scalar(1), 2).outputs()
-        nothing = ops.reduce_logical_or(ops.less_equal(end, corner), g.int64([1]), True)
-        something = ops.convert(
-            g.constant(np.array([[0, 0, 1, 1]], np.float32)), TYPES[op.rois.type.element_type]
-        )
-        rois = ops.select(nothing, something, rois)
-    cells = ops.roi_align(
-        *(g[op.input], rois, ops.convert(images, "i32")),
+    return ops.roi_align(
+        *(g[op.input], g[op.rois], ops.convert(images, "i32")),
         *(op.output_height, op.output_width, max(0, op.sampling_ratio), op.spatial_scale),
         mode="avg",
         aligned_mode="half_pixel_for_nn" if op.aligned else "asymmetric",
     )
-    if nothing is None:
-        return cells
-    return ops.select(ops.unsqueeze(nothing, g.int64([2, 3])), g.number(0, op.input), cells)

@@ -78,9 +78,9 @@ def _scanned(
 
 def _start(g: Graph, op: Recurrent, slot: str, index: int, batch: Node) -> Node:
     """A state before the first step."""
-    given = op.operand(slot)
-    if given is not None:
-        return ops.gather(g[given], g.int64([index]), g.scalar(0))
+    state = op.operand(slot)
+    if state is not None:
+        return ops.gather(g[state], g.int64([index]), g.scalar(0))
     hidden = op.recurrence_weight.type.static_shape or ()
     shape = ops.concat([g.int64([1]), batch, g.int64(hidden[2:])], 0)
     return ops.broadcast(g.constant(np.zeros((), np.float32)), shape)

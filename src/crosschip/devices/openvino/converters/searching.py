@@ -41,12 +41,12 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
     key, index_type = _key(g, op.input, greatest=greatest), TYPES[op.dtype].to_string()
     if _is_reduced(op.input, axis):
         extremes = _Extremes(g, op.input, axis, greatest=greatest, last=op.select_last)
-        found = ops.convert(extremes.place(key), index_type).output(0)
+        indices = ops.convert(extremes.place(key), index_type).output(0)
     else:
         g.some(op, [axis])
         mode = "max" if greatest else "min"
-        found = ops.topk(key, g.scalar(1), axis, mode, "value", index_type, stable=True).output(1)
-    return found if op.keepdim else ops.squeeze(found, g.int64([axis]))
+        indices = ops.topk(key, g.scalar(1), axis, mode, "value", index_type, stable=True).output(1)
+    return indices if op.keepdim else ops.squeeze(indices, g.int64([axis]))
 
 
 def _is_reduced(operand: Operand, axis: int) -> bool:
@@ -78,7 +78,7 @@ class _Extremes:
         self._extreme = ops.reduce_max if greatest else ops.reduce_min
         self._one = ops.reduce_max if last else ops.reduce_min
         self._nowhere = g.constant(np.array(-1 if last else size, np.int32))
-        self._taken = g.constant(np.array(-np.inf if greatest else np.inf, np.float32))
+        self._removed = g.constant(np.array(-np.inf if greatest else np.inf, np.float32))
 
     def place(self, key: Value) -> Node:
         """The place of the extreme of a key, in int32; the axis stays, of size 1."""
@@ -87,11 +87,11 @@ class _Extremes:
 
     def places(self, key: Value, count: int) -> list[Node]:
         """The places of so many extremes, in order."""
-        found = [self.place(key)]
-        while len(found) < count:
-            key = ops.select(ops.equal(self._places, found[-1]), self._taken, key)
-            found.append(self.place(key))
-        return found
+        places = [self.place(key)]
+        while len(places) < count:
+            key = ops.select(ops.equal(self._places, places[-1]), self._removed, key)
+            places.append(self.place(key))
+        return places
 
 
 def _some(op: TopK) -> Refusal | None:
@@ -110,18 +110,18 @@ def top_k(g: Graph, op: TopK) -> list[Output]:
     is_known = operand is not None and operand.value is not None
     if is_known and 0 < op.k <= _FEW and _is_reduced(op.input, axis):
         return _few(g, op, axis)
-    asked, is_computed = _count(g, op, axis)
+    requested, is_computed = _count(g, op, axis)
     # OpenVINO makes one at least.
-    count = ops.maximum(asked, g.scalar(1)) if is_computed else asked
+    count = ops.maximum(requested, g.scalar(1)) if is_computed else requested
     count = ops.reshape(count, g.int64([]), False)
     index_type = TYPES[op.return_indices_dtype]
     key = _key(g, op.input, greatest=True)
-    found = ops.topk(key, count, axis, mode, "value", index_type.to_string(), stable=True)
-    values, places = found.outputs()
+    result = ops.topk(key, count, axis, mode, "value", index_type.to_string(), stable=True)
+    values, places = result.outputs()
     if is_computed:
         start, step, along = g.int64([0]), g.int64([1]), g.int64([axis])
         values, places = (
-            ops.slice(each, start, asked, step, along).output(0) for each in (values, places)
+            ops.slice(each, start, requested, step, along).output(0) for each in (values, places)
         )
     if op.input.type.element_type in FLOAT_TYPES:
         values = ops.gather_elements(g[op.input], places, axis).output(0)
@@ -132,8 +132,8 @@ def _few(g: Graph, op: TopK, axis: int) -> list[Output]:
     """A few elements, one after the other."""
     key = _key(g, op.input, greatest=True)
     extremes = _Extremes(g, op.input, axis, greatest=op.largest)
-    found = ops.concat(extremes.places(key, op.k), axis)
-    places = ops.convert(found, TYPES[op.return_indices_dtype].to_string())
+    indices = ops.concat(extremes.places(key, op.k), axis)
+    places = ops.convert(indices, TYPES[op.return_indices_dtype].to_string())
     return [ops.gather_elements(g[op.input], places, axis).output(0), places.output(0)]
 
 
@@ -189,5 +189,5 @@ def _not_empty(op: Unique) -> Refusal | None:
 @converts(Unique, types=FLOAT_TYPES | INDICES, limit=_not_empty, bits=EXACT)
 def unique(g: Graph, op: Unique) -> list[Output]:
     axis = None if op.axis is None else g.scalar(op.axis)
-    found: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()
-    return found
+    outputs: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()
+    return outputs

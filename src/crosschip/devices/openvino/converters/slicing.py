@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.limits import along_nothing, backward_start
+from crosschip.devices.kits.limits import backward_start
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     converts,
@@ -21,8 +21,6 @@ def _sliced(op: slicing.Slice) -> Refusal | None:
 
 @converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=_sliced)
 def slice_(g: Graph, op: slicing.Slice) -> Value:
-    if along_nothing(op.operand("starts")):
-        return g[op.input]
     starts, ends = g.indices(op.operand("starts")), g.indices(op.operand("ends"))
     steps = op.operand("steps")
     steps = g.indices(steps) if steps else ops.broadcast(g.scalar(1), ops.shape_of(starts))

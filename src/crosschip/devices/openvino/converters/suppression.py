@@ -68,7 +68,7 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
 
 @converts(NonMaxSuppression, types=INDEXED, limit=_of_images, nonempty=True)
 def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
-    found = ops.multiclass_nms(
+    result = ops.multiclass_nms(
         *(g[op.bboxes], g[op.scores]),
         sort_result_type="classid",
         sort_result_across_batch=False,
@@ -81,7 +81,7 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
         nms_eta=op.nms_eta,
         normalized=op.normalized,
     )
-    kept, places, counts = found.outputs()
+    constant_arrays, places, counts = result.outputs()
     if op.bboxes.type.static_shape is None or op.scores.type.static_shape is None:
         # Without boxes or classes, OpenVINO makes no counts.
         images, classes, boxes = (g.size(op.scores, axis) for axis in range(3))
@@ -91,4 +91,4 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
             g.constant(np.array(0, np.int32)), ops.reshape(missing, g.int64([1]), False)
         )
         counts = ops.concat([counts, zeros], 0).output(0)
-    return [kept, counts, places][: len(op.outputs)]
+    return [constant_arrays, counts, places][: len(op.outputs)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from openvino import Node, Type
@@ -27,6 +28,15 @@ EXACT = 24
 """The bits of the integers that float32 holds, in which some integers are computed."""
 converters = Converters[Graph, Value](FLOAT_TYPES, device="openvino")
 converts = converters.converts
+
+
+def _replaced(_: Graph, op: Operator) -> Node:
+    raise AssertionError(f"a pass replaces {op.type}")
+
+
+def accepts(*operators: type[Operator], **rules: Any) -> None:
+    """Register the rules of operators that passes replace before anything is converted."""
+    converts(*operators, **rules)(_replaced)
 
 
 def same(function: Callable[..., Node]) -> Callable[[Graph, Operator], Node]:
@@ -68,26 +78,6 @@ def exact_quotient(a: Value, b: Value) -> Node:
     return quotient
 
 
-def absolute(value: Value) -> Node:
-    """Absolute values, which leave the value itself as it is.
-
-    OpenVINO's own writes over what a concatenation has made, whoever else reads that. Only there is
-    it taken of something else: of negated constants, OpenVINO makes nothing of it.
-    """
-    node = value if isinstance(value, Node) else value.get_node()
-    is_joined = node.get_type_name() == "Concat" and value.get_element_type().is_signed()
-    return ops.abs(ops.negative(value) if is_joined else value)
-
-
-def before_unsqueezing(value: Value) -> tuple[Value, Sequence[int]] | None:
-    """What a value is with more axes of size 1, and their places in order; `None` if it is not."""
-    node = value if isinstance(value, Node) else value.get_node()
-    if node.get_type_name() != "Unsqueeze":
-        return None
-    axes = node.input_value(1).get_node()
-    return node.input_value(0), sorted(axes.get_data().ravel().tolist())
-
-
 _NUMBER = "crosschip_never_nan"
 
 
@@ -107,28 +97,14 @@ def keeping_nan(value: Value, result: Node) -> Node:
     return ops.select(ops.not_equal(value, value), value, result)
 
 
-_PRODUCT = "crosschip_product"
-
-
-def marked_product(value: Node) -> Node:
-    """A view of a matrix product, which OpenVINO computes what follows along with all the same."""
-    value.get_rt_info()[_PRODUCT] = True
-    return value
-
-
-def is_marked_product(value: Node) -> bool:
-    """Tell of a view whether it is a `marked_product`."""
-    return _PRODUCT in value.get_rt_info()
-
-
 _WHOLE = "crosschip_whole_number"
 
 
 def stored(value: Node, type: str | Type) -> Node:
     """Whole numbers that are in the range of an integer type, in that type."""
-    made = ops.convert(value, type)
-    made.get_rt_info()[_WHOLE] = True
-    return made
+    result = ops.convert(value, type)
+    result.get_rt_info()[_WHOLE] = True
+    return result
 
 
 def whole(value: Value) -> Value:

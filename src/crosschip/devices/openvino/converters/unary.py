@@ -10,9 +10,7 @@ from openvino import opset15 as ops
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     INTEGER_TYPES,
-    absolute,
     converts,
-    keeping_nan,
     same,
 )
 from crosschip.devices.openvino.graph import Graph
@@ -23,6 +21,7 @@ from crosschip.ops.standard import unary
 
 _OF_FLOATS: dict[type[Operator], Callable[..., Node]] = {
     unary.Sqrt: ops.sqrt,
+    unary.Exp: ops.exp,
     unary.Log: ops.log,
     unary.Erf: ops.erf,
     unary.Floor: ops.floor,
@@ -44,15 +43,10 @@ for _operator, _function in _OF_FLOATS.items():
     converts(_operator)(same(_function))
 
 _SIGNED = INTEGER_TYPES - {ElementType.UINT16}
-converts(unary.Abs, types=FLOAT_TYPES | INTEGER_TYPES)(same(absolute))
+converts(unary.Abs, types=FLOAT_TYPES | INTEGER_TYPES)(same(ops.abs))
 converts(unary.Neg, types=FLOAT_TYPES | _SIGNED)(same(ops.negative))
 converts(unary.Sign, types=FLOAT_TYPES | INTEGER_TYPES)(same(ops.sign))
 converts(unary.IsNaN, types=FLOAT_TYPES | BOOLEANS)(same(ops.is_nan))
-
-
-@converts(unary.Exp)
-def exp(g: Graph, op: unary.Exp) -> Node:
-    return keeping_nan(g[op.input], ops.exp(g[op.input]))
 
 
 @converts(unary.Round)

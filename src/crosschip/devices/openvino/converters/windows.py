@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.convolution import Conv, ConvTranspose
 from crosschip.ops.standard.integers import Conv2DInteger
 from crosschip.ops.standard.pooling import Pool2D
 
@@ -17,13 +17,11 @@ _AUTO_PAD = {
 }
 
 
-def window_arguments(
-    op: Conv2D | Conv2DInteger | Conv2DTranspose | Pool2D, first: int = 0
-) -> dict[str, Any]:
-    """The arguments that say where windows are, on the axes of an image from `first` on."""
+def window_arguments(op: Conv | Conv2DInteger | ConvTranspose | Pool2D) -> dict[str, Any]:
+    """The arguments that say where windows are."""
     return {
-        "strides": op.strides[first:],
-        "pads_begin": op.pads[2 * first :: 2],
-        "pads_end": op.pads[2 * first + 1 :: 2],
+        "strides": op.strides,
+        "pads_begin": op.pads[::2],
+        "pads_end": op.pads[1::2],
         "auto_pad": _AUTO_PAD[op.auto_pad],
     }

@@ -1,4 +1,4 @@
-"""Convolutions of [N, C, H, W] images in a form that OpenVINO computes right."""
+"""Convolutions of images in a form that OpenVINO computes right."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Builder, ElementType, Operand
-from crosschip.lowering.legalization import rebuild
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import Conv2D
+from crosschip.ops.standard.convolution import Conv
 from crosschip.ops.standard.integers import Conv2DInteger
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.slicing import Slice
-
-_HEIGHT, _WIDTH = 2, 3
+from crosschip.passes.rewrite_operations import rebuild
 
 
 def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
@@ -34,41 +32,48 @@ def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
     return (b.add(Cast, rebuild(b, op, **inputs), ElementType.BFLOAT16),)
 
 
-def without_strided_padding(b: Builder, op: Operator) -> Sequence[Operand] | None:
-    """Compute every pixel, and then take those that the strides ask for."""
-    assert isinstance(op, Conv2D)
+def without_strided_padding(b: Builder, op: Conv) -> Sequence[Operand] | None:
+    """Compute every pixel, and then take those that the strides ask for.
+
+    Quirk `strides-over-padding`.
+    """
     if not strides_over_padding(op):
         return None
-    result = rebuild(b, op, strides=(1, 1))
-    ends = [np.iinfo(np.int32).max] * 2
-    return (b.add(Slice, result, (_HEIGHT, _WIDTH), (0, 0), ends, op.strides),)
+    rank = op.spatial_rank
+    result = rebuild(b, op, strides=(1,) * rank)
+    ends = [np.iinfo(np.int32).max] * rank
+    return (b.add(Slice, result, range(2, 2 + rank), (0,) * rank, ends, op.strides),)
 
 
-def strides_over_padding(op: Conv2D | Conv2DInteger) -> bool:
+def strides_over_padding(op: Conv | Conv2DInteger) -> bool:
     """Tell whether OpenVINO would apply the strides before it pads the image.
 
     It does (2026.4) where each window is one pixel: it strides over what makes the image.
     """
     kernel = (op.filter.type.shape or ())[2:]
-    return kernel == (1, 1) and max(op.strides) > 1 and any(op.pads)
+    return set(kernel) == {1} and max(op.strides) > 1 and any(op.pads)
 
 
-def without_lone_column(b: Builder, op: Operator) -> Sequence[Operand] | None:
-    """Compute on two channels, of which the second one is 0."""
-    assert isinstance(op, Conv2D)
+def without_lone_column(b: Builder, op: Conv) -> Sequence[Operand] | None:
+    """Compute on two channels, of which the second one is 0.
+
+    Quirk `lone-column`.
+    """
     if op.group > 1 or not reads_lone_column(op):
         return None
-    image, filters = (b.add(Pad, o, (0, 0, 0, 1, 0, 0, 0, 0)) for o in (op.input, op.filter))
+    pads = (0, 0, 0, 1, *(0, 0) * op.spatial_rank)
+    image, filters = (b.add(Pad, o, pads) for o in (op.input, op.filter))
     return (rebuild(b, op, input=image, filter=filters),)
 
 
-def reads_lone_column(op: Conv2D | Conv2DInteger) -> bool:
+def reads_lone_column(op: Conv | Conv2DInteger) -> bool:
     """Tell whether OpenVINO would read the image with the wrong stride.
 
     It does (2026.4, with AVX-512) where there is one channel, vertical strides of 1 and horizontal
     ones above, and an output that is one column wide and higher than that.
     """
-    _, channels, _, width = op.filter.type.static_shape or ()
-    strided = op.strides[0] == 1 and op.strides[1] > 1 and op.dilations[1] == 1 and width > 1
-    columns = (op.outputs[0].type.shape or ())[_WIDTH]
+    _, channels, *_, width = op.filter.type.static_shape or ()
+    *down, across = op.strides
+    strided = max(down, default=1) == 1 and across > 1 and op.dilations[-1] == 1 and width > 1
+    columns = (op.outputs[0].type.shape or ())[-1]
     return channels == 1 and strided and (columns == 1 or not isinstance(columns, int))

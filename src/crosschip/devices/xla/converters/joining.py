@@ -8,14 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from crosschip.devices.xla.converters.table import converts
-from crosschip.devices.xla.graph import LAST, ChannelsLast, Graph, Value
+from crosschip.devices.xla.graph import ChannelsLast, Graph, Value, last_axes
 from crosschip.ops.standard import joining
 
 
 @converts(joining.Concat)
 def concat(g: Graph, op: joining.Concat) -> Value | ChannelsLast:
     if all(map(g.is_last, op.parts)):
-        return ChannelsLast(jnp.concatenate([g.last(part) for part in op.parts], LAST[op.axis % 4]))
+        parts = [g.last(part) for part in op.parts]
+        return ChannelsLast(jnp.concatenate(parts, last_axes(parts[0].ndim)[op.axis]))
     return jnp.concatenate([g[part] for part in op.parts], op.axis)
 
 

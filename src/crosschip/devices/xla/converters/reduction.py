@@ -25,9 +25,13 @@ def reduced(
     """The converter to a JAX function of axes, of what another one makes of the input."""
 
     def convert(g: Graph, op: Reduction) -> Value | ChannelsLast:
-        # Without height and width, the channels are where they belong.
-        last = g.is_last(op.input) and {axis % 4 for axis in op.axes} == {2, 3}
-        data, axes = (g.last(op.input), (1, 2)) if last else (g[op.input], op.axes or None)
+        # Without the axes of images, the channels are where they belong.
+        rank = len(op.input.type.shape or ())
+        of_image = set(range(2, rank)) == {axis % rank for axis in op.axes} if rank else False
+        last = of_image and g.is_last(op.input)
+        data, axes = g[op.input] if not last else g.last(op.input), op.axes or None
+        if last:
+            axes = tuple(range(1, rank - 1))
         value = function(before(data) if before else data, axes, keepdims=op.keepdim)
         value = after(value) if after else value
         return ChannelsLast(value) if last and op.keepdim else value

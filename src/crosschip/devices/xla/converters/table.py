@@ -119,7 +119,7 @@ def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
 
     def convert(g: Graph, op: Operator) -> Sequence[Value | ChannelsLast]:
         turned = pointwise and _is_last(g, op)
-        view = Turned(g) if turned else g
+        view = Turned(g, len(shape_of(op))) if turned else g
         made = function(view if narrow else Widened(view), op)
         values = list(made) if isinstance(made, list | tuple) else [made]
         if op.fused is not Fuse.NONE and function is not decomposed:
@@ -135,8 +135,11 @@ def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
 
 def _is_last(g: Graph, op: Operator) -> bool:
     """Tell whether an operation reads an image whose channels are last, and makes one."""
-    return all(len(output.type.shape or ()) == 4 for output in op.outputs) and any(
-        g.is_last(operand) for slot, operand in op.filled() if not slot.parameter
+    ranks = {len(output.type.shape or ()) for output in op.outputs}
+    return len(ranks) == 1 and any(
+        g.is_last(operand) and len(operand.type.shape or ()) in ranks
+        for slot, operand in op.filled()
+        if not slot.parameter
     )
 
 

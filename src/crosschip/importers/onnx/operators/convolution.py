@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from crosschip.importers.onnx.facts import static_shape_of
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.importers.onnx.operators.activation import activated
 from crosschip.importers.onnx.windows import (
     Numbers,
     arguments,
     explicit,
-    flat,
     image_of,
     kernel_of,
     positive,
@@ -24,11 +20,18 @@ from crosschip.importers.onnx.windows import (
 from crosschip.ir import Dim, ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Add
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
-from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose, Unsqueeze
-from crosschip.ops.standard.matrix import MatMul
-from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+)
+from crosschip.ops.standard.deformable import DeformableConv2D
+
+_CONVS = {1: Conv1D, 2: Conv2D, 3: Conv3D}
+_CONV_TRANSPOSES = {1: Conv1DTranspose, 2: Conv2DTranspose, 3: Conv3DTranspose}
 
 
 @imports("Conv")
@@ -52,47 +55,9 @@ def convolution_of(
 ) -> Operand:
     """The convolution that a node's attributes describe, of these operands."""
     kernel = kernel_of(node, filter)
-    rank, image = len(kernel), image_of(input, len(kernel))
-    windows = windows_of(node, kernel)
-    group = _group(node)
-    if rank == 3:
-        return _conv_3d(node, input, filter, bias, explicit(windows, image), group)
-    if rank == 1:
-        input, filter = node.add(Unsqueeze, input, (2,)), node.add(Unsqueeze, filter, (2,))
-        windows = flat(windows)
-    result = node.add(Conv2D, input, filter, bias, group=group, **arguments(windows))
-    return node.add(Squeeze, result, (2,)) if rank == 1 else result
-
-
-def _conv_3d(
-    node: Node,
-    input: Operand,
-    filter: Operand,
-    bias: Operand | None,
-    windows: Windows,
-    group: int,
-) -> Operand:
-    """Each plane of the output is a convolution of planes of the input, side by side as channels.
-
-    For a window of `k` planes, a channel becomes `k` channels.
-    """
-    batch, channels, depth, height, width = static_shape_of(input)
-    out, per_group, *kernel = static_shape_of(filter)
-    lows = np.arange(0, depth + windows.before[0] + windows.after[0] - windows.spans[0] + 1)
-    starts = lows[:: windows.strides[0]]
-    planes = starts[:, None] + np.arange(kernel[0]) * windows.dilations[0]
-    pads = np.zeros((5, 2), np.int64)
-    pads[2] = windows.before[0], windows.after[0]
-    padded = node.add(Pad, input, pads.ravel()) if pads.any() else input
-    stacked = node.add(Gather, padded, planes, 2)
-    stacked = node.add(Transpose, stacked, (0, 2, 1, 3, 4, 5))
-    merged = node.add(Reshape, stacked, (batch * len(starts), channels * kernel[0], height, width))
-    weights = node.add(Reshape, filter, (out, per_group * kernel[0], *kernel[1:]))
-    planar = arguments(windows.on(1, 2))
-    result = node.add(Conv2D, merged, weights, bias, group=group, **planar)
-    sizes = static_shape_of(result)[2:]
-    unstacked = node.add(Reshape, result, (batch, len(starts), out, *sizes))
-    return node.add(Transpose, unstacked, (0, 2, 1, 3, 4))
+    image_of(input, len(kernel))
+    operator, window = _CONVS[len(kernel)], arguments(windows_of(node, kernel))
+    return node.add(operator, input, filter, bias, group=_group(node), **window)
 
 
 @imports("ConvTranspose")
@@ -105,22 +70,15 @@ def conv_transpose(node: Node) -> Operand:
     if len(more) != rank or min(more) < 0:
         raise ModelError(f"output_padding {list(more)} are not {rank} numbers from 0 up")
     windows, more = _cut(node, windows, image, more)
-    input, filter, bias, group = node[0], node[1], node.optional(2), _group(node)
-    if rank == 3:
-        return _conv_transpose_3d(node, input, filter, bias, windows, more, group)
-    if rank == 1:
-        input, filter = node.add(Unsqueeze, input, (2,)), node.add(Unsqueeze, filter, (2,))
-        windows, more = flat(windows), (0, *more)
-    result = node.add(
-        Conv2DTranspose,
-        input,
-        filter,
-        bias,
-        group=group,
+    return node.add(
+        _CONV_TRANSPOSES[rank],
+        node[0],
+        node[1],
+        node.optional(2),
+        group=_group(node),
         output_padding=more,
         **arguments(windows),
     )
-    return node.add(Squeeze, result, (2,)) if rank == 1 else result
 
 
 def _cut(
@@ -162,42 +120,6 @@ def _total_padding(
             sizes, windows.strides, spans_of(windows), more, output, strict=True
         )
     ]
-
-
-def _conv_transpose_3d(
-    node: Node,
-    input: Operand,
-    filter: Operand,
-    bias: Operand | None,
-    windows: Windows,
-    more: Numbers,
-    group: int,
-) -> Operand:
-    """Each plane of the input makes `k` planes, which a matrix product adds up where they lie."""
-    batch, channels, depth, height, width = static_shape_of(input)
-    _, per_group, *kernel = static_shape_of(filter)
-    turned = node.add(Transpose, input, (0, 2, 1, 3, 4))
-    merged = node.add(Reshape, turned, (batch * depth, channels, height, width))
-    weights = node.add(Reshape, filter, (channels, per_group * kernel[0], *kernel[1:]))
-    planar = arguments(windows.on(1, 2))
-    image = node.add(
-        Conv2DTranspose, merged, weights, group=group, output_padding=more[1:], **planar
-    )
-    out, (rows, columns) = per_group * group, static_shape_of(image)[2:]
-    planes = node.add(Reshape, image, (batch, depth, out, kernel[0], rows * columns))
-    planes = node.add(Transpose, planes, (0, 2, 4, 1, 3))
-    planes = node.add(Reshape, planes, (batch, out, rows * columns, depth * kernel[0]))
-    full = (depth - 1) * windows.strides[0] + windows.spans[0] + more[0]
-    lies = np.arange(depth)[:, None] * windows.strides[0] + (
-        np.arange(kernel[0]) * windows.dilations[0]
-    )
-    wanted = np.arange(windows.before[0], full - windows.after[0])
-    places = (lies.reshape(-1, 1) == wanted).astype(input.type.element_type.dtype)
-    summed = node.add(Transpose, node.add(MatMul, planes, places), (0, 1, 3, 2))
-    result = node.add(Reshape, summed, (batch, out, len(wanted), rows, columns))
-    if bias is None:
-        return result
-    return node.add(Add, result, node.add(Reshape, bias, (-1, 1, 1, 1)))
 
 
 @imports("DeformConv")

@@ -102,7 +102,9 @@ def test_a_network(engine: str, format: str, models: Path) -> None:
     own = open_device(engine).device
     with Chip(own) as chip:
         device = device_over(chip, {"format": format})
-        compiled = crosschip.compile(model, [device], cache=False, strict=True)
+        compiled = crosschip.compile(
+            model, [device], placement=crosschip.PlacementOptions(strict=True), cache=False
+        )
         (made,) = compiled.run({"x": kept["input:x"]}).values()
     np.testing.assert_allclose(made, kept["output:0"], rtol=1e-3, atol=1e-4)
 

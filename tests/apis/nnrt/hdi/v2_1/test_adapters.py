@@ -131,7 +131,9 @@ def test_each_version_runs_its_own_nodes() -> None:
             assert bool(answer) is (nodes is V2_1)
             if not answer:
                 assert answer.reason == "ERF: HDI V2_0 has no node for it"
-            made = crosschip.compile(small(), [device], cache=False, strict=True).run({"x": X})
+            made = crosschip.compile(
+                small(), [device], placement=crosschip.PlacementOptions(strict=True), cache=False
+            ).run({"x": X})
             np.testing.assert_array_equal(made["y"], wanted(X))
 
 

@@ -29,11 +29,11 @@ def tensors(
     operands: Mapping[str, Operand], format: Format
 ) -> Sequence[tuple[IOTensor, TensorType]]:
     """Inputs or outputs of a model as tensors of runs, each with its type."""
-    found = []
+    pairs = []
     for name, operand in operands.items():
-        kept = tensor_of(operand.type, format)
-        found.append((IOTensor(name, kept.dataType, (), format, SharedBuffer()), operand.type))
-    return found
+        tensor = tensor_of(operand.type, format)
+        pairs.append((IOTensor(name, tensor.dataType, (), format, SharedBuffer()), operand.type))
+    return pairs
 
 
 class _Place:

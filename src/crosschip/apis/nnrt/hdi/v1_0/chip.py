@@ -106,11 +106,11 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
 
     @with_codes
     def GetSupportedOperation(self, model: Model) -> Sequence[bool]:
-        found = read_parts(model, self.nodes)
-        refused = set(found.refused)
-        if found.model.operations:
-            told = fitted(found.model, self._device, self._options).refused
-            refused |= {found.nodes[place] for place in told}
+        read = read_parts(model, self.nodes)
+        refused = set(read.refused)
+        if read.model.operations:
+            refused_operations = fitted(read.model, self._device, self._options).refused
+            refused |= {read.nodes[place] for place in refused_operations}
         return [place not in refused for place in range(len(model.nodes))]
 
     def IsFloat16PrecisionSupported(self) -> bool:
@@ -131,7 +131,7 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
 
     @with_codes
     def PrepareModel(self, model: Model, config: Config) -> Prepared:
-        options = self._told(config)
+        options = self._options_of(config)
         standard = simplify(self._called(read_model(model, self.nodes), config))
         if not self._takes_sizes(standard):
             raise lacking(f"{self._device.name}: the sizes of inputs must be known")
@@ -157,7 +157,7 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
             saved = _DECODER.decode(content)
         except msgspec.MsgspecError as error:
             raise _damaged(str(error)) from None
-        options = self._told(config)
+        options = self._options_of(config)
         if (saved.device, saved.options) != (self._signature(), repr(options)):
             raise HdiError(
                 ReturnCode.HDF_ERR_INVALID_OBJECT,
@@ -197,8 +197,8 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         held = program.save()
         if held is None:
             raise lacking(f"{self._device.name} does not save programs")
-        kept = _Saved(self._signature(), repr(options), to_bytes(model), held)
-        content = _ENCODER.encode(kept)
+        record = _Saved(self._signature(), repr(options), to_bytes(model), held)
+        content = _ENCODER.encode(record)
         whole = np.frombuffer(self._digest(content) + content, np.uint8)
         descriptor = memory.holding([(0, whole)])
         return SharedBuffer(descriptor, whole.nbytes, 0, whole.nbytes)
@@ -223,8 +223,8 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
 
     def _within_range(self, program: Program, model: StandardModel, options: Options) -> Program:
         """A program that refuses runs which the device would compute wrong."""
-        border = InputGuard(model, conditions_of(self._device, model, options))
-        return Conditional(program, border) if border else program
+        guard = InputGuard(model, conditions_of(self._device, model, options))
+        return Conditional(program, guard) if guard else program
 
     def _takes_sizes(self, model: StandardModel) -> bool:
         """Tell whether the device compiles the open sizes of a model's inputs."""
@@ -252,7 +252,7 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         inside = buffer.offset + buffer.dataSize <= buffer.bufferSize
         return own if inside else None
 
-    def _told(self, config: ModelConfig) -> Options:
+    def _options_of(self, config: ModelConfig) -> Options:
         """The options of a model's wishes.
 
         Raises:
@@ -270,8 +270,8 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
 
     def _signature(self) -> str:
         device = self._device
-        told = (device.vendor, device.name, device.version, sorted(device.properties.items()))
-        return repr((*told, self._capabilities.tied_to))
+        identity = (device.vendor, device.name, device.version, sorted(device.properties.items()))
+        return repr((*identity, self._capabilities.tied_to))
 
     def _digest(self, content: bytes) -> bytes:
         return hashlib.blake2b(content, digest_size=_DIGEST, key=self._secret).digest()

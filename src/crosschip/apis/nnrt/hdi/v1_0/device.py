@@ -134,11 +134,11 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         if not self._driver.IsPerformanceModeSupported():
             return {}
-        told = [mode for mode in Performance if mode is not Performance.NONE]
-        return {mode: {"PerformanceMode": _mode(mode).name} for mode in told}
+        modes = [mode for mode in Performance if mode is not Performance.NONE]
+        return {mode: {"PerformanceMode": _mode(mode).name} for mode in modes}
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
-        config = self._wishes(options)
+        config = self._model_config(options)
         return {
             "enableFloat16": str(config.enableFloat16).lower(),
             "mode": config.mode.name,
@@ -148,12 +148,12 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
     def query(self, model: Model, options: Options) -> Offer:
         with write_parts(model, self._format, self.nodes) as written:
             nodes = written.model.nodes
-            told = self._driver.GetSupportedOperation(written.model) if nodes else ()
-        if len(told) != len(nodes):
-            raise DeviceError(f"the driver gives {len(told)} answers about {len(nodes)} nodes")
+            answers = self._driver.GetSupportedOperation(written.model) if nodes else ()
+        if len(answers) != len(nodes):
+            raise DeviceError(f"the driver gives {len(answers)} answers about {len(nodes)} nodes")
         return Offer(
             [
-                _answer(operation, place, written, told, self.nodes)
+                _answer(operation, place, written, answers, self.nodes)
                 for place, operation in enumerate(model.operations)
             ]
         )
@@ -187,7 +187,7 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
     def _program(self, prepared: Prepared, model: Model) -> Program:
         """A prepared model as a program."""
 
-    def _wishes(self, options: Options) -> ModelConfig:
+    def _model_config(self, options: Options) -> ModelConfig:
         able = self._driver.IsPerformanceModeSupported()
         mode = _mode(options.performance) if able else PerformanceMode.PERFORMANCE_NONE
         return ModelConfig(options.precision is Precision.FLOAT16, mode, self._priority)
@@ -203,7 +203,7 @@ class HdiDevice(AnyHdiDevice[ModelConfig, IPreparedModel]):
     nodes = V1_0
 
     def _config(self, options: Options, model: Model) -> ModelConfig:
-        return self._wishes(options)
+        return self._model_config(options)
 
     def _program(self, prepared: IPreparedModel, model: Model) -> Program:
         return HdiProgram(self._driver, prepared, model, self._format)
@@ -215,8 +215,8 @@ def device_over(driver: INnrtDevice, properties: Mapping[str, str] | None = None
     Raises:
         DeviceError: the chip is offline, or the driver has no such property.
     """
-    made: type[HdiDevice] = type("HdiDevice", (HdiDevice,), told_by(driver))
-    return made(properties, driver=driver)
+    class_: type[HdiDevice] = type("HdiDevice", (HdiDevice,), told_by(driver))
+    return class_(properties, driver=driver)
 
 
 def told_by(driver: Driver) -> dict[str, object]:
@@ -251,12 +251,12 @@ class AnyHdiProgram(Program, Generic[Prepared]):
         except IndexError:
             arena = Arena(self._driver, self._inputs, self._outputs)
         try:
-            return arena.results(self._made(arena.written(inputs), arena))
+            return arena.results(self._run(arena.written(inputs), arena))
         finally:
             self._spare.append(arena)
 
     @abstractmethod
-    def _made(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
+    def _run(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
         """The sizes of the outputs, which are in their memory.
 
         Raises:
@@ -281,7 +281,7 @@ class AnyHdiProgram(Program, Generic[Prepared]):
 class HdiProgram(AnyHdiProgram[IPreparedModel]):
     """A prepared model as a program."""
 
-    def _made(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
+    def _run(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
         sizes, enough = self._prepared.Run(inputs, arena.places())
         if not all(enough) and arena.grow(sizes):
             sizes, enough = self._prepared.Run(inputs, arena.places())
@@ -295,7 +295,7 @@ _SAVED = msgspec.msgpack.Decoder(list[bytes])
 
 
 def _answer(
-    operation: Operation, place: int, written: WrittenModel, told: Sequence[bool], nodes: Nodes
+    operation: Operation, place: int, written: WrittenModel, answers: Sequence[bool], nodes: Nodes
 ) -> Support:
     """The driver's answer about an operation: about all nodes that it is written as."""
     error = written.refused.get(place)
@@ -306,7 +306,7 @@ def _answer(
         if not known:
             return Support.no(operation, "", f"{_named(nodes)} has no node for it", Rule.OPERATOR)
         return Support.no(operation, "", str(error), Rule.ELEMENT_TYPE)
-    lacking = [written.model.nodes[node] for node in written.nodes[place] if not told[node]]
+    lacking = [written.model.nodes[node] for node in written.nodes[place] if not answers[node]]
     if not lacking:
         return YES
     return Support.no(operation, "", f"the driver declines {_listed(lacking)}", Rule.OPERATOR)

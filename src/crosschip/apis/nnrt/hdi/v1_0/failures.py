@@ -38,10 +38,10 @@ def with_codes(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S
         try:
             return method(self, *args, **kwargs)
         except Error as error:
-            told = self.failure(error)
-            if told is error:
+            failure = self.failure(error)
+            if failure is error:
                 raise
-            raise told from error
+            raise failure from error
 
     return called
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from crosschip.hal import Device, Offer, Options, Rule, Support
 from crosschip.ir import Model, Operation
 from crosschip.lowering.capability_check import Screen
-from crosschip.lowering.decomposition import Ask, decomposed
+from crosschip.lowering.decomposition import Ask, decompose
 from crosschip.lowering.narrowing import Narrowing
 from crosschip.ops import Operator
 
@@ -37,13 +37,13 @@ def fitted(model: Model, device: Device, options: Options) -> Fitted:
     offer = ask(model)
     refused: dict[int, str] = {}
     parts: list[Sequence[Operation]] = []
-    taken = {operation.name for operation in model.operations}
+    used_names = {operation.name for operation in model.operations}
     for place, (operation, answer) in enumerate(zip(model.operations, offer.answers, strict=True)):
         simpler: Sequence[Operation] | None = (operation,)
         if not answer:
             simpler = None
             if isinstance(operation, Operator) and answer.rule not in _FINAL:
-                simpler = decomposed(operation, ask, taken)
+                simpler = decompose(operation, ask, used_names)
         if simpler is None:
             refused[place] = answer.reason
         parts.append(simpler or ())

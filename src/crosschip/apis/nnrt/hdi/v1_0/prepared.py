@@ -84,12 +84,12 @@ class AnyPrepared(Failing, AnyPreparedModel):
             Error: an input does not fit the model, memory is not as it is said, or the device
                 failed.
         """
-        for what, given, types in (
+        for what, tensors, types in (
             ("inputs", inputs, self._inputs),
             ("outputs", outputs, self._outputs),
         ):
-            if len(given) != len(types):
-                raise wrong(f"there are {len(given)} {what}, but must be {len(types)}")
+            if len(tensors) != len(types):
+                raise wrong(f"there are {len(tensors)} {what}, but must be {len(types)}")
         arrays = [self._array(*pair) for pair in zip(inputs, self._inputs, strict=True)]
         places = [
             self._chip.place(one.data, type_)
@@ -97,15 +97,15 @@ class AnyPrepared(Failing, AnyPreparedModel):
         ]
         before = urgency.set(int(self._priority or urgency.get()))
         try:
-            made = self._program.run_into(arrays, places)
+            results = self._program.run_into(arrays, places)
         finally:
             urgency.reset(before)
-        self._check_rules(made[len(outputs) :])
+        self._check_rules(results[len(outputs) :])
         enough = [
             self._hand_out(*each)
-            for each in zip(made[: len(outputs)], outputs, places, strict=True)
+            for each in zip(results[: len(outputs)], outputs, places, strict=True)
         ]
-        return [list(array.shape) for array in made[: len(outputs)]], enough
+        return [list(array.shape) for array in results[: len(outputs)]], enough
 
     def GetVersion(self) -> tuple[int, int]:
         return self._chip.GetVersion()
@@ -131,20 +131,20 @@ class AnyPrepared(Failing, AnyPreparedModel):
         array: Array = memory.aligned(held, alignment).view(dtype)
         return array.reshape(shape)
 
-    def _check_rules(self, kept: Sequence[Array]) -> None:
+    def _check_rules(self, truths: Sequence[Array]) -> None:
         """`HdiError` if a rule of a definition was broken in the run."""
-        for rule, truth in zip(self._program.rules, kept, strict=True):
+        for rule, truth in zip(self._program.rules, truths, strict=True):
             if not np.all(truth):
                 raise HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, rule)
 
-    def _hand_out(self, made: Array, tensor: IOTensor, place: Array | None) -> bool:
+    def _hand_out(self, result: Array, tensor: IOTensor, place: Array | None) -> bool:
         """Write an output to its memory; whether that is large enough."""
-        if made is place:
+        if result is place:
             return True
-        if made.nbytes > tensor.data.dataSize:
+        if result.nbytes > tensor.data.dataSize:
             return False
-        if made.nbytes:
-            memory.fill(tensor.data, made)
+        if result.nbytes:
+            memory.fill(tensor.data, result)
         return True
 
 

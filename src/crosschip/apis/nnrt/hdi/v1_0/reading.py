@@ -64,10 +64,10 @@ def read_model(model: Model, nodes: Nodes = V1_0) -> StandardModel:
         HdiError: the model is damaged.
         UnsupportedError: a node is not one that a standard operator stands for.
     """
-    found = read_parts(model, nodes)
-    for node, why in found.refused.items():
+    parts = read_parts(model, nodes)
+    for node, why in parts.refused.items():
         raise UnsupportedError(f"node {node}: {why}")
-    return found.model
+    return parts.model
 
 
 def read_parts(model: Model, nodes: Nodes = V1_0) -> ReadModel:
@@ -101,8 +101,10 @@ class _Reader:
             self.values[index] = self.builder.input(name, self.declared(index))
         for index, tensor in enumerate(self.model.allTensors):
             if tensor.data.fd >= 0:
-                kept = _quantization(index, tensor)
-                self.values[index] = constant(_elements(index, tensor), f"tensor_{index}", kept)
+                quantization = _quantization(index, tensor)
+                self.values[index] = constant(
+                    _elements(index, tensor), f"tensor_{index}", quantization
+                )
         for place in _ordered(self.model):
             self._add(place)
         names = _names([self.model.allTensors[i].name for i in self.model.outputIndex], "output")
@@ -122,13 +124,13 @@ class _Reader:
     def _add(self, place: int) -> None:
         node, before = self.model.nodes[place], len(self.builder.operations)
         try:
-            made = self._made(node)
+            results = self._import_node(node)
         except Error as error:
             why = str(error)
         except Exception as error:  # a rule that a hostile node surprises must harm nobody else
             why = f"{type(error).__name__}: {error}"
         else:
-            self.values.update(zip(node.outputIndex, made, strict=True))
+            self.values.update(zip(node.outputIndex, results, strict=True))
             self.nodes += [place] * (len(self.builder.operations) - before)
             return
         del self.builder.operations[before:]
@@ -137,7 +139,7 @@ class _Reader:
             name = self.builder.unique_name(f"node_{place}_{output}")
             self.values[index] = self.builder.input(name, self.declared(index))
 
-    def _made(self, node: Node) -> Sequence[Operand]:
+    def _import_node(self, node: Node) -> Sequence[Operand]:
         attributes = operands_of(self.known.decoded(node))
         read = [self._value(index) for index in node.inputIndex]
         declared = [self.declared(index) for index in node.outputIndex]
@@ -158,9 +160,9 @@ class _Reader:
                 self._check_formats(node)
             last = tensors[node.inputIndex[0]].format is not Format.FORMAT_NCHW
             name = self.builder.unique_name(type_name(node))
-            made = import_operation(entry.row, self.builder, operands, declared, name, last)
-            _check_made(made, declared)
-            return made
+            results = import_operation(entry.row, self.builder, operands, declared, name, last)
+            _check_results(results, declared)
+            return results
         raise ModelError("there is no such case of it")
 
     def _check_formats(self, node: Node) -> None:
@@ -201,21 +203,21 @@ def _check(model: Model) -> None:
     _check_indices("inputs of the model", model.inputIndex, count, unique=True)
     _check_indices("outputs of the model", model.outputIndex, count, unique=True)
     constants = {i for i, tensor in enumerate(model.allTensors) if tensor.data.fd >= 0}
-    made: set[int] = set()
-    taken = constants | set(model.inputIndex)
+    computed: set[int] = set()
+    defined = constants | set(model.inputIndex)
     for place, node in enumerate(model.nodes):
         _check_indices(f"inputs of node {place}", node.inputIndex, count)
         _check_indices(f"outputs of node {place}", node.outputIndex, count, unique=True)
         if not node.inputIndex or not node.outputIndex:
             raise _invalid(f"node {place} has no inputs, or no outputs")
-        again = taken & set(node.outputIndex)
+        again = defined & set(node.outputIndex)
         if again:
             raise _invalid(
                 f"tensor {min(again)}, which node {place} makes, is made elsewhere, is a constant "
                 "or an input of the model"
             )
-        taken |= set(node.outputIndex)
-        made |= set(node.outputIndex)
+        defined |= set(node.outputIndex)
+        computed |= set(node.outputIndex)
     if constants & set(model.inputIndex):
         raise _invalid("a constant is an input of the model")
     _check_parts(model)
@@ -301,21 +303,21 @@ def _ordered(model: Model) -> Iterator[int]:
         raise _invalid("a node reads what follows from its own output") from None
 
 
-def _check_made(made: Sequence[Operand], declared: Sequence[TensorType]) -> None:
-    if len(made) != len(declared):
-        raise ModelError(f"makes {len(made)} outputs, not {len(declared)}")
-    for operand, wanted in zip(made, declared, strict=True):
+def _check_results(results: Sequence[Operand], declared: Sequence[TensorType]) -> None:
+    if len(results) != len(declared):
+        raise ModelError(f"makes {len(results)} outputs, not {len(declared)}")
+    for operand, wanted in zip(results, declared, strict=True):
         plain = TensorType(operand.type.element_type, operand.type.shape)
         if not plain.fits(TensorType(wanted.element_type, wanted.shape)):
             raise ModelError(f"makes {operand.type}, not {wanted}")
 
 
-def _names(given: Sequence[str], stem: str) -> Sequence[str]:
+def _names(names: Sequence[str], stem: str) -> Sequence[str]:
     """A name for each; those that are given where none is empty or there twice."""
-    counts = Counter(given)
+    counts = Counter(names)
     if "" in counts or max(counts.values(), default=0) > 1:
-        return [f"{stem}{place}" for place in range(len(given))]
-    return given
+        return [f"{stem}{place}" for place in range(len(names))]
+    return names
 
 
 def _invalid(message: str) -> HdiError:

@@ -75,17 +75,17 @@ class Nodes:
     @cached_property
     def rows(self) -> Mapping[int, Sequence[Entry]]:
         """Every node, with the operators that stand for it."""
-        found: dict[int, list[Entry]] = {}
+        by_node: dict[int, list[Entry]] = {}
         for entries in self.uses.values():
             for entry in entries:
-                found.setdefault(entry.node_type, []).append(entry)
-        return found
+                by_node.setdefault(entry.node_type, []).append(entry)
+        return by_node
 
     @cached_property
     def uses(self) -> Mapping[type[Operator], Sequence[Entry]]:
         """The nodes that a standard operator stands for, the first of which is written."""
-        found = {operator: list(self._entries(operator)) for operator in operators().values()}
-        return {operator: entries for operator, entries in found.items() if entries}
+        by_operator = {operator: list(self._entries(operator)) for operator in operators().values()}
+        return {operator: entries for operator, entries in by_operator.items() if entries}
 
     def decoded(self, node: Node) -> Any:
         """The attributes of a node.
@@ -107,7 +107,7 @@ class Nodes:
             yield entry_of(
                 *(operator, self.node_type(foreign.code), foreign.inputs),
                 foreign.attributes,
-                foreign.given,
+                foreign.other_rules,
             )
         yield from self._more(operator)
 
@@ -117,7 +117,7 @@ def entry_of(
     node_type: NodeType,
     inputs: Sequence[str | Rule],
     attributes: Mapping[str, str | Rule],
-    given: Sequence[Rule],
+    other_rules: Sequence[Rule],
 ) -> Entry:
     """The entry of an operator that stands for a node.
 
@@ -126,9 +126,9 @@ def entry_of(
         node_type: the node's.
         inputs: the slot that each input fills as it is, or the rule for it.
         attributes: the same for each attribute.
-        given: the rules for what neither tells.
+        other_rules: the rules for what neither tells.
     """
-    row = row_of(operator, (*inputs, *attributes.values()), given, HDI_CODES)
+    row = row_of(operator, (*inputs, *attributes.values()), other_rules, HDI_CODES)
     image = any(isinstance(rule, ChannelsLast) for rule in row.operands)
     return Entry(node_type, row, len(inputs), tuple(attributes), image)
 
@@ -170,12 +170,12 @@ def expressed(
     Raises:
         UnsupportedError: it cannot be expressed; the message names the slot.
     """
-    found = export_operation(entry.row, operation, channels_last)
-    count = len(found.inputs) - len(entry.attributes)
+    expression = export_operation(entry.row, operation, channels_last)
+    count = len(expression.inputs) - len(entry.attributes)
     rules = entry.row.operands[len(entry.row.operands) - len(entry.attributes) :]
     fields = {field.encode_name: field for field in msgspec.structs.fields(structure)}
-    told: dict[str, object] = {}
-    for name, rule, operand in zip(entry.attributes, rules, found.inputs[count:], strict=True):
+    values: dict[str, object] = {}
+    for name, rule, operand in zip(entry.attributes, rules, expression.inputs[count:], strict=True):
         if operand is None:
             continue
         slot = rule.slot or name
@@ -183,14 +183,14 @@ def expressed(
             raise InexpressibleError(operation, slot, "must be constant there")
         number = np.asarray(operand.value).tolist()
         try:
-            told[name] = msgspec.convert(_like(number, fields[name].default), fields[name].type)
+            values[name] = msgspec.convert(_like(number, fields[name].default), fields[name].type)
         except (msgspec.ValidationError, ValueError, OverflowError):
             detail = f"there is no number for {number}"
             raise InexpressibleError(operation, slot, detail) from None
-    inputs = found.inputs[:count]
+    inputs = expression.inputs[:count]
     while inputs and inputs[-1] is None:
         inputs = inputs[:-1]
-    return found._replace(inputs=inputs), msgspec.convert(told, structure)
+    return expression._replace(inputs=inputs), msgspec.convert(values, structure)
 
 
 def _like(value: Any, default: object) -> object:

@@ -121,12 +121,12 @@ def tensor_of(type_: TensorType, format: Format) -> Tensor:
     if max(sizes, default=0) >= 2**31:
         raise UnsupportedError(f"the driver interface has no sizes as in {type_}")
     params: tuple[QuantParam, ...] = ()
-    kept = type_.quantization
-    if kept is not None:
-        axis = None if kept.axis is None else quantized_axis(sizes, len(kept.scale))
-        if type_.element_type.dtype.itemsize * 8 != BITS or axis != kept.axis:
+    quantization = type_.quantization
+    if quantization is not None:
+        axis = None if quantization.axis is None else quantized_axis(sizes, len(quantization.scale))
+        if type_.element_type.dtype.itemsize * 8 != BITS or axis != quantization.axis:
             raise UnsupportedError(f"the driver interface has no quantization of {type_}")
-        pairs = zip(kept.zero_point, kept.scale, strict=True)
+        pairs = zip(quantization.zero_point, quantization.scale, strict=True)
         params = tuple(QuantParam(BITS, zero, scale) for zero, scale in pairs)
     return Tensor("", DataType(code), sizes, format, quantParams=params)
 
@@ -158,11 +158,11 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         for entry in self._known.uses.get(type(operation), ()):
             structure = self._known.structures[entry.node_type]
             try:
-                found, attributes = expressed(entry, operation, last, structure)
+                expression, attributes = expressed(entry, operation, last, structure)
             except UnsupportedError as error:
                 refusal = refusal or error
                 continue
-            yield (entry.node_type, attributes), found
+            yield (entry.node_type, attributes), expression
         if refusal is not None:
             raise refusal
 
@@ -173,24 +173,24 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         self._tensors.append(tensor_of(operand.type, self._format))
         self._values.append(operand)
 
-    def call(self, key: tuple[NodeType, Any], found: Expressed) -> None:
+    def call(self, key: tuple[NodeType, Any], expression: Expressed) -> None:
         node_type, attributes = key
         name = f"{type(attributes).__name__}:{len(self._nodes)}"
-        if any(operand is None for operand in found.inputs):
+        if any(operand is None for operand in expression.inputs):
             raise UnsupportedError(f"{name}: an input in front of others cannot be left out")
-        read = tuple(self.place(operand) for operand in found.inputs if operand is not None)
-        made = tuple(map(self.place, found.outputs))
-        quantized = bool(made) and bool(self._tensors[made[0]].quantParams)
+        read = tuple(self.place(operand) for operand in expression.inputs if operand is not None)
+        outputs = tuple(map(self.place, expression.outputs))
+        quantized = bool(outputs) and bool(self._tensors[outputs[0]].quantParams)
         self._nodes.append(
-            Node(name, node_type, encoded(attributes), read, made, QuantType(int(quantized)))
+            Node(name, node_type, encoded(attributes), read, outputs, QuantType(int(quantized)))
         )
 
     def ends(self) -> tuple[Sequence[int], Sequence[int]]:
         """The tensors that no node makes, and those that no node reads."""
-        made = [place for node in self._nodes for place in node.outputIndex]
+        computed = [place for node in self._nodes for place in node.outputIndex]
         read = dict.fromkeys(place for node in self._nodes for place in node.inputIndex)
-        inputs = [p for p in read if p not in set(made) and self._values[p].value is None]
-        return inputs, [place for place in made if place not in read]
+        inputs = [p for p in read if p not in set(computed) and self._values[p].value is None]
+        return inputs, [place for place in computed if place not in read]
 
     def result(
         self,

@@ -107,8 +107,8 @@ class PreparedModel(Failing, AnyPrepared, IPreparedModel):
     @cached_property
     def _ranges(self) -> tuple[Bounds, Bounds]:
         known = {one.name: (one.least, one.most) for one in self._options.sizes.ranges}
-        found = [[_range(size, known) for size in type_.shape or ()] for type_ in self._inputs]
-        least, most = ([[pair[end] for pair in pairs] for pairs in found] for end in (0, 1))
+        ranges = [[_range(size, known) for size in type_.shape or ()] for type_ in self._inputs]
+        least, most = ([[pair[end] for pair in pairs] for pairs in ranges] for end in (0, 1))
         return least, most
 
     @cached_property

@@ -29,8 +29,8 @@ class HdiDevice(AnyHdiDevice[ModelConfig, IPreparedModel]):
     nodes = V2_1
 
     def _config(self, options: Options, model: Model) -> ModelConfig:
-        wishes = msgspec.structs.asdict(self._wishes(options))
-        return ModelConfig(**wishes, extensions={"ModelName": model.name.encode()})
+        fields = msgspec.structs.asdict(self._model_config(options))
+        return ModelConfig(**fields, extensions={"ModelName": model.name.encode()})
 
     def _program(self, prepared: IPreparedModel, model: Model) -> Program:
         return HdiProgram(self._driver, prepared, model, self._format)
@@ -48,9 +48,9 @@ def device_over(driver: INnrtDevice, properties: Mapping[str, str] | None = None
             f"{driver.GetDeviceName()}: the driver has version {version[0]}.{version[1]} of the "
             "interface, not 2.0 or 2.1"
         )
-    about = {**told_by(driver), "nodes": V2_1 if version >= V2_1.version else V2_0}
-    made: type[HdiDevice] = type("HdiDevice", (HdiDevice,), about)
-    return made(properties, driver=driver)
+    attributes = {**told_by(driver), "nodes": V2_1 if version >= V2_1.version else V2_0}
+    class_: type[HdiDevice] = type("HdiDevice", (HdiDevice,), attributes)
+    return class_(properties, driver=driver)
 
 
 class HdiProgram(AnyHdiProgram[IPreparedModel]):
@@ -71,7 +71,7 @@ class HdiProgram(AnyHdiProgram[IPreparedModel]):
             one.check(inputs[one.place].shape[one.axis])
         return super().run(inputs)
 
-    def _made(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
+    def _run(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
         sizes = self._tried(inputs, arena)
         return self._tried(inputs, arena) if arena.grow(sizes) else sizes
 

@@ -30,5 +30,5 @@ class Failing(failures.Failing):
     def failure(self, error: Error) -> HdiError:
         if isinstance(error, UnsupportedError):
             return HdiError(NNRT_ReturnCode.NNRT_UNSUPPORTED_OP, str(error))
-        told = super().failure(error)
-        return HdiError(_CODES[told.code], str(told)) if told.code in _CODES else told
+        failure = super().failure(error)
+        return HdiError(_CODES[failure.code], str(failure)) if failure.code in _CODES else failure

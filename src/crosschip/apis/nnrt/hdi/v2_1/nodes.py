@@ -142,12 +142,12 @@ def _newer(operator: type[Operator]) -> Iterator[Entry]:
                     if parameter in own
                 }
                 node_type = V2_1.node_type(NodeType[f"NODE_TYPE_{name}"])
-                yield entry_of(operator, node_type, foreign.inputs, attributes, foreign.given)
+                yield entry_of(operator, node_type, foreign.inputs, attributes, foreign.other_rules)
     for cast in opset_mapping(operator).hdi:
         if cast.name == "QUANT_DTYPE_CAST":
             attributes = {**cast.attributes, "axis": AxisOfScales()}
             node_type = V2_1.node_type(NodeType.NODE_TYPE_QUANT_DTYPE_CAST_V2)
-            yield entry_of(operator, node_type, cast.inputs, attributes, cast.given)
+            yield entry_of(operator, node_type, cast.inputs, attributes, cast.other_rules)
 
 
 V2_0 = Nodes((2, 0), NodeType, ATTRIBUTES)

@@ -58,8 +58,8 @@ def open_ranges(inputs: Mapping[str, Operand], least: Bounds, most: Bounds) -> S
 def _opened(inputs: Mapping[str, Operand], least: Bounds, most: Bounds) -> Iterator[Range]:
     for place, (name, operand) in enumerate(inputs.items()):
         for axis, size in enumerate(operand.type.shape or ()):
-            found = Range(name, place, axis, least[place][axis], most[place][axis])
+            range_ = Range(name, place, axis, least[place][axis], most[place][axis])
             if isinstance(size, int):
-                found.check(size)
+                range_.check(size)
             else:
-                yield found
+                yield range_

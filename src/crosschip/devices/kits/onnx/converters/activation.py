@@ -7,10 +7,10 @@ from math import isfinite
 from crosschip.devices.kits.onnx.converters.table import (
     FLOAT_TYPES,
     NARROW_FLOATS,
+    accepts,
     converts,
     needs_rank,
     ordered,
-    rank_of,
     same,
 )
 from crosschip.devices.kits.onnx.graph import Graph
@@ -51,15 +51,7 @@ def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> str:
     return g.add("HardSigmoid", g[op.input], alpha=op.alpha, beta=op.beta)
 
 
-@converts(activation.HardSwish, types=NARROW_FLOATS)
-def hard_swish(g: Graph, op: activation.HardSwish) -> str:
-    gate = g.add("HardSigmoid", g[op.input], alpha=op.alpha, beta=op.beta)
-    return g.add("Mul", g[op.input], gate)
-
-
-@converts(activation.Swish, types=NARROW_FLOATS)
-def swish(g: Graph, op: activation.Swish) -> str:
-    return g.add("Mul", g[op.input], g.add("Sigmoid", g[op.input]))
+accepts(activation.HardSwish, activation.Swish, types=NARROW_FLOATS)
 
 
 @converts(activation.Gelu, types=NARROW_FLOATS)
@@ -130,9 +122,4 @@ def _ranks(op: activation.PRelu) -> Refusal | None:
     return needs_rank("input", op.input) or needs_rank("slope", op.slope)
 
 
-@converts(activation.PRelu, types=NARROW_FLOATS, limit=_ranks)
-def prelu(g: Graph, op: activation.PRelu) -> str:
-    slope = g[op.slope]
-    if rank_of(op.slope) == 1 and rank_of(op.input) > 2:
-        slope = g.add("Reshape", slope, g.int64([-1] + [1] * (rank_of(op.input) - 2)))
-    return g.add("PRelu", g[op.input], slope)
+converts(activation.PRelu, types=NARROW_FLOATS, limit=_ranks)(same("PRelu"))

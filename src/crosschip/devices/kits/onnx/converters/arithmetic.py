@@ -6,6 +6,7 @@ import numpy as np
 
 from crosschip.devices.kits.onnx.converters.table import FLOAT_TYPES, MOVABLE, converts, same
 from crosschip.devices.kits.onnx.graph import Graph
+from crosschip.devices.kits.onnx.lowering.arithmetic import may_trap
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import INDICES, INTEGERS
@@ -16,27 +17,12 @@ _NUMBERS = FLOAT_TYPES | INTEGERS
 _COMPARABLE = _NUMBERS - {ElementType.INT16, ElementType.UINT16}
 
 
-def _may_trap(op: Div | Mod) -> bool:
-    """Tell whether the processor may trap: on a division by 0, or of the lowest integer by -1."""
-    divisor = op.input1.value
-    if op.input1.type.element_type in FLOAT_TYPES:
-        return False
-    return divisor is None or bool(np.isin(divisor, (0, -1)).any())
-
-
 def _traps(op: Div | Mod) -> Refusal | None:
     element_type = op.input1.type.element_type
-    if _may_trap(op) and element_type not in INDICES:
+    if may_trap(op) and element_type not in INDICES:
         detail = f"a divisor of {element_type} must be constant, and neither 0 nor -1"
         return Refusal("input1", detail)
     return None
-
-
-def _without_traps(g: Graph, op: Div | Mod) -> str:
-    """The divisor, with 1 in place of 0 and -1."""
-    divisor = g[op.input1]
-    zero, minus = (g.add("Equal", divisor, g.scalar(n, op.input1)) for n in (0, -1))
-    return g.add("Where", g.add("Or", zero, minus), g.scalar(1, op.input1), divisor)
 
 
 converts(Add, types=_NUMBERS)(same("Add"))
@@ -49,14 +35,7 @@ converts(Sum)(same("Sum"))
 converts(Assign, types=MOVABLE)(same("Identity"))
 
 
-@converts(Div, types=_NUMBERS, limit=_traps)
-def div(g: Graph, op: Div) -> str:
-    if not _may_trap(op):
-        return g.add("Div", g[op.input0], g[op.input1])
-    quotient = g.add("Div", g[op.input0], _without_traps(g, op))
-    zero, minus = (g.add("Equal", g[op.input1], g.scalar(n, op.input1)) for n in (0, -1))
-    quotient = g.add("Where", minus, g.add("Neg", g[op.input0]), quotient)
-    return g.add("Where", zero, g.scalar(0, op.input0), quotient)
+converts(Div, types=_NUMBERS, limit=_traps)(same("Div"))
 
 
 def _inexact(op: Mod) -> Refusal | None:
@@ -69,16 +48,7 @@ def _inexact(op: Mod) -> Refusal | None:
 
 @converts(Mod, types=_NUMBERS, limit=_inexact)
 def mod(g: Graph, op: Mod) -> str:
-    dividend, divisor = g[op.input0], g[op.input1]
-    if op.fmod or op.input0.type.element_type not in FLOAT_TYPES:
-        # By 1, the remainder is 0, as it is by 0 and -1.
-        divisor = _without_traps(g, op) if _may_trap(op) else divisor
-        return g.add("Mod", dividend, divisor, fmod=int(op.fmod))
-    # ONNX has no other remainder of reals than that with the sign of the dividend.
-    rest = g.add("Mod", dividend, divisor, fmod=1)
-    signs = g.add("Mul", g.add("Sign", rest), g.add("Sign", divisor))
-    differ = g.add("Less", signs, g.scalar(0, op.input0))
-    return g.add("Where", differ, g.add("Add", rest, divisor), rest)
+    return g.add("Mod", g[op.input0], g[op.input1], fmod=int(op.fmod))
 
 
 def _bounded(op: Clip) -> Refusal | None:

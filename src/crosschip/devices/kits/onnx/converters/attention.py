@@ -21,7 +21,7 @@ def _own_keys(op: Attention) -> Refusal | None:
         return Refusal("query", "its rank must be known, and those of key and value", Rule.SHAPE)
     if op.mask is not None and op.mask.type.shape is None:
         return Refusal("mask", "its rank must be known", Rule.SHAPE)
-    shapes = [op.apart(slot) for slot in _PARTS]
+    shapes = [op.with_heads_axis(slot) for slot in _PARTS]
     if any(not isinstance(size, int) for shape in shapes for size in shape[1::2]):
         return Refusal("query", "the numbers and sizes of heads must be known", Rule.SHAPE)
     if len({shape[1] for shape in shapes}) > 1:
@@ -36,7 +36,7 @@ def _own_keys(op: Attention) -> Refusal | None:
 
 @converts(Attention, types=SINGLE | {ElementType.BOOL}, limit=_own_keys, nonempty=True)
 def attention(g: Graph, op: Attention) -> str:
-    shape, keys, values = (op.apart(slot) for slot in _PARTS)
+    shape, keys, values = (op.with_heads_axis(slot) for slot in _PARTS)
     key, value = _joined(g, op, "key"), _joined(g, op, "value")
     bias = ""
     if op.mask is not None:
@@ -50,8 +50,8 @@ def attention(g: Graph, op: Attention) -> str:
     )
     if len(shape_of(op.query)) == 3:
         return output
-    apart = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(values[3])]))
-    return g.add("Transpose", apart, perm=_HEADS_LAST)
+    heads_apart = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(values[3])]))
+    return g.add("Transpose", heads_apart, perm=_HEADS_LAST)
 
 
 def _joined(g: Graph, op: Attention, slot: str) -> str:
@@ -77,7 +77,7 @@ def _bias(g: Graph, op: Attention) -> str:
     if op.mask.type.element_type is ElementType.BOOL:
         zero, least = (g.constant(np.array(value, np.float32)) for value in (0, -np.inf))
         mask = g.add("Where", mask, zero, least)
-    rows, columns = op.apart("query")[2], op.apart("key")[2]
+    rows, columns = op.with_heads_axis("query")[2], op.with_heads_axis("key")[2]
     if len(shape) == 4 and shape[2:] == (rows, columns):
         return mask
     # Keys that the mask has one number for all of would have to be counted, too.

@@ -1,4 +1,4 @@
-"""Convolutions of [N, C, H, W] images."""
+"""Convolutions of images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from crosschip.devices.kits.onnx.converters.windows import dilated, window_attri
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, DeformableConv2D
+from crosschip.ops.standard.convolution import (
+    Conv,
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    Conv3DTranspose,
+    ConvTranspose,
+)
+from crosschip.ops.standard.deformable import DeformableConv2D
 
 
 def _filtered(op: DeformableConv2D) -> Refusal | None:
@@ -33,32 +43,32 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
     )
 
 
-def _may_skip(op: Conv2D) -> bool:
+def _may_skip(op: Conv) -> bool:
     """Tell whether pixels between windows may make ONNX Runtime pad `SAME` by less than nothing."""
-    kernel = (op.filter.type.shape or (1,) * 4)[2:]
+    kernel = (op.filter.type.shape or (1,) * (2 + op.spatial_rank))[2:]
     sizes = (size if isinstance(size, int) else 1 for size in kernel)
     apart = any(stride - size > 1 for stride, size in zip(op.strides, sizes, strict=True))
     return op.auto_pad.keeps_size and apart
 
 
-def _convolved(op: Conv2D) -> Refusal | None:
+def _convolved(op: Conv) -> Refusal | None:
     if _may_skip(op) and None in (op.input.type.static_shape, op.filter.type.static_shape):
         return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
     return dilated(op)
 
 
-@converts(Conv2D, types=NARROW_FLOATS, limit=_convolved, nonempty=True)
-def conv_2d(g: Graph, op: Conv2D) -> str:
+@converts(Conv1D, Conv2D, Conv3D, types=NARROW_FLOATS, limit=_convolved, nonempty=True)
+def conv(g: Graph, op: Conv) -> str:
     inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
     window = window_attributes(op)
     image, kernel = op.input.type.static_shape, op.filter.type.static_shape
     if _may_skip(op) and image is not None and kernel is not None:
-        top, bottom, left, right = op.windows(kernel[2:]).padding(image[2:])
-        window |= {"auto_pad": "NOTSET", "pads": [top, left, bottom, right]}
+        pads = op.windows(kernel[2:]).padding(image[2:])
+        window |= {"auto_pad": "NOTSET", "pads": [*pads[::2], *pads[1::2]]}
     return g.add("Conv", *inputs, group=op.group, dilations=op.dilations, **window)
 
 
-def _transposed(op: Conv2DTranspose) -> Refusal | None:
+def _transposed(op: ConvTranspose) -> Refusal | None:
     if any(map(ge, op.output_padding, op.strides)):
         return Refusal(
             "output_padding", f"{list(op.output_padding)}, must be less than the strides"
@@ -66,8 +76,15 @@ def _transposed(op: Conv2DTranspose) -> Refusal | None:
     return own_size(op)
 
 
-@converts(Conv2DTranspose, types=NARROW_FLOATS, limit=_transposed, nonempty=True)
-def conv_2d_transpose(g: Graph, op: Conv2DTranspose) -> str:
+@converts(
+    Conv1DTranspose,
+    Conv2DTranspose,
+    Conv3DTranspose,
+    types=NARROW_FLOATS,
+    limit=_transposed,
+    nonempty=True,
+)
+def conv_transpose(g: Graph, op: ConvTranspose) -> str:
     inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
     return g.add(
         "ConvTranspose",

@@ -11,7 +11,6 @@ from crosschip.devices.kits.onnx.converters.table import (
 )
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType
 from crosschip.ops.definition.windows import is_static
 from crosschip.ops.standard import indexing
 from crosschip.ops.standard.indexing import (
@@ -33,7 +32,7 @@ _REDUCTIONS = {
 
 @converts(GatherND, types=MOVABLE, nonempty=True)
 def gather_nd(g: Graph, op: GatherND) -> str:
-    indices = _found(g, op) if _may_be_nothing(op) else g.cast(g[op.indices], np.int64)
+    indices = _checked_indices(g, op) if _may_be_nothing(op) else g.cast(g[op.indices], np.int64)
     return g.add("GatherND", g[op.input], indices, batch_dims=op.batch_dims)
 
 
@@ -45,7 +44,7 @@ def _may_be_nothing(op: GatherND) -> bool:
     return not is_static(shape[op.batch_dims + places[-1] :])
 
 
-def _found(g: Graph, op: GatherND) -> str:
+def _checked_indices(g: Graph, op: GatherND) -> str:
     """The indices, refused if one is out of range: for nothing, ONNX Runtime does not look."""
     indices = g.cast(g[op.indices], np.int64)
     count = g.add("Shape", indices, start=-1)
@@ -79,14 +78,10 @@ def scatter_elements(g: Graph, op: ScatterElements) -> str:
 
 
 def _scattered(g: Graph, op: ScatterND | ScatterElements, indices: str, **axis: int) -> str:
-    """What the node of an operator's name makes, which combines no float16."""
-    input, updates, reduction = g[op.input], g[op.updates], _REDUCTIONS[op.reduction]
+    """What the node of an operator's name makes."""
     node = "ScatterND" if isinstance(op, ScatterND) else "ScatterElements"
-    halves = op.input.type.element_type is ElementType.FLOAT16 and op.reduction is not Scatter.NONE
-    if halves:
-        input, updates = (g.cast(value, np.float32) for value in (input, updates))
-    result = g.add(node, input, indices, updates, reduction=reduction, **axis)
-    return g.cast(result, np.float16) if halves else result
+    reduction = _REDUCTIONS[op.reduction]
+    return g.add(node, g[op.input], indices, g[op.updates], reduction=reduction, **axis)
 
 
 @converts(indexing.Gather, types=MOVABLE)

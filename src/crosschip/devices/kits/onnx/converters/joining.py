@@ -63,7 +63,9 @@ def _one_that_may_differ(op: joining.Concat) -> int | None:
         return None
     own = axis_in(op.axis, len(first))
     sizes = zip(*(shape for shape in shapes if shape is not None), strict=True)
-    differ = [axis for axis, found in enumerate(sizes) if axis != own and len(set(found)) > 1]
+    differ = [
+        axis for axis, axis_sizes in enumerate(sizes) if axis != own and len(set(axis_sizes)) > 1
+    ]
     return differ[0] if len(differ) == 1 else None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts, same
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -45,22 +43,7 @@ for _operator, _node in _OF_BOOLEANS.items():
 for _operator, _node in _OF_BITS.items():
     converts(_operator, types=INTEGERS)(same(_node))
 
-_CHOSEN_AS = {
-    ElementType.BOOL: np.uint8,
-    ElementType.INT16: np.int32,
-    ElementType.UINT16: np.int32,
-    ElementType.UINT64: np.int64,
-}
-"""Wider types for those between whose elements ONNX Runtime does not choose."""
-
-
-@converts(logical.Where, types=MOVABLE)
-def where(g: Graph, op: logical.Where) -> str:
-    own = op.input0.type.element_type
-    if own not in _CHOSEN_AS:
-        return g.add("Where", g[op.condition], g[op.input0], g[op.input1])
-    yes, no = (g.cast(g[operand], _CHOSEN_AS[own]) for operand in (op.input0, op.input1))
-    return g.cast(g.add("Where", g[op.condition], yes, no), own.dtype)
+converts(logical.Where, types=MOVABLE)(same("Where"))
 
 
 def _places(op: logical.BitShift) -> Refusal | None:

@@ -11,7 +11,7 @@ from crosschip.devices.kits.onnx.converters.table import (
 )
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
-from crosschip.ir import ElementType, Operand
+from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
 from crosschip.ops.standard import matrix
 
@@ -38,29 +38,13 @@ def _transposed(op: matrix.MatMul) -> Refusal | None:
     nonempty=True,
 )
 def matmul(g: Graph, op: matrix.MatMul) -> str:
-    x = _matrix(g, op.x, op.transpose_x)
-    if len(op.y.type.shape or ()) == 1 and op.x.type.static_shape is None:
-        # ONNX Runtime multiplies no rows by a matrix only.
-        last = g.int64([-1])
-        product = g.add("MatMul", x, g.add("Unsqueeze", g[op.y], last))
-        return g.add("Squeeze", product, last)
-    return g.add("MatMul", x, _matrix(g, op.y, op.transpose_y))
-
-
-def _matrix(g: Graph, operand: Operand, transpose: bool) -> str:
-    if not transpose or rank_of(operand) < 2:
-        return g[operand]
-    *batch, rows, columns = range(rank_of(operand))
-    return g.add("Transpose", g[operand], perm=[*batch, columns, rows])
+    return g.add("MatMul", g[op.x], g[op.y])
 
 
 @converts(matrix.FullyConnected, limit=known_weight)
 def fully_connected(g: Graph, op: matrix.FullyConnected) -> str:
-    rows = g[op.input]
-    if op.input.type.shape is None or rank_of(op.input) > 2:
-        _, size = op.weight.type.static_shape or ()
-        rows = g.add("Reshape", rows, g.int64([-1, size]))
-    return g.add("Gemm", rows, g[op.weight], g[op.bias] if op.bias else "", transB=1)
+    inputs = [g[op.input], g[op.weight], g[op.bias] if op.bias else ""]
+    return g.add("Gemm", *inputs, transB=1)
 
 
 @converts(matrix.Det, types={ElementType.FLOAT32})

@@ -117,10 +117,10 @@ def _grouped_shape(g: Graph, op: InstanceNormalization | GroupNormalization, gro
     return g.add("Concat", batch, divisor, each, axis=0)
 
 
-def _per_channel(g: Graph, input: Operand, given: Operand | None, standard: float) -> str:
+def _per_channel(g: Graph, input: Operand, values: Operand | None, standard: float) -> str:
     """The values given for each channel, or else a constant."""
-    if given:
-        return g[given]
+    if values:
+        return g[values]
     channels = shape_of(input)[1]
     assert isinstance(channels, int), "supports() asks for it"
     return _repeated(g, input, channels, standard)

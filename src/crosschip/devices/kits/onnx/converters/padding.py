@@ -32,8 +32,8 @@ def _padded(op: Pad) -> Refusal | None:
 
 def _is_mirrored(op: Pad) -> bool:
     """Tell whether it is a mirror image that ONNX Runtime itself might not find enough for."""
-    given = op.operand("pads")
-    if op.mode is not PadMode.REFLECT or given is None or given.value is None:
+    pads = op.operand("pads")
+    if op.mode is not PadMode.REFLECT or pads is None or pads.value is None:
         return False
     return min(op.pads, default=0) >= 0
 
@@ -59,8 +59,8 @@ def _of_rank(g: Graph, value: str, rank: int) -> str:
 
 def _may_take_too_much(op: Pad) -> bool:
     """Tell whether entries that are not there may be taken away, with others added on that axis."""
-    given = op.operand("pads")
-    if given is None or given.value is None:
+    pads = op.operand("pads")
+    if pads is None or pads.value is None:
         return True
     sides = zip(op.pads[::2], op.pads[1::2], strict=True)
     shape = op.input.type.shape or (None,) * len(op.pads)
@@ -85,8 +85,8 @@ def pad(g: Graph, op: Pad) -> str:
     turned, all_in_a_row = g.add("Transpose", sides, perm=[1, 0]), g.int64([-1])
     if _may_take_too_much(op):
         # ONNX Runtime looks only at what is left after it has padded.
-        taken = g.add("ReduceSum", g.add("Min", turned, g.int64([0])), g.int64([0]), keepdims=0)
-        left = g.add("ReduceMin", g.add("Add", g.add("Shape", g[op.input]), taken))
+        cropped = g.add("ReduceSum", g.add("Min", turned, g.int64([0])), g.int64([0]), keepdims=0)
+        left = g.add("ReduceMin", g.add("Add", g.add("Shape", g[op.input]), cropped))
         holds = g.add("GreaterOrEqual", left, g.int64([0]))
         pads = refused_unless(g, holds, turned, all_in_a_row)
     else:

@@ -101,16 +101,16 @@ def _tensors(g: Graph, op: Recurrent, slots: Sequence[str]) -> list[str]:
 
 def _lengths(g: Graph, op: Recurrent) -> str:
     """The lengths of the sequences; they do not fit an empty batch, which would end the process."""
-    given = g.cast(g[op.sequence_lengths], np.int32) if op.sequence_lengths else ""
+    lengths = g.cast(g[op.sequence_lengths], np.int32) if op.sequence_lengths else ""
     length, batch, _ = op.input.type.shape or (None,) * 3
     if isinstance(op, RNN) or isinstance(batch, int):
-        return given
+        return lengths
 
     def count() -> str:
         return g.add("Max", g.sizes(op.input, 1, 2), g.int64([1]))
 
-    if given:
-        return g.add("Reshape", given, count())
+    if lengths:
+        return g.add("Reshape", lengths, count())
 
     def whole() -> str:
         return g.add("Expand", g.cast(g.sizes(op.input, end=1), np.int32), count())
@@ -123,7 +123,7 @@ def _attributes(op: Recurrent) -> dict[str, Any]:
     functions = op.activations or op.functions * len(op.direction.passes)
     alpha = op.activation_alpha or [function.alpha for function in functions]
     beta = op.activation_beta or [function.beta for function in functions]
-    found = {
+    attributes = {
         "direction": op.direction.name.lower(),
         "hidden_size": shape_of(op.recurrence_weight)[2],
         "activations": [_FUNCTIONS[function][0] for function in functions],
@@ -132,10 +132,10 @@ def _attributes(op: Recurrent) -> dict[str, Any]:
         "clip": op.clip if np.isfinite(op.clip) else None,
     }
     if isinstance(op, GRU):
-        found["linear_before_reset"] = int(op.linear_before_reset)
+        attributes["linear_before_reset"] = int(op.linear_before_reset)
     if isinstance(op, LSTM):
-        found["input_forget"] = int(op.input_forget)
-    return found
+        attributes["input_forget"] = int(op.input_forget)
+    return attributes
 
 
 def _those_read(

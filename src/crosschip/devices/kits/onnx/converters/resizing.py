@@ -39,9 +39,9 @@ def resize_nearest(g: Graph, op: ResizeNearest) -> str:
     if divides_exactly(op):
         return _resize(g, op, "nearest", "asymmetric", nearest_mode="floor")
     image, shape = g[op.input], op.operand("shape")
-    asked = "" if shape is None else g.cast(_not_negative(g, shape), np.float32)
+    target_size = "" if shape is None else g.cast(_not_negative(g, shape), np.float32)
     for axis in (2, 3):
-        image = g.add("Gather", image, _sources(g, op, axis, asked), axis=axis)
+        image = g.add("Gather", image, _sources(g, op, axis, target_size), axis=axis)
     return image
 
 
@@ -74,9 +74,9 @@ def _sizes(g: Graph, op: ResizeCubic | ResizeLinear | ResizeNearest) -> list[str
             return ["", g.constant(np.append([1, 1], scales.value).astype(np.float32))]
         ones = g.constant(np.ones(2, np.float32))
         return ["", g.add("Concat", ones, g.cast(g[scales], np.float32), axis=0)]
-    kept = [n for n in (op.input.type.shape or ())[:2] if isinstance(n, int)]
-    if shape.value is not None and len(kept) == 2:
-        return ["", "", g.int64([*kept, *shape.value.ravel().tolist()])]
+    leading = [n for n in (op.input.type.shape or ())[:2] if isinstance(n, int)]
+    if shape.value is not None and len(leading) == 2:
+        return ["", "", g.int64([*leading, *shape.value.ravel().tolist()])]
     return ["", "", g.add("Concat", g.add("Shape", g[op.input], end=2), g.indices(shape), axis=0)]
 
 
@@ -100,14 +100,14 @@ def _factors(g: Graph, scales: Operand) -> str:
     return refused_unless(g, g.add("Greater", all_sound, nothing), factors, g.int64([2]))
 
 
-def _sources(g: Graph, op: ResizeNearest, axis: int, asked: str) -> str:
+def _sources(g: Graph, op: ResizeNearest, axis: int, target_size: str) -> str:
     """The row (axis 2) or column (axis 3) of the source that each one of the target shows.
 
     Args:
         g: the graph.
         op: the operation.
         axis: the axis.
-        asked: the name of the height and width of the target, if they are given.
+        target_size: the name of the height and width of the target, if they are given.
     """
     one, place = g.constant(np.array(1, np.float32)), g.constant(np.array(axis - 2))
     image = g.cast(g.add("Shape", g[op.input], start=2), np.float32)
@@ -117,8 +117,8 @@ def _sources(g: Graph, op: ResizeNearest, axis: int, asked: str) -> str:
         return g.add("Div", g.add("Add", a, a), g.add("Add", b, b))
 
     size = g.add("Gather", image, place)
-    if asked:
-        new = g.add("Gather", asked, place)
+    if target_size:
+        new = g.add("Gather", target_size, place)
         ratio = quotient(size, new)
     else:
         scales = op.operand("scales")

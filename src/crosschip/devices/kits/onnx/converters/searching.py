@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from crosschip.devices.kits.limits import has_axes
-from crosschip.devices.kits.onnx.converters.table import FLOAT_TYPES, MOVABLE, converts, ordered
+from crosschip.devices.kits.onnx.converters.table import (
+    FLOAT_TYPES,
+    MOVABLE,
+    converts,
+    ordered,
+    same,
+)
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
-from crosschip.ir.types import BOOLEANS, INDICES
+from crosschip.ir.types import INDICES
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.windows import is_static
 from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero, TopK, Unique
@@ -59,14 +63,14 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> list[str]:
 
     def search(g: Graph, key: str) -> list[str]:
         if op.input.type.static_shape is not None:
-            found = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
-            return [_in_type(g, found, op.dtype)]
+            indices = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
+            return [_in_type(g, indices, op.dtype)]
         # Of no elements, ONNX Runtime keeps the axis, whatever it is told.
         axis = g.int64([op.axis])
-        found = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
-        found = g.add("Slice", found, g.int64([0]), g.int64([1]), axis)
-        found = found if keep else g.add("Squeeze", found, axis)
-        return [_in_type(g, found, op.dtype)]
+        indices = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
+        indices = g.add("Slice", indices, g.int64([0]), g.int64([1]), axis)
+        indices = indices if keep else g.add("Squeeze", indices, axis)
+        return [_in_type(g, indices, op.dtype)]
 
     return _searched(g, op, op.input, search, node == "ArgMax")
 
@@ -84,15 +88,7 @@ def top_k(g: Graph, op: TopK) -> list[str]:
     return _searched(g, op, op.input, search, greatest=True)
 
 
-_LOOKED_AT = {ElementType.FLOAT32, ElementType.UINT8, *INDICES, *BOOLEANS}
-"""The types that NonZero itself takes."""
-
-
-@converts(NonZero, types=MOVABLE, limit=has_axes)
-def non_zero(g: Graph, op: NonZero) -> str:
-    value = g[op.input]
-    looked_at = op.input.type.element_type in _LOOKED_AT
-    return g.add("NonZero", value if looked_at else g.cast(value, np.bool_))
+converts(NonZero, types=MOVABLE, limit=has_axes)(same("NonZero"))
 
 
 def _entries(op: Unique) -> Refusal | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,15 @@ SINGLE = {ElementType.FLOAT32}
 INDEXED = SINGLE | {ElementType.INT32, ElementType.INT64}
 converters = Converters[Graph, str](FLOAT_TYPES, device="onnxruntime")
 converts = converters.converts
+
+
+def _replaced(_: Graph, op: Operator) -> str:
+    raise AssertionError(f"a pass replaces {op.type}")
+
+
+def accepts(*operators: type[Operator], **rules: Any) -> None:
+    """Register the rules of operators that passes replace before anything is converted."""
+    converts(*operators, **rules)(_replaced)
 
 
 def same(node: str) -> Callable[[Graph, Operator], str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from crosschip.hal import Refusal
 from crosschip.ops.definition.windows import AutoPad
-from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
+from crosschip.ops.standard.convolution import Conv, ConvTranspose
 from crosschip.ops.standard.integers import Conv2DInteger
 from crosschip.ops.standard.pooling import Pool2D
 
@@ -19,15 +19,14 @@ _AUTO_PAD = {
 
 
 def window_attributes(
-    op: Conv2D | Conv2DInteger | Conv2DTranspose | Pool2D,
+    op: Conv | Conv2DInteger | ConvTranspose | Pool2D,
 ) -> dict[str, Any]:
     """The attributes that say where windows are."""
-    top, bottom, left, right = op.pads
-    pads = [top, left, bottom, right] if op.auto_pad is AutoPad.NONE else None
+    pads = (*op.pads[::2], *op.pads[1::2]) if op.auto_pad is AutoPad.NONE else None
     return {"auto_pad": _AUTO_PAD[op.auto_pad], "pads": pads, "strides": op.strides}
 
 
-def dilated(op: Conv2D | Pool2D, *, always: bool = False) -> Refusal | None:
-    if (always or op.auto_pad.keeps_size) and op.dilations != (1, 1):
+def dilated(op: Conv | Pool2D, *, always: bool = False) -> Refusal | None:
+    if (always or op.auto_pad.keeps_size) and max(op.dilations) > 1:
         return Refusal("dilations", f"{list(op.dilations)} with auto_pad {op.auto_pad.name}")
     return None

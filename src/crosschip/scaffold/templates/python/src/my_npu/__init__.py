@@ -18,8 +18,8 @@ class Recorder:
     """The calls that a model becomes; each makes the tensor of the next number."""
 
     def __init__(self, model: Model) -> None:
-        given = [*model.inputs.values(), *model.constants]
-        self.numbers = {operand: number for number, operand in enumerate(given)}
+        operands = [*model.inputs.values(), *model.constants]
+        self.numbers = {operand: number for number, operand in enumerate(operands)}
         self.calls: list[Call] = []
 
     def call(self, function: Callable[..., Array], *read: Operand, **parameters: object) -> int:

@@ -1,0 +1,61 @@
+"""Passes that adapt operations to ONNX as ONNX Runtime computes it, a file a subject.
+
+After them the converters map each operation to a node or two. They rewrite single operations, those
+in bodies of control flow, too. Each documents what ONNX Runtime does without it, as seen in 1.32;
+`onnxruntime.quirks` has reproductions on ONNX Runtime itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosschip.devices.kits.onnx.lowering import arithmetic, networks, reduction
+from crosschip.hal.device import alone
+from crosschip.ir import Operation
+from crosschip.ops.standard.activation import HardSwish, PRelu, Swish
+from crosschip.ops.standard.arithmetic import Div, Mod
+from crosschip.ops.standard.indexing import ScatterElements, ScatterND
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.matrix import FullyConnected, MatMul
+from crosschip.ops.standard.reduction import (
+    ReduceLogSumExp,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+)
+from crosschip.ops.standard.searching import NonZero
+from crosschip.passes.base import run
+from crosschip.passes.rewrite_operations import RewriteOperations
+
+PASSES = (
+    RewriteOperations(arithmetic.remainder_without_traps, (Mod,)),
+    RewriteOperations(arithmetic.quotient_without_traps, (Div,)),
+    RewriteOperations(arithmetic.remainder_with_sign_of_divisor, (Mod,)),
+    RewriteOperations(arithmetic.choice_in_wider_type, (Where,)),
+    RewriteOperations(networks.hard_swish_as_product, (HardSwish,)),
+    RewriteOperations(networks.swish_as_product, (Swish,)),
+    RewriteOperations(networks.slope_along_channels, (PRelu,)),
+    RewriteOperations(networks.transposed, (MatMul,)),
+    RewriteOperations(networks.vector_as_matrix, (MatMul,)),
+    RewriteOperations(networks.input_as_matrix, (FullyConnected,)),
+    RewriteOperations(networks.non_zero_of_booleans, (NonZero,)),
+    RewriteOperations(networks.scatter_in_float32, (ScatterElements, ScatterND)),
+    RewriteOperations(reduction.sum_that_wraps, (ReduceSum,)),
+    RewriteOperations(reduction.extreme_of_booleans, (ReduceMax, ReduceMin)),
+    RewriteOperations(reduction.nan_of_reduction, (ReduceLogSumExp, ReduceMax, ReduceMin)),
+    RewriteOperations(reduction.product_of_few, (ReduceProd,)),
+    RewriteOperations(reduction.mean_of_nothing, (ReduceMean,)),
+)
+"""In the order in which they run."""
+
+_REWRITTEN = frozenset(operator for each in PASSES for operator in each.operators)
+
+
+def lower(operation: Operation) -> Sequence[Operation]:
+    """Rewrite an operation into those that are converted in its place; they have its name."""
+    if type(operation) not in _REWRITTEN:
+        return (operation,)
+    parts = run(alone(operation), PASSES).operations
+    return [part if part is operation else part.called(operation.name) for part in parts]

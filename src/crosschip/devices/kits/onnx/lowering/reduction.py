@@ -1,0 +1,129 @@
+"""Reductions."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from crosschip.ir import Builder, ElementType, Operand
+from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ops.standard.arithmetic import Mul
+from crosschip.ops.standard.comparison import Equal
+from crosschip.ops.standard.conversion import Cast
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.indexing import Gather
+from crosschip.ops.standard.layout import Squeeze
+from crosschip.ops.standard.logical import Where
+from crosschip.ops.standard.padding import Pad
+from crosschip.ops.standard.reduction import (
+    CumSum,
+    ReduceLogSumExp,
+    ReduceMax,
+    ReduceMean,
+    ReduceMin,
+    ReduceProd,
+    ReduceSum,
+    Reduction,
+)
+from crosschip.ops.standard.unary import Abs, IsNaN
+from crosschip.passes.rewrite_operations import constant_like, rebuild
+
+FACTORS = 32
+"""Up to so many integers are multiplied one by one, which wraps around as it should."""
+
+
+def extreme_of_booleans(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Operand] | None:
+    """Reduce bytes in place of booleans: of none of those, ONNX Runtime finds no extreme.
+
+    Quirk `greatest-of-no-booleans`.
+    """
+    if op.input.type.element_type is not ElementType.BOOL:
+        return None
+    result = rebuild(b, op, input=b.add(Cast, op.input, ElementType.UINT8))
+    return (b.add(Cast, result, ElementType.BOOL),)
+
+
+def nan_of_reduction(
+    b: Builder, op: ReduceMax | ReduceMin | ReduceLogSumExp
+) -> Sequence[Operand] | None:
+    """Tell where there is a NaN, which ONNX Runtime leaves out, by the sum of absolute values.
+
+    Quirk `greatest-with-nan`.
+    """
+    element_type = op.input.type.element_type
+    if element_type not in FLOATS:
+        return None
+    narrow = element_type is ElementType.FLOAT16
+    value = b.add(Cast, op.input, ElementType.FLOAT32) if narrow else op.input
+    sums = b.add(ReduceSum, b.add(Abs, value), axes=op.axes, keepdim=op.keepdim)
+    nan = constant_like(b, op.input, np.nan)
+    return (b.add(Where, b.add(IsNaN, sums), nan, rebuild(b, op)),)
+
+
+def is_product_of_few(op: ReduceProd) -> bool:
+    """Tell whether the integers that make a product are known to be few, but some."""
+    shape = op.input.type.shape
+    sizes = [shape[axis] for axis in _axes(op)] if shape is not None else []
+    known = [size for size in sizes if isinstance(size, int)]
+    return 0 < len(known) == len(sizes) and 0 < math.prod(known) <= FACTORS
+
+
+def product_of_few(b: Builder, op: ReduceProd) -> Sequence[Operand] | None:
+    """Multiply integers one by one, which ONNX Runtime multiplies as float64.
+
+    Quirk `product-of-int64`.
+    """
+    if op.input.type.element_type not in INDICES or not is_product_of_few(op):
+        return None
+    value, axes = op.input, _axes(op)
+    for axis in axes:
+        size = (op.input.type.shape or ())[axis]
+        assert isinstance(size, int), "it is known to be small"
+        factors = [b.add(Gather, value, np.array([i]), axis=axis) for i in range(size)]
+        value = functools.reduce(functools.partial(b.add, Mul), factors)
+    return (value if op.keepdim else b.add(Squeeze, value, axes),)
+
+
+def sum_that_wraps(b: Builder, op: ReduceSum) -> Sequence[Operand] | None:
+    """Take the last of running sums of integers, which wrap around.
+
+    ONNX Runtime sums them up as float64, and saturates. Running sums begin with a 0 where there may
+    be none.
+
+    Quirk `sum-of-int64`.
+    """
+    if op.input.type.element_type not in INDICES:
+        return None
+    total, rank = op.input, len(op.input.type.shape or ())
+    for axis in sorted(_axes(op), reverse=True):
+        if not isinstance((op.input.type.shape or ())[axis], int):
+            pads = [int(side == 2 * axis) for side in range(2 * len(total.type.shape or ()))]
+            total = b.add(Pad, total, pads)
+        running = b.add(CumSum, total, axis)
+        total = b.add(Gather, running, np.array([-1] if op.keepdim else -1), axis=axis)
+    assert rank or total is op.input, "there is nothing to sum along"
+    return (total,)
+
+
+def mean_of_nothing(b: Builder, op: ReduceMean) -> Sequence[Operand] | None:
+    """Give NaN for the mean of no elements, for which ONNX Runtime has 0.
+
+    Quirk `mean-of-no-elements`.
+    """
+    shape = op.input.type.shape
+    if shape is not None and all(isinstance(shape[a], int) for a in op.axes or range(len(shape))):
+        return None
+    sizes = b.add(ShapeOf, op.input, ElementType.INT64)
+    if op.axes:
+        sizes = b.add(Gather, sizes, np.array(op.axes))
+    is_empty = b.add(Equal, b.add(ReduceProd, sizes, keepdim=False), np.array(0))
+    return (b.add(Where, is_empty, constant_like(b, op.input, np.nan), rebuild(b, op)),)
+
+
+def _axes(op: Reduction) -> tuple[int, ...]:
+    """The axes that are reduced, from the front."""
+    rank = len(op.input.type.shape or ())
+    return tuple(axis % rank for axis in op.axes) if op.axes else tuple(range(rank))

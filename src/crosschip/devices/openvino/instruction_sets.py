@@ -1,0 +1,80 @@
+"""The instruction sets that OpenVINO's kernels may use, which the environment can limit.
+
+oneDNN heeds the limit. Of OpenVINO's own kernels, some mix instructions above and below it.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+from crosschip.hal import Refusal, processor
+from crosschip.ir import Operation
+
+_VARIABLES = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")
+"""oneDNN's environment variables, the first one set counts: https://uxlfoundation.github.io/oneDNN,
+"CPU Dispatcher Control"."""
+
+_BELOW_AVX512 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2")
+"""The limits below AVX-512, for which oneDNN has no kernels in bfloat16 or float16 either."""
+
+_NORMALIZATIONS = frozenset(
+    {"LAYER_NORMALIZATION", "INSTANCE_NORMALIZATION", "GROUP_NORMALIZATION"}
+)
+_WRONG_AT_SSE41 = frozenset(
+    {"RMS_NORMALIZATION", "SOFTSIGN", "TOP_K", "ARG_MAX", "ARG_MIN", "ROI_ALIGN"}
+    | {"RESIZE_NEAREST", "RESIZE_LINEAR", "RESIZE_CUBIC", "DEFORMABLE_CONV_2D", "MAT_MUL_N_BITS"}
+    | {"DEQUANTIZE_BLOCKS"}
+)
+
+
+def setting() -> str:
+    """The environment's limit to what oneDNN may use, as `NAME=VALUE`; empty if there is none."""
+    names = (name for name in _VARIABLES if name in os.environ)
+    return next((f"{name}={os.environ[name].upper()}" for name in names), "")
+
+
+def computes_in_float32_alone() -> bool:
+    """Tell whether the environment limits oneDNN to instruction sets that have float32 alone."""
+    return _limit() in _BELOW_AVX512
+
+
+def has_avx512() -> bool:
+    """Tell whether kernels may use AVX-512."""
+    return _processor_has("avx512f") and _limit() not in _BELOW_AVX512
+
+
+def refusal(operation: Operation) -> Refusal | None:
+    """The quirk of OpenVINO under a limit below the processor's that an operation would hit."""
+    if operation.type in _NORMALIZATIONS and breaks_mvn():
+        return _refusal("limited-mvn")
+    functions = {function.name for function in getattr(operation, "activations", None) or ()}
+    if breaks_at_sse41() and (operation.type in _WRONG_AT_SSE41 or "SOFTSIGN" in functions):
+        return _refusal("limited-to-sse41")
+    return None
+
+
+def breaks_mvn() -> bool:
+    """Tell whether MVN, which normalizations become, ends the process (quirk `limited-mvn`)."""
+    mixes_avx512 = _limit() in _BELOW_AVX512 and _processor_has("avx512f")
+    return mixes_avx512 or breaks_at_sse41()
+
+
+def breaks_at_sse41() -> bool:
+    """Tell whether many kernels fail or err (quirk `limited-to-sse41`)."""
+    return _limit() == "SSE41" and _processor_has("avx2")
+
+
+def _limit() -> str:
+    return setting().partition("=")[2]
+
+
+def _refusal(quirk: str) -> Refusal:
+    return Refusal("", f"OpenVINO computes it wrong with {setting()} here (quirk {quirk})")
+
+
+@cache
+def _processor_has(feature: str) -> bool:
+    """Tell whether the processor has a feature, as Linux calls it; true where that is not known."""
+    flags = next((line for line in processor().splitlines() if line.startswith("flags")), None)
+    return flags is None or feature in flags.split()

@@ -1,0 +1,17 @@
+"""Comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from crosschip.ir import Builder, Operand
+from crosschip.ops.standard.comparison import Greater, GreaterEqual, Less, LessEqual
+
+
+def swapped(b: Builder, op: Greater | GreaterEqual) -> Sequence[Operand]:
+    """Compare the other way round: `Greater` and `GreaterEqual` of OpenVINO are true of NaN.
+
+    Quirks `greater-than-nan`, `greater-or-equal-to-nan`.
+    """
+    less = Less if isinstance(op, Greater) else LessEqual
+    return (b.add(less, op.input1, op.input0),)

@@ -1,0 +1,286 @@
+"""Quirks of shapes, of the order of elements, and of reading and writing at given places."""
+
+from __future__ import annotations
+
+import numpy as np
+from openvino import Node
+from openvino import opset15 as ops
+
+from crosschip.devices.kits.quirks import Differs, Raises
+from crosschip.devices.openvino.converters import (
+    creation,
+    indexing,
+    layout,
+    padding,
+    rearranging,
+    resizing,
+    searching,
+)
+from crosschip.devices.openvino.graph import Graph
+from crosschip.devices.openvino.lowering.creation import number_itself
+from crosschip.devices.openvino.lowering.layout import input_itself
+from crosschip.devices.openvino.quirks.raw import quirk
+from crosschip.ops.standard.creation import Fill, Range
+from crosschip.ops.standard.indexing import Gather, GatherND
+from crosschip.ops.standard.layout import Expand, Reshape
+from crosschip.ops.standard.padding import Pad, PadMode
+from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
+from crosschip.ops.standard.resizing import ResizeLinear
+from crosschip.ops.standard.searching import TopK
+
+
+def integers(*values: int) -> Node:
+    """A constant list of int64."""
+    return ops.constant(np.array(values, np.int64))
+
+
+def lists(*values: int) -> np.ndarray:
+    """A list of int64."""
+    return np.array(values, np.int64)
+
+
+SIX = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@quirk(
+    Fill,
+    when="a tensor without axes is filled",
+    what="dies",
+    avoided_by=number_itself,
+    inputs=[np.array(3, np.float32)],
+    right=3,
+    wrong=Differs(),
+    dies=True,
+)
+def broadcast_to_no_axes(x: Node) -> Node:
+    return ops.broadcast(x, ops.constant(np.zeros(0, np.int64)))
+
+
+@quirk(
+    Expand,
+    when="a tensor without axes is expanded to none",
+    what="dies",
+    avoided_by=input_itself,
+    inputs=[np.array(3, np.float32)],
+    right=3,
+    wrong=Differs(),
+    dies=True,
+)
+def expanded_to_no_axes(x: Node) -> Node:
+    return ops.broadcast(x, ops.constant(np.zeros(0, np.int64)), broadcast_spec="bidirectional")
+
+
+@quirk(
+    Reshape,
+    when="a tensor gets one axis of a size that is computed and wrong",
+    what="makes one axis of all elements",
+    avoided_by=layout.reshape,
+    inputs=[SIX, lists(4)],
+    right=Raises(),
+    wrong=SIX.ravel(),
+    open_sizes=True,
+)
+def one_axis_of_wrong_size(x: Node, shape: Node) -> Node:
+    return ops.reshape(x, ops.reshape(shape, integers(1), False), False)
+
+
+@quirk(
+    Expand,
+    when="a shape of 21 sizes is computed",
+    what="writes beyond its stack",
+    avoided_by=layout.expand,
+    inputs=[SIX[:1], lists(*[1] * 19, 2, 3)],
+    right=np.broadcast_to(SIX[:1], (1,) * 19 + (2, 3)),
+    wrong=Differs(),
+    dies=True,
+    open_sizes=True,
+)
+def computed_shape_of_many_axes(x: Node, shape: Node) -> Node:
+    return ops.broadcast(x, ops.reshape(shape, integers(21), False), broadcast_spec="bidirectional")
+
+
+@quirk(
+    Tile,
+    when="a tensor without axes is repeated along none",
+    what="leaves the output unwritten",
+    avoided_by=input_itself,
+    inputs=[np.array(3, np.float32)],
+    right=3,
+    wrong=Differs(),
+    dies=True,
+)
+def repeats_along_no_axes(x: Node) -> Node:
+    return ops.tile(x, ops.constant(np.zeros(0, np.int64)))
+
+
+@quirk(
+    Roll,
+    when="it rolls along no axes",
+    what="leaves the output unwritten",
+    avoided_by=input_itself,
+    inputs=[SIX + 1],
+    right=SIX + 1,
+    wrong=Differs(),
+    dies=True,
+    model=lambda b, x: b.add(Roll, x, (), ()),
+)
+def roll_along_no_axes(x: Node) -> Node:
+    none = ops.constant(np.zeros(0, np.int64))
+    return ops.roll(x, none, none)
+
+
+@quirk(
+    ReverseSequence,
+    when="integers of more than 24 bits are reversed",
+    what="moves them as float32",
+    avoided_by=rearranging.reverse_sequence,
+    inputs=[np.array([[2**24 + 1, 5]], np.int32)],
+    right=[[5, 2**24 + 1]],
+    wrong=[[5, 2**24]],
+    model=lambda b, x: b.add(
+        ReverseSequence, x, np.array([2], np.int64), time_axis=1, batch_axis=0
+    ),
+)
+def large_integers_reversed(x: Node) -> Node:
+    return ops.reverse_sequence(x, ops.constant(np.array([2], np.int32)), 0, 1)
+
+
+@quirk(
+    Gather,
+    when="an index is out of range",
+    what="makes something up",
+    avoided_by=[indexing.out_of_range, Graph.within],
+    inputs=[SIX, lists(2)],
+    right=Raises(),
+    wrong=Differs(),
+    dies=True,
+)
+def index_out_of_range(x: Node, indices: Node) -> Node:
+    return ops.gather(x, indices, ops.constant(np.array(0)))
+
+
+@quirk(
+    GatherND,
+    when="an index is out of range",
+    what="reads foreign memory",
+    avoided_by=[indexing.out_of_range, Graph.within],
+    inputs=[SIX, np.array([[7, 7]], np.int32)],
+    right=Raises(),
+    wrong=Differs(),
+    dies=True,
+)
+def place_out_of_range(x: Node, indices: Node) -> Node:
+    return ops.gather_nd(x, indices, 0)
+
+
+@quirk(
+    Pad,
+    when="a mirror image takes more elements than there are",
+    what="refuses it, or reads beyond the end",
+    avoided_by=padding.pad,
+    inputs=[SIX],
+    right=np.pad(SIX, ((0, 0), (4, 0)), "reflect"),
+    wrong=Raises(),
+    model=lambda b, x: b.add(Pad, x, (0, 0, 4, 0), mode=PadMode.REFLECT),
+)
+def reflection_of_few(x: Node) -> Node:
+    return ops.pad(x, integers(0, 4), integers(0, 0), "reflect")
+
+
+@quirk(
+    ResizeLinear,
+    when="an axis keeps its size, with a scale that is not 1",
+    what="does not resample it",
+    avoided_by=resizing.resize_linear,
+    inputs=[np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4)],
+    right=[[[[0, 0.75, 1.583333, 2.416667], [4, 4.75, 5.583333, 6.416667]]]],
+    wrong=np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4),
+)
+def scale_that_keeps_size(x: Node) -> Node:
+    scales = ops.constant(np.array([1, 1.2], np.float32))
+    places = {"coordinate_transformation_mode": "half_pixel", "axes": integers(2, 3)}
+    return ops.interpolate(x, scales, "linear_onnx", "scales", **places)
+
+
+@quirk(
+    Range,
+    when="the end is on the other side of the start",
+    what="counts as far on this side",
+    avoided_by=creation.range_,
+    inputs=[np.array(5, np.int32), np.array(2, np.int32), np.array(1, np.int32)],
+    right=np.zeros(0, np.int32),
+    wrong=[5, 6, 7],
+    model=lambda b, *xs: b.add(Range, *xs),
+)
+def range_on_the_other_side(start: Node, end: Node, step: Node) -> Node:
+    return ops.range(start, end, step, "i32")
+
+
+@quirk(
+    Range,
+    when="the step is 0",
+    what="divides by it",
+    avoided_by=creation.range_,
+    inputs=[np.array(5, np.int32), np.array(7, np.int32), np.array(0, np.int32)],
+    right=Raises("step"),
+    wrong=Differs(),
+    dies=True,
+)
+def range_without_step(start: Node, end: Node, step: Node) -> Node:
+    return ops.range(start, end, step, "i32")
+
+
+@quirk(
+    TopK,
+    when="an element is NaN",
+    what="puts it anywhere, and others with it",
+    avoided_by=searching.top_k,
+    inputs=[[1, np.nan, 3, 2, np.nan, 7, 5, 4]],
+    right=[np.nan, np.nan, 7],
+    wrong=Differs(),
+    model=lambda b, x: b.add_all(TopK, x, 3)[0],
+)
+def order_of_nan(x: Node) -> Node:
+    return ops.topk(x, ops.constant(np.array(3)), 0, "max", "value", stable=True).output(0)
+
+
+@quirk(
+    TopK,
+    when="no elements are asked for",
+    what="refuses the run",
+    avoided_by=searching.top_k,
+    inputs=[[1, 3, 2], np.array(0, np.int64)],
+    right=np.zeros(0, np.float32),
+    wrong=Raises("top_k >= 1"),
+    model=lambda b, x, k: b.add_all(TopK, x, k)[0],
+)
+def top_none(x: Node, k: Node) -> Node:
+    return ops.topk(x, k, 0, "max", "value", stable=True).output(0)
+
+
+@quirk(
+    Pad,
+    when="integers are padded with one that float32 does not hold",
+    what="rounds it to float32",
+    avoided_by=padding.pad,
+    inputs=[np.array([5], np.int32)],
+    right=[2**24 + 1, 5],
+    wrong=[2**24, 5],
+    model=lambda b, x: b.add(Pad, x, (1, 0), value=np.array(2**24 + 1, np.int32)),
+)
+def padded_with_large_integer(x: Node) -> Node:
+    fill = ops.constant(np.array(2**24 + 1, np.int32))
+    return ops.pad(x, integers(1), integers(0), "constant", fill)
+
+
+@quirk(
+    Reshape,
+    when="a tensor without axes gets one of a size that is computed and wrong",
+    what="does not count the elements",
+    avoided_by=layout.reshape,
+    inputs=[np.array(3, np.float32), np.array([2])],
+    right=Raises("Reshape"),
+    wrong=[3],
+)
+def scalar_of_wrong_size(x: Node, shape: Node) -> Node:
+    return ops.reshape(x, shape, False)

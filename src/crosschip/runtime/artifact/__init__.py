@@ -1,0 +1,1 @@
+"""The one persisted form: cache entries, compiled models in files and under tokens, plans."""

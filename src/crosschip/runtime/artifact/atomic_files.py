@@ -1,0 +1,168 @@
+"""Files that are there whole or not at all, at whatever moment their writer is killed.
+
+A file is written under a temporary name, and renamed once it is whole. While it is written it is
+locked, and the lock goes with the process: a temporary file that nobody has locked is what a killed
+writer left, and the next one who comes removes it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+
+from crosschip.ir import InputError
+from crosschip.ir.files import open_own
+from crosschip.ir.reading import StrPath
+from crosschip.ir.text import legible
+
+_SUFFIX = ".part"
+_DESCRIPTORS = ("/dev", "/dev/fd", "/proc/self/fd")
+"""The folders of devices, and of links to the process's own open files, which no file replaces."""
+
+_ABANDONED_SECONDS = 600
+"""The age of what a killed writer left, where files cannot be locked."""
+
+if sys.platform == "win32":
+
+    def _lock(descriptor: int) -> bool | None:
+        return None
+
+    _RENAMED_OPEN = False
+else:
+    import fcntl
+
+    def _lock(descriptor: int) -> bool | None:
+        """Lock a file; return whether that succeeded, or `None` if the file system has no locks."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return None
+        return True
+
+    _RENAMED_OPEN = True
+
+
+def write_user_file(path: StrPath, parts: Iterable[bytes | memoryview]) -> None:
+    """Write a file at a path of the user's, whole or not at all.
+
+    It takes the place of a regular file, or of a symbolic link to one, which is not followed.
+    Whatever else is there stays, and nobody waits for it.
+
+    Args:
+        path: the file.
+        parts: its content.
+
+    Raises:
+        InputError: it cannot be written there.
+    """
+    folder, name = os.path.split(path)
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise OSError(None, "something is there already, and is no file")
+        if os.path.abspath(folder) in _DESCRIPTORS:
+            raise OSError(None, f"{folder} is for devices; name another file")
+        remove_abandoned_files(folder or ".", name)
+        write_atomically(path, parts, folder or ".", mode=0o666)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{legible(str(path))}: cannot be written: {why}") from None
+
+
+def write_atomically(
+    path: StrPath, parts: Iterable[bytes | memoryview], folder: StrPath, mode: int = 0o600
+) -> None:
+    """Replace what is at a path by a file, whole or not at all.
+
+    Args:
+        path: the file.
+        parts: its content.
+        folder: where it is written first, on the same file system; see `remove_abandoned_files`.
+        mode: who may do what with it, as far as the process's own mask allows.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    temporary, descriptor = _temporary(path, folder, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            if _RENAMED_OPEN:  # nobody takes it for abandoned in between
+                os.replace(temporary, path)
+        if not _RENAMED_OPEN:
+            os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def temporary_files(folder: StrPath, name: str = "") -> list[tuple[str, os.stat_result]]:
+    """Return the files in a folder that are being written, or that a killed writer left.
+
+    Args:
+        folder: what `write_atomically` was given; it need not be there.
+        name: of the file that they are to become; any if empty.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    begin = _prefix(name) if name else ""
+    files_in_progress = []
+    try:
+        files = list(os.scandir(os.fspath(folder)))
+    except FileNotFoundError:
+        return []
+    for file in files:
+        inner = file.name.removeprefix(begin).removesuffix(_SUFFIX)
+        if inner and f"{begin}{inner}{_SUFFIX}" == file.name:
+            with suppress(FileNotFoundError):  # finished meanwhile
+                files_in_progress.append((file.path, file.stat(follow_symlinks=False)))
+    return files_in_progress
+
+
+def remove_abandoned_files(folder: StrPath, name: str = "") -> None:
+    """Remove the files that killed writers left; what cannot be removed stays.
+
+    The arguments are those of `temporary_files`.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    for path, status in temporary_files(folder, name):
+        with suppress(OSError):
+            descriptor = open_own(path, os.O_RDWR)
+            try:
+                alone = _lock(descriptor)
+                if alone is None:
+                    alone = time.time() - status.st_mtime > _ABANDONED_SECONDS
+                if alone and _RENAMED_OPEN:
+                    os.unlink(path)
+            finally:
+                os.close(descriptor)
+            if alone and not _RENAMED_OPEN:
+                os.unlink(path)
+
+
+def _temporary(path: StrPath, folder: StrPath, mode: int) -> tuple[str, int]:
+    """Create and lock a file; return its path and its descriptor."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        temporary = f"{_prefix(os.path.basename(path))}{os.urandom(8).hex()}{_SUFFIX}"
+        temporary = os.path.join(folder, temporary)
+        descriptor = os.open(temporary, flags, mode)
+        # Whoever cleans up may have been between its making and its lock, and have removed it.
+        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return temporary, descriptor
+        os.close(descriptor)
+
+
+def _prefix(name: str) -> str:
+    """Return how the temporary names of a file begin; file systems limit the length of names."""
+    return f".{name[:40]}."

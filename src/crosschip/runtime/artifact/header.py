@@ -1,0 +1,211 @@
+"""The header of a compiled model: in a file, under a token, or in a plan.
+
+A plan is a compiled model whose programs are references to other entries of the cache. Whoever
+follows one imports neither operators nor placement, and so does this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from crosschip.hal import Options
+from crosschip.ir import DeviceError
+from crosschip.ir.dataclass import dataclass
+from crosschip.ir.version import VERSION
+from crosschip.runtime.artifact.container import Artifact
+from crosschip.runtime.artifact.origin import Origin
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.choice import Choice
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.plain import from_plain
+
+KIND = "compiled model"
+
+MODELS, PLACEMENT, PROGRAMS = 0, 1, 2
+"""The numbers of the parts; from the last on, they are the programs of the segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a compiled model is recognized by.
+
+    Attributes:
+        token: the name under which it is kept; a caller's, or 32 digits of `request`.
+        model: the key of the model that was compiled (see `crosschip.runtime.cache.key`).
+        request: the key of all that the call of `compile` asked for, the model among it.
+    """
+
+    token: str
+    model: str
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequirements:
+    """A device as it must be where the programs that it compiled are loaded.
+
+    Attributes:
+        name: the device's.
+        version: of what does the work.
+        tied_to: what else must be the same.
+        properties: the settings that it is opened with.
+    """
+
+    name: str
+    version: str
+    tied_to: tuple[str, ...]
+    properties: Mapping[str, str]
+
+    @classmethod
+    def of(cls, device: GuardedDevice) -> DeviceRequirements:
+        """Return the requirements that a device meets."""
+        tied_to = device.capabilities.tied_to
+        return cls(device.name, device.version, tuple(tied_to), dict(device.properties))
+
+    def mismatch(self, device: GuardedDevice) -> str:
+        """Return why a device is not the required one, in words; empty if it is."""
+        actual = DeviceRequirements.of(device)
+        if actual.version != self.version:
+            return f"{self.name} {self.version} compiled it, and here is {actual.version}"
+        if actual.tied_to != self.tied_to:
+            theirs, ours = _difference(self.tied_to, actual.tied_to)
+            return f"{self.name} compiled it for another machine: {theirs!r}, and here is {ours!r}"
+        if actual.properties != self.properties:
+            return (
+                f"{self.name} compiled it with the properties {dict(self.properties)}, and has "
+                f"{dict(actual.properties)}"
+            )
+        return ""
+
+
+ShapeKey = tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]
+"""The shapes of all inputs, and the elements of those that hold sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePrograms:
+    """The programs of a segment that is compiled for each set of its inputs' shapes.
+
+    Attributes:
+        devices: those that compile for further shapes, in the order of preference.
+        buckets: the sizes that are padded to, by the name of a size.
+        shapes: those that there are programs for, the least recently used first.
+        entries: the entry of a cache that each of the programs would be; a part holds each.
+    """
+
+    devices: tuple[str, ...]
+    buckets: Mapping[str, tuple[int, ...]]
+    shapes: tuple[ShapeKey, ...]
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """A segment with its program.
+
+    Attributes:
+        device: the name of the device that runs it.
+        operations: how many operations it has.
+        entry: the cache entry that holds the program; `None` if a part does.
+        shapes: its programs, if there are several, for sets of shapes.
+    """
+
+    device: str
+    operations: int
+    entry: Entry | None = None
+    shapes: ShapePrograms | None = None
+
+    @property
+    def parts(self) -> int:
+        """The number of parts that hold its programs."""
+        if self.entry is not None:
+            return 0
+        return 1 if self.shapes is None else len(self.shapes.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a compiled model must have besides to be found again by what it was compiled from.
+
+    Attributes:
+        origin: what the model was loaded from.
+        candidates: the names of the devices that it could go to.
+        classes: the module and the name of the class of each device that runs something.
+        messages: what the caller was told of the placement: levels and texts.
+        choice: how the devices did that `"auto"` means; `None` if the caller named them.
+        outline: what runs, as `describe_outline` says it.
+    """
+
+    origin: Origin
+    candidates: tuple[str, ...]
+    classes: tuple[tuple[str, str], ...]
+    messages: tuple[tuple[int, str], ...]
+    choice: Choice | None
+    outline: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The metadata of a compiled model.
+
+    Attributes:
+        name: the model's.
+        identity: what it is recognized by.
+        devices: those that compiled the programs.
+        options: how it was compiled.
+        segments: those that devices run.
+        plan: what a plan has besides; `None` for a compiled model with its programs.
+    """
+
+    name: str
+    identity: Identity
+    devices: tuple[DeviceRequirements, ...]
+    options: Options
+    segments: tuple[StoredSegment, ...]
+    plan: Plan | None = None
+
+    def part_numbers(self) -> Iterator[range]:
+        """Return the numbers of the parts that hold the programs of each segment."""
+        begin = PROGRAMS
+        for segment in self.segments:
+            yield range(begin, begin + segment.parts)
+            begin += segment.parts
+
+
+def read_header(artifact: Artifact, *, plan: bool = False) -> Header:
+    """Return the header of a compiled model with its programs, or of a plan.
+
+    Raises:
+        ArtifactError: it is an artifact of something else.
+        DeviceError: another version of crosschip saved it.
+    """
+    if artifact.kind != KIND:
+        raise artifact.error(f"is a file of a {artifact.kind}, not of a compiled model")
+    if artifact.version != VERSION:
+        raise DeviceError(
+            f"{artifact.location}: crosschip {artifact.version} compiled it, and this is "
+            f"{VERSION}; compile the model again (crosschip compile)"
+        )
+    try:
+        header = from_plain(Header, artifact.metadata)
+    except ValueError as error:
+        raise artifact.error(
+            f"has a header that is not laid out as it should be: {error}"
+        ) from None
+    if plan != (header.plan is not None):
+        raise artifact.error(f"is {'no' if plan else 'a'} plan, whose programs are in a cache")
+    if artifact.count != PROGRAMS + sum(segment.parts for segment in header.segments):
+        raise artifact.error(f"has {artifact.count} parts, which do not fit its header")
+    if any(plan != (segment.entry is not None) for segment in header.segments):
+        raise artifact.error("has programs both in itself and in other entries")
+    return header
+
+
+def _difference(theirs: Sequence[str], ours: Sequence[str]) -> tuple[str, str]:
+    """Return the first lines in which two descriptions of machines differ."""
+    lines = [[line for text in one for line in text.splitlines()] for one in (theirs, ours)]
+    missing = [
+        next((line for line in one if line not in other), "")
+        for one, other in (lines, reversed(lines))
+    ]
+    return missing[0], missing[1]

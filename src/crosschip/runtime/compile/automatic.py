@@ -1,0 +1,182 @@
+"""The order of devices that `"auto"` means for a model: the fastest first, as measured once."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from itertools import islice
+
+from crosschip.hal import Options
+from crosschip.ir import BudgetError, Error, InputError, Model, UnsupportedError
+from crosschip.ir.version import VERSION
+from crosschip.runtime.cache.entry import Entry
+from crosschip.runtime.cache.fingerprints import Fingerprints
+from crosschip.runtime.cache.key import automatic_key
+from crosschip.runtime.cache.store import Store
+from crosschip.runtime.choice import Choice, Trial
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.inputs import random_inputs
+from crosschip.runtime.measuring import measure
+from crosschip.runtime.placement.telling import SLOWEST
+from crosschip.runtime.shapes.deriving import Shapes, ShapeSearch
+from crosschip.runtime.shapes.policy import is_open
+from crosschip.runtime.shapes.words import as_argument, shapes_in_words, shortest
+
+_MOST_SHAPES = 4
+"""How many sets of shapes the devices are run at, until one of them runs."""
+
+Build = Callable[[str], CompiledModel]
+
+logger = logging.getLogger("crosschip")
+
+
+class Automatic:
+    """The choice among devices for a model.
+
+    Args:
+        model: what is to be compiled.
+        devices: all that are available, the most promising first.
+        options: how it is to be compiled.
+        store: where choices are kept; `None` for nowhere.
+        fingerprints: of the model's constants.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        devices: Mapping[str, GuardedDevice],
+        options: Options,
+        store: Store | None,
+        fingerprints: Fingerprints | None = None,
+    ) -> None:
+        self._model = model
+        self._options = options
+        self._names = list(devices)
+        self._store = store
+        self._entry = Entry(
+            automatic_key(
+                model, list(devices.values()), options, os.cpu_count() or 1, fingerprints
+            ),
+            "auto",
+            VERSION,
+            model.name,
+            len(model.operations),
+        )
+
+    def remembered(self) -> Choice | None:
+        """The choice that this or another process has made before; `None` if there is none."""
+        saved = None if self._store is None else self._store.read(self._entry)
+        if saved is None or self._store is None:
+            return None
+        try:
+            choice = Choice.from_bytes(saved)
+        except ValueError as error:
+            self._store.discard(self._entry, str(error))
+            return None
+        return choice if sorted(choice.order) == sorted(self._names) else None
+
+    def choose(
+        self, build: Build, count: Callable[[str], int]
+    ) -> tuple[Choice, CompiledModel | None]:
+        """The remembered choice, or the one that running the model on each device leads to.
+
+        Args:
+            build: compiles the whole model on one device.
+            count: how many of the model's operations a device runs.
+
+        Returns:
+            The choice, and the model on its first device if that runs all of it.
+        """
+        choice = self.remembered()
+        if choice is not None and not choice.trials[0].whole:
+            return choice, None
+        if choice is not None:
+            try:
+                return choice, build(choice.order[0])
+            except BudgetError:
+                raise
+            except Error as error:
+                logger.warning("%s: %s; measuring again", self._model.name, error)
+        choice, compiled = self._measured(build, count)
+        if self._store is not None:
+            self._store.write(self._entry, choice.to_bytes())
+        return choice, compiled
+
+    def _measured(
+        self, build: Build, count: Callable[[str], int]
+    ) -> tuple[Choice, CompiledModel | None]:
+        whole: dict[str, CompiledModel] = {}
+        trials: dict[str, Trial] = {}
+        try:
+            for name in self._names:
+                if name == SLOWEST:
+                    trials[name] = Trial(name, reason="slower than any engine")
+                    continue
+                try:
+                    whole[name] = build(name)
+                except BudgetError:
+                    raise
+                except UnsupportedError:
+                    trials[name] = self._part(name, count(name))
+                except Error as error:
+                    trials[name] = Trial(name, reason=str(error))
+            measured, shapes, problem = self._run(whole)
+            ranked = sorted((trials | measured).values(), key=self._rank)
+            choice = Choice(tuple(ranked), shapes, problem)
+            return choice, whole.pop(choice.order[0], None)
+        finally:
+            for unchosen in whole.values():
+                unchosen.close()
+
+    def _run(self, whole: Mapping[str, CompiledModel]) -> tuple[dict[str, Trial], Shapes, str]:
+        """Trials of the devices that run the whole model, at which shapes, and why at none."""
+        unmeasured = {name: Trial(name, whole=True) for name in whole}
+        if len(whole) < 2:
+            return unmeasured, {}, ""
+        search = ShapeSearch(self._model, self._options.sizes)
+        runs = {name: compiled.run for name, compiled in whole.items()}
+        tried: dict[str, str] = {}
+        first: Shapes = {}
+        for shapes in islice(search.shapes(), _MOST_SHAPES):
+            try:
+                inputs = random_inputs(self._model, shapes)
+            except InputError as error:
+                return unmeasured, {}, f"inputs cannot be made up: {error}"
+            trials = measure(runs, inputs)
+            if any(trial.milliseconds is not None for trial in trials.values()):
+                for compiled in whole.values():
+                    compiled.forget_runs()
+                return trials, shapes, ""
+            unmeasured, first = trials, first or shapes
+            tried[shapes_in_words(shapes)] = next(iter(trials.values())).reason
+        if not tried and search.mismatch is not None:
+            tried[shapes_in_words(search.usual())] = search.mismatch.reason
+        return unmeasured, {}, self._problem(tried, first or search.usual())
+
+    def _problem(self, tried: Mapping[str, str], shapes: Shapes) -> str:
+        """Why no device was measured, and what to do about it."""
+        failures = "; ".join(f"{at or 'its inputs'}: {why}" for at, why in tried.items())
+        problem = f"the model did not run on made-up inputs ({failures})"
+        if not is_open(self._model):
+            return problem
+        types = {name: operand.type for name, operand in self._model.inputs.items()}
+        argument = as_argument(shortest(types, shapes))
+        return f"{problem}; compile it with shapes that it runs at, as in {argument}"
+
+    def _part(self, name: str, operations: int) -> Trial:
+        reason = f"runs {operations} of {len(self._model.operations)} operations"
+        return Trial(name, operations=operations, reason=reason)
+
+    def _rank(self, trial: Trial) -> tuple[object, ...]:
+        """First what runs the whole model, the fastest first; then what runs most of it."""
+        return (
+            not trial.whole,
+            trial.milliseconds is None,
+            trial.milliseconds or 0.0,
+            bool(trial.whole and trial.reason),
+            trial.device == SLOWEST,
+            -trial.operations,
+            self._names.index(trial.device),
+        )

@@ -1,0 +1,102 @@
+"""Finding out which operations of a segment a device fails to compile."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence, Set
+from functools import partial
+
+from crosschip.hal import CompileError, Options
+from crosschip.hal.halving import Extent, Failure, Halving
+from crosschip.ir import Model, Operation
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.placement.segments import Segment, part_of
+
+logger = logging.getLogger("crosschip")
+
+ALLOWED = 96
+"""The compilations of parts in one call of `compile`: about ten culprits among 128 operations."""
+
+
+class Failed(Exception):
+    """A device failed to compile a segment."""
+
+    def __init__(self, segment: Segment, error: CompileError) -> None:
+        super().__init__(str(error))
+        self.segment = segment
+        self.error = error
+
+    def name(self, operations: Set[Operation]) -> None:
+        """Say which operations are at fault."""
+        self.error.operations = frozenset(operation.name for operation in operations)
+
+
+class FailureSearch:
+    """Finds the operations at fault in the segments of one compilation.
+
+    Args:
+        allowed: how many compilations of parts there may be.
+    """
+
+    def __init__(self, allowed: int = ALLOWED) -> None:
+        self._left = self._allowed = allowed
+
+    def reasons(
+        self, failed: Failed, device: GuardedDevice, options: Options
+    ) -> Mapping[Operation, str]:
+        """The operations of a segment at fault for that a device failed to compile it, and why.
+
+        Those that the device names; else they are found by compiling halves: each is a single
+        operation, unless operations fail only together or no more compilations are allowed.
+
+        Args:
+            failed: what failed.
+            device: the device.
+            options: how it was to compile.
+        """
+        segment = failed.segment
+        halving: Halving[Operation, CompileError] = Halving(
+            partial(_error_of, segment, device, options), _named, self._left
+        )
+        atoms = segment.operations
+        if not _named(failed.error, atoms) and len(atoms) > 1:
+            logger.warning(
+                "%s: does not compile %s (%d operations) and names none; looking for those at "
+                "fault in at most %d compilations of parts",
+                *(device.name, segment.name, len(atoms), self._left),
+            )
+        failures = halving.search(atoms, failed.error)
+        self._left -= halving.compilations
+        return {
+            operation: self._reason(failure, device.name)
+            for failure in failures
+            for operation in failure.parts
+        }
+
+    def _reason(self, failure: Failure[Operation, CompileError], device: str) -> str:
+        message = str(failure.error).removeprefix(f"{device}: ")
+        others = len(failure.parts) - 1
+        if failure.extent is Extent.TOGETHER:
+            return f"does not compile together with {others} others, but in halves: {message}"
+        if failure.extent is Extent.UNFINISHED:
+            return (
+                f"one of {others + 1} operations does not compile, and which was not found in the "
+                f"{self._allowed} compilations of parts that are allowed: {message}"
+            )
+        return message
+
+
+def _named(error: CompileError, operations: Sequence[Operation]) -> Sequence[Operation]:
+    return [operation for operation in operations if operation.name in error.operations]
+
+
+def _error_of(
+    segment: Segment, device: GuardedDevice, options: Options, operations: Sequence[Operation]
+) -> CompileError | None:
+    """The error of a device about some of a segment's operations; `None` if they compile."""
+    part: Model = part_of(segment, operations)
+    try:
+        device.compile(part, options).close()
+    except CompileError as error:
+        return error
+    return None

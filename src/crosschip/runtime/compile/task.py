@@ -1,0 +1,302 @@
+"""The task of one call of `compile` or `explain`: place, compile the segments, assemble."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import field, replace
+from functools import cache as cached
+from functools import partial
+from typing import Any
+
+from crosschip.hal import Device, Options
+from crosschip.ir import Model
+from crosschip.ir.bodies import every_constant
+from crosschip.ir.dataclass import dataclass
+from crosschip.runtime.artifact.header import Identity
+from crosschip.runtime.cache.fingerprints import Fingerprints
+from crosschip.runtime.cache.key import model_key, request_key
+from crosschip.runtime.cache.store import Store
+from crosschip.runtime.choice import Choice
+from crosschip.runtime.compile.assembly import assemble
+from crosschip.runtime.compile.automatic import Automatic
+from crosschip.runtime.compile.devices import instances
+from crosschip.runtime.compile.preparation import Preparation, engine_settings, prepare
+from crosschip.runtime.compile.request import CompileRequest
+from crosschip.runtime.compile.segments import (
+    Compilation,
+    cache_word,
+    entries_of,
+    limited,
+    place_and_build,
+    record_strategies,
+)
+from crosschip.runtime.compiled import CompiledModel
+from crosschip.runtime.details import Details
+from crosschip.runtime.guard.devices import GuardedDevice
+from crosschip.runtime.placement.placing import Placement, place
+from crosschip.runtime.placement.telling import SLOWEST
+from crosschip.runtime.precisions import EXACT, name_in
+
+
+def compile_model(
+    source: Model | Any, request: CompileRequest, store: Store | None, token: str | bool = False
+) -> CompiledModel:
+    """Compile a model; see `crosschip.compile`.
+
+    Args:
+        source: the model, or what `crosschip.load` takes for one.
+        request: the request.
+        store: the store of compiled programs; `None` for none.
+        token: the name under which the whole is stored, as in `CacheOptions`.
+
+    Raises:
+        Error: as for `crosschip.compile`.
+    """
+    with ExitStack() as owned:
+        task = _task(source, request, store, owned, token)
+        if token and store is not None:
+            compiled = task.load_or_compile(store)
+        else:
+            compiled = task.compile(store)
+        owned.pop_all()
+    compiled.own(task.opened_devices(instances(request.devices)))
+    return compiled
+
+
+def compile_substitute(
+    source: Model | Any, request: CompileRequest, store: Store | None, lost: str | None
+) -> CompiledModel:
+    """Compile the substitute of a compiled model that cannot run.
+
+    Args:
+        source: what the model is loaded from.
+        request: the request.
+        store: the store of compiled programs; `None` for none.
+        lost: the device to leave out; `None` for none: then devices only get what they compute
+            right for all inputs.
+
+    Raises:
+        Error: as for `crosschip.compile`.
+    """
+    with ExitStack() as owned:
+        task = _task(source, request, store, owned)
+        compiled = task.compile_unconditionally() if lost is None else task.compile_without(lost)
+        owned.pop_all()
+    compiled.own(task.opened_devices())
+    return compiled
+
+
+def explain_model(source: Model | Any, request: CompileRequest, store: Store | None) -> Placement:
+    """Place a model without compiling it; see `crosschip.explain`.
+
+    The arguments are those of `compile_model`.
+
+    Raises:
+        Error: as for `crosschip.explain`.
+    """
+    with ExitStack() as owned:
+        prepared = prepare(source, request, owned)
+        model, devices, options = prepared.model, prepared.devices, prepared.options
+        choice: Choice | None = None
+        if request.devices == "auto" and len(devices) > 1:
+            choice = Automatic(model, devices, options, store).remembered()
+            devices = _in_order(prepared, choice)
+        devices, constraints = prepared.constrained(devices)
+        compilation = Compilation(devices, options, buckets=prepared.buckets)
+        with limited(model.name, request.budget):
+            queries = compilation.queries()
+            placement = place(model, queries, constraints=constraints, ask_all=True, partial=True)
+            record_strategies(placement, compilation)
+        placement.choice = choice
+        placement.settings = engine_settings(devices, options)
+        placement.in_float = prepared.mixed.operations
+        return placement
+
+
+def _task(
+    source: Model | Any,
+    request: CompileRequest,
+    store: Store | None,
+    owned: ExitStack,
+    token: str | bool = False,
+) -> _Task:
+    prepared = prepare(source, request, owned)
+    fingerprints = Fingerprints()
+    if store is not None:
+        fingerprints.begin(every_constant(prepared.model))
+    automatic = request.devices == "auto"
+    return _Task(prepared, token, store, automatic=automatic, fingerprints=fingerprints)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """The task of one call of `compile`.
+
+    Attributes:
+        prepared: the prepared request.
+        token: the name under which the whole is stored.
+        store: the store of compiled programs; `None` for none.
+        automatic: whether the order of the devices is measured.
+        conditions: whether devices may get what they compute right for some inputs only.
+        fingerprints: the fingerprints of the model's constants, for all keys.
+    """
+
+    prepared: Preparation
+    token: str | bool
+    store: Store | None
+    automatic: bool
+    conditions: bool = True
+    fingerprints: Fingerprints = field(default_factory=Fingerprints)
+
+    def compile(self, store: Store | None) -> CompiledModel:
+        """Compile the model; programs that a store holds are loaded."""
+        prepared, request, auto = self.prepared, self.prepared.request, None
+        devices = prepared.devices
+        if self.automatic and len(devices) > 1:
+            auto = Automatic(prepared.model, devices, prepared.options, store, self.fingerprints)
+        moves = request.placement.moves or bool(prepared.mixed.in_float32)
+        if auto is not None and moves:
+            devices = _in_order(prepared, auto.remembered())
+        devices, constraints = prepared.constrained(devices)
+        compilation = Compilation(
+            devices, prepared.options, store, constraints, request.budget, prepared.buckets,
+            conditions=self.conditions, fingerprints=self.fingerprints,
+        )  # fmt: skip
+        try:
+            if auto is None or moves:
+                return self._compile_for(compilation)
+            return self._compile_fastest(auto, compilation)
+        finally:
+            self.fingerprints.release()
+
+    def load_or_compile(self, store: Store) -> CompiledModel:
+        """Load the compiled model that a store holds under the token, or compile and store it."""
+        # Imported late: most calls have no token.
+        from crosschip.runtime.artifact.token_store import TokenStore
+
+        prepared = self.prepared
+        settings, budget = prepared.request.settings, prepared.request.budget
+        devices = prepared.all_devices()
+        stored = TokenStore(store, self._identify(), prepared.model, devices, budget)
+        compiled, word = stored.load(settings.in_flight, settings.queue_size), "hit"
+        if compiled is None:
+            compiled = self.compile(None)
+            word = "miss" if stored.save(compiled) else "off"
+        compiled.report = replace(compiled.report, _cache=lambda: word)
+        return compiled
+
+    def compile_without(self, lost: str) -> CompiledModel:
+        """Compile the model for all devices but one."""
+        devices = self.prepared.devices
+        left = {n: d for n, d in devices.items() if lost not in (n, name_in(EXACT, n))}
+        prepared = replace(self.prepared, devices=left)
+        store = None if self.token else self.store
+        return replace(self, prepared=prepared, automatic=False).compile(store)
+
+    def compile_unconditionally(self) -> CompiledModel:
+        """Compile the model without what devices compute right for some inputs only."""
+        store = None if self.token else self.store
+        return replace(self, conditions=False, automatic=False).compile(store)
+
+    def opened_devices(self, callers: Sequence[Device] = ()) -> Iterable[GuardedDevice]:
+        """Return the devices that are not the caller's."""
+        return [d for d in self.prepared.devices.values() if d.device not in callers]
+
+    def _compile_fastest(self, auto: Automatic, compilation: Compilation) -> CompiledModel:
+        """Compile for the device that runs the model fastest; for several if none runs all."""
+        devices = compilation.devices
+
+        def compile_for(names: Iterable[str]) -> CompiledModel:
+            some = {name: devices[name] for name in names}
+            return self._compile_for(replace(compilation, devices=some))
+
+        choice, compiled = auto.choose(
+            lambda name: compile_for([name]),
+            lambda name: _count_supported(self.prepared, devices[name]),
+        )
+        if compiled is None:
+            compiled = compile_for(choice.order)
+        compiled.placement.choice = choice
+        compiled.report = replace(compiled.report, choice=choice)
+        return compiled
+
+    def _compile_for(self, compilation: Compilation) -> CompiledModel:
+        """Place the model on devices, compile its segments, and assemble the compiled model."""
+        prepared, settings = self.prepared, self.prepared.request.settings
+        placement, built = place_and_build(prepared.model, compilation)
+        record_strategies(placement, compilation)
+        placement.settings = engine_settings(compilation.devices, prepared.options)
+        placement.in_float = prepared.mixed.operations
+        words = [one.cache for one in built]
+        several = len(prepared.devices) > 1
+        details = Details(
+            lambda: placement,
+            self._identify,
+            self.compile_without if several else None,
+            self.compile_unconditionally if several and self.conditions else None,
+            entries_of(built),
+        )
+        return assemble(
+            placement,
+            [one.program for one in built],
+            compilation.devices,
+            prepared.options,
+            details,
+            source=lambda: cache_word(word() for word in words),
+            in_flight=settings.in_flight,
+            queue_size=settings.queue_size,
+        )
+
+    @property
+    def _identify(self) -> Callable[[], Identity]:
+        """Return a function that computes the identity, and holds nothing else of the task."""
+        prepared = self.prepared
+        padded = sorted((name, list(sizes)) for name, sizes in prepared.buckets.items())
+        in_float32 = [operation.name for operation in prepared.mixed.in_float32]
+        processors = os.cpu_count() if self.automatic else None
+        key_options = prepared.request.placement.words(), padded, processors, in_float32
+        token = self.token if isinstance(self.token, str) else ""
+        devices = list(prepared.devices.values())
+        return cached(
+            partial(
+                _identity, prepared.model, devices, prepared.options,
+                key_options, token, self.fingerprints,
+            )
+        )  # fmt: skip
+
+
+_TOKEN_DIGITS = 32
+
+
+def _identity(
+    model: Model,
+    devices: Sequence[GuardedDevice],
+    options: Options,
+    key_options: object,
+    token: str,
+    fingerprints: Fingerprints,
+) -> Identity:
+    """Compute the identity of a compiled model; without a token, one is derived from the rest."""
+    key = model_key(model, fingerprints)
+    request = request_key(key, devices, options, key_options)
+    return Identity(token or request[:_TOKEN_DIGITS], key, request)
+
+
+def _count_supported(prepared: Preparation, device: GuardedDevice) -> int:
+    """Count the operations of the model that a device supports."""
+    model = prepared.model
+    with limited(model.name, prepared.request.budget):
+        queries = Compilation({device.name: device}, prepared.options).queries()
+        placement = place(model, queries, partial=True)
+    return len(placement.decisions) - len(placement.unplaced)
+
+
+def _in_order(prepared: Preparation, choice: Choice | None) -> Mapping[str, GuardedDevice]:
+    """Return the devices in the chosen order; without a choice, by the operations they support."""
+    devices = prepared.devices
+    if choice is not None:
+        return {name: devices[name] for name in choice.order}
+    counts = {name: _count_supported(prepared, device) for name, device in devices.items()}
+    return dict(sorted(devices.items(), key=lambda one: (one[0] == SLOWEST, -counts[one[0]])))

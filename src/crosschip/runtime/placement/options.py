@@ -1,0 +1,129 @@
+"""Options of placement: partition configurations, pins and limits, and what they constrain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from crosschip.ir import InputError, Model, Operation
+from crosschip.ir.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from crosschip.hal import Kind
+    from crosschip.runtime.placement.constraints import Constraints, Home
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementOptions:
+    """The caller's constraints on which device runs what.
+
+    Attributes:
+        pin: the device that alone may run what a pattern names, by pattern: `type:inputs:outputs`
+            as in a configuration, or the name of an operation; the type may have wildcards. Of
+            several that fit, the last holds; a pin holds before a configuration.
+        partition: operators that are kept off the first device and run on the processors after it:
+            the path of a configuration of NNAdapter's form, or its content as text or bytes.
+        mixed_precision: operators that compute in float32, in a configuration of the same form:
+            those of a quantized model on reals, and those that devices would compute in bfloat16 or
+            float16, on the same devices.
+        min_segment: the fewest operations that are worth a segment of their own; smaller segments
+            join another device's that takes them, where there are fewer segments then.
+        max_segments: the largest number of segments; segments are joined until there are no more.
+        strict: whether it is an error if a device declines or fails to compile an operation that
+            it would have been the first to run.
+        isolate: whether each device runs in a process of its own, whose death takes nothing along:
+            `openvino` then stands for `openvino@driver`. Runs that were under way are run again in
+            the process that replaces it or, once it has died too often, on the next device.
+
+    Raises:
+        InputError: a value is of another type, or too small.
+    """
+
+    pin: Mapping[str, str] | None = None
+    partition: str | bytes | Path | None = None
+    mixed_precision: str | bytes | Path | None = None
+    min_segment: int = 1
+    max_segments: int | None = None
+    strict: bool = False
+    isolate: bool = False
+
+    @property
+    def moves(self) -> bool:
+        """Tell whether operations may go elsewhere than the devices' answers send them."""
+        limits = self.min_segment > 1 or self.max_segments is not None
+        return self.partition is not None or bool(self.pin) or limits
+
+    def words(self) -> tuple[object, ...]:
+        """The constraints as plain values, with the content of a configuration in a file.
+
+        Raises:
+            InputError: a configuration is not of its form, or cannot be read.
+        """
+        pins = [*(self.pin or {}).items()]
+        partition = _entries("partition", self.partition)
+        return partition, pins, self.min_segment, self.max_segments, self.strict
+
+    def float32_words(self) -> list[str]:
+        """The entries of `mixed_precision` as plain values.
+
+        Raises:
+            InputError: the configuration is not of its form, or cannot be read.
+        """
+        return _entries("mixed_precision", self.mixed_precision)
+
+    def __post_init__(self) -> None:
+        for name, value in (("min_segment", self.min_segment), ("max_segments", self.max_segments)):
+            number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+            if not number and not (value is None and name == "max_segments"):
+                raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
+        for name, flag in (("strict", self.strict), ("isolate", self.isolate)):
+            if not isinstance(flag, bool):
+                raise InputError(f"{name} is {flag!r}, but must be True or False")
+        pin = {} if self.pin is None else self.pin
+        if not isinstance(pin, Mapping) or not all(
+            isinstance(text, str) for pair in pin.items() for text in pair
+        ):
+            raise InputError(
+                f'pin is {pin!r}, but must be devices by pattern, like {{"conv2d": "openvino"}}'
+            )
+
+    def constraints(self, model: Model, given: Model, kinds: Mapping[str, Kind]) -> Constraints:
+        """The meaning for a model; warns of entries that match nothing.
+
+        Args:
+            model: what is to be placed.
+            given: the model before passes.
+            kinds: the sort of each device, by name, in the order of preference.
+
+        Raises:
+            InputError: a configuration is not of its form, a pin names no device or nothing of the
+                model, or there is no processor for what a configuration lists.
+        """
+        # What the options mean is asked only where something is placed.
+        from crosschip.runtime.placement.constraints import Constraints
+
+        return Constraints(
+            self._homes(model, given, kinds), self.min_segment, self.max_segments, self.strict
+        )
+
+    def _homes(
+        self, model: Model, given: Model, kinds: Mapping[str, Kind]
+    ) -> Mapping[Operation, Home]:
+        """The homes of the operations that are named, if any are."""
+        if self.partition is None and not self.pin:
+            return {}
+        # Seldom needed: placing a model is to take no longer for it.
+        from crosschip.runtime.placement.constraining import homes
+
+        return homes(self.partition, self.pin or {}, model, given, kinds)
+
+
+def _entries(name: str, source: str | bytes | Path | None) -> list[str]:
+    if source is None:
+        return []
+    # The form of configurations is needed only where there is one.
+    from crosschip.runtime.placement.partition import words_of
+
+    return words_of(source, name)
