@@ -54,28 +54,28 @@ def load(
         ModelFileError: there is no such file, no importer knows it, or it is damaged.
         UnsupportedError: it uses operators or variants that cannot be expressed.
     """
-    found = _source(source)
-    where = str(found) if isinstance(found, Path) else "the model in memory"
-    if isinstance(found, Path):
-        _check_exists(found)
+    content_or_path = _source(source)
+    where = str(content_or_path) if isinstance(content_or_path, Path) else "the model in memory"
+    if isinstance(content_or_path, Path):
+        _check_exists(content_or_path)
     entries = sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name)
     importers = {entry.name: cast(Importer, entry.load()) for entry in entries}
-    takers = {name: one for name, one in importers.items() if one.recognizes(found)}
+    takers = {name: one for name, one in importers.items() if one.recognizes(content_or_path)}
     if len(takers) > 1:
         raise ModelFileError(f"{where}: has models for {' and '.join(takers)}; name the file")
     for importer in takers.values():
         try:
             with spending(budget):
-                return with_overriding(importer.load(found))
+                return with_overriding(importer.load(content_or_path))
         except BudgetError as error:
             raise BudgetError(f"{where}: {error}") from None
         except ModelFileError:
-            if not (isinstance(found, Path) and found.is_dir()):
-                _check_format(found, where)
+            if not (isinstance(content_or_path, Path) and content_or_path.is_dir()):
+                _check_format(content_or_path, where)
             raise
-    if isinstance(found, Path) and found.is_file():
-        _check_readable(found)
-    _check_format(found, where)
+    if isinstance(content_or_path, Path) and content_or_path.is_file():
+        _check_readable(content_or_path)
+    _check_format(content_or_path, where)
     raise ModelFileError(
         f"{where}: is not a model file that an importer knows ({', '.join(importers)}); "
         f"give a .pdmodel, a Paddle 3 .json, a .nb, an .onnx file, or a folder with one of them"

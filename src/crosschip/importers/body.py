@@ -87,11 +87,12 @@ def with_settled_state(
     effort = 0
     while True:
         body = import_body(types)
-        made = [o.type for o in body.outputs[first_output:][: len(state)]]
+        result_types = [o.type for o in body.outputs[first_output:][: len(state)]]
         own = (o.type for o in body.inputs[first_input + len(state) :])
         outer = names_in([*state, *own, *(o.type for o in body.captures.inside)])
         wider = [
-            widened(held, other, outer, effort) for held, other in zip(types, made, strict=True)
+            widened(held, other, outer, effort)
+            for held, other in zip(types, result_types, strict=True)
         ]
         if wider == types:
             return body

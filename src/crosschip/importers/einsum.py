@@ -48,14 +48,14 @@ def contraction(node: Node, equation: str, operands: Sequence[Operand]) -> Opera
     inputs, result = _parsed(equation, operands)
     terms = [_Term(o, labels) for o, labels in zip(operands, inputs, strict=True)]
     terms = [_diagonal(node, term) for term in terms]
-    found = terms[0]
+    product = terms[0]
     for index, other in enumerate(terms[1:], 2):
         needed = set(result).union(*(term.labels for term in terms[index:]))
-        found = _product(node, _summed(node, found, needed.union(other.labels)), other, needed)
-    found = _summed(node, found, set(result))
-    if set(found.labels) != set(result):
+        product = _product(node, _summed(node, product, needed.union(other.labels)), other, needed)
+    product = _summed(node, product, set(result))
+    if set(product.labels) != set(result):
         raise ModelError(f"the result {result} has labels that no term has")
-    return _arranged(node, found, result).operand
+    return _arranged(node, product, result).operand
 
 
 def _parsed(
@@ -156,9 +156,9 @@ def _is_grouped(order: Sequence[Sequence[str]]) -> bool:
 
 def _can_be_grouped(sizes: Mapping[str, Dim], order: Sequence[Sequence[str]]) -> bool:
     """Tell whether groups of labels can be made an axis each, and be divided again."""
-    found = [sizes[label] for group in order for label in group]
-    open_count = sum(not isinstance(size, int) for size in found)
-    return _is_grouped(order) or (open_count <= 1 and 0 not in found)
+    grouped_sizes = [sizes[label] for group in order for label in group]
+    open_count = sum(not isinstance(size, int) for size in grouped_sizes)
+    return _is_grouped(order) or (open_count <= 1 and 0 not in grouped_sizes)
 
 
 def _multiplied(node: Node, left: _Term, right: _Term, needed: set[str]) -> _Term:

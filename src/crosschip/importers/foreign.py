@@ -257,10 +257,12 @@ def format_of_object(source: object) -> Format | None:
 
 def error_sentence(source: Path | bytes) -> str | None:
     """The sentence about a file that no importer reads; `None` if its format is not known."""
-    found = format_of_file(source)
-    if found is None:
+    foreign_format = format_of_file(source)
+    if foreign_format is None:
         return None
-    return found.sentence(shlex.quote(str(source)) if isinstance(source, Path) else "MODEL")
+    return foreign_format.sentence(
+        shlex.quote(str(source)) if isinstance(source, Path) else "MODEL"
+    )
 
 
 _BY_CLASS: Mapping[tuple[str, str], Format] = {

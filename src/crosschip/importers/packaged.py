@@ -49,12 +49,12 @@ def _settings(
     operator: type[PackagedOperator], setting: Callable[[str], object | None]
 ) -> dict[str, Any]:
     by_slot = {slot: name for name, slot in operator.tensors.items()}
-    found = {
+    values = {
         slot.name: setting(by_slot[slot.name])
         for slot in operator.slots
         if isinstance(slot, Parameter)
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def arguments_by_name(
@@ -129,8 +129,8 @@ def _as(operator: type[PackagedOperator], operation: Operator) -> Operation:
             arguments[own] = operand
     inputs = operator.bind(operation.name, (), arguments)
     quantization = operation.output_quantization
-    made = operator(operation.name, inputs, (), quantization)
-    types = made.infer()
+    replacement = operator(operation.name, inputs, (), quantization)
+    types = replacement.infer()
     for before, type_ in zip(operation.outputs, types, strict=False):
         if len(types) != len(operation.outputs) or not type_.fits(before.type):
             raise UnsupportedError(
@@ -140,4 +140,4 @@ def _as(operator: type[PackagedOperator], operation: Operator) -> Operation:
     outputs = tuple(
         Operand(before.name, type_) for before, type_ in zip(operation.outputs, types, strict=True)
     )
-    return made.with_outputs(outputs).standing_for(operation)
+    return replacement.with_outputs(outputs).standing_for(operation)

@@ -16,12 +16,12 @@ from crosschip.ir import ModelFileError, UnsupportedError
 
 def test_all_unknown_operators_are_listed_with_counts(tmp_path: Path) -> None:
     of_2, of_3 = small(), small_3()
-    for name in ("var_conv_2d", "tree_conv", "var_conv_2d"):
+    for name in ("warpctc", "tree_conv", "warpctc"):
         of_2.operator(name, {"X": "x"}, {"Out": "z"})
         of_3.operator(f"1.{name}", [1])
-    with pytest.raises(UnsupportedError, match=r"2 of .*: tree_conv \(1\), var_conv_2d \(2\)"):
+    with pytest.raises(UnsupportedError, match=r"2 of .*: tree_conv \(1\), warpctc \(2\)"):
         load(of_2.save(tmp_path))
-    with pytest.raises(UnsupportedError, match=r"pd_op\.tree_conv \(1\), pd_op\.var_conv_2d \(2\)"):
+    with pytest.raises(UnsupportedError, match=r"pd_op\.tree_conv \(1\), pd_op\.warpctc \(2\)"):
         load(of_3.save(tmp_path))
 
 

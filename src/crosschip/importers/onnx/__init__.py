@@ -46,11 +46,11 @@ def load(source: Path | bytes) -> Model:
 
     if isinstance(source, bytes):
         return load_model(source)
-    found = _models(source)
-    if len(found) > 1:
-        listed = ", ".join(file.name for file in found)
-        raise ModelFileError(f"{source}: has {len(found)} ONNX models: {listed}; name one")
-    return load_model(*found)
+    files = _models(source)
+    if len(files) > 1:
+        listed = ", ".join(file.name for file in files)
+        raise ModelFileError(f"{source}: has {len(files)} ONNX models: {listed}; name one")
+    return load_model(*files)
 
 
 def _models(path: Path) -> list[Path]:

@@ -99,11 +99,11 @@ def guessed_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[T
     Integers beside reals are places, lengths or masks. Small ones may stand for reals, so that what
     is made of them may be either, and is not known.
     """
-    found = [_code(inputs, index) for index, name in enumerate(node.input) if name]
-    reals = [code for code in found if ELEMENT_TYPES.get(code or 0) in FLOATS]
-    kinds = set(reals or found)
-    small = any(ELEMENT_TYPES.get(code or 0) in _SMALL for code in found)
-    code = kinds.pop() if len(kinds) == 1 and None not in found else None
+    codes = [_code(inputs, index) for index, name in enumerate(node.input) if name]
+    reals = [code for code in codes if ELEMENT_TYPES.get(code or 0) in FLOATS]
+    kinds = set(reals or codes)
+    small = any(ELEMENT_TYPES.get(code or 0) in _SMALL for code in codes)
+    code = kinds.pop() if len(kinds) == 1 and None not in codes else None
     if code is None or (reals and small):
         return [None] * len(node.output)
     return [tensor_type(code, None)] * len(node.output)

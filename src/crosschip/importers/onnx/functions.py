@@ -25,8 +25,12 @@ def key_of(node: NodeProto) -> Key:
 
 def is_same(node: NodeProto, opset: int, other: int) -> bool:
     """Tell whether two versions of the operator set mean the same by a node."""
-    found, wanted = schema_of(node, opset), schema_of(node, other)
-    return found is not None and wanted is not None and found.since_version == wanted.since_version
+    schema, other_schema = schema_of(node, opset), schema_of(node, other)
+    return (
+        schema is not None
+        and other_schema is not None
+        and schema.since_version == other_schema.since_version
+    )
 
 
 def allows(node: NodeProto, opset: int, types: Iterable[str | None]) -> bool:
@@ -122,14 +126,14 @@ def _attributes(node: NodeProto) -> dict[str, AttributeProto]:
     return {text(attribute.name): attribute for attribute in node.attribute}
 
 
-def _bind(nodes: Iterable[NodeProto], given: Mapping[str, AttributeProto]) -> None:
+def _bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto]) -> None:
     """Put the attributes that are given where the nodes refer to them; drop what is not given."""
     for node in all_nodes(nodes):
         for index in reversed(range(len(node.attribute))):
             attribute = node.attribute[index]
             if not attribute.ref_attr_name:
                 continue
-            source = given.get(text(attribute.ref_attr_name))
+            source = values.get(text(attribute.ref_attr_name))
             if source is None:
                 del node.attribute[index]
             else:

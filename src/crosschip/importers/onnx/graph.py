@@ -65,10 +65,10 @@ class _ModelImport:
         self._path = path
         self._graph = proto.graph
         self._opsets = _opsets(path, proto)
-        taken: set[str] = set()
-        self._builder = Builder(name, used_names=taken)
+        used_names: set[str] = set()
+        self._builder = Builder(name, used_names=used_names)
         with located(path):
-            self._shared = Shared(proto.ir_version, reader, proto.functions, taken)
+            self._shared = Shared(proto.ir_version, reader, proto.functions, used_names)
         self._scope = Scope(self._shared, self._opsets, self._builder)
 
     def model(self) -> Model:
@@ -161,23 +161,23 @@ def _opsets(path: str, proto: ModelProto) -> dict[str, int]:
     An older one than `OPSETS` will do if its operators that the model uses are still the same in
     the first of `OPSETS`.
     """
-    found = opsets_of(proto.opset_import)
-    if not found:
+    versions = opsets_of(proto.opset_import)
+    if not versions:
         raise ModelFileError(
             f"{path}: does not say which opset it uses; export or download it again"
         )
-    version = found.get("")
+    version = versions.get("")
     if version is None:
         if any(not domain_of(node) for node in proto.graph.node):
             raise ModelFileError(
                 f"{path}: does not say which opset it uses; export or download it again"
             )
-        return {"": OPSETS[0], **found}
+        return {"": OPSETS[0], **versions}
     if 1 <= version < OPSETS[0] and all(is_same(n, version, OPSETS[0]) for n in proto.graph.node):
-        return {**found, "": OPSETS[0]}
+        return {**versions, "": OPSETS[0]}
     if version not in OPSETS:
         raise UnsupportedError(
             f"{path}: uses opset {version}, but {OPSETS[0]} to {OPSETS[-1]} can be imported; "
             f"convert it with onnx.version_converter"
         )
-    return found
+    return versions

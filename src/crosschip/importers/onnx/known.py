@@ -30,4 +30,4 @@ def known_outputs(operation: Operation) -> tuple[Operand, ...] | None:
     if values is None:
         return None
     pairs = zip(operation.outputs, values, strict=True)
-    return tuple(constant(value, made.name, made.type.quantization) for made, value in pairs)
+    return tuple(constant(value, output.name, output.type.quantization) for output, value in pairs)

@@ -190,14 +190,14 @@ class Node:
         name = next(self.names)
         # Mostly the first operation is the only one, and makes what the node is to make.
         outputs = () if self._has_added else self.outputs[:1]
-        made = self._builder.add_all(operator, *arguments, name=name, outputs=outputs, **named)
-        if self._has_added and len(made) == 1:
-            inner = {made[0]: f"{name}.{operator.type.lower()}"}
-            made = tuple(self._builder.rename(inner, len(self._builder.operations) - 1).values())
+        results = self._builder.add_all(operator, *arguments, name=name, outputs=outputs, **named)
+        if self._has_added and len(results) == 1:
+            inner = {results[0]: f"{name}.{operator.type.lower()}"}
+            results = tuple(self._builder.rename(inner, len(self._builder.operations) - 1).values())
         self._has_added = True
         known = known_outputs(self._builder.operations[-1])
         if known is None:
-            return made
+            return results
         self._builder.operations.pop()
         return known
 
@@ -208,17 +208,17 @@ class Node:
 
         What moves or compares them may as well read what they stand for, and keeps it.
         """
-        given = [part for value in (*arguments, *named.values()) for part in _operands(value)]
-        if all(operand.type.quantization is None for operand in given):
+        operands = [part for value in (*arguments, *named.values()) for part in _operands(value)]
+        if all(operand.type.quantization is None for operand in operands):
             return arguments, named
         operation = operator("", operator.bind("", arguments, named))
         if not operation.quantized_inputs():
             return arguments, named
-        kept = operation.moved_quantization()
-        if kept is not None and operator.moves:
+        moved = operation.moved_quantization()
+        if moved is not None and operator.moves:
             return arguments, named
-        if kept is not None and operator in _ORDERING:
-            return arguments, {**named, "quantization": kept}
+        if moved is not None and operator in _ORDERING:
+            return arguments, {**named, "quantization": moved}
         return tuple(map(self._bare, arguments)), {n: self._bare(v) for n, v in named.items()}
 
     def _bare(self, argument: object) -> object:
@@ -260,10 +260,10 @@ class Node:
         surroundings = self._surroundings
         node = Node(proto, opsets, inputs, self.outputs, self._builder, self.names, surroundings)
         node._on_reals, node._has_added = True, self._has_added
-        made = TABLE[type](node)
+        results = TABLE[type](node)
         node.finish()
         self._has_added = node._has_added
-        first = made if isinstance(made, Operand) else made[0]
+        first = results if isinstance(results, Operand) else results[0]
         assert first is not None, "the first output is never left out"
         return first
 
@@ -277,10 +277,10 @@ class Node:
             sources = last.quantized_inputs()
             if sources and sources[0].type.element_type is dtype and not last.output_quantization:
                 stored = replace(real.type, element_type=dtype, quantization=quantization)
-                made = Operand(real.name, stored)
-                rounding = type(last)(last.name, last.inputs, (made,), (quantization,))
+                rounded = Operand(real.name, stored)
+                rounding = type(last)(last.name, last.inputs, (rounded,), (quantization,))
                 self._builder.operations[-1] = rounding.standing_for(last)
-                return made
+                return rounded
         return self.add(Quantize, real, **parameters(quantization), dtype=dtype)
 
     def constant(self, value: Array) -> Operand:
@@ -290,7 +290,7 @@ class Node:
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute."""
         attribute = self._take(name, AttributeProto.INT)
-        return _given(name, default) if attribute is None else attribute.i
+        return _required_value(name, default) if attribute is None else attribute.i
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         """An integer attribute that stands for yes or no."""
@@ -302,19 +302,19 @@ class Node:
     def real(self, name: str, default: float | None = None) -> float:
         """A floating-point attribute."""
         attribute = self._take(name, AttributeProto.FLOAT)
-        return _given(name, default) if attribute is None else attribute.f
+        return _required_value(name, default) if attribute is None else attribute.f
 
     def text(self, name: str, default: str | None = None) -> str:
         """A string attribute."""
         attribute = self._take(name, AttributeProto.STRING)
         if attribute is None:
-            return _given(name, default)
+            return _required_value(name, default)
         return attribute.s.decode("utf-8", "backslashreplace")
 
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
         """An attribute that is a list of integers."""
-        found = self.optional_integers(name)
-        return _given(name, default) if found is None else found
+        value = self.optional_integers(name)
+        return _required_value(name, default) if value is None else value
 
     def optional_integers(self, name: str) -> tuple[int, ...] | None:
         """A list of integers; `None` where the model leaves it out and it has no default."""
@@ -324,13 +324,13 @@ class Node:
     def reals(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """A list of floating-point numbers."""
         attribute = self._take(name, AttributeProto.FLOATS)
-        return _given(name, default) if attribute is None else tuple(attribute.floats)
+        return _required_value(name, default) if attribute is None else tuple(attribute.floats)
 
     def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
         """A list of strings."""
         attribute = self._take(name, AttributeProto.STRINGS)
         if attribute is None:
-            return _given(name, default)
+            return _required_value(name, default)
         return tuple(value.decode("utf-8", "backslashreplace") for value in attribute.strings)
 
     def value(self, name: str) -> object | None:
@@ -344,13 +344,13 @@ class Node:
             return None
         read = _READERS.get(attribute.type)
         if read is None:
-            found = AttributeProto.AttributeType.Name(attribute.type)
-            raise ModelError(f"attribute {name!r} is of type {found}, which is no plain value")
+            type_name = AttributeProto.AttributeType.Name(attribute.type)
+            raise ModelError(f"attribute {name!r} is of type {type_name}, which is no plain value")
         return read(self, name)
 
     def graph(self, name: str) -> GraphProto:
         """A graph; required."""
-        return _given(name, self._take(name, AttributeProto.GRAPH)).g
+        return _required_value(name, self._take(name, AttributeProto.GRAPH)).g
 
     def run_graph(self, graph: GraphProto, *arguments: Operand) -> list[Operand]:
         """Append the operations of a graph that is an attribute; returns its outputs."""
@@ -394,11 +394,13 @@ class Node:
 
     def tensor(self, name: str) -> Array:
         """A tensor; required."""
-        return self._surroundings.array(_given(name, self._take(name, AttributeProto.TENSOR)).t)
+        return self._surroundings.array(
+            _required_value(name, self._take(name, AttributeProto.TENSOR)).t
+        )
 
     def tensor_operand(self, name: str) -> Operand:
         """The operand for a tensor, of numbers or strings; required."""
-        attribute = _given(name, self._take(name, AttributeProto.TENSOR))
+        attribute = _required_value(name, self._take(name, AttributeProto.TENSOR))
         return self._surroundings.constant(attribute.t, self.outputs[0])
 
     def strings(self, values: Sequence[str], shape: Sequence[int]) -> Operand:
@@ -409,7 +411,7 @@ class Node:
 
     def sparse_tensor(self, name: str) -> Array:
         """A tensor that is stored without its zeros; required."""
-        attribute = _given(name, self._take(name, AttributeProto.SPARSE_TENSOR))
+        attribute = _required_value(name, self._take(name, AttributeProto.SPARSE_TENSOR))
         return self._surroundings.dense(attribute.sparse_tensor)
 
     def has(self, name: str) -> bool:
@@ -435,9 +437,9 @@ class Node:
         if attribute is None:
             return defaults(self._domain, self.type, self.opset).get(name)
         if attribute.type != kind:
-            wanted = AttributeProto.AttributeType.Name(kind)
-            found = AttributeProto.AttributeType.Name(attribute.type)
-            raise ModelError(f"attribute {name!r} is of type {found}, not {wanted}")
+            expected = AttributeProto.AttributeType.Name(kind)
+            actual = AttributeProto.AttributeType.Name(attribute.type)
+            raise ModelError(f"attribute {name!r} is of type {actual}, not {expected}")
         return attribute
 
 
@@ -461,7 +463,7 @@ _READERS: Mapping[int, Callable[[Node, str], object]] = {
 }
 
 
-def _given(name: str, value: T | None) -> T:
+def _required_value(name: str, value: T | None) -> T:
     if value is None:
         raise ModelError(f"attribute {name!r} is required")
     return value
@@ -486,13 +488,13 @@ def bounded(count: int) -> int:
     return count
 
 
-def only(name: str, found: T, *supported: T) -> T:
+def only(name: str, value: T, *supported: T) -> T:
     """An attribute's value, if it is one that can be expressed.
 
     Raises:
         UnsupportedError: it is another one; the message names the attribute and the value.
     """
-    if found not in supported:
+    if value not in supported:
         known = " or ".join(map(str, supported))
-        raise UnsupportedError(f"{name} {found} cannot be expressed, only {known}")
-    return found
+        raise UnsupportedError(f"{name} {value} cannot be expressed, only {known}")
+    return value

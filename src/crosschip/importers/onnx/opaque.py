@@ -236,8 +236,8 @@ def _size(size: Dim) -> int | str | None:
 
 def free_names(nodes: Iterable[NodeProto]) -> dict[str, None]:
     """The names that nodes, and the graphs that they hold, read from outside, in order."""
-    made: set[str] = set()
-    found: dict[str, None] = {}
+    defined: set[str] = set()
+    free: dict[str, None] = {}
     for node in nodes:
         read = [text(name) for name in node.input]
         for graph in _graphs(node):
@@ -246,9 +246,9 @@ def free_names(nodes: Iterable[NodeProto]) -> dict[str, None]:
             inside = [*free_names(graph.node), *(text(value.name) for value in graph.output)]
             local = own.union(text(name) for inner in graph.node for name in inner.output)
             read += [name for name in inside if name not in local]
-        found.update((name, None) for name in read if name and name not in made)
-        made.update(map(text, node.output))
-    return found
+        free.update((name, None) for name in read if name and name not in defined)
+        defined.update(map(text, node.output))
+    return free
 
 
 def _graphs(node: NodeProto) -> Iterator[GraphProto]:

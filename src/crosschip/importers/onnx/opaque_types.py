@@ -94,21 +94,21 @@ class TypeInference:
             self._count += 1
             if self._depth > MAX_DEPTH or self._count > MAX_NODES:
                 raise UnsupportedError("its functions are nested too deep, or make too many nodes")
-            made = self._made(node, types)
+            inferred = self._output_types(node, types)
             guessed: list[TypeProto | None] = []
-            if not any(made) and self._is_unknown(node):
+            if not any(inferred) and self._is_unknown(node):
                 guessed = guessed_types(node, [types.get(text(name)) for name in node.input])
             names = map(text, node.output)
-            for name, type_, guess in itertools.zip_longest(names, made, guessed):
+            for name, type_, guess in itertools.zip_longest(names, inferred, guessed):
                 known = declared.get(name or "")
                 if not name:
                     continue
                 if known is not None and known.WhichOneof("value") and _agree(known, type_):
                     types[name] = known
-                elif found := type_ or guess:
-                    types[name] = _without_shape(found)
+                elif result_type := type_ or guess:
+                    types[name] = _without_shape(result_type)
 
-    def _made(self, node: NodeProto, types: Types) -> list[TypeProto | None]:
+    def _output_types(self, node: NodeProto, types: Types) -> list[TypeProto | None]:
         inputs = [types.get(text(name)) for name in node.input]
         graphs = [a.g for a in node.attribute if a.HasField("g")]
         function = self._functions.get((text(node.domain), text(node.op_type)))
@@ -139,11 +139,11 @@ class TypeInference:
         Only those whose types are not known: they cannot be told apart from other things than
         tensors, nor be handed from one operation to another.
         """
-        found: set[str] = set()
+        names: set[str] = set()
         for node in nodes:
-            if self._is_unknown(node) or not found.isdisjoint(map(text, node.input)):
-                found.update(text(name) for name in node.output if name and name not in types)
-        return found
+            if self._is_unknown(node) or not names.isdisjoint(map(text, node.input)):
+                names.update(text(name) for name in node.output if name and name not in types)
+        return names
 
     def _by_graph(
         self, node: NodeProto, graph: GraphProto, inputs: list[TypeProto | None], types: Types
@@ -161,11 +161,11 @@ class TypeInference:
                 inner[text(value.name)] = _without_shape(known)
         declared = {text(v.name): v.type for v in [*graph.value_info, *graph.output]}
         self.extend(inner, graph.node, declared)
-        made = [inner.get(text(value.name)) for value in graph.output][skipped:]
+        body_types = [inner.get(text(value.name)) for value in graph.output][skipped:]
         first = inputs[len(inputs) - states :] if node.op_type == "Loop" else inputs
-        pairs = zip(first[:states], made, strict=False)
+        pairs = zip(first[:states], body_types, strict=False)
         kept = [own if _is_optional(given) else given for given, own in pairs]
-        return [*kept, *made[states:]]
+        return [*kept, *body_types[states:]]
 
 
 def _is_optional(type_: TypeProto | None) -> bool:
@@ -253,22 +253,22 @@ def _by_schema(
             formal = schema.inputs[min(index, len(schema.inputs) - 1)]
             bound.setdefault(formal.type_str, type_)
     constraints = {c.type_param_str: c.allowed_type_strs for c in schema.type_constraints}
-    made: list[TypeProto | None] = []
+    output_types: list[TypeProto | None] = []
     for index in range(len(node.output)):
         formal = schema.outputs[min(index, len(schema.outputs) - 1)]
         allowed = constraints.get(formal.type_str, [formal.type_str])
         if formal.type_str in bound:
-            made.append(bound[formal.type_str])
+            output_types.append(bound[formal.type_str])
         elif len(allowed) == 1:
-            made.append(_from_text(allowed[0]))
+            output_types.append(_from_text(allowed[0]))
         elif all(map(_TENSOR.fullmatch, allowed)):
-            made.append(_asked(schema, node, inputs))
+            output_types.append(_attribute_type(schema, node, inputs))
         else:
-            made.append(None)
-    return made
+            output_types.append(None)
+    return output_types
 
 
-def _asked(
+def _attribute_type(
     schema: defs.OpSchema, node: NodeProto, inputs: list[TypeProto | None]
 ) -> TypeProto | None:
     """The type that an attribute asks for; without one, and without a default, the input's."""
@@ -280,8 +280,8 @@ def _asked(
     name = next((name for name in _DTYPE_ATTRIBUTES if name in schema.attributes), None)
     if name is None:
         return None
-    given = next((a for a in node.attribute if a.name == name), None)
-    chosen = schema.attributes[name].default_value if given is None else given
+    attribute = next((a for a in node.attribute if a.name == name), None)
+    chosen = schema.attributes[name].default_value if attribute is None else attribute
     if chosen.type != AttributeProto.INT:
         return inputs[0] if inputs else None
     return tensor_type(chosen.i, None) if chosen.i in OPERAND_TYPES else None
@@ -318,10 +318,10 @@ def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
 
 def _from_text(written: str) -> TypeProto | None:
     """The type of a tensor as schemas write it."""
-    found = _TENSOR.fullmatch(written)
-    if found is None:
+    match = _TENSOR.fullmatch(written)
+    if match is None:
         return None
-    name = _ONNX_NAMES.get(found[1], found[1])
+    name = _ONNX_NAMES.get(match[1], match[1])
     code = next((c for c, known in OPERAND_TYPES.items() if known.value == name), None)
     return None if code is None else tensor_type(code, None)
 

@@ -42,22 +42,25 @@ def defaults(domain: str, operator: str, opset: int) -> Mapping[str, AttributePr
     An attribute that this version does not have yet has that of the newest version: ONNX adds
     attributes so that leaving them out changes nothing.
     """
-    kept = _kept()
-    if domain or opset > kept["opset"]:
+    stored = _stored_defaults()
+    if domain or opset > stored["opset"]:
         newest, own = _schema(domain, operator, _LATEST), _schema(domain, operator, opset)
         return {**_defaults(newest), **_defaults(own)}
-    versions = {int(since): found for since, found in kept["operators"].get(operator, {}).items()}
+    versions = {
+        int(since): current_values
+        for since, current_values in stored["operators"].get(operator, {}).items()
+    }
     last = max(versions, default=0)
     current = max((since for since in versions if since <= opset), default=last)
-    found = {**versions.get(last, {}), **versions.get(current, {})}
-    return {name: make_attribute(name, value) for name, value in found.items()}
+    current_values = {**versions.get(last, {}), **versions.get(current, {})}
+    return {name: make_attribute(name, value) for name, value in current_values.items()}
 
 
 @cache
-def _kept() -> dict[str, Any]:
+def _stored_defaults() -> dict[str, Any]:
     """The newest operator set of the file, and by operator and first version its defaults."""
-    kept: dict[str, Any] = json.loads(_DEFAULTS.read_text("utf-8"))
-    return kept
+    stored: dict[str, Any] = json.loads(_DEFAULTS.read_text("utf-8"))
+    return stored
 
 
 def _schema(domain: str, operator: str, opset: int) -> defs.OpSchema | None:

@@ -114,8 +114,10 @@ class Scope(Names):
         node = NodeProto(
             op_type="Constant", output=[name], attribute=[make_attribute("value", tensor)]
         )
-        (made,) = self._extension(node, next(self._shared.names(name, 0)), "strings are no numbers")
-        return cast(Operand, made)
+        (result,) = self._extension(
+            node, next(self._shared.names(name, 0)), "strings are no numbers"
+        )
+        return cast(Operand, result)
 
     def run(self, nodes: Sequence[NodeProto], wanted: Iterable[str], where: str = "") -> None:
         """Add the operations of nodes.
@@ -149,9 +151,9 @@ class Scope(Names):
                     others = (node for i, node in enumerate(nodes) if i not in unit)
                     read = wanted.union(*(free_names([node]) for node in others))
                     inside = [nodes[index] for index in unit]
-                    made = {text(name) for node in inside for name in node.output}
+                    defined = {text(name) for node in inside for name in node.output}
                     reason = "what passes between its parts is no tensor"
-                    if made.isdisjoint(containers):
+                    if defined.isdisjoint(containers):
                         reason = "the type of what passes between its parts is not known"
                     self._import_together(unit[0], inside, read, reason)
 
@@ -229,17 +231,17 @@ class Scope(Names):
         if takes_none or self._shared.functions_make_others or others:
             raise UnsupportedError("hands on what is no tensor")
         captures = Captures()
-        builder = Builder(text(graph.name), used_names=self._shared.taken)
+        builder = Builder(text(graph.name), used_names=self._shared.operation_names)
         scope = self._inner(self._opsets, outer=self, builder=builder, captures=captures)
         names = [text(value.name) for value in graph.input]
         inputs = [Operand(name, type_) for name, type_ in zip(names, types, strict=False)]
-        given = [
+        operands = [
             scope._shaped(operand, value)
             for operand, value in zip(inputs, graph.input, strict=False)
         ]
         if len(names) != len(types):
             raise ModelError(f"takes {len(names)} values, not {len(types)}")
-        outputs = scope._graph(graph, given)
+        outputs = scope._graph(graph, operands)
         if any(output.type == CONTAINER for output in outputs):
             raise UnsupportedError("hands on what is no tensor")
         return Body(builder.name, inputs, builder.operations, outputs, captures)
@@ -323,19 +325,19 @@ class Scope(Names):
     def _import(self, number: int, proto: NodeProto) -> None:
         """Add the operations that a node stands for."""
         spend()
-        made = texts(proto.output)
-        if not made:
+        outputs = texts(proto.output)
+        if not outputs:
             raise ModelError("has no outputs")
         before = len(self._builder.operations)
         read = texts(proto.input)
         inputs = [self.optional(name) if name else None for name in read]
         self._current = own = f"{self._prefix}{name_of(proto)}"
         names = self._shared.names(own, number)
-        node = Node(proto, self._opsets, inputs, made, self._builder, names, self)
+        node = Node(proto, self._opsets, inputs, outputs, self._builder, names, self)
         function = None if is_packaged(proto) else self._shared.function(proto)
         around = self._builder.origins
         if self._of_file:
-            origin = Origin(node.full_name, tuple(filter(None, read)), tuple(filter(None, made)))
+            origin = Origin(node.full_name, tuple(filter(None, read)), tuple(filter(None, outputs)))
             self._builder.origins = (origin,)
         try:
             if function is not None:
@@ -359,7 +361,7 @@ class Scope(Names):
                 raise
             refusal = UnsupportedError(str(error))
         self._undo(before)
-        if not self._opaque_subgraph([node.proto], _made(node.proto)).is_sound():
+        if not self._opaque_subgraph([node.proto], _output_names(node.proto)).is_sound():
             raise refusal
         types = [TypeProto() if o is None else self.type_of(o) for o in node.inputs]
         body = standard_body(node.proto, node.opset, types)
@@ -392,16 +394,16 @@ class Scope(Names):
     def _by_package(self, operator: type[PackagedOperator], node: Node) -> Sequence[Operand]:
         """By the operator of a package, whose results may be more than the node names."""
         arguments = arguments_in_order(operator, node.inputs, node.value)
-        made = node.add_all(operator, **arguments)
+        results = node.add_all(operator, **arguments)
         try:
             node.finish()
         except UnsupportedError as error:
             raise ModelError(f"{error}; {operator.type} has no such parameter") from None
-        if len(node.outputs) > len(made):
+        if len(node.outputs) > len(results):
             raise ModelError(
-                f"names {len(node.outputs)} outputs, but {operator.type} has {len(made)}"
+                f"names {len(node.outputs)} outputs, but {operator.type} has {len(results)}"
             )
-        return made
+        return results
 
     def _by_model_function(self, function: FunctionProto, node: Node) -> Sequence[Operand | None]:
         """By the function's body; what calls it from outside of all others may stay as it is."""
@@ -450,10 +452,10 @@ class Scope(Names):
         proto = self._not_computed[name]
         names = self._shared.names(f"{self._prefix}{name}", 0)
         try:
-            made = self._extension(proto, next(names), f"its output {name!r} is needed")
+            operands = self._extension(proto, next(names), f"its output {name!r} is needed")
         except UnsupportedError:
             raise UnsupportedError(f"{name!r} is an output that is not computed here") from None
-        for output, operand in zip(proto.output, made, strict=True):
+        for output, operand in zip(proto.output, operands, strict=True):
             if operand is not None:
                 self._shared.settled.add(operand)
                 if text(output) in self._not_computed:
@@ -466,10 +468,10 @@ class Scope(Names):
         Raises:
             UnsupportedError: it breaks a rule of ONNX, or it is not known what it makes.
         """
-        extension = self._opaque_subgraph([proto], _made(proto)).extension(name, reason)
+        extension = self._opaque_subgraph([proto], _output_names(proto)).extension(name, reason)
         self._builder.append(extension)
-        made = iter(extension.outputs)
-        return [next(made) if output else None for output in proto.output]
+        results = iter(extension.outputs)
+        return [next(results) if output else None for output in proto.output]
 
     def _opaque_subgraph(
         self, nodes: Sequence[NodeProto], outputs: Sequence[str]
@@ -491,6 +493,6 @@ def is_packaged(node: NodeProto) -> bool:
     return of_title(text(node.op_type), domain_of(node)) is not None
 
 
-def _made(proto: NodeProto) -> list[str]:
+def _output_names(proto: NodeProto) -> list[str]:
     """The names of what a node makes."""
     return [text(name) for name in proto.output if name]

@@ -52,8 +52,8 @@ def check_sequences(
 
 
 def _known(names: Sequence[str], operand_of: Callable[[str], Operand | None]) -> list[Operand]:
-    found = map(operand_of, names)
-    return [operand for operand in found if operand is not None]
+    operands = map(operand_of, names)
+    return [operand for operand in operands if operand is not None]
 
 
 def _check_types(node: NodeProto, types: Sequence[TypeProto | None]) -> None:

@@ -39,7 +39,7 @@ class Shared:
         settled: operands whose names stay, whatever else they become results of.
         unrolling: keeps account of loops that are unrolled.
         open_axes: the axes of the states of loops whose sizes change from time to time.
-        taken: the names of operations, which are different in all graphs.
+        operation_names: the names of operations, which are different in all graphs.
         in_training: the names of the nodes that compute as in training, in order.
     """
 
@@ -48,7 +48,7 @@ class Shared:
         ir_version: int,
         reader: TensorReader,
         functions: Iterable[FunctionProto],
-        taken: set[str],
+        operation_names: set[str],
     ) -> None:
         self.ir_version = ir_version
         self.reader = reader
@@ -65,7 +65,7 @@ class Shared:
         self.settled: set[Operand] = set()
         self.unrolling = Unrolling()
         self.open_axes: OpenAxes = {}
-        self.taken = taken
+        self.operation_names = operation_names
         self.in_training: dict[str, None] = {}
         self._counts: dict[str, int] = {}
 
@@ -77,14 +77,14 @@ class Shared:
 
     def names(self, stem: str, number: int) -> Iterator[str]:
         """Names for the operations of a node: the node's own for the first."""
-        if stem in self.taken or not stem or stem.endswith("/"):
+        if stem in self.operation_names or not stem or stem.endswith("/"):
             stem = f"{stem}_{number}"
-        if stem not in self.taken:
+        if stem not in self.operation_names:
             yield stem
         for count in itertools.count(self._counts.get(stem, 0) + 1):
             name = f"{stem}.{count}"
             self._counts[stem] = count
-            if name not in self.taken:
+            if name not in self.operation_names:
                 yield name
 
     def rename(
@@ -105,11 +105,11 @@ class Shared:
         if all(names.get(o) == o.name for operation in operations for o in operation.outputs):
             return {}
         changed = {}
-        taken = set(names.values())
+        wanted_names = set(names.values())
         for operation in operations:
             for operand in operation.outputs:
                 name = names.get(operand)
-                if name is None and operand.name in taken:
+                if name is None and operand.name in wanted_names:
                     name = f"{operation.name}.{operation.type.lower()}"
                 if name and name != operand.name and operand not in self.settled:
                     changed[operand] = name

@@ -117,9 +117,9 @@ class TensorReader:
             fits = bool(((places >= 0) & (places < count)).all())
         if not fits or places.shape != (len(values), 1):
             raise ModelFileError(f"the indices of its values are not in {list(shape)}")
-        found = np.zeros(count, values.dtype)
-        found[places[:, 0].astype(np.int64)] = values
-        return found.reshape(shape)
+        elements = np.zeros(count, values.dtype)
+        elements[places[:, 0].astype(np.int64)] = values
+        return elements.reshape(shape)
 
     def _elements(self, tensor: TensorProto, kind: ElementType, count: int) -> Array | Stored:
         if kind is ElementType.BOOL:
@@ -243,6 +243,6 @@ def _number(digits: str) -> int:
     return int(digits)
 
 
-def _check_size(found: int, needed: int, what: str) -> None:
-    if found != needed:
-        raise ModelFileError(f"the tensor has {found} {what}, but its shape needs {needed}")
+def _check_size(actual: int, needed: int, what: str) -> None:
+    if actual != needed:
+        raise ModelFileError(f"the tensor has {actual} {what}, but its shape needs {needed}")

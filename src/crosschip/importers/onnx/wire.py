@@ -34,17 +34,17 @@ _HEADS = 2 * _LONGEST_VARINT
 
 _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 
-_Road = Mapping[int, "_Road | None"]
+_FieldPath = Mapping[int, "_FieldPath | None"]
 """The places of large `raw_data` in a message: field numbers, and what lies behind each."""
 
-_TENSOR: _Road = {TensorProto.RAW_DATA_FIELD_NUMBER: None}
-_ATTRIBUTE: _Road = {AttributeProto.T_FIELD_NUMBER: _TENSOR}
-_NODE: _Road = {NodeProto.ATTRIBUTE_FIELD_NUMBER: _ATTRIBUTE}
-_GRAPH: _Road = {
+_TENSOR: _FieldPath = {TensorProto.RAW_DATA_FIELD_NUMBER: None}
+_ATTRIBUTE: _FieldPath = {AttributeProto.T_FIELD_NUMBER: _TENSOR}
+_NODE: _FieldPath = {NodeProto.ATTRIBUTE_FIELD_NUMBER: _ATTRIBUTE}
+_GRAPH: _FieldPath = {
     GraphProto.NODE_FIELD_NUMBER: _NODE,
     GraphProto.INITIALIZER_FIELD_NUMBER: _TENSOR,
 }
-_MODEL: _Road = {ModelProto.GRAPH_FIELD_NUMBER: _GRAPH}
+_MODEL: _FieldPath = {ModelProto.GRAPH_FIELD_NUMBER: _GRAPH}
 
 
 class _Field(NamedTuple):
@@ -70,17 +70,17 @@ def without_weights(file: Source) -> bytes:
     return b"".join(_lightened(Window(file), 0, file.size, _MODEL))
 
 
-def _lightened(window: Window, begin: int, end: int, road: _Road) -> list[bytes]:
+def _lightened(window: Window, begin: int, end: int, path: _FieldPath) -> list[bytes]:
     """The message between two places, in pieces."""
     pieces: list[bytes] = []
     references: list[bytes] = []
     read = window.source.read
     done = begin
     for field in _large_fields(window, begin, end):
-        if field.number not in road:
+        if field.number not in path:
             continue
         pieces.append(read(done, field.begin))
-        ahead = road[field.number]
+        ahead = path[field.number]
         if ahead is None:
             references.append(_reference(field.contents, field.end - field.contents))
         else:

@@ -53,8 +53,14 @@ def load(source: Path | bytes) -> Model:
         return load_parts(source, None)
     if isinstance(source, bytes) or source.suffix == files.LITE_SUFFIX:
         return load_lite(source)
-    found = files.find(source)
-    return _load(str(found.program), found.name, _content(found.program), found.parameters, {})
+    model_files = files.find(source)
+    return _load(
+        str(model_files.program),
+        model_files.name,
+        _content(model_files.program),
+        model_files.parameters,
+        {},
+    )
 
 
 def load_parts(
@@ -74,10 +80,10 @@ def load_parts(
     Raises:
         ModelFileError, UnsupportedError: as for `load`.
     """
-    given = shapes or {}
+    input_shapes = shapes or {}
     if isinstance(program, bytes):
-        return _load("the model in memory", "model", program, parameters, given)
-    return _load(str(program), program.stem, _content(program), parameters, given)
+        return _load("the model in memory", "model", program, parameters, input_shapes)
+    return _load(str(program), program.stem, _content(program), parameters, input_shapes)
 
 
 def load_lite(source: Path | bytes, shapes: Mapping[str, Sequence[int]] | None = None) -> Model:

@@ -44,12 +44,12 @@ class Stacked:
 
 def written_in(block: Block) -> Sequence[str]:
     """The arrays that the operators of a block write to, each once."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for operator in block.operators:
         if operator.type in _WRITES:
             side, slot = _WRITES[operator.type]
-            found.update(dict.fromkeys(getattr(operator, side).get(slot, ())))
-    return list(found)
+            names.update(dict.fromkeys(getattr(operator, side).get(slot, ())))
+    return list(names)
 
 
 def added(array: object, name: str) -> Operand:

@@ -26,8 +26,8 @@ def make_along(
     if x.type.shape != ():
         op.make_each(operator, x, *arguments, outputs=outputs, **named)
         return
-    made = op.add_all(operator, op.add(Reshape, x, (1,)), *arguments, **named)
-    for operand, output in zip(made, outputs, strict=True):
+    results = op.add_all(operator, op.add(Reshape, x, (1,)), *arguments, **named)
+    for operand, output in zip(results, outputs, strict=True):
         if op.count(output):
             op.make(Reshape, operand, (), output=output)
 

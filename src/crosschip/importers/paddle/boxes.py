@@ -22,12 +22,12 @@ def sides(op: Context, boxes: Operand) -> tuple[Operand, ...]:
 def picked(op: Context, rows: Operand, places: Operand) -> Operand:
     """Of the rows [N, M, …] those at places [N, …] of the second axis."""
     flat = op.add(Reshape, places, (0, -1, 1))
-    found = op.add(GatherND, rows, flat, batch_dims=1)
+    flat_rows = op.add(GatherND, rows, flat, batch_dims=1)
     if op.rank(places) == 2:
-        return found
+        return flat_rows
     parts = [op.add(ShapeOf, operand, ElementType.INT64) for operand in (places, rows)]
     row = op.add(Slice, parts[1], (0,), (2,), (2**31 - 1,))
-    return op.add(Reshape, found, op.add(Concat, parts=[parts[0], row], axis=0))
+    return op.add(Reshape, flat_rows, op.add(Concat, parts=[parts[0], row], axis=0))
 
 
 def areas(op: Context, boxes: Operand, is_normalized: bool) -> Operand:

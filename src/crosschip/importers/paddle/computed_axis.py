@@ -40,7 +40,7 @@ class ComputedAxis:
         """The product of the sizes before the axis, a list of one."""
         return self._product(self._is_before, sizes, np.int64(1))
 
-    def behind(self, sizes: Operand) -> Operand:
+    def after(self, sizes: Operand) -> Operand:
         """The product of the sizes behind the axis, a list of one."""
         return self._product(self._is_behind, sizes, np.int64(1))
 

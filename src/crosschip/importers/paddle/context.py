@@ -126,9 +126,9 @@ class Context:
 
     def numbers(self, name: str) -> Sequence[bool | int | float]:
         """A parameter that is a list of numbers of any type; empty if it is left out."""
-        found = self._parameter(name) or ()
-        numbers = [value for value in found if isinstance(value, bool | int | float)]
-        if len(numbers) != len(found):
+        values = self._parameter(name) or ()
+        numbers = [value for value in values if isinstance(value, bool | int | float)]
+        if len(numbers) != len(values):
             raise ModelError(f"{name}: has elements that are no numbers")
         return numbers
 
@@ -145,9 +145,9 @@ class Context:
 
     def element_type(self, name: str) -> ElementType | None:
         """A parameter that is an element type; `None` if it is left open."""
-        found = self._parameter(name)
-        if found and isinstance(found[0], ElementType):
-            return found[0]
+        values = self._parameter(name)
+        if values and isinstance(values[0], ElementType):
+            return values[0]
         code = self.integer(name, -1)
         return None if code < 0 else tensor_types.from_code(code)
 
@@ -285,8 +285,8 @@ class Context:
     def setting(self, name: str) -> object | None:
         """A parameter, whatever it is; `None` if it is left out."""
         if self._in_place(name):
-            found = self._parameter(name) or ()
-            return found[0] if len(found) == 1 else found
+            values = self._parameter(name) or ()
+            return values[0] if len(values) == 1 else values
         return self._operator.attributes.get(name)
 
     def make_in_order(
@@ -299,10 +299,10 @@ class Context:
         outputs = self._operator.outputs
         slots = list(outputs) if outputs.keys().isdisjoint(operator.results) else operator.results
         variables = [name for slot in slots for name in outputs.get(slot) or (None,)]
-        made = self.add_all(operator, **arguments)
-        if len(variables) > len(made):
-            raise ModelError(f"{operator.type} makes {len(made)} tensors, not {len(variables)}")
-        for variable, operand in zip(variables, made, strict=False):
+        results = self.add_all(operator, **arguments)
+        if len(variables) > len(results):
+            raise ModelError(f"{operator.type} makes {len(results)} tensors, not {len(variables)}")
+        for variable, operand in zip(variables, results, strict=False):
             if variable is not None:
                 self._values.define(variable, operand)
 
@@ -335,15 +335,15 @@ class Context:
         lods = [(name, self._values.lods.get(name)) for name in self.variables(slot)]
         if not lods:
             raise ModelError(f"{slot}: is required")
-        found = []
+        levels = []
         for name, lod in lods:
             if lod is None:
                 raise UnsupportedError(
                     f"{slot}: nothing says which sequences {name!r} holds; declare the input that "
                     f"it comes from with its lod_level"
                 )
-            found.append(lod.levels())
-        return found
+            levels.append(lod.levels())
+        return levels
 
     def set_levels(self, levels: Sequence[Operand], output: str = "Out") -> None:
         """Say which sequences the variables in an output slot hold."""
@@ -369,17 +369,17 @@ class Context:
         return variables[0]
 
     def _one(self, name: str, kind: type[T], default: T | None, *instead: str) -> T:
-        found = self._all(name, kind, None if default is None else (default,), *instead)
-        if len(found) != 1:
-            raise ModelError(f"{name}: must be one value, not {len(found)}")
-        return found[0]
+        values = self._all(name, kind, None if default is None else (default,), *instead)
+        if len(values) != 1:
+            raise ModelError(f"{name}: must be one value, not {len(values)}")
+        return values[0]
 
     def _all(
         self, name: str, kind: type[T], default: tuple[T, ...] | None, *instead: str
     ) -> tuple[T, ...]:
-        found = self._parameter(name, *instead)
-        if found is not None:
-            return tuple(_typed(name, value, kind) for value in found)
+        values = self._parameter(name, *instead)
+        if values is not None:
+            return tuple(_typed(name, value, kind) for value in values)
         if default is None:
             raise ModelError(f"{name}: is required")
         return default

@@ -101,11 +101,11 @@ def find(path: Path) -> ModelFiles:
     Raises:
         ModelFileError: there is no program, or a folder has more than one.
     """
-    found = programs(path)
-    if len(found) != 1:
-        listed = f": {', '.join(file.name for file in found)}; name one" if found else ""
-        raise ModelFileError(f"{path}: has {len(found)} Paddle models{listed}")
-    (program,) = found
+    candidates = programs(path)
+    if len(candidates) != 1:
+        listed = f": {', '.join(file.name for file in candidates)}; name one" if candidates else ""
+        raise ModelFileError(f"{path}: has {len(candidates)} Paddle models{listed}")
+    (program,) = candidates
     if program.name != _OLD_PROGRAM:
         return ModelFiles(program, program.with_suffix(".pdiparams"))
     combined = program.with_name(_OLD_PARAMETERS)

@@ -8,7 +8,7 @@ import numpy as np
 
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
 from crosschip.importers.paddle.lod import GivenLod, level_name
-from crosschip.importers.paddle.program import Program, Variable, every_operator
+from crosschip.importers.paddle.program import Program, Variable, all_operators
 from crosschip.importers.paddle.run import run
 from crosschip.importers.paddle.scales import quantized_weights, real_weight
 from crosschip.importers.paddle.table import TABLE
@@ -33,7 +33,7 @@ def check(where: str, program: Program) -> None:
     Raises:
         UnsupportedError: there is at least one; the message lists them all, with counts.
     """
-    types = (operator.type for operator in every_operator(program.operators))
+    types = (operator.type for operator in all_operators(program.operators))
     TABLE.check(where, (name for name in types if name in TABLE or of_title(name) is None))
 
 
@@ -78,7 +78,7 @@ def build(name: str, program: Program, parameters: Mapping[str, Array | Stored])
 def _read(program: Program) -> set[str]:
     """The variables that an operator reads or hands on, or the program hands out."""
     read = set(program.outputs.values())
-    for operator in every_operator(program.operators):
+    for operator in all_operators(program.operators):
         read.update(*operator.inputs.values())
         for block in operator.blocks:
             read.update(block.outputs, *operator.outputs.values())

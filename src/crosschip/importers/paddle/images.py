@@ -55,9 +55,9 @@ class Images:
         if not self._must_move(images):
             self._op.make(operator, images, *arguments, output=output, **named)
             return
-        made = self._op.add(operator, images, *arguments, **named)
+        result = self._op.add(operator, images, *arguments, **named)
         rank = self._op.rank(images)
-        self._op.make(Transpose, made, (0, *range(2, rank), 1), output=output)
+        self._op.make(Transpose, result, (0, *range(2, rank), 1), output=output)
 
     def _must_move(self, images: Operand) -> bool:
         return self.are_channels_last and self._op.rank(images) > 2

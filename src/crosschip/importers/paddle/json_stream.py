@@ -88,8 +88,8 @@ class JsonStream:
     def _after_blank(self, at: int) -> int:
         if not self._text[at : at + 1].isspace():
             return at
-        found = _BLANK.match(self._text, at)
-        return at if found is None else found.end()
+        match = _BLANK.match(self._text, at)
+        return at if match is None else match.end()
 
 
 def _no_json(why: object) -> ModelError:

@@ -86,11 +86,11 @@ def level_name(variable: str, level: int) -> str:
 def hand_on(operator: Operator, lods: dict[str, Lod]) -> None:
     """Let an operator's outputs be sequences as its inputs are, where Paddle does so."""
     read = [name for names in operator.inputs.values() for name in names]
-    found = next((lods[name] for name in read if name in lods), None)
-    keeps = found is not None and operator.type in KEEPING
+    lod = next((lods[name] for name in read if name in lods), None)
+    keeps = lod is not None and operator.type in KEEPING
     for names in operator.outputs.values():
         for name in names:
-            if keeps and found is not None:
-                lods[name] = found
+            if keeps and lod is not None:
+                lods[name] = lod
             else:
                 lods.pop(name, None)

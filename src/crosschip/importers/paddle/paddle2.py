@@ -161,13 +161,13 @@ def _slots(slots: Iterable[OpVar]) -> dict[str, Sequence[str]]:
 
 def _variables_among(attributes: Mapping[str, Attr]) -> dict[str, Sequence[str]]:
     """Attributes whose values are in variables."""
-    found: dict[str, Sequence[str]] = {}
+    variables: dict[str, Sequence[str]] = {}
     for name, attribute in attributes.items():
         if attribute.type == _VAR:
-            found[name] = (_text(attribute.var_name),)
+            variables[name] = (_text(attribute.var_name),)
         elif attribute.type == _VARS:
-            found[name] = tuple(map(_text, attribute.vars_name))
-    return found
+            variables[name] = tuple(map(_text, attribute.vars_name))
+    return variables
 
 
 def _value(attribute: Attr) -> Value:

@@ -33,7 +33,7 @@ from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ops.packages import of_title
 
 _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
-_ROAD = ("program", "regions", "blocks", "ops")
+_OPERATORS_PATH = ("program", "regions", "blocks", "ops")
 """The fields that lead to the operators; the lists on the way are of one item."""
 _ANY_TYPE = "Undefined"
 _NOT_FINITE = {"NAN": float("nan"), "INF": float("inf"), "-INF": float("-inf")}
@@ -47,7 +47,7 @@ def read(data: bytes) -> Program:
         UnsupportedError: the program has values that are not tensors.
     """
     stream, reader = JsonStream(data), _Reader()
-    reader.read_all(_operators(stream, _ROAD))
+    reader.read_all(_operators(stream, _OPERATORS_PATH))
     stream.end()
     if not reader.outputs:
         raise ModelError("is no inference model: no operator 'fetch' hands out a result")
@@ -88,28 +88,28 @@ class _Reader:
         label = _in_words(name)
         attributes = Attributes(_attributes(op), _value)
         read = [self._value(operand) for operand in field(op, "I", list)]
-        made = field(op, "O", list)
+        results = field(op, "O", list)
         match label:
             case "pd_op.data" | "pd_op.feed":
                 name = checked(attributes.get("name"), str)
-                self.inputs.append(self._declare(name, only(made)))
+                self.inputs.append(self._declare(name, only(results)))
             case "pd_op.fetch":
                 self._output(checked(attributes.get("name"), str), only(only(read)))
             case "builtin.shadow_output":
                 self._output(checked(attributes.get("output_name"), str), only(only(read)))
             case "builtin.combine":
-                self._define(only(made), [name for names in read for name in names])
+                self._define(only(results), [name for names in read for name in names])
             case "builtin.split":
-                for value, name in zip(made, only(read), strict=False):
+                for value, name in zip(results, only(read), strict=False):
                     self._define(value, [name])
             case "builtin.slice":
-                self._define(only(made), [item_at(only(read), attributes.get("index"))])
+                self._define(only(results), [item_at(only(read), attributes.get("index"))])
             case "cf.yield":
                 self._yielded = [name for names in read for name in names]
             case _:
                 regions = checked(op, dict).get("regions", [])
                 blocks = tuple(map(self._block, checked(regions, list)))
-                renewed = self._operator(number, label, read, made, attributes, blocks)
+                renewed = self._operator(number, label, read, results, attributes, blocks)
                 if renewed is not None:
                     # Whoever reads the first input from here on reads what took its place.
                     self._values[field(item_at(field(op, "I", list), 0), "%", int)] = renewed
@@ -138,9 +138,9 @@ class _Reader:
     def _parameter(self, op: object) -> None:
         name = checked(item_at(field(op, "A", list), 3), str)
         variable = self._declare(name, field(op, "O", dict))
-        marks = checked(checked(op, dict).get("OA", []), list)
+        output_attributes = checked(checked(op, dict).get("OA", []), list)
         # One that does not persist, such as what a network keeps of training, has no value.
-        if not marks or marks[0] != 0:
+        if not output_attributes or output_attributes[0] != 0:
             self.parameters[name] = variable
 
     def _declare(self, name: str, value: object) -> Variable:
@@ -160,7 +160,7 @@ class _Reader:
         number: int,
         label: str,
         read: Sequence[tuple[str, ...]],
-        made: Sequence[object],
+        results: Sequence[object],
         attributes: Attributes,
         blocks: Sequence[Block],
     ) -> tuple[str, ...] | None:
@@ -172,7 +172,7 @@ class _Reader:
         name = self._numbering.next(label.partition(".")[2].rstrip("_"))
         outputs = [
             self._define(value, self._result_names(f"{name}.{place}" if place else name, value))
-            for place, value in enumerate(made)
+            for place, value in enumerate(results)
         ]
         self.operators.append(
             Operator(
@@ -220,64 +220,66 @@ def _packaged(label: str) -> Counterpart | None:
     if operator is None:
         return None
     slots = ((name, getattr(operator, slot)) for name, slot in operator.tensors.items())
-    found = Counterpart(operator.title)
-    found.inputs = tuple(f"{n}*" if slot.variadic else n for n, slot in slots if not slot.parameter)
-    found.outputs = tuple(operator.results)
-    return found
+    counterpart = Counterpart(operator.title)
+    counterpart.inputs = tuple(
+        f"{n}*" if slot.variadic else n for n, slot in slots if not slot.parameter
+    )
+    counterpart.outputs = tuple(operator.results)
+    return counterpart
 
 
 def _in_slots(slots: Sequence[str], values: Sequence[Sequence[str]]) -> dict[str, Sequence[str]]:
     """The variables by slot; one whose name ends in `*` takes all that are left."""
-    found: dict[str, Sequence[str]] = {}
+    variables: dict[str, Sequence[str]] = {}
     for place, slot in enumerate(slots[: len(values)]):
         if slot.endswith("*"):
-            found[slot[:-1]] = tuple(name for names in values[place:] for name in names)
+            variables[slot[:-1]] = tuple(name for names in values[place:] for name in names)
         else:
-            found[slot] = values[place]
-    return found
+            variables[slot] = values[place]
+    return variables
 
 
-def _operators(stream: JsonStream, road: Sequence[str]) -> Iterator[object]:
+def _operators(stream: JsonStream, path: Sequence[str]) -> Iterator[object]:
     """The operators, each parsed when it is its turn.
 
     Args:
         stream: at an object.
-        road: what is left of `_ROAD`.
+        path: what is left of `_OPERATORS_PATH`.
     """
     fields = stream.fields()
     if fields is None:
         stream.value()
-        raise ModelError(f"holds no object with {road[0]!r}")
-    found = 0
+        raise ModelError(f"holds no object with {path[0]!r}")
+    count = 0
     for name in fields:
-        if name != road[0]:
+        if name != path[0]:
             stream.value()
             continue
-        found += 1
-        yield from _operators_in(stream, name, road[1:])
-    if found != 1:
-        raise ModelError(f"{road[0]!r} is missing or there more than once")
+        count += 1
+        yield from _operators_in(stream, name, path[1:])
+    if count != 1:
+        raise ModelError(f"{path[0]!r} is missing or there more than once")
 
 
-def _operators_in(stream: JsonStream, name: str, road: Sequence[str]) -> Iterator[object]:
+def _operators_in(stream: JsonStream, name: str, path: Sequence[str]) -> Iterator[object]:
     """The same at the value of a field."""
     items = stream.items()
     if items is None:
-        if not road:
+        if not path:
             raise ModelError(f"{name!r} is not a list")
-        yield from _operators(stream, road)
+        yield from _operators(stream, path)
         return
     count = 0
     for count, _ in enumerate(items, 1):
-        if not road:
+        if not path:
             yield stream.value()
         elif count == 1:
-            yield from _operators(stream, road)
+            yield from _operators(stream, path)
         else:
             stream.value()
-    if road and count > 1:
+    if path and count > 1:
         raise UnsupportedError(f"{count} {name}: only one can be expressed")
-    if road and not count:
+    if path and not count:
         raise ModelError(f"{name!r}: there must be one value, not 0")
 
 

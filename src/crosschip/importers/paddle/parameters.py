@@ -208,9 +208,9 @@ def _squeezed(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-def _may_hold(declared: ElementType, found: ElementType) -> bool:
+def _may_hold(declared: ElementType, stored: ElementType) -> bool:
     """Tell whether a parameter may be of a type: quantized programs have reals of integers."""
-    return found is declared or (declared is ElementType.FLOAT32 and found in _QUANTIZED)
+    return stored is declared or (declared is ElementType.FLOAT32 and stored in _QUANTIZED)
 
 
 def _expect_known(version: int) -> None:

@@ -132,12 +132,12 @@ class Block:
     outputs: Sequence[str]
 
 
-def every_operator(operators: Iterable[Operator]) -> Iterator[Operator]:
+def all_operators(operators: Iterable[Operator]) -> Iterator[Operator]:
     """The operators and those of the blocks that they run."""
     for operator in operators:
         yield operator
         for block in operator.blocks:
-            yield from every_operator(block.operators)
+            yield from all_operators(block.operators)
 
 
 def _read_by(operator: Operator) -> Iterator[str]:
@@ -145,7 +145,7 @@ def _read_by(operator: Operator) -> Iterator[str]:
 
     What control flow writes counts as read: a block that does not run leaves the value as it was.
     """
-    for inner in every_operator((operator,)):
+    for inner in all_operators((operator,)):
         for names in inner.inputs.values():
             yield from names
         if operator.blocks:

@@ -63,13 +63,13 @@ def total(op: Context, lengths: Operand) -> Operand:
     return op.add(ReduceSum, lengths, (0,), keepdim=False)
 
 
-def owners(op: Context, offsets: Operand, rows: Operand) -> Operand:
+def sequence_of_rows(op: Context, offsets: Operand, rows: Operand) -> Operand:
     """The sequence that each row is in, -1 if none is."""
     low, high = (op.add(Unsqueeze, o, (0,)) for o in (starts(op, offsets), ends(op, offsets)))
     is_in = is_between(op, op.add(Unsqueeze, rows, (1,)), low, high)
     numbers = numbers_up_to(op, op.add(Sub, size(op, offsets), np.int64(1)))
-    found = op.add(Where, is_in, numbers, np.int64(-1))
-    return op.add(ReduceMax, found, (1,), keepdim=False)
+    sequence_numbers = op.add(Where, is_in, numbers, np.int64(-1))
+    return op.add(ReduceMax, sequence_numbers, (1,), keepdim=False)
 
 
 def repeated(op: Context, lengths: Operand) -> tuple[Operand, Operand]:
@@ -103,8 +103,8 @@ def padded(
         places = numbers_up_to(op, longest)
     is_inside = op.add(Less, places, op.add(Unsqueeze, long, (1,)))
     rows = op.add(Add, op.add(Unsqueeze, starts(op, offsets), (1,)), places)
-    found = picked(op, x, rows, is_inside)
-    return op.add(Where, with_axes_of_row(op, is_inside, x), found, value), is_inside
+    elements = picked(op, x, rows, is_inside)
+    return op.add(Where, with_axes_of_row(op, is_inside, x), elements, value), is_inside
 
 
 def picked(op: Context, x: Operand, rows: Operand, is_wanted: Operand) -> Operand:

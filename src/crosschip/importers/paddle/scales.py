@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from crosschip.importers.paddle.program import Operator, every_operator
+from crosschip.importers.paddle.program import Operator, all_operators
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import (
     Builder,
@@ -48,13 +48,13 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 def quantized_weights(operators: Iterable[Operator]) -> Mapping[str, Operator]:
     """The operators that say what integers their weights stand for, by the weights' names."""
-    found: dict[str, Operator] = {}
-    for operator in every_operator(operators):
+    weights: dict[str, Operator] = {}
+    for operator in all_operators(operators):
         if _WEIGHT_BITS in operator.attributes:
             for name in operator.attributes:
                 if name.endswith(_WEIGHT_SCALE):
-                    found.setdefault(name.removesuffix(_WEIGHT_SCALE), operator)
-    return found
+                    weights.setdefault(name.removesuffix(_WEIGHT_SCALE), operator)
+    return weights
 
 
 def real_weight(builder: Builder, weight: Operand, operator: Operator) -> Operand:
@@ -93,17 +93,17 @@ def reals_read(operator: Operator, values: Values) -> Operator:
     type_ = _type(operator)
     if type_ is None:
         return operator
-    inputs, found = dict(operator.inputs), False
+    inputs, has_scale = dict(operator.inputs), False
     for slot, names in operator.inputs.items():
-        made = []
+        read_names = []
         for place, name in enumerate(names):
             scale = _scale(operator, slot, place)
             if scale is not None:
-                found = True
+                has_scale = True
                 name = _rounded(operator, values, name, scale, type_)
-            made.append(name)
-        inputs[slot] = made
-    if not found:
+            read_names.append(name)
+        inputs[slot] = read_names
+    if not has_scale:
         raise UnsupportedError(f"computes on {type_}, but no attribute holds a scale")
     return operator._replace(inputs=inputs)
 
@@ -132,8 +132,8 @@ def _scale(operator: Operator, slot: str, place: int) -> tuple[float, ...] | Non
 
 def _numbers(operator: Operator, name: str) -> tuple[float, ...]:
     """The numbers in an attribute."""
-    found = operator.attributes.get(name)
-    numbers = found if isinstance(found, tuple) else () if found is None else (found,)
+    value = operator.attributes.get(name)
+    numbers = value if isinstance(value, tuple) else () if value is None else (value,)
     scales = [float(n) for n in numbers if isinstance(n, int | float)]
     if len(scales) != len(numbers):
         raise ModelError(f"{name}: holds something else than numbers")

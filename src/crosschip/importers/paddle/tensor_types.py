@@ -44,7 +44,7 @@ def from_code(code: int) -> ElementType:
     Raises:
         UnsupportedError: no operand can hold elements of the type.
     """
-    return _found(_BY_CODE.get(code), code)
+    return _known_type(_BY_CODE.get(code), code)
 
 
 def from_type_name(name: str) -> ElementType:
@@ -53,7 +53,7 @@ def from_type_name(name: str) -> ElementType:
     Raises:
         UnsupportedError: no operand can hold elements of the type.
     """
-    return _found(_BY_TYPE_NAME.get(name), name)
+    return _known_type(_BY_TYPE_NAME.get(name), name)
 
 
 def from_name(name: str) -> ElementType:
@@ -62,7 +62,7 @@ def from_name(name: str) -> ElementType:
     Raises:
         UnsupportedError: no operand can hold elements of the type.
     """
-    return _found(_BY_NAME.get(name), name)
+    return _known_type(_BY_NAME.get(name), name)
 
 
 def from_desc(desc: TensorDesc) -> tuple[ElementType, tuple[int, ...]]:
@@ -81,13 +81,13 @@ def shape(sizes: Iterable[int]) -> tuple[int, ...]:
     Raises:
         ModelError: it is not one that a tensor can have.
     """
-    found = tuple(sizes)
-    if len(found) > MAX_RANK or any(size < -1 for size in found):
-        raise ModelError(f"{list(found)} is not the shape of a tensor")
-    return found
+    shape_sizes = tuple(sizes)
+    if len(shape_sizes) > MAX_RANK or any(size < -1 for size in shape_sizes):
+        raise ModelError(f"{list(shape_sizes)} is not the shape of a tensor")
+    return shape_sizes
 
 
-def _found(element_type: ElementType | None, written: object) -> ElementType:
+def _known_type(element_type: ElementType | None, written: object) -> ElementType:
     if element_type is None:
         known = ", ".join(map(str, ElementType))
         raise UnsupportedError(f"element type {written!r} is not one of {known}")

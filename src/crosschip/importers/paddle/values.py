@@ -62,7 +62,7 @@ class Values:
 
     def __getitem__(self, variable: str) -> Operand:
         if variable in self._postponed:
-            self.settle(self._postponed[variable])
+            self.define_postponed(self._postponed[variable])
         if variable in self._operands:
             return self._operands[variable]
         if self._outer is None:
@@ -87,7 +87,7 @@ class Values:
         """Let variables be made, all of them, when one of them is first asked for."""
         self._postponed.update(dict.fromkeys(variables, make))
 
-    def settle(self, make: Postponed) -> None:
+    def define_postponed(self, make: Postponed) -> None:
         """Make postponed variables now, but those that have been written to since."""
         for variable, operand in make().items():
             if self._postponed.get(variable) == make:
@@ -117,5 +117,5 @@ def elements(operand: Operand) -> list[Scalar]:
         raise ModelError(f"{operand.name!r} is {operand.type}, not a short list")
     if operand.type.element_type in FLOATS:
         array = array.astype(np.float64)
-    found: list[Scalar] = array.ravel().tolist()
-    return found
+    values: list[Scalar] = array.ravel().tolist()
+    return values

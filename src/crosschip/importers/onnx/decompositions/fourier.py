@@ -33,13 +33,15 @@ def fourier_transform(
         signal = node.add(Slice, signal, axes=(axis,), starts=(0,), ends=(used,))
     bounded(used * length)
     matrix = _waves(used, length, inverse=inverse, onesided=onesided)[:, :parts]
-    count, made = matrix.shape[2:]
-    matrix = matrix.reshape(used * parts, count * made).astype(signal.type.element_type.dtype)
+    count, result_parts = matrix.shape[2:]
+    matrix = matrix.reshape(used * parts, count * result_parts).astype(
+        signal.type.element_type.dtype
+    )
     others = [other for other in range(rank - 1) if other != axis]
     order = (*others, axis, rank - 1)
     rows = node.add(Reshape, node.add(Transpose, signal, order), (*(0,) * len(others), -1))
     product = node.add(MatMul, rows, matrix)
-    result = node.add(Reshape, product, (*(0,) * len(others), count, made))
+    result = node.add(Reshape, product, (*(0,) * len(others), count, result_parts))
     return node.add(Transpose, result, tuple(order.index(place) for place in range(rank)))
 
 

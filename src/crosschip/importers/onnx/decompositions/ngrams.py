@@ -40,8 +40,8 @@ def ngram_counts(node: Node) -> Operand:
         )
     width = int(places.max()) + 1
     spread = (places[:, None] == np.arange(width)).astype(np.float32)
-    found = node.add(MatMul, columns, spread)
-    return node.add(Reshape, found, (width,)) if len(shape) == 1 else found
+    spread_counts = node.add(MatMul, columns, spread)
+    return node.add(Reshape, spread_counts, (width,)) if len(shape) == 1 else spread_counts
 
 
 def _sequences(node: Node) -> list[Array]:
@@ -49,12 +49,12 @@ def _sequences(node: Node) -> list[Array]:
     if node.has("pool_strings"):
         raise UnsupportedError("pool_strings: standard operators count numbers only")
     starts, pool = node.integers("ngram_counts"), np.array(node.integers("pool_int64s"), np.int64)
-    found = []
+    sequences = []
     for length, (start, end) in enumerate(zip(starts, (*starts[1:], len(pool)), strict=True), 1):
         if not 0 <= start <= end <= len(pool) or (end - start) % length:
             raise ModelError(f"ngram_counts {list(starts)} do not divide {len(pool)} elements")
-        found.append(pool[start:end].reshape(-1, length))
-    return found
+        sequences.append(pool[start:end].reshape(-1, length))
+    return sequences
 
 
 def _counts(node: Node, rows: Operand, sequences: Array, gaps: range | tuple[()]) -> Operand:
@@ -70,6 +70,6 @@ def _counts(node: Node, rows: Operand, sequences: Array, gaps: range | tuple[()]
         windows = starts[:, None] + np.arange(length) * (gap + 1)
         parts = node.add(Unsqueeze, node.add(Gather, rows, windows, 1), (2,))
         alike = node.add(Cast, node.add(Equal, parts, sequences), ElementType.FLOAT32)
-        found = node.add(ReduceMin, alike, (-1,), keepdim=False)
-        total = node.add(Add, total, node.add(ReduceSum, found, (1,), keepdim=False))
+        is_match = node.add(ReduceMin, alike, (-1,), keepdim=False)
+        total = node.add(Add, total, node.add(ReduceSum, is_match, (1,), keepdim=False))
     return total

@@ -77,12 +77,12 @@ def _neighbours(node: Node, place: Operand, size: int, mode: str, *, zeros: bool
         part = node.add(Sub, place, low)
         rest = node.add(Sub, node.add(Neg, part), -1.0)
         pixels = [(low, rest), (node.add(Add, low, 1.0), part)]
-    found: list[Place] = []
+    neighbours: list[Place] = []
     for pixel, weight in pixels:
         clipped = node.add(Clip, pixel, 0.0, float(size - 1))
         inside = node.add(Equal, clipped, pixel) if zeros else None
-        found.append((node.add(Cast, clipped, ElementType.INT64), weight, inside))
-    return found
+        neighbours.append((node.add(Cast, clipped, ElementType.INT64), weight, inside))
+    return neighbours
 
 
 def _part(node: Node, source: Operand, corner: Sequence[Place], sizes: Sequence[int]) -> Operand:

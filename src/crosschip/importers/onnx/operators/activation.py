@@ -177,7 +177,7 @@ def along_axis(node: Node) -> Operand:
     return node.add(Reshape, merged, sizes or node.add(ShapeOf, node[0]))
 
 
-def _reshape_sizes(shape: Shape, kept: int) -> tuple[int, ...] | None:
+def _reshape_sizes(shape: Shape, unchanged: int) -> tuple[int, ...] | None:
     """The sizes that reshape to `shape` a tensor of the same first sizes, if they can be said."""
-    sizes = [-1 if isinstance(size, Dimension) else size for size in shape[kept:]]
-    return (*(0,) * kept, *sizes) if sizes.count(-1) <= 1 and 0 not in sizes else None
+    sizes = [-1 if isinstance(size, Dimension) else size for size in shape[unchanged:]]
+    return (*(0,) * unchanged, *sizes) if sizes.count(-1) <= 1 and 0 not in sizes else None

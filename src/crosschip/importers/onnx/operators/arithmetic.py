@@ -26,7 +26,7 @@ def binary(node: Node) -> Operand:
 @imports(*_VARIADIC)
 def variadic(node: Node) -> Operand:
     operator, inputs = _VARIADIC[node.type], node.all_inputs()
-    result = reduce(lambda found, other: node.add(operator, found, other), inputs)
+    result = reduce(lambda total, other: node.add(operator, total, other), inputs)
     return node.add(Div, result, len(inputs)) if node.type == "Mean" else result
 
 
@@ -59,8 +59,8 @@ def clip(node: Node) -> Operand:
         bound is None or bound.value is not None for bound in bounds.values()
     ):
         return node.add(Clip, node[0], bounds[Max], bounds[Min])
-    given = [(operator, bound) for operator, bound in bounds.items() if bound is not None]
-    return reduce(lambda found, pair: node.add(pair[0], found, pair[1]), given, node[0])
+    present_bounds = [(operator, bound) for operator, bound in bounds.items() if bound is not None]
+    return reduce(lambda result, pair: node.add(pair[0], result, pair[1]), present_bounds, node[0])
 
 
 @imports("Dropout")

@@ -25,7 +25,7 @@ _HEADS_LAST = (0, 2, 1, 3)
 _FAR = -10000.0
 
 
-def _apart(node: Node, operand: Operand, heads: int) -> Operand:
+def _with_head_axis(node: Node, operand: Operand, heads: int) -> Operand:
     """Heads of their own axis, the second one, from those of each place in a row."""
     if rank_of(operand) == 4:
         return operand
@@ -58,7 +58,7 @@ def _state(
     old_keys, old_values = past
     if old_keys is None and old_values is None and not any(node.outputs[1:]):
         return key, value
-    key, value = _apart(node, key, heads), _apart(node, value, heads)
+    key, value = _with_head_axis(node, key, heads), _with_head_axis(node, value, heads)
     if old_keys is None and old_values is None:
         return key, value
     if old_keys is None or old_values is None:
@@ -89,8 +89,8 @@ def _filtered(node: Node, hidden: Operand, like: Operand, far: float) -> Operand
 
 def _sum(node: Node, *parts: Operand | None) -> Operand | None:
     """The sum of what is there of two masks."""
-    given = [part for part in parts if part is not None]
-    return node.add(Add, *given) if len(given) == 2 else next(iter(given), None)
+    present = [part for part in parts if part is not None]
+    return node.add(Add, *present) if len(present) == 2 else next(iter(present), None)
 
 
 def _raw_mask(node: Node, mask: Operand, like: Operand, far: float) -> Operand:
@@ -288,9 +288,9 @@ def _own_causality(node: Node, query: Operand, key: Operand) -> Causality:
 
 def _check_precision(node: Node, own: ElementType) -> None:
     """The softmax may be more precise than asked, not less."""
-    asked = node.integer("softmax_precision", 0)
-    if asked not in (0, 1, 10, 16) and own is not ElementType.FLOAT64:
-        raise UnsupportedError(f"softmax_precision {asked} cannot be expressed")
+    precision = node.integer("softmax_precision", 0)
+    if precision not in (0, 1, 10, 16) and own is not ElementType.FLOAT64:
+        raise UnsupportedError(f"softmax_precision {precision} cannot be expressed")
 
 
 def _valid(node: Node, counts: Operand, query: Operand, key: Operand, *, causal: bool) -> Operand:
@@ -321,7 +321,7 @@ def _zero_where_alone(node: Node, output: Operand, mask: Operand, heads: int) ->
     seen = node.add(Cast, mask, own) if is_bool else mask
     least = np.array(0 if is_bool else -np.inf, own.dtype)
     alone = node.add(LessEqual, node.add(ReduceMax, seen, (-1,), True), least)
-    whole = _apart(node, output, heads)
+    whole = _with_head_axis(node, output, heads)
     zeroed = node.add(Where, alone, np.array(0, own.dtype), whole)
     if rank_of(output) == 4:
         return zeroed

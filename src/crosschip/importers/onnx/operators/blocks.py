@@ -88,9 +88,9 @@ def space_to_depth(node: Node) -> Operand:
     # ONNX has the attribute from opset 28 on, which older schemas do not know.
     mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
     block = node.integer("blocksize")
-    made = node.add(SpaceToDepth, node[0], block)
+    blocks = node.add(SpaceToDepth, node[0], block)
     if mode == "DCR":
-        return made
+        return blocks
     channels = size_of(node[0], 1)
     order = np.arange(channels * block * block).reshape(-1, channels).T.ravel()
-    return node.add(Gather, made, order, 1)
+    return node.add(Gather, blocks, order, 1)

@@ -61,11 +61,11 @@ def _parts(node: Node, heads: int, key_heads: int) -> list[Operand]:
     if key is not None or value is not None:
         raise ModelError("key and value must be given together")
     width = (node[0].type.shape or (None,))[-1]
-    every = heads + 2 * key_heads
+    all_heads = heads + 2 * key_heads
     if not isinstance(width, int):
         raise UnsupportedError("the size of the heads is computed when the model runs")
-    if width % every:
-        raise ModelError(f"{every} heads do not divide the {width} numbers of the query")
-    size = width // every
+    if width % all_heads:
+        raise ModelError(f"{all_heads} heads do not divide the {width} numbers of the query")
+    size = width // all_heads
     sizes = (heads * size, key_heads * size, key_heads * size)
     return list(node.add_all(Split, node[0], 2, sizes))

@@ -69,9 +69,9 @@ def _unrolled_loop(
         if trip == MAX_TRIPS:
             raise UnsupportedError(f"a loop of over {MAX_TRIPS} times is not unrolled")
         number = node.constant(_like_declared(body, 0, np.array(trip)))
-        going, *made = node.run_graph(body, number, going, *state)
-        state = made[: len(state)]
-        collected.append(made[len(state) :])
+        going, *values = node.run_graph(body, number, going, *state)
+        state = values[: len(state)]
+        collected.append(values[len(state) :])
     return [*state, *_stacked(node, body, len(state), collected)]
 
 
@@ -93,16 +93,16 @@ def scan(node: Node) -> Sequence[Operand]:
 
     def unrolled() -> list[Operand]:
         axes = [axis_from_front(axis, rank_of(o)) for o, axis in zip(scanned, in_axes, strict=True)]
-        last, made = _scanned(node, body, state, scanned, axes, backwards)
+        last, stacked = _scanned(node, body, state, scanned, axes, backwards)
         joined = (
             _joined(node, parts[::-1] if first else parts, axis)
-            for parts, axis, first in zip(made, out_axes, prepend, strict=True)
+            for parts, axis, first in zip(stacked, out_axes, prepend, strict=True)
         )
         return [*last, *joined]
 
-    made = node.attempt(unrolled)
-    if made is not None:
-        return made
+    stacked = node.attempt(unrolled)
+    if stacked is not None:
+        return stacked
     slices = [without_axis(o.type, axis) for o, axis in zip(scanned, in_axes, strict=True)]
     imported = node.state_body(body, (), state, slices, 0)
     captured = _captured(imported)
@@ -136,8 +136,8 @@ def _batched_scan(node: Node, body: GraphProto, count: int) -> list[Operand]:
     results: list[list[Operand]] = []
     for batch in range(size_of(inputs[0], 0)):
         own = [node.add(Gather, operand, np.array(batch), 0) for operand in inputs]
-        state, made = _scanned(node, body, own[:states], own[states:], [0] * count, backwards)
-        results.append([*state, *(_joined(node, parts, 0) for parts in made)])
+        state, slices = _scanned(node, body, own[:states], own[states:], [0] * count, backwards)
+        results.append([*state, *(_joined(node, parts, 0) for parts in slices)])
     return [_joined(node, list(parts), 0) for parts in zip(*results, strict=True)]
 
 
@@ -162,9 +162,9 @@ def _scanned(
             node.add(Gather, operand, np.array(length - 1 - trip if back else trip), axis)
             for operand, axis, back in zip(scanned, axes, backwards, strict=True)
         ]
-        made = node.run_graph(body, *state, *slices)
-        collected.append(made[len(state) :])
-        state = made[: len(state)]
+        results = node.run_graph(body, *state, *slices)
+        collected.append(results[len(state) :])
+        state = results[: len(state)]
     return state, [list(parts) for parts in zip(*collected, strict=True)]
 
 

@@ -43,9 +43,11 @@ def conv(node: Node) -> Operand:
 def fused_conv(node: Node) -> Operand:
     """Another image may be added before the activation."""
     kind, numbers = node.text("activation", ""), node.reals("activation_params", ())
-    made = convolution_of(node, node[0], node[1], node.optional(2))
+    convolved = convolution_of(node, node[0], node[1], node.optional(2))
     addend = node.optional(3)
-    return activated(node, made if addend is None else node.add(Add, made, addend), kind, numbers)
+    return activated(
+        node, convolved if addend is None else node.add(Add, convolved, addend), kind, numbers
+    )
 
 
 def convolution_of(
@@ -102,13 +104,13 @@ def _total_padding(
     `None` if the model does not give the size of the output but the padding. Negative where the
     output is the larger one.
     """
-    asked = node.optional_integers("output_shape")
-    if asked is None:
+    output_shape = node.optional_integers("output_shape")
+    if output_shape is None:
         if not windows.auto_pad.keeps_size:
             return None
         triples = zip(spans_of(windows), more, windows.strides, strict=True)
         return [span + extra - stride for span, extra, stride in triples]
-    output = positive("output_shape", asked[-windows.rank :], windows.rank)
+    output = positive("output_shape", output_shape[-windows.rank :], windows.rank)
     sizes = [size for size in image if isinstance(size, int)]
     if len(sizes) != windows.rank:
         raise UnsupportedError("output_shape needs an input of fixed height and width")

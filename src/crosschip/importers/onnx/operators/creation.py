@@ -61,8 +61,8 @@ def range_(node: Node) -> Operand:
 @imports("EyeLike")
 def eye_like(node: Node) -> Operand:
     """1 on the diagonal `k`, 0 elsewhere: where `column - row == k`."""
-    asked = node.integer("dtype", 0)
-    dtype = element_type(asked) if asked else node[0].type.element_type
+    code = node.integer("dtype", 0)
+    dtype = element_type(code) if code else node[0].type.element_type
     diagonal = node.integer("k")
     shape = node.add(ShapeOf, node[0])
     rows, columns = (

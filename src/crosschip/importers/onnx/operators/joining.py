@@ -28,18 +28,18 @@ def split(node: Node) -> Sequence[Operand]:
     """The sizes are an attribute before opset 13, then an input; without them they are equal."""
     axis = node.integer("axis")
     count = len(node.outputs)
-    given = node.optional_integers("split") if node.opset < 13 else node.optional(1)
+    sizes = node.optional_integers("split") if node.opset < 13 else node.optional(1)
     if node.opset >= 18 and node.integer("num_outputs", count) != count:
         raise ModelError(f"num_outputs is not the number of outputs, {count}")
-    if given is None:
-        given = _equal_parts(node, axis)
-    elif isinstance(given, tuple):
-        _check_count(len(given), count)
-    elif given.type.static_shape is None:
-        given = node.add(Reshape, given, (count,))
+    if sizes is None:
+        sizes = _equal_parts(node, axis)
+    elif isinstance(sizes, tuple):
+        _check_count(len(sizes), count)
+    elif sizes.type.static_shape is None:
+        sizes = node.add(Reshape, sizes, (count,))
     else:
-        _check_count(math.prod(given.type.static_shape), count)
-    return node.add_all(Split, node[0], axis, given)
+        _check_count(math.prod(sizes.type.static_shape), count)
+    return node.add_all(Split, node[0], axis, sizes)
 
 
 def _check_count(parts: int, outputs: int) -> None:
@@ -63,8 +63,8 @@ def _equal_parts(node: Node, axis: int) -> tuple[int, ...] | Operand:
 
 def _computed_parts(node: Node, axis: int, count: int) -> Operand:
     """The same where the size is known only when the model runs."""
-    found = node.add(Gather, node.add(ShapeOf, node[0]), np.array([axis]), 0)
-    size = node.add(Reshape, found, (1,))
+    size_list = node.add(Gather, node.add(ShapeOf, node[0]), np.array([axis]), 0)
+    size = node.add(Reshape, size_list, (1,))
     part = node.add(Div, node.add(Add, size, np.array(count - 1)), np.array(count))
     last = node.add(Sub, size, node.add(Mul, part, np.array(count - 1)))
     return node.add(Concat, parts=[*[part] * (count - 1), last], axis=0)

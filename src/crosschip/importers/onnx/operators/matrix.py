@@ -183,19 +183,21 @@ def dft(node: Node) -> Operand:
     def along(axis: int) -> Operand:
         return fourier_transform(node, node[0], axis, count, inverse=inverse, onesided=onesided)
 
-    given = node.optional(2) if node.opset >= 20 else None
-    if given is not None and given.value is None:
+    axis_operand = node.optional(2) if node.opset >= 20 else None
+    if axis_operand is not None and axis_operand.value is None:
         if onesided or count is not None:
             raise UnsupportedError("the axis, which changes size, is computed when the model runs")
         place = node.add(
-            Mod, node.add(Reshape, given, ()), np.array(rank, given.type.element_type.dtype)
+            Mod,
+            node.add(Reshape, axis_operand, ()),
+            np.array(rank, axis_operand.type.element_type.dtype),
         )
         return _chosen(node, place, [along(axis) for axis in range(rank - 1)])
     if node.opset < 20:
-        asked = node.integer("axis")
+        axis_number = node.integer("axis")
     else:
-        asked = -2 if given is None else _integer(given, "the axis")
-    axis = axis_from_front(asked, rank)
+        axis_number = -2 if axis_operand is None else _integer(axis_operand, "the axis")
+    axis = axis_from_front(axis_number, rank)
     if axis == rank - 1:
         raise ModelError("the last axis holds real and imaginary parts, and is not transformed")
     return along(axis)
@@ -214,10 +216,10 @@ def _chosen(node: Node, place: Operand, choices: list[Operand]) -> Operand:
 def stft(node: Node) -> Operand:
     """Transforms of frames of the signal, [batch, length, 1 or 2], that begin `step` apart."""
     onesided = node.flag("onesided")
-    signal, step, window, given = node[0], node[1], node.optional(2), node.optional(3)
+    signal, step, window, frame_length = node[0], node[1], node.optional(2), node.optional(3)
     length = size_of(signal, 1)
-    if given is not None:
-        size = _integer(given, "the frame length")
+    if frame_length is not None:
+        size = _integer(frame_length, "the frame length")
     elif window is not None:
         size = size_of(window, 0)
     else:

@@ -117,8 +117,8 @@ def skip_normalization(node: Node) -> list[Operand | None]:
     is_whole = node.type == "SkipLayerNormalization"
     operator = SkipLayerNormalization if is_whole else SkipRMSNormalization
     count = len(operator.slots) - 1
-    given = [node[index] if index < 3 else node.optional(index) for index in range(count)]
-    output, total = node.add_all(operator, *given, epsilon=node.real("epsilon", 1e-12))
+    operands = [node[index] if index < 3 else node.optional(index) for index in range(count)]
+    output, total = node.add_all(operator, *operands, epsilon=node.real("epsilon", 1e-12))
     return [output, None, None, total]
 
 
@@ -130,10 +130,10 @@ def gated_rms_normalization(node: Node) -> Operand:
     width, (group,) = _last_size(input), scale.type.static_shape or (None,)
     if group is None or (width != group and not isinstance(width, int)):
         raise UnsupportedError("sizes that are computed when the model runs cannot be expressed")
-    kept, is_whole = (0,) * (rank_of(input) - 1), width == group
-    rows = input if is_whole else node.add(Reshape, input, (*kept, -1, group))
+    leading, is_whole = (0,) * (rank_of(input) - 1), width == group
+    rows = input if is_whole else node.add(Reshape, input, (*leading, -1, group))
     normal = node.add(RMSNormalization, rows, scale, -1, epsilon)
-    normal = normal if is_whole else node.add(Reshape, normal, (*kept, width))
+    normal = normal if is_whole else node.add(Reshape, normal, (*leading, width))
     if activation not in ("silu", "swish", "sigmoid"):
         raise ModelError(f"activation {activation!r} is not known")
     opened = node.add(Sigmoid if activation == "sigmoid" else Swish, gate)

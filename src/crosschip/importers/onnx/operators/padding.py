@@ -33,8 +33,10 @@ def pad(node: Node) -> Operand:
     by_axis = _by_axis(node, pads)
     if axes is not None:
         by_axis = _spread(node, by_axis, axes)
-    given = node.optional(2)
-    return node.add(Pad, node[0], by_axis, mode, None if given is None else _one(node, given))
+    fill_value = node.optional(2)
+    return node.add(
+        Pad, node[0], by_axis, mode, None if fill_value is None else _one(node, fill_value)
+    )
 
 
 def _by_axis(node: Node, pads: Operand) -> Operand:

@@ -81,7 +81,7 @@ def max_pool(node: Node) -> Sequence[Operand]:
     places = _places(node, offsets, static_shape_of(operand), by_columns=by_columns)
     if len(static_shape_of(node[0])) == 4:
         return [maxima, places]
-    return [node.add(Squeeze, made, (2,)) for made in (maxima, places)]
+    return [node.add(Squeeze, operand_2d, (2,)) for operand_2d in (maxima, places)]
 
 
 def _places(node: Node, offsets: Operand, shape: tuple[int, ...], *, by_columns: bool) -> Operand:
@@ -177,10 +177,10 @@ def max_unpool(node: Node) -> Operand:
     zeros = np.zeros(bounded(math.prod(shape)), node[0].type.element_type.dtype)
     maxima, places = (node.add(Reshape, node[index], (-1,)) for index in range(2))
     filled = node.add(Reshape, node.add(ScatterElements, zeros, places, maxima, 0), shape)
-    asked = node.optional(2)
-    if asked is None:
+    output_shape = node.optional(2)
+    if output_shape is None:
         return filled
-    missing = node.add(Unsqueeze, node.add(Sub, asked, np.array(shape)), (1,))
+    missing = node.add(Unsqueeze, node.add(Sub, output_shape, np.array(shape)), (1,))
     none = node.constant(np.zeros((len(shape), 1), np.int64))
     pads = node.add(Reshape, node.add(Concat, parts=[none, missing], axis=1), (-1,))
     return node.add(Pad, filled, pads)

@@ -60,8 +60,8 @@ _INTEGERS = QUANTIZABLE - {known for known in QUANTIZABLE if known.value.startsw
 def quantize_linear(node: Node) -> Operand:
     """The type is that of the zero point, else `output_dtype`, else uint8."""
     saturate = node.flag("saturate")
-    asked, precise = node.integer("output_dtype"), node.integer("precision")
-    dtype = element_type(asked) if asked else ElementType.UINT8
+    code, precise = node.integer("output_dtype"), node.integer("precision")
+    dtype = element_type(code) if code else ElementType.UINT8
     axis, block = node.integer("axis"), node.integer("block_size")
     zero_point = node.optional(2)
     if zero_point is not None:
@@ -84,8 +84,8 @@ def quantize_linear(node: Node) -> Operand:
 @imports("DequantizeLinear")
 def dequantize_linear(node: Node) -> Operand:
     """Arithmetic, unless scale and zero point are constant."""
-    asked = node.integer("output_dtype")
-    result = element_type(asked) if asked else node[1].type.element_type
+    code = node.integer("output_dtype")
+    result = element_type(code) if code else node[1].type.element_type
     axis, block = node.integer("axis"), node.integer("block_size")
     operand = node[0]
     if not block and operand.type.element_type in _INTEGERS:

@@ -102,10 +102,10 @@ def _direction(node: Node) -> Direction:
 def _check_hidden_size(node: Node, recurrence_weight: Operand) -> None:
     """Refuse a number of hidden elements that is not that of the weights."""
     shape = recurrence_weight.type.shape
-    found = shape[-1] if shape else None
-    stated = node.integer("hidden_size", found if isinstance(found, int) else 0)
-    if isinstance(found, int) and stated != found:
-        raise ModelError(f"hidden_size is {stated}, but the recurrence weights have {found}")
+    actual = shape[-1] if shape else None
+    stated = node.integer("hidden_size", actual if isinstance(actual, int) else 0)
+    if isinstance(actual, int) and stated != actual:
+        raise ModelError(f"hidden_size is {stated}, but the recurrence weights have {actual}")
 
 
 def _swapped(node: Node, operand: Operand | None, by_batch: bool) -> Operand | None:

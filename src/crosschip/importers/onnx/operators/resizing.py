@@ -125,8 +125,8 @@ def resize(node: Node) -> Operand:
 
 def _target(node: Node, rank: int) -> _Target:
     """The sizes that the inputs of a `Resize` since opset 11 ask for."""
-    asked = node.optional_integers("axes")
-    axes = tuple(range(rank)) if asked is None else asked
+    axis_attribute = node.optional_integers("axes")
+    axes = tuple(range(rank)) if axis_attribute is None else axis_attribute
     axes = tuple(axis_from_front(axis, rank) for axis in axes)
     roi, scales, sizes = node.optional(1), node.optional(2), node.optional(3)
     policy = node.text("keep_aspect_ratio_policy")
@@ -184,15 +184,15 @@ def _changed(node: Node, target: _Target, way: _Way) -> list[int]:
     values = numbers.value.ravel().tolist()
     if not all(0 < value < math.inf for value in values):
         raise ModelError(f"{values} are not positive")
-    found = []
+    changed = []
     for axis, value in zip(target.axes, values, strict=True):
         if target.scaled:
             unchanged = value == 1
         else:
             unchanged = value == shape[axis] or (axis < 2 and isinstance(shape[axis], Dimension))
         if not unchanged or way.coordinates == "tf_crop_and_resize":
-            found.append(axis)
-    return sorted(found)
+            changed.append(axis)
+    return sorted(changed)
 
 
 def _resize_pair(
@@ -212,10 +212,12 @@ def _resize_pair(
     flat = (1, math.prod(outer), *(1,) * (2 - len(pair)), *inner)
     moved = node.add(Reshape, node.add(Transpose, operand, order), flat)
     image = (None, *pair) if len(pair) == 1 else tuple(pair)
-    made = node.add(operator, moved, **_arguments(node, operand, image, target, way))
-    sizes = node.add(Slice, node.add(ShapeOf, made), axes=(0,), starts=(4 - len(pair),), ends=(4,))
+    resized = node.add(operator, moved, **_arguments(node, operand, image, target, way))
+    sizes = node.add(
+        Slice, node.add(ShapeOf, resized), axes=(0,), starts=(4 - len(pair),), ends=(4,)
+    )
     parts = [node.constant(np.array(outer, np.int64)), sizes]
-    unmerged = node.add(Reshape, made, node.add(Concat, parts=parts, axis=0))
+    unmerged = node.add(Reshape, resized, node.add(Concat, parts=parts, axis=0))
     return node.add(Transpose, unmerged, tuple(order.index(axis) for axis in range(rank)))
 
 
@@ -246,12 +248,12 @@ def _arguments(
 
 def _numbers(node: Node, operand: Operand, image: Sequence[int | None], target: _Target) -> Operand:
     """The sizes or the scales of two axes; those that are not named keep their size."""
-    given, parts = target.numbers, []
+    numbers, parts = target.numbers, []
     for axis in image:
         if axis in target.axes:
-            parts.append(_picked(node, given, [target.axes.index(axis)]))
+            parts.append(_picked(node, numbers, [target.axes.index(axis)]))
         elif axis is None or target.scaled:
-            parts.append(node.constant(np.ones(1, given.type.element_type.dtype)))
+            parts.append(node.constant(np.ones(1, numbers.type.element_type.dtype)))
         else:
             parts.append(_picked(node, node.add(ShapeOf, operand), [axis]))
     return node.add(Concat, parts=parts, axis=0)

@@ -42,7 +42,7 @@ def read(source: Source) -> tuple[Program, Mapping[str, Array | Stored]]:
 
 
 def _read(source: Source) -> tuple[Program, Mapping[str, Array | Stored]]:
-    version, _, size = LITE_HEAD.unpack(flat.taken(source, 0, LITE_HEAD.size))
+    version, _, size = LITE_HEAD.unpack(flat.read_bytes(source, 0, LITE_HEAD.size))
     if version not in _VERSIONS:
         raise ModelError(f"is of version {version} of the form; known are {sorted(_VERSIONS)}")
     end = LITE_HEAD.size + size

@@ -145,7 +145,7 @@ class Buffer:
         return self._begin + place
 
 
-def taken(source: Source, begin: int, count: int) -> bytes:
+def read_bytes(source: Source, begin: int, count: int) -> bytes:
     """Some bytes of a source.
 
     Raises:
@@ -164,52 +164,56 @@ def program(content: bytes) -> Any:
     """
     message = message_class(ProgramDesc)()
     for block in Buffer(Held(content), 0, len(content)).root().tables(0):
-        made = message.blocks.add()  # type: ignore[attr-defined]
+        block_message = message.blocks.add()  # type: ignore[attr-defined]
         for variable in block.tables(2):
-            _variable(made.vars.add(), variable)
+            _variable(block_message.vars.add(), variable)
         for op in block.tables(3):
-            _operator(made.ops.add(), op)
+            _operator(block_message.ops.add(), op)
     return message
 
 
-def _variable(made: Any, variable: Table) -> None:
-    made.name, made.persistable = variable.text(0), variable.scalar(2, "?", False)
+def _variable(message: Any, variable: Table) -> None:
+    message.name, message.persistable = variable.text(0), variable.scalar(2, "?", False)
     type_ = variable.table(1)
     if type_ is None:
         raise ModelError("is damaged: a variable has no type")
-    made.type.type = type_.scalar(0, "i")
+    message.type.type = type_.scalar(0, "i")
     dense = type_.table(2)
     tensor = dense.table(0) if dense else None
     if dense is None or tensor is None:
         return
-    made.type.lod_tensor.lod_level = dense.scalar(1, "i")
-    made.type.lod_tensor.tensor.data_type = tensor.scalar(0, "i")
-    made.type.lod_tensor.tensor.dims.extend(tensor.numbers(1, "q"))
+    message.type.lod_tensor.lod_level = dense.scalar(1, "i")
+    message.type.lod_tensor.tensor.data_type = tensor.scalar(0, "i")
+    message.type.lod_tensor.tensor.dims.extend(tensor.numbers(1, "q"))
 
 
-def _operator(made: Any, op: Table) -> None:
-    made.type = op.text(0)
-    for field, slots in ((1, made.inputs), (2, made.outputs)):
+def _operator(message: Any, op: Table) -> None:
+    message.type = op.text(0)
+    for field, slots in ((1, message.inputs), (2, message.outputs)):
         for slot in op.tables(field):
             each = slots.add()
             each.parameter = slot.text(0)
             each.arguments.extend(slot.texts(1))
     for attribute in op.tables(3):
-        _attribute(made.attrs.add(), attribute)
+        _attribute(message.attrs.add(), attribute)
 
 
-def _attribute(made: Any, attribute: Table) -> None:
-    made.name, made.type = attribute.text(0), attribute.scalar(1, "i")
-    made.i, made.f, made.s = attribute.scalar(2, "i"), attribute.scalar(3, "f"), attribute.text(4)
-    made.ints.extend(attribute.numbers(5, "i"))
-    made.floats.extend(attribute.numbers(6, "f"))
-    made.strings.extend(attribute.texts(7))
-    made.b = attribute.scalar(8, "?", False)
-    made.bools.extend(attribute.numbers(9, "?"))
-    made.block_idx, made.l = attribute.scalar(10, "i"), attribute.scalar(11, "q")
-    made.longs.extend(attribute.numbers(13, "q"))
-    made.float64 = attribute.scalar(14, "d")
-    made.float64s.extend(attribute.numbers(15, "d"))
+def _attribute(message: Any, attribute: Table) -> None:
+    message.name, message.type = attribute.text(0), attribute.scalar(1, "i")
+    message.i, message.f, message.s = (
+        attribute.scalar(2, "i"),
+        attribute.scalar(3, "f"),
+        attribute.text(4),
+    )
+    message.ints.extend(attribute.numbers(5, "i"))
+    message.floats.extend(attribute.numbers(6, "f"))
+    message.strings.extend(attribute.texts(7))
+    message.b = attribute.scalar(8, "?", False)
+    message.bools.extend(attribute.numbers(9, "?"))
+    message.block_idx, message.l = attribute.scalar(10, "i"), attribute.scalar(11, "q")
+    message.longs.extend(attribute.numbers(13, "q"))
+    message.float64 = attribute.scalar(14, "d")
+    message.float64s.extend(attribute.numbers(15, "d"))
 
 
 def parameters(source: Source, begin: int, version: int) -> dict[str, Array | Stored]:
@@ -226,14 +230,14 @@ def parameters(source: Source, begin: int, version: int) -> dict[str, Array | St
 
 def _one_by_one(source: Source, begin: int) -> Iterator[tuple[str, Array | Stored]]:
     """Parameters of which each is a FlatBuffer, with its size before it."""
-    form, more = struct.unpack("<HH", taken(source, begin, 4))
+    form, more = struct.unpack("<HH", read_bytes(source, begin, 4))
     if form:
         raise ModelError(f"has parameters of version {form}; only version 0 is known")
     place = begin + 4 + more
-    size, count = struct.unpack("<HH", taken(source, place, 4))
+    size, count = struct.unpack("<HH", read_bytes(source, place, 4))
     place += 2 + size
     for _ in range(count):
-        total, offset = struct.unpack("<II", taken(source, place, 8))
+        total, offset = struct.unpack("<II", read_bytes(source, place, 8))
         start, place = place + 4 + offset, place + 4 + total
         if not start <= place <= source.size:
             raise ModelError(f"is damaged: a parameter ends at byte {place} of {source.size}")

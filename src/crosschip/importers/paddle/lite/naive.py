@@ -107,44 +107,44 @@ def program(content: bytes) -> Any:
     return message
 
 
-def _variable(fields: Fields, made: Any) -> None:
-    made.name, made.type.type = fields.text(), fields.type()
+def _variable(fields: Fields, message: Any) -> None:
+    message.name, message.type.type = fields.text(), fields.type()
     fields.tensor()  # of selected rows
-    tensor = made.type.lod_tensor.tensor
+    tensor = message.type.lod_tensor.tensor
     tensor.data_type, sizes = fields.tensor()
     tensor.dims.extend(sizes)
-    made.type.lod_tensor.lod_level = fields.scalar("i")
+    message.type.lod_tensor.lod_level = fields.scalar("i")
     fields.tensor(), fields.scalar("i")  # of an array of tensors
     for _ in range(fields.count()):  # of a reader
         fields.tensor(), fields.scalar("i")
     for _ in range(fields.count()):  # of a tuple
         fields.type()
-    made.persistable = fields.scalar("?")
+    message.persistable = fields.scalar("?")
 
 
-def _operator(fields: Fields, made: Any) -> None:
-    made.type = fields.text()
-    for slots in (made.inputs, made.outputs):
+def _operator(fields: Fields, message: Any) -> None:
+    message.type = fields.text()
+    for slots in (message.inputs, message.outputs):
         for _ in range(fields.count()):
             slot = slots.add()
             slot.parameter = fields.text()
             slot.arguments.extend(fields.texts())
     for _ in range(fields.count()):
-        _attribute(fields, made.attrs.add())
+        _attribute(fields, message.attrs.add())
     fields.scalar("?")  # whether it is to be kept
 
 
-def _attribute(fields: Fields, made: Any) -> None:
-    made.name, made.type = fields.text(), fields.scalar("i")
-    made.i, made.f, made.s = fields.scalar("i"), fields.scalar("f"), fields.text()
-    made.ints.extend(fields.numbers("i"))
-    made.floats.extend(fields.numbers("f"))
-    made.strings.extend(fields.texts())
-    made.b = fields.scalar("?")
-    made.bools.extend(fields.numbers("?"))
-    made.block_idx, made.l = fields.scalar("i"), fields.scalar("q")
+def _attribute(fields: Fields, message: Any) -> None:
+    message.name, message.type = fields.text(), fields.scalar("i")
+    message.i, message.f, message.s = fields.scalar("i"), fields.scalar("f"), fields.text()
+    message.ints.extend(fields.numbers("i"))
+    message.floats.extend(fields.numbers("f"))
+    message.strings.extend(fields.texts())
+    message.b = fields.scalar("?")
+    message.bools.extend(fields.numbers("?"))
+    message.block_idx, message.l = fields.scalar("i"), fields.scalar("q")
     fields.numbers("i")  # numbers of blocks
-    made.longs.extend(fields.numbers("q"))
+    message.longs.extend(fields.numbers("q"))
 
 
 def parameters(source: Source, begin: int, version: int) -> dict[str, Array | Stored]:

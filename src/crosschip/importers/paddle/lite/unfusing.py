@@ -224,8 +224,12 @@ def _activation(
             f"operator {operator.number} ({operator.label}): the activation {name!r} cannot be "
             f"expressed, only {', '.join(parameters)}"
         )
-    given = operator.attributes
-    attributes = {to: given[one] for to, one in parameters[str(name)].items() if one in given}
+    operator_attributes = operator.attributes
+    attributes = {
+        to: operator_attributes[one]
+        for to, one in parameters[str(name)].items()
+        if one in operator_attributes
+    }
     slots = ("Prelu_alpha", "Alpha")
     alpha = next((operator.inputs[slot] for slot in slots if operator.inputs.get(slot)), ())
     return [(str(name), {"Alpha": alpha} if name == "prelu" else {}, attributes)]
@@ -246,15 +250,17 @@ def _chain(operator: Operator, slot: str, result: str, steps: Sequence[Step]) ->
             steps = [*steps, (_QUANTIZE, {}, {"scale": attributes[scale]})]
         operator = operator._replace(attributes=_without(attributes, scale))
     between = [f"{result}@{number}" for number in range(len(steps))]
-    made = [*between, result]
-    yield operator._replace(outputs={**operator.outputs, slot: (made[0],)})
-    for (type, inputs, given), read, write in zip(steps, made, made[1:], strict=False):
+    values = [*between, result]
+    yield operator._replace(outputs={**operator.outputs, slot: (values[0],)})
+    for (type, inputs, step_attributes), read, write in zip(
+        steps, values, values[1:], strict=False
+    ):
         first = "Input" if type == _QUANTIZE else "X"
         yield operator._replace(
             type=type,
             inputs={first: (read,), **inputs},
             outputs={"Out": (write,)},
-            attributes=given,
+            attributes=step_attributes,
         )
 
 

@@ -262,9 +262,9 @@ def kron(op: Context) -> None:
     joined = tuple(-1 if -1 in pair else pair[0] * pair[1] for pair in zip(*sizes, strict=True))
     if joined.count(-1) > 1:
         raise UnsupportedError(f"X: the sizes of {x.type} and {y.type} must be known but for one")
-    apart = op.add(Unsqueeze, x, tuple(range(1, 2 * rank, 2)))
+    spread = op.add(Unsqueeze, x, tuple(range(1, 2 * rank, 2)))
     other = op.add(Unsqueeze, y, tuple(range(0, 2 * rank, 2)))
-    op.make(Reshape, op.add(Mul, apart, other), joined)
+    op.make(Reshape, op.add(Mul, spread, other), joined)
 
 
 def _of_rank(op: Context, operand: Operand, rank: int) -> Operand:

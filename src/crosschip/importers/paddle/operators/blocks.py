@@ -104,6 +104,6 @@ def pixel_unshuffle(op: Context) -> None:
     if size < 1 or height % size or width % size:
         raise ModelError(f"downscale_factor: {size} does not divide {height} and {width}")
     rows, columns = height // size, width // size
-    apart = op.add(Reshape, x, (-1, channels, rows, size, columns, size))
-    moved = op.add(Transpose, apart, (0, 1, 3, 5, 2, 4))
+    blocks = op.add(Reshape, x, (-1, channels, rows, size, columns, size))
+    moved = op.add(Transpose, blocks, (0, 1, 3, 5, 2, 4))
     images.make(Reshape, moved, (-1, channels * size * size, rows, columns))

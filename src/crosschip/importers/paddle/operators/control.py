@@ -54,24 +54,24 @@ def while_(op: Context) -> None:
     (block,) = _blocks(op, 1)
     (condition,) = op.variables("Condition")
     if block.outputs:
-        names, made = block.inputs, block.outputs
+        names, yielded = block.inputs, block.outputs
         state = op.inputs("X")
         results = op.results()
     else:
         results = [name for name in op.results() if name != condition and name in op.values]
-        names, made = results, [condition, *results]
+        names, yielded = results, [condition, *results]
         state = tuple(op.values[name] for name in results)
 
     arrays = [name for name in written_in(block) if _is_filled(op, name)]
 
     def import_body(types: Sequence[TensorType]) -> Body:
-        given = (ITERATION, CONDITION, *types)
+        body_types = (ITERATION, CONDITION, *types)
         unseen = (f"{op.name}.iteration", f"{op.name}.condition")
         inside = (*unseen, *names)
-        return _body(op.values, block, inside, given, made, f"{op.name}.body", arrays)
+        return _body(op.values, block, inside, body_types, yielded, f"{op.name}.body", arrays)
 
-    if not len(names) == len(made) - 1 == len(state) == len(results):
-        raise ModelError(f"{len(state)} values go in, but {len(made) - 1} come back")
+    if not len(names) == len(yielded) - 1 == len(state) == len(results):
+        raise ModelError(f"{len(state)} values go in, but {len(yielded) - 1} come back")
     state = _with_placeholders(state, import_body)
     types = [operand.type for operand in state]
     body = with_settled_state(import_body, types, (2, 1), op.values.open_axes, op.name)
@@ -105,12 +105,12 @@ def _with_placeholders(
     read = {operand for operation in body.operations for operand in operation.inputs}
     pairs = zip(state, body.inputs[2:], body.outputs[1:][: len(state)], strict=True)
     return tuple(
-        _anything(made)
+        _anything(result)
         if first.is_constant
         and inside not in read
-        and made.type.element_type is not first.type.element_type
+        and result.type.element_type is not first.type.element_type
         else first
-        for first, inside, made in pairs
+        for first, inside, result in pairs
     )
 
 
@@ -125,11 +125,11 @@ def conditional_block(op: Context) -> None:
     if not op.flag("is_scalar_condition", False):
         raise UnsupportedError("is_scalar_condition False: blocks of such conditions are not run")
     branch = _Branch(op, block, op.input("Cond"))
-    op.values.postpone(branch.made, branch.make)
+    op.values.postpone(branch.results, branch.make)
     if branch.before:
-        op.values.settle(branch.make)
+        op.values.define_postponed(branch.make)
     else:
-        op.values.branches.update(dict.fromkeys(branch.made, branch))
+        op.values.branches.update(dict.fromkeys(branch.results, branch))
 
 
 class _Branch:
@@ -138,24 +138,24 @@ class _Branch:
     def __init__(self, op: Context, block: Block, condition: Operand) -> None:
         self.op = op
         self.condition = condition
-        self.made = op.results()
-        self.before = {name: op.values[name] for name in self.made if name in op.values}
-        self.body = _body(op.values, block, (), (), self.made, f"{op.name}.then")
+        self.results = op.results()
+        self.before = {name: op.values[name] for name in self.results if name in op.values}
+        self.body = _body(op.values, block, (), (), self.results, f"{op.name}.then")
 
     def make(self) -> dict[str, Operand]:
         """Build what the variables stand for: what the block makes, or else what they were."""
         other = Values(Builder(f"{self.op.name}.else"), outer=self.op.values)
         outputs = [
             other.captures.of(self.before[name]) if name in self.before else _anything(operand)
-            for name, operand in zip(self.made, self.body.outputs, strict=True)
+            for name, operand in zip(self.results, self.body.outputs, strict=True)
         ]
         left = Body(other.builder.name, (), (), outputs, other.captures)
-        made = _branches(self.op, self.condition, [self.body, left], self.made)
-        return dict(zip(self.made, made, strict=True))
+        values = _branches(self.op, self.condition, [self.body, left], self.results)
+        return dict(zip(self.results, values, strict=True))
 
     def handing_out(self, names: Sequence[str]) -> Body:
         """The block with some of what it makes, in this order."""
-        outputs = [self.body.outputs[self.made.index(name)] for name in names]
+        outputs = [self.body.outputs[self.results.index(name)] for name in names]
         return replace(self.body, outputs=outputs)
 
     def is_opposite(self, other: _Branch) -> bool:
@@ -185,8 +185,8 @@ class _Choice:
         del self.op.values.choices[self.then, self.otherwise]
         then, otherwise = zip(*self.names.values(), strict=True)
         bodies = [self.then.handing_out(then), self.otherwise.handing_out(otherwise)]
-        made = _branches(self.op, self.then.condition, bodies, list(self.names))
-        return dict(zip(self.names, made, strict=True))
+        values = _branches(self.op, self.then.condition, bodies, list(self.names))
+        return dict(zip(self.names, values, strict=True))
 
 
 @imports("select_input")
@@ -238,16 +238,16 @@ def _copied(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
 
 def _one_of(op: Context, mask: Operand, names: Sequence[str]) -> Operand:
     """One of any number of values that have all been made."""
-    made = op.values[names[0]]
+    value_so_far = op.values[names[0]]
     for place, name in enumerate(names[1:], 1):
         number = np.array(place, mask.type.element_type.dtype)
         condition = op.add(Equal, mask, number)
         bodies = []
-        for value, role in ((op.values[name], "then"), (made, "else")):
+        for value, role in ((op.values[name], "then"), (value_so_far, "else")):
             captures = Captures()
             bodies.append(Body(f"{op.name}.{role}", (), (), [captures.of(value)], captures))
-        (made,) = _branches(op, condition, bodies, op.results(), several=True)
-    return made
+        (value_so_far,) = _branches(op, condition, bodies, op.results(), several=True)
+    return value_so_far
 
 
 def _blocks(op: Context, count: int) -> Sequence[Block]:
@@ -261,7 +261,7 @@ def _body(
     block: Block,
     names: Sequence[str],
     types: Sequence[TensorType],
-    made: Sequence[str],
+    results: Sequence[str],
     name: str,
     arrays: Sequence[str] = (),
 ) -> Body:
@@ -276,7 +276,7 @@ def _body(
         inner.define(variable, operand)
     inner.arrays.update({array: Appended(inputs[0]) for array in arrays})
     run(block.operators, inner)
-    outputs = [inner[variable] for variable in made]
+    outputs = [inner[variable] for variable in results]
     outputs += [added(inner.arrays[array], array) for array in arrays]
     return Body(name, inputs, inner.builder.operations, outputs, inner.captures)
 

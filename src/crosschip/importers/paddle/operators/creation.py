@@ -288,10 +288,12 @@ def diag_v2(op: Context) -> None:
 def _take_diagonal(op: Context, x: Operand, shift: int) -> None:
     sizes = [op.add(Reshape, ragged.size(op, x, axis), ()) for axis in range(2)]
     before = max(0, -shift), max(0, shift)
-    room = [op.add(Sub, size, np.int64(taken)) for size, taken in zip(sizes, before, strict=True)]
+    room = [
+        op.add(Sub, size, np.int64(skipped)) for size, skipped in zip(sizes, before, strict=True)
+    ]
     count = op.add(Max, op.add(Min, *room), np.int64(0))
     numbers = ragged.numbers_up_to(op, count)
-    places = [op.add(Add, numbers, np.int64(taken)) for taken in before]
+    places = [op.add(Add, numbers, np.int64(skipped)) for skipped in before]
     op.make(GatherND, x, op.add(Stack, places, 1))
 
 
@@ -312,5 +314,5 @@ def _make_indices(op: Context, part: Callable[..., Array], rows: int, columns: i
         raise ModelError(f"rows {rows}, columns {columns}: is no matrix")
     element_type = op.element_type("dtype") or ElementType.INT64
     places = np.nonzero(part(np.ones((rows, columns)), op.integer("offset", 0)))
-    found = op.constant(np.stack(places).astype(element_type.dtype), "indices")
-    op.define(found, "out")
+    indices = op.constant(np.stack(places).astype(element_type.dtype), "indices")
+    op.define(indices, "out")

@@ -37,11 +37,11 @@ def gather_tree(op: Context) -> None:
     first = op.add(Expand, beams, op.add(Concat, parts=sizes, axis=0))
 
     def step(b: Builder, state: Operand, slices: Sequence[Operand]) -> Sequence[Operand]:
-        found = [b.add(GatherElements, part, state, 1) for part in slices]
-        return found[1], found[0]
+        gathered = [b.add(GatherElements, part, state, 1) for part in slices]
+        return gathered[1], gathered[0]
 
-    _, made = scanned(op, first, [ids, parents], step, backwards=True)
-    op.define(made)
+    _, beam_ids = scanned(op, first, [ids, parents], step, backwards=True)
+    op.define(beam_ids)
 
 
 @imports("crf_decoding")
@@ -51,21 +51,21 @@ def crf_decoding(op: Context) -> None:
     Of the transitions, the first row is for the beginning and the second for the end.
     """
     emission, weights = op.input("Emission"), op.input("Transition")
-    given = op.optional_input("Length")
-    if given is None:
+    length_input = op.optional_input("Length")
+    if length_input is None:
         offsets = op.levels("Emission")[-1]
         lengths = ragged.lengths(op, offsets)
         zero = op.constant(np.zeros((), emission.type.element_type.dtype), "zero")
         emission, _ = ragged.padded(op, emission, offsets, zero)
     else:
-        lengths = op.as_type(op.add(Reshape, given, (-1,)), ElementType.INT64)
+        lengths = op.as_type(op.add(Reshape, length_input, (-1,)), ElementType.INT64)
     tags = _best_path(op, emission, weights, lengths)
-    if given is None:
+    if length_input is None:
         tags = op.add(Unsqueeze, ragged.unpadded(op, tags, lengths), (1,))
     if (label := op.optional_input("Label")) is not None:
         label = op.add(Reshape, op.as_type(label, ElementType.INT64), op.shape(tags))
         is_right = op.add(Equal, label, tags)
-        if given is not None:
+        if length_input is not None:
             # Nothing is right after the end of a sequence.
             places = ragged.numbers_up_to(op, ragged.size(op, tags, 1))
             is_inside = op.add(Less, places, op.add(Unsqueeze, lengths, (1,)))
@@ -145,11 +145,11 @@ def _align_rows(op: Context) -> None:
     wanted = op.add(And, op.add(Less, places, lengths), _is_wanted(op, ids, before))
     key = op.add(Where, wanted, places, op.add(Add, places, long))
     _, order = op.add_all(TopK, key, long, axis=1, largest=False, sorted=True)
-    marks = op.as_type(wanted, ElementType.INT64)
-    count = op.add(ReduceSum, marks, (1,), keepdim=True)
+    wanted_numbers = op.as_type(wanted, ElementType.INT64)
+    count = op.add(ReduceSum, wanted_numbers, (1,), keepdim=True)
     value = dtype(op.integer("padding_value", 0))
-    found = op.add(GatherElements, ids, order, 1)
-    op.make(Where, op.add(Less, places, count), found, value, output="Output")
+    aligned = op.add(GatherElements, ids, order, 1)
+    op.make(Where, op.add(Less, places, count), aligned, value, output="Output")
     op.define(op.as_type(count, ids.type.element_type), "OutputLength")
 
 
@@ -158,23 +158,23 @@ def _align_sequences(op: Context) -> None:
     ids, offsets = op.add(Reshape, op.input("Input"), (-1,)), op.levels("Input")[0]
     dtype = ids.type.element_type.dtype.type
     rows = ragged.numbers_up_to(op, ragged.size(op, ids))
-    owner = ragged.owners(op, offsets, rows)
+    owner = ragged.sequence_of_rows(op, offsets, rows)
     is_first = op.add(Equal, op.add(Gather, ragged.starts(op, offsets), owner, 0), rows)
     other = op.add(
         Gather, ids, op.add(Sub, rows, op.as_type(op.add(Not, is_first), rows.type.element_type)), 0
     )
     before = op.add(Where, is_first, dtype(-1), other)
-    kept = op.add(Squeeze, op.add(NonZero, _is_wanted(op, ids, before)), (0,))
+    remaining = op.add(Squeeze, op.add(NonZero, _is_wanted(op, ids, before)), (0,))
     low, high = (
         op.add(Unsqueeze, part, (1,))
         for part in (ragged.starts(op, offsets), ragged.ends(op, offsets))
     )
-    is_own = op.as_type(ragged.is_between(op, kept, low, high), ElementType.INT64)
+    is_own = op.as_type(ragged.is_between(op, remaining, low, high), ElementType.INT64)
     counts = op.add(ReduceSum, is_own, (1,), keepdim=False)
-    is_none = op.add(Equal, ragged.size(op, kept), np.int64(0))
+    is_none = op.add(Equal, ragged.size(op, remaining), np.int64(0))
     one = op.add(Reshape, op.as_type(is_none, ElementType.INT64), (1,))
     nothing = op.add(Expand, np.array([-1], dtype), one)
-    left = op.add(Concat, parts=[op.add(Gather, ids, kept, 0), nothing], axis=0)
+    left = op.add(Concat, parts=[op.add(Gather, ids, remaining, 0), nothing], axis=0)
     op.make(Unsqueeze, left, (1,), output="Output")
     op.set_levels([ragged.offsets_of(op, counts)], "Output")
 
@@ -235,10 +235,10 @@ def _select(
     turned = op.add(Slice, beside, (1,), *_BACKWARDS)
     flat = op.add(Reshape, turned, (0, -1))
     most = op.add(Min, ragged.size(op, flat, 1), np.int64(op.integer("beam_size")))
-    marks, places = op.add_all(TopK, flat, most, axis=1, largest=True, sorted=True)
+    best_scores, places = op.add_all(TopK, flat, most, axis=1, largest=True, sorted=True)
     beam = op.add(Sub, op.add(Sub, long, np.int64(1)), op.add(FloorDiv, places, width))
     row = op.add(Add, op.add(Unsqueeze, ragged.starts(op, offsets), (1,)), beam)
-    is_there = op.add(Greater, marks, kind(-np.inf))
+    is_there = op.add(Greater, best_scores, kind(-np.inf))
     row = op.add(Where, is_there, row, np.int64(0))
     flat_ids = op.add(Reshape, ids, (-1,))
     place = op.add(Add, op.add(Mul, row, width), op.add(Mod, places, width))
@@ -249,14 +249,14 @@ def _select(
         op.add(Equal, op.add(Gather, own_ids, row, 0), end),
     )
     all_over = op.add(ReduceAll, op.add(Or, is_over, op.add(Not, is_there)), (1,), keepdim=True)
-    kept = op.add(And, is_there, op.add(Not, all_over))
-    found = op.add(Squeeze, op.add(NonZero, op.add(Reshape, kept, (-1,))), (0,))
-    rows = op.add(Gather, op.add(Reshape, row, (-1,)), found, 0)
+    is_selected = op.add(And, is_there, op.add(Not, all_over))
+    selected = op.add(Squeeze, op.add(NonZero, op.add(Reshape, is_selected, (-1,))), (0,))
+    rows = op.add(Gather, op.add(Reshape, row, (-1,)), selected, 0)
     rows, order = op.add_all(TopK, rows, ragged.size(op, rows), axis=0, largest=False, sorted=True)
-    found = op.add(Gather, found, order, 0)
-    for output, values in (("selected_ids", chosen), ("selected_scores", marks)):
-        made = op.add(Gather, op.add(Reshape, values, (-1,)), found, 0)
-        op.make(Unsqueeze, made, (1,), output=output)
+    selected = op.add(Gather, selected, order, 0)
+    for output, values in (("selected_ids", chosen), ("selected_scores", best_scores)):
+        column = op.add(Gather, op.add(Reshape, values, (-1,)), selected, 0)
+        op.make(Unsqueeze, column, (1,), output=output)
     if op.count("parent_idx"):
         op.define(op.as_type(rows, ElementType.INT32), "parent_idx")
     last = op.add(Slice, offsets, (0,), (-1,), (_TO_END,))

@@ -207,10 +207,12 @@ def _steps(op: Context) -> tuple[float, float]:
     if all(steps):
         return steps
     sizes = [(op.input(slot).type.shape or ())[2:] for slot in ("Image", "Input")]
-    found = [size for pair in zip(*sizes, strict=False) for size in pair if isinstance(size, int)]
-    if len(found) != 4 or not all(found):
+    known_sizes = [
+        size for pair in zip(*sizes, strict=False) for size in pair if isinstance(size, int)
+    ]
+    if len(known_sizes) != 4 or not all(known_sizes):
         raise UnsupportedError("step_w and step_h: must be above 0 where sizes are not known")
-    height, rows, width, columns = found
+    height, rows, width, columns = known_sizes
     return width / columns, height / rows
 
 
@@ -218,7 +220,7 @@ def _steps(op: Context) -> tuple[float, float]:
 def box_clip(op: Context) -> None:
     """Boxes cut at the borders of their images, whose sizes are divided by a scale."""
     boxes, offsets = op.input("Input"), op.levels("Input")[-1]
-    owner = ragged.owners(op, offsets, ragged.numbers_up_to(op, ragged.size(op, boxes)))
+    owner = ragged.sequence_of_rows(op, offsets, ragged.numbers_up_to(op, ragged.size(op, boxes)))
     information = op.add(Gather, op.input("ImInfo"), owner, 0)
     height, width, scale = op.add_all(Split, information, 1, (1, 1, 1))
     last = [

@@ -55,7 +55,7 @@ def _gather_along_computed(op: Context, indices: Operand, axis: Operand) -> None
     computed = ComputedAxis(op, axis, op.rank(op.input()))
     x = op.add(Assert, computed.exists, [op.input()])
     sizes = op.add(ShapeOf, x)
-    box = [computed.before(sizes), computed.size(sizes), computed.behind(sizes)]
+    box = [computed.before(sizes), computed.size(sizes), computed.after(sizes)]
     rows = op.add(Gather, op.add(Reshape, x, op.add(Concat, parts=box, axis=0)), indices, 1)
     op.make(Reshape, rows, op.add(Where, computed.is_it, op.add(ShapeOf, indices), sizes))
 
@@ -98,8 +98,8 @@ def _look_up(op: Context, indices: Operand) -> None:
     if padding == -1:
         op.make(Gather, table, indices, 0)
         return
-    found = op.add(Equal, op.as_type(indices, ElementType.INT64), np.int64(padding))
-    is_padding = op.add(Unsqueeze, found, (-1,))
+    is_equal = op.add(Equal, op.as_type(indices, ElementType.INT64), np.int64(padding))
+    is_padding = op.add(Unsqueeze, is_equal, (-1,))
     zero = op.constant(np.zeros((), table.type.element_type.dtype), f"{table.name}.padding")
     op.make(Where, is_padding, zero, op.add(Gather, table, indices, 0))
 
@@ -120,13 +120,13 @@ def lookup_table_dequant(op: Context) -> None:
     bytes_ = op.as_type(op.add(BitwiseAnd, shifted, np.uint32(255)), table.type.element_type)
     flat = op.add(Reshape, bytes_, (0,) * op.rank(indices) + (-1,))
     step = op.add(Div, op.add(Sub, high, low), 256.0)
-    made = op.add(Add, op.add(Mul, flat, step), low)
+    reals = op.add(Add, op.add(Mul, flat, step), low)
     if padding == -1:
-        op.define(made)
+        op.define(reals)
         return
     is_padding = op.add(Equal, op.as_type(indices, ElementType.INT64), np.int64(padding))
     zero = table.type.element_type.dtype.type(0)
-    op.make(Where, op.add(Unsqueeze, is_padding, (-1,)), zero, made)
+    op.make(Where, op.add(Unsqueeze, is_padding, (-1,)), zero, reals)
 
 
 @imports("scatter")
@@ -209,12 +209,12 @@ def _check_removed(
 def _along_all(op: Context, value: Operand, rank: int) -> Operand:
     """The value with an axis for each of the input's: of size 1 where a part has none."""
     removed = {axis % rank for axis in op.integers("decrease_axes", ())}
-    kept = [axis for axis in range(rank) if axis not in removed]
+    remaining = [axis for axis in range(rank) if axis not in removed]
     own = op.rank(value)
-    if own > len(kept):
-        value = op.add(Squeeze, value, tuple(range(own - len(kept))))
-        own = len(kept)
-    filled = set(kept[len(kept) - own :])
+    if own > len(remaining):
+        value = op.add(Squeeze, value, tuple(range(own - len(remaining))))
+        own = len(remaining)
+    filled = set(remaining[len(remaining) - own :])
     missing = tuple(axis for axis in range(rank) if axis not in filled)
     return op.add(Unsqueeze, value, missing) if missing else value
 
@@ -337,12 +337,14 @@ def diagonal_of(op: Context, *, in_order: bool = False) -> Operand:
     shift = op.integer("offset", 0)
     before = max(0, -shift), max(0, shift)
     sizes = [ragged.size(op, x, axis) for axis in (first, second)]
-    room = [op.add(Sub, size, np.int64(taken)) for size, taken in zip(sizes, before, strict=True)]
+    room = [
+        op.add(Sub, size, np.int64(skipped)) for size, skipped in zip(sizes, before, strict=True)
+    ]
     numbers = ragged.numbers_up_to(op, op.add(Max, op.add(Min, *room), np.int64(0)))
-    places = op.add(Stack, [op.add(Add, numbers, np.int64(taken)) for taken in before], 1)
+    places = op.add(Stack, [op.add(Add, numbers, np.int64(skipped)) for skipped in before], 1)
     others = [axis for axis in range(rank) if axis not in (first, second)]
-    found = op.add(GatherND, op.add(Transpose, x, (first, second, *others)), places)
-    return op.add(Transpose, found, (*range(1, rank - 1), 0))
+    diagonals = op.add(GatherND, op.add(Transpose, x, (first, second, *others)), places)
+    return op.add(Transpose, diagonals, (*range(1, rank - 1), 0))
 
 
 @imports("repeat_interleave")
@@ -356,11 +358,11 @@ def repeat_interleave(op: Context) -> None:
             lengths = op.add(Expand, lengths, count)
         op.make(Gather, x, ragged.repeated(op, lengths)[0], axis)
         return
-    every = op.integer("Repeats")
-    if every < 1:
-        raise ModelError(f"Repeats: {every} is not positive")
-    numbers = ragged.numbers_up_to(op, op.add(Mul, ragged.size(op, x, axis), np.int64(every)))
-    op.make(Gather, x, op.add(FloorDiv, numbers, np.int64(every)), axis)
+    repeats = op.integer("Repeats")
+    if repeats < 1:
+        raise ModelError(f"Repeats: {repeats} is not positive")
+    numbers = ragged.numbers_up_to(op, op.add(Mul, ragged.size(op, x, axis), np.int64(repeats)))
+    op.make(Gather, x, op.add(FloorDiv, numbers, np.int64(repeats)), axis)
 
 
 @imports("searchsorted")

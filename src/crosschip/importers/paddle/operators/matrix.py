@@ -150,8 +150,8 @@ def inverse(op: Context) -> None:
     size = op.add(Reshape, ragged.size(op, x, -1), (1,))
     twice = op.add(Concat, parts=[size, size], axis=0)
     each = [op.add(Unsqueeze, rows, (1,)), op.add(Expand, rows, twice)]
-    (made,) = scanned(op, op.add(Concat, parts=[x, unit], axis=-1), each, step)
-    _, right = op.add_all(Split, made, -1, _halves(op, x))
+    (reduced,) = scanned(op, op.add(Concat, parts=[x, unit], axis=-1), each, step)
+    _, right = op.add_all(Split, reduced, -1, _halves(op, x))
     op.define(right, "Output")
 
 

@@ -50,9 +50,9 @@ def batch_norm(op: Context) -> None:
 
 def _or_all(op: Context, slot: str, value: float, like: Operand) -> Operand:
     """The tensor in a slot; where it is left out, one of equal values."""
-    found = op.optional_input(slot)
-    if found is not None:
-        return found
+    operand = op.optional_input(slot)
+    if operand is not None:
+        return operand
     return op.add(Fill, op.shape(like), np.asarray(value, like.type.element_type.dtype))
 
 

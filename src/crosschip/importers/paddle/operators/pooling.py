@@ -242,11 +242,13 @@ def _make_pooled_volume(
     channels, planes = (size if isinstance(size, int) else -1 for size in sizes)
     if min(channels, planes) < 0:
         raise UnsupportedError(f"X: the channels and the depth of {x.type} must be known")
-    made = op.add(operator, op.add(Flatten, x, 1, 2), **plane)
-    height, width = (size if isinstance(size, int) else -1 for size in (made.type.shape or ())[2:])
+    pooled_planes = op.add(operator, op.add(Flatten, x, 1, 2), **plane)
+    height, width = (
+        size if isinstance(size, int) else -1 for size in (pooled_planes.type.shape or ())[2:]
+    )
     if min(height, width) < 0:
         raise UnsupportedError(f"X: the sizes of {x.type} must be known")
-    columns = op.add(Reshape, made, (-1, channels, planes, height * width))
+    columns = op.add(Reshape, pooled_planes, (-1, channels, planes, height * width))
     pooled = op.add(operator, columns, **depth)
     images.make(Reshape, pooled, (-1, channels, *_depth_of(pooled), height, width))
 
@@ -285,8 +287,8 @@ def maxout(op: Context) -> None:
         raise UnsupportedError(
             f"groups: the channels of {x.type} must be known, and {count} divide them"
         )
-    apart = op.add(Reshape, x, _with_groups(op, x, axis, count))
-    op.make(ReduceMax, apart, (axis + 1,), keepdim=False)
+    groups = op.add(Reshape, x, _with_groups(op, x, axis, count))
+    op.make(ReduceMax, groups, (axis + 1,), keepdim=False)
 
 
 def _with_groups(op: Context, x: Operand, axis: int, count: int) -> tuple[int, ...]:

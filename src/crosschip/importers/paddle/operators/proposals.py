@@ -64,7 +64,7 @@ def _propose(
     most: int | Operand = ragged.size(op, scores, 1)
     if (limit := op.integer("pre_nms_topN", 6000)) > 0:
         most = op.add(Min, most, np.int64(limit))
-    marks, places = op.add_all(TopK, scores, most, axis=1, largest=True, sorted=True)
+    best_scores, places = op.add_all(TopK, scores, most, axis=1, largest=True, sorted=True)
     anchors, variances = (
         op.add(Gather, op.add(Reshape, op.input(slot), (-1, 4)), places, 0)
         for slot in ("Anchors", "Variances")
@@ -72,8 +72,8 @@ def _propose(
     moved = op.add(Mul, picked(op, deltas, places), variances)
     corners = _inside(op, _decoded(op, anchors, moved, extra), height, width, extra)
     is_kept = _is_large(op, corners, height, width, scale, extra)
-    kind = marks.type.element_type.dtype.type
-    marks = op.add(Where, is_kept, marks, kind(-np.inf))
+    kind = best_scores.type.element_type.dtype.type
+    best_scores = op.add(Where, is_kept, best_scores, kind(-np.inf))
     # An image of which no box is left has one without a size.
     is_none = op.add(Not, op.add(ReduceAny, is_kept, (1,), keepdim=True))
     of_none = op.add(Where, is_none, kind(0), kind(-np.inf))
@@ -83,7 +83,7 @@ def _propose(
     rows, counts = op.add_all(
         NonMaxSuppression,
         op.add(Concat, parts=[boxes, nowhere], axis=1),
-        op.add(Unsqueeze, op.add(Concat, parts=[marks, of_none], axis=1), (1,)),
+        op.add(Unsqueeze, op.add(Concat, parts=[best_scores, of_none], axis=1), (1,)),
         background_label=-1,
         score_threshold=_LOWEST,
         nms_top_k=-1,
@@ -111,7 +111,7 @@ def _decoded(
 ) -> tuple[Operand, Operand, Operand, Operand]:
     left, top, right, bottom = sides(op, anchors)
     moves = sides(op, moved)
-    found: list[tuple[Operand, Operand]] = []
+    bounds: list[tuple[Operand, Operand]] = []
     for low, high, move, growth in (
         (left, right, moves[0], moves[2]),
         (top, bottom, moves[1], moves[3]),
@@ -120,8 +120,8 @@ def _decoded(
         centre = op.add(Add, low, op.add(Mul, size, 0.5))
         centre = op.add(Add, op.add(Mul, move, size), centre)
         half = op.add(Mul, op.add(Mul, op.add(Exp, op.add(Min, growth, _MOST_GROWTH)), size), 0.5)
-        found.append((op.add(Sub, centre, half), op.add(Sub, op.add(Add, centre, half), extra)))
-    return found[0][0], found[1][0], found[0][1], found[1][1]
+        bounds.append((op.add(Sub, centre, half), op.add(Sub, op.add(Add, centre, half), extra)))
+    return bounds[0][0], bounds[1][0], bounds[0][1], bounds[1][1]
 
 
 def _inside(
@@ -145,18 +145,18 @@ def _is_large(
 ) -> Operand:
     """Tell of each box whether it is large enough, and its centre in the image."""
     least = max(op.real("min_size", 0.1), 1.0)
-    found = []
+    conditions = []
     for place, limit in enumerate((width, height)):
         low, high = corners[place], corners[place + 2]
         size = op.add(Add, op.add(Sub, high, low), extra)
         if extra:
             centre = op.add(Add, low, op.add(Mul, size, 0.5))
-            found.append(op.add(LessEqual, centre, limit))
+            conditions.append(op.add(LessEqual, centre, limit))
         if scale is not None:
             size = op.add(Add, op.add(Div, op.add(Sub, high, low), scale), 1.0)
-        found.append(op.add(GreaterEqual, size, least))
-    together = found[0]
-    for other in found[1:]:
+        conditions.append(op.add(GreaterEqual, size, least))
+    together = conditions[0]
+    for other in conditions[1:]:
         together = op.add(And, together, other)
     return together
 
@@ -180,10 +180,10 @@ def distribute_fpn_proposals(op: Context) -> None:
         is_here = op.add(Equal, level, np.int64(first + place))
         rows = op.add(Squeeze, op.add(NonZero, is_here), (0,))
         rows_of_levels.append(rows)
-        made = op.results("MultiFpnRois")[place]
-        op.values.define(made, op.add(Gather, regions, rows, 0))
+        variable = op.results("MultiFpnRois")[place]
+        op.values.define(variable, op.add(Gather, regions, rows, 0))
         counts = _counts(op, offsets, rows)
-        op.set_levels_of(made, [ragged.offsets_of(op, counts)])
+        op.set_levels_of(variable, [ragged.offsets_of(op, counts)])
         if op.count("MultiLevelRoIsNum"):
             number = op.as_type(counts, ElementType.INT32)
             op.values.define(op.results("MultiLevelRoIsNum")[place], number)
@@ -218,7 +218,7 @@ def collect_fpn_proposals(op: Context) -> None:
     """The best regions of all levels, image by image."""
     levels = range(len(op.variables("MultiLevelRois")))
     numbers = op.inputs("MultiLevelRoIsNum")
-    owners = []
+    region_images = []
     for place in levels:
         rows = ragged.numbers_up_to(op, ragged.size(op, op.inputs("MultiLevelRois")[place]))
         offsets = (
@@ -226,7 +226,7 @@ def collect_fpn_proposals(op: Context) -> None:
             if numbers
             else op.levels_of("MultiLevelRois")[place][-1]
         )
-        owners.append(ragged.owners(op, offsets, rows))
+        region_images.append(ragged.sequence_of_rows(op, offsets, rows))
     images = (
         ragged.size(op, numbers[0])
         if numbers
@@ -237,7 +237,7 @@ def collect_fpn_proposals(op: Context) -> None:
     scored = op.add(Concat, parts=scores, axis=0)
     most = op.add(Min, ragged.size(op, scored), np.int64(op.integer("post_nms_topN")))
     _, best = op.add_all(TopK, scored, most, axis=0, largest=True, sorted=True)
-    owner = op.add(Gather, op.add(Concat, parts=owners, axis=0), best, 0)
+    owner = op.add(Gather, op.add(Concat, parts=region_images, axis=0), best, 0)
     owner, order = op.add_all(TopK, owner, most, axis=0, largest=False, sorted=True)
     op.make(Gather, regions, op.add(Gather, best, order, 0), 0, output="FpnRois")
     image = op.add(Unsqueeze, ragged.numbers_up_to(op, images), (1,))

@@ -186,11 +186,11 @@ def _dequantized(
 
 def _integers_before(op: Context, x: Operand) -> Operand | None:
     """The quantized operand whose integers a tensor holds, if it was made by `_as_reals`."""
-    made = reversed(op.values.builder.operations)
-    cast = next((operation for operation in made if x in operation.outputs), None)
+    operations = reversed(op.values.builder.operations)
+    cast = next((operation for operation in operations if x in operation.outputs), None)
     if not isinstance(cast, Cast):
         return None
-    bare = next((operation for operation in made if cast.input in operation.outputs), None)
+    bare = next((operation for operation in operations if cast.input in operation.outputs), None)
     return bare.input if isinstance(bare, Reinterpret) else None
 
 
@@ -209,8 +209,8 @@ def _own_steps(op: Context, x: Operand, axis: int | None) -> tuple[Operand, Oper
 def _magnitudes(array: Array, axis: int | None) -> Array:
     """The greatest magnitudes in an array, or along its axis."""
     axes = tuple(a for a in range(array.ndim) if a != axis)
-    found = np.abs(array.astype(np.float32)).max(axes, initial=0)
-    return np.asarray(np.maximum(found, _LEAST))
+    magnitudes = np.abs(array.astype(np.float32)).max(axes, initial=0)
+    return np.asarray(np.maximum(magnitudes, _LEAST))
 
 
 def _quantization(scale: Array, bits: int, axis: int | None) -> Quantization:

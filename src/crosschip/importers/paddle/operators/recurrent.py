@@ -263,13 +263,13 @@ def gru_unit(op: Context) -> None:
     from_update, from_reset = op.add_all(Split, op.add(MatMul, before, of_gates), -1, (size,) * 2)
     update = _activated(op, "gate_activation", 1, op.add(Add, update, from_update))
     reset = _activated(op, "gate_activation", 1, op.add(Add, reset, from_reset))
-    kept = op.add(Mul, reset, before)
-    candidate = op.add(Add, candidate, op.add(MatMul, kept, of_candidate))
+    reset_state = op.add(Mul, reset, before)
+    candidate = op.add(Add, candidate, op.add(MatMul, reset_state, of_candidate))
     candidate = _activated(op, "activation", 2, candidate)
     old, new = (before, candidate) if op.flag("origin_mode", False) else (candidate, before)
     op.make(Add, new, op.add(Mul, update, op.add(Sub, old, new)), output="Hidden")
     if op.is_read("ResetHiddenPrev"):
-        op.define(kept, "ResetHiddenPrev")
+        op.define(reset_state, "ResetHiddenPrev")
     if op.is_read("Gate"):
         op.make(Concat, parts=[update, reset, candidate], axis=-1, output="Gate")
 

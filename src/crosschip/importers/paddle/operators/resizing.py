@@ -125,17 +125,17 @@ def linear_interp_v2(op: Context) -> None:
     target = op.integers_or_tensor("size", "SizeTensor", "OutSize") if _has_size(op) else None
     if isinstance(target, Operand):
         one = op.constant(np.ones(1, target.type.element_type.dtype), "one")
-        made = op.add(
+        resized = op.add(
             ResizeLinear, row, shape=op.add(Concat, parts=[one, target], axis=0), **settings
         )
     elif isinstance(scales, Operand):
         raise UnsupportedError("Scale: must be known; export with a size")
     elif target is None and scales:
-        made = op.add(ResizeLinear, row, scales=(1.0, scales[0]), **settings)
+        resized = op.add(ResizeLinear, row, scales=(1.0, scales[0]), **settings)
     else:
         width = op.integer("out_w") if target is None else target[0]
-        made = op.add(ResizeLinear, row, shape=(1, width), **settings)
-    images.make(Squeeze, made, (2,))
+        resized = op.add(ResizeLinear, row, shape=(1, width), **settings)
+    images.make(Squeeze, resized, (2,))
 
 
 @imports("trilinear_interp_v2")
@@ -155,20 +155,22 @@ def trilinear_interp_v2(op: Context) -> None:
         size = op.integer("out_d"), op.integer("out_h"), op.integer("out_w")
     if min(channels, depth) < 0:
         raise UnsupportedError(f"X: the channels and the depth of {x.type} must be known")
-    asked: list[dict[str, Any]] = [
+    targets: list[dict[str, Any]] = [
         {"shape": size[1:]} if size else {"scales": scales[1:]},
         {"shape": (size[0], 0)} if size else {"scales": (scales[0], 1.0)},
     ]
-    made = op.add(ResizeLinear, op.add(Flatten, x, 1, 2), **asked[0], **settings)
-    height, width = (s if isinstance(s, int) else -1 for s in (made.type.shape or ())[2:])
+    resized = op.add(ResizeLinear, op.add(Flatten, x, 1, 2), **targets[0], **settings)
+    height, width = (s if isinstance(s, int) else -1 for s in (resized.type.shape or ())[2:])
     if min(height, width) < 0:
         raise UnsupportedError(f"X: the sizes of {x.type} must be known")
-    columns = op.add(Reshape, made, (-1, channels, depth, height * width))
+    columns = op.add(Reshape, resized, (-1, channels, depth, height * width))
     if size:
-        asked[1] = {"shape": (size[0], height * width)}
-    made = op.add(ResizeLinear, columns, **asked[1], **settings)
-    new = (made.type.shape or (None,) * 3)[2]
-    images.make(Reshape, made, (-1, channels, new if isinstance(new, int) else -1, height, width))
+        targets[1] = {"shape": (size[0], height * width)}
+    resized = op.add(ResizeLinear, columns, **targets[1], **settings)
+    new = (resized.type.shape or (None,) * 3)[2]
+    images.make(
+        Reshape, resized, (-1, channels, new if isinstance(new, int) else -1, height, width)
+    )
 
 
 def _has_size(op: Context) -> bool:

@@ -57,7 +57,9 @@ def _images_of_regions(op: Context) -> Operand:
         offsets = op.levels("ROIs")[-1]
     else:
         offsets = ragged.offsets_of(op, op.as_type(counts, ElementType.INT64))
-    return ragged.owners(op, offsets, ragged.numbers_up_to(op, ragged.size(op, op.input("ROIs"))))
+    return ragged.sequence_of_rows(
+        op, offsets, ragged.numbers_up_to(op, ragged.size(op, op.input("ROIs")))
+    )
 
 
 @imports("affine_grid")

@@ -101,9 +101,9 @@ def _make_unique(op: Context, outputs: tuple[str, ...], axis: int | None, is_sor
     """Make the values, and what is asked for of their places and counts, in the type asked for."""
     x, dtype = op.input(), op.element_type("dtype") or ElementType.INT64
     # The older form, which does not sort, knows no axes.
-    made = op.add_all(Unique, x, axis=axis if is_sorted else None, sorted=is_sorted)
-    op.define(made[0], outputs[0])
-    for output, operand in zip(outputs[1:], made[1:], strict=True):
+    results = op.add_all(Unique, x, axis=axis if is_sorted else None, sorted=is_sorted)
+    op.define(results[0], outputs[0])
+    for output, operand in zip(outputs[1:], results[1:], strict=True):
         if output and op.count(output):
             if output == "Index" and x.type.shape == () and not is_sorted:
                 operand = op.add(Reshape, operand, ())
@@ -122,7 +122,7 @@ def kthvalue(op: Context) -> None:
     x, axis, place = op.input(), op.integer("axis", -1), op.integer("k", 1)
     if place < 1:
         raise ModelError(f"k: {place} is not positive")
-    made = op.add_all(TopK, x, place, axis=axis, largest=False, sorted=True)
-    for part, output in zip(made, ("Out", "Indices"), strict=True):
+    smallest = op.add_all(TopK, x, place, axis=axis, largest=False, sorted=True)
+    for part, output in zip(smallest, ("Out", "Indices"), strict=True):
         last = op.add(Slice, part, (axis,), (place - 1,), (place,))
         op.define(last if op.flag("keepdim", False) else op.add(Squeeze, last, (axis,)), output)

@@ -57,7 +57,7 @@ def sequence_conv(op: Context) -> None:
     op.expect("contextStride", 1)
     x, offsets = op.input(), op.levels()[-1]
     rows = ragged.numbers_up_to(op, ragged.size(op, x))
-    owner = ragged.owners(op, offsets, rows)
+    owner = ragged.sequence_of_rows(op, offsets, rows)
     low, high = (op.add(Gather, o, owner, 0) for o in _bounds(op, offsets))
     # Nothing is between these bounds where a row is in no sequence.
     high = op.add(Where, op.add(Less, owner, np.int64(0)), low, high)
@@ -111,8 +111,8 @@ def sequence_pad(op: Context) -> None:
     value = op.input("PadValue")
     if value.type.static_shape == (1,):
         value = op.add(Reshape, value, ())
-    made, _ = ragged.padded(op, x, offsets, value, longest)
-    op.define(made)
+    padded, _ = ragged.padded(op, x, offsets, value, longest)
+    op.define(padded)
     op.define(ragged.lengths(op, offsets), "Length")
 
 
@@ -132,11 +132,11 @@ def sequence_pool(op: Context) -> None:
     if kind not in _POOLS:
         raise ModelError(f"pooltype: {kind!r} is not one of {', '.join(_POOLS)}")
     offsets = levels[-1]
-    made = _pooled(op, kind, x, offsets)
+    pooled = _pooled(op, kind, x, offsets)
     is_empty = op.add(Equal, ragged.lengths(op, offsets), np.int64(0))
     empty = ragged.with_axes_of_row(op, is_empty, x)
     value = np.array(op.real("pad_value", 0.0), x.type.element_type.dtype)
-    op.make(Where, empty, value, made)
+    op.make(Where, empty, value, pooled)
     if len(levels) > 1:
         op.set_levels(levels[:-1])
 
@@ -157,12 +157,12 @@ def _pooled(op: Context, kind: str, x: Operand, offsets: Operand) -> Operand:
         if op.is_read("MaxIndex"):
             _make_rows_of_greatest(op, x, beside, offsets)
         return op.add(ReduceMax, beside, (1,), keepdim=False)
-    made = op.add(ReduceSum, beside, (1,), keepdim=False)
+    total = op.add(ReduceSum, beside, (1,), keepdim=False)
     if kind == "SUM":
-        return made
+        return total
     long = op.as_type(ragged.lengths(op, offsets), x.type.element_type)
     count = ragged.with_axes_of_row(op, long, x)
-    return op.add(Div, made, count if kind == "AVERAGE" else op.add(Sqrt, count))
+    return op.add(Div, total, count if kind == "AVERAGE" else op.add(Sqrt, count))
 
 
 def _make_rows_of_greatest(op: Context, x: Operand, beside: Operand, offsets: Operand) -> None:
@@ -171,8 +171,8 @@ def _make_rows_of_greatest(op: Context, x: Operand, beside: Operand, offsets: Op
     rows = op.add(Add, op.add(ArgMax, beside, 1, keepdim=False), first)
     is_empty = op.add(Equal, ragged.lengths(op, offsets), np.int64(0))
     empty = ragged.with_axes_of_row(op, is_empty, x)
-    found = op.add(Where, empty, np.int64(-1), rows)
-    op.make(Cast, found, ElementType.INT32, output="MaxIndex")
+    greatest_rows = op.add(Where, empty, np.int64(-1), rows)
+    op.make(Cast, greatest_rows, ElementType.INT32, output="MaxIndex")
 
 
 @imports("sequence_reshape")
@@ -192,7 +192,7 @@ def sequence_reverse(op: Context) -> None:
     """Each sequence from its end to its beginning."""
     x, offsets = op.input(), op.levels()[-1]
     rows = ragged.numbers_up_to(op, ragged.size(op, x))
-    owner = ragged.owners(op, offsets, rows)
+    owner = ragged.sequence_of_rows(op, offsets, rows)
     ends_of = op.add(Add, *_bounds(op, offsets))
     other = op.add(Sub, op.add(Sub, op.add(Gather, ends_of, owner, 0), np.int64(1)), rows)
     op.make(Gather, x, other, 0, output="Y")
@@ -205,8 +205,8 @@ def sequence_softmax(op: Context) -> None:
     flat = op.add(Reshape, x, (-1,))
     least = np.array(-np.inf, x.type.element_type.dtype)
     beside, _ = ragged.padded(op, flat, offsets, op.constant(least, "least"))
-    made = ragged.unpadded(op, op.add(Softmax, beside, 1), ragged.lengths(op, offsets))
-    op.make(Reshape, made, op.shape(x))
+    result = ragged.unpadded(op, op.add(Softmax, beside, 1), ragged.lengths(op, offsets))
+    op.make(Reshape, result, op.shape(x))
 
 
 @imports("im2sequence")
@@ -332,19 +332,19 @@ def _columns(op: Context, table: Operand, lengths: Operand, count: int) -> Opera
 
 
 def _two(op: Context, name: str) -> tuple[int, int]:
-    found = op.integers(name, (1, 1))
-    if len(found) != 2 or min(found) < 1:
-        raise ModelError(f"{name}: {list(found)} are not two positive numbers")
-    return found[0], found[1]
+    values = op.integers(name, (1, 1))
+    if len(values) != 2 or min(values) < 1:
+        raise ModelError(f"{name}: {list(values)} are not two positive numbers")
+    return values[0], values[1]
 
 
 def _image_sizes(op: Context, x: Operand) -> Sequence[Operand]:
     """The height and the width of each image [N], after what divides them."""
-    given = op.optional_input("Y")
-    if given is None:
+    size_input = op.optional_input("Y")
+    if size_input is None:
         count = op.add(Reshape, ragged.size(op, x), (1,))
         return [op.add(Expand, ragged.size(op, x, axis), count) for axis in (2, 3)]
-    sizes = op.as_type(op.add(Reshape, given, (-1, 2)), ElementType.INT64)
+    sizes = op.as_type(op.add(Reshape, size_input, (-1, 2)), ElementType.INT64)
     divisors = op.integers("out_stride", (1, 1))
     over = op.constant(np.array(divisors, np.int64), "out_stride")
     # Rounded up.
@@ -373,8 +373,8 @@ def _windows(
     row = op.add(Add, op.add(Mul, op.add(Unsqueeze, owner, (1, 2)), sizes[0]), places[0])
     pixel = op.add(Add, op.add(Mul, row, sizes[1]), places[1])
     pixels = op.add(Reshape, op.add(Transpose, x, (0, 2, 3, 1)), (-1, _channels(x)))
-    found = ragged.picked(op, pixels, pixel, op.add(And, *inside))
-    return op.add(Transpose, found, (0, 3, 1, 2))
+    window_pixels = ragged.picked(op, pixels, pixel, op.add(And, *inside))
+    return op.add(Transpose, window_pixels, (0, 3, 1, 2))
 
 
 def _channels(x: Operand) -> int:
@@ -404,8 +404,8 @@ def merge_lod_tensor(op: Context) -> None:
     _expect_rows(op, "X")
     mask = op.add(Reshape, op.input("Mask"), (-1,))
     yes, no = op.input("InTrue"), op.input("InFalse")
-    marks = op.as_type(mask, ElementType.INT64)
-    of_yes = op.add(Sub, op.add(CumSum, marks, 0), np.int64(1))
+    mask_numbers = op.as_type(mask, ElementType.INT64)
+    of_yes = op.add(Sub, op.add(CumSum, mask_numbers, 0), np.int64(1))
     unmarked = op.as_type(op.add(Not, mask), ElementType.INT64)
     of_no = op.add(Sub, op.add(CumSum, unmarked, 0), np.int64(1))
     rows = op.add(Where, mask, of_yes, op.add(Add, of_no, ragged.size(op, yes)))

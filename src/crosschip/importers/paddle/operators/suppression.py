@@ -38,8 +38,8 @@ def multiclass_nms2(op: Context) -> None:
     """The rows of all images, which are a sequence an image."""
     rows, counts, places = _suppressed(op)
     offsets = ragged.offsets_of(op, op.as_type(counts, ElementType.INT64))
-    for made, output in ((rows, "Out"), (places, "Index")):
-        op.define(made, output)
+    for result, output in ((rows, "Out"), (places, "Index")):
+        op.define(result, output)
         op.set_levels([offsets], output)
 
 
@@ -114,25 +114,25 @@ def matrix_nms(op: Context) -> None:
     is_candidate = op.add(And, op.add(Greater, scores, threshold), _is_foreground(op, scores))
     best, places = _best(op, op.add(Where, is_candidate, scores, least), is_candidate)
     decayed = op.add(Mul, best, _decay(op, picked(op, boxes, places)))
-    kept = op.add(
+    is_kept = op.add(
         And,
         op.add(Greater, best, threshold),
         op.add(Greater, decayed, op.real("post_threshold", 0.0)),
     )
-    flat = op.add(Reshape, op.add(Where, kept, decayed, least), (0, -1))
+    flat = op.add(Reshape, op.add(Where, is_kept, decayed, least), (0, -1))
     most = ragged.size(op, flat, 1)
     if op.integer("keep_top_k") > -1:
         most = op.add(Min, most, np.int64(op.integer("keep_top_k")))
-    marks, order = op.add_all(TopK, flat, most, axis=1, largest=True, sorted=True)
+    best_scores, order = op.add_all(TopK, flat, most, axis=1, largest=True, sorted=True)
     label = op.add(Gather, _labels(op, best), order, 0)
     places = picked(op, op.add(Unsqueeze, op.add(Reshape, places, (0, -1)), (2,)), order)
     chosen = picked(op, boxes, op.add(Squeeze, places, (2,)))
     columns = [
         op.add(Unsqueeze, op.as_type(part, scores.type.element_type), (2,))
-        for part in (label, marks)
+        for part in (label, best_scores)
     ]
     table = op.add(Reshape, op.add(Concat, parts=[*columns, chosen], axis=2), (-1, 6))
-    is_there = op.add(Greater, marks, least)
+    is_there = op.add(Greater, best_scores, least)
     rows = op.add(Squeeze, op.add(NonZero, op.add(Reshape, is_there, (-1,))), (0,))
     op.make(Gather, table, rows, 0)
     if op.count("Index"):
@@ -199,15 +199,15 @@ def nms(op: Context) -> None:
     """The boxes, of falling scores, that do not overlap one before them that is kept."""
     boxes = op.input("Boxes")
     numbers = ragged.numbers_up_to(op, ragged.size(op, boxes))
-    marks = op.add(Neg, op.as_type(numbers, boxes.type.element_type))
+    scores = op.add(Neg, op.as_type(numbers, boxes.type.element_type))
     _, _, places = op.add_all(
         NonMaxSuppression,
         op.add(Unsqueeze, boxes, (0,)),
-        op.add(Unsqueeze, marks, (0, 1)),
+        op.add(Unsqueeze, scores, (0, 1)),
         background_label=-1,
         score_threshold=float(np.finfo(np.float32).min),
         nms_threshold=op.real("iou_threshold", 1.0),
         return_index=True,
     )
-    kept = op.as_type(op.add(Reshape, places, (-1,)), ElementType.INT64)
-    op.define(kept, "KeepBoxesIdxs")
+    indices = op.as_type(op.add(Reshape, places, (-1,)), ElementType.INT64)
+    op.define(indices, "KeepBoxesIdxs")

@@ -112,10 +112,10 @@ def log1p(op: Context) -> None:
     # Kahan: what has been rounded away of x is made up for by the factor x / lost.
     is_lost = op.add(Equal, lost, x.type.element_type.dtype.type(0))
     factor = op.add(Div, x, op.add(Where, is_lost, one, lost))
-    made = op.add(Mul, op.add(Log, larger), factor)
-    made = op.add(Where, is_lost, x, made)
+    result = op.add(Mul, op.add(Log, larger), factor)
+    result = op.add(Where, is_lost, x, result)
     is_infinite = op.add(IsInf, x)
-    op.make(Where, is_infinite, op.add(Log, x), made)
+    op.make(Where, is_infinite, op.add(Log, x), result)
 
 
 @imports("expm1")
