@@ -49,6 +49,8 @@ def _planar(operation: Operation, rewriter: Rewriter) -> Conv2D | Conv2DTranspos
     shape = source.filter.type.static_shape
     if not source.filter.is_constant or shape is None or shape[_HEIGHT] != 1:
         return None
+    if not all(o.is_constant for slot, o in source.named_inputs() if slot in _PER_AXIS):
+        return None
     if any(source.pads[:2]) or any(o and o.type.quantization for o in source.inputs):
         return None
     image = rewriter.producer(source.input)
@@ -57,7 +59,9 @@ def _planar(operation: Operation, rewriter: Rewriter) -> Conv2D | Conv2DTranspos
 
 
 def _is_of_height(operation: Squeeze | Unsqueeze) -> bool:
-    return [axis % _IMAGE_AXES for axis in operation.axes] == [_HEIGHT]
+    axes = operation.operand("axes")
+    is_known = axes is not None and axes.is_constant
+    return is_known and [axis % _IMAGE_AXES for axis in operation.axes] == [_HEIGHT]
 
 
 def _linear(source: Conv2D | Conv2DTranspose, last: Operation, rewriter: Rewriter) -> Operator:

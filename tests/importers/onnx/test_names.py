@@ -115,7 +115,30 @@ def _more() -> list[onnx.ModelProto]:
     graph = helper.make_graph(
         [dequantize], "weights", [], [info("y", real, [3])], [weights, scale, zero]
     )
-    return [*made, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])]
+    return [
+        *made,
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)]),
+        *(_convolution(rank, quantized) for rank in (1, 3) for quantized in (False, True)),
+    ]
+
+
+def _convolution(rank: int, quantized: bool) -> onnx.ModelProto:
+    """A convolution of an image of some axes, of reals or of bytes."""
+    kind = np.int8 if quantized else np.float32
+    element_type = TensorProto.INT8 if quantized else TensorProto.FLOAT
+    numbers = {"w": np.ones((3, 2, *[2] * rank), kind)}
+    inputs, type_ = ["x", "w"], "Conv"
+    if quantized:
+        numbers |= {"scale": np.array(0.5, np.float32), "zero": np.array(0, np.int8)}
+        inputs, type_ = ["x", "scale", "zero", "w", "scale", "zero", "scale", "zero"], "QLinearConv"
+    graph = helper.make_graph(
+        [helper.make_node(type_, inputs, ["y"])],
+        "convolution",
+        [helper.make_tensor_value_info("x", element_type, [1, 2, *[5] * rank])],
+        [helper.make_tensor_value_info("y", element_type, None)],
+        [numpy_helper.from_array(array, name) for name, array in numbers.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
 
 
 @pytest.mark.parametrize(("name", "type_"), NAMES)

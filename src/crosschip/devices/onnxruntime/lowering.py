@@ -23,7 +23,7 @@ def in_blocks(b: Builder, op: Conv1D) -> Sequence[Operand] | None:
     shape = op.filter.type.static_shape
     if shape is not None and op.group == 1 and math.prod(shape) <= _FEW:
         return None
-    return (over_rows(b, op, Conv2D),)
+    return over_rows(b, op, Conv2D)
 
 
 PASS = RewriteOperations(in_blocks, (Conv1D,))

@@ -123,9 +123,9 @@ class Conv1D(Conv, spatial_rank=1):
 
     __slots__ = ()
 
-    def decomposition(self, b: Builder) -> tuple[Operand, ...]:
+    def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
         """An image of height 1, whatever is quantized or fused."""
-        return (over_rows(b, self, Conv2D),)
+        return over_rows(b, self, Conv2D)
 
 
 @operator("CONV_3D")
@@ -180,8 +180,13 @@ _OF_HEIGHT = {
 """The numbers for the height of images of one row."""
 
 
-def over_rows(b: Builder, op: Conv | ConvTranspose, planar: type[Operator]) -> Operand:
-    """A convolution of signals as one of images of height 1."""
+def over_rows(
+    b: Builder, op: Conv | ConvTranspose, planar: type[Operator]
+) -> tuple[Operand, ...] | None:
+    """A convolution of signals as one of images of height 1.
+
+    `None` where a parameter is computed when the model runs.
+    """
     arguments: dict[str, Any] = dict(op.named_inputs())
     for slot in ("input", "filter"):
         operand = arguments[slot]
@@ -193,10 +198,12 @@ def over_rows(b: Builder, op: Conv | ConvTranspose, planar: type[Operator]) -> O
             arguments[slot] = b.constant(np.expand_dims(value, 2), operand.name, scales)
     for slot, of_height in _OF_HEIGHT.items():
         if slot in arguments:
+            if not arguments[slot].is_constant:
+                return None
             arguments[slot] = (*of_height, *getattr(op, slot))
     stored = op.outputs[0].type.quantization
     planar_output = b.add(planar, **arguments, quantization=stored)
-    return b.add(Squeeze, planar_output, (2,), quantization=stored)
+    return (b.add(Squeeze, planar_output, (2,), quantization=stored),)
 
 
 def along_channels(bias: Array, spatial_rank: int) -> Array:
@@ -418,9 +425,9 @@ class Conv1DTranspose(ConvTranspose, spatial_rank=1):
 
     __slots__ = ()
 
-    def decomposition(self, b: Builder) -> tuple[Operand, ...]:
+    def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
         """An image of height 1, whatever is quantized or fused."""
-        return (over_rows(b, self, Conv2DTranspose),)
+        return over_rows(b, self, Conv2DTranspose)
 
 
 @operator("CONV_3D_TRANSPOSE")

@@ -28,7 +28,6 @@ from crosschip.ops.standard.convolution import (
     Conv3D,
     Conv3DTranspose,
 )
-from crosschip.ops.standard.deformable import DeformableConv2D
 
 _CONVS = {1: Conv1D, 2: Conv2D, 3: Conv3D}
 _CONV_TRANSPOSES = {1: Conv1DTranspose, 2: Conv2DTranspose, 3: Conv3DTranspose}
@@ -57,7 +56,7 @@ def convolution_of(
     kernel = kernel_of(node, filter)
     image_of(input, len(kernel))
     operator, window = _CONVS[len(kernel)], arguments(windows_of(node, kernel))
-    return node.add(operator, input, filter, bias, group=_group(node), **window)
+    return node.add(operator, input, filter, bias, group=group_of(node), **window)
 
 
 @imports("ConvTranspose")
@@ -75,7 +74,7 @@ def conv_transpose(node: Node) -> Operand:
         node[0],
         node[1],
         node.optional(2),
-        group=_group(node),
+        group=group_of(node),
         output_padding=more,
         **arguments(windows),
     )
@@ -122,29 +121,7 @@ def _total_padding(
     ]
 
 
-@imports("DeformConv")
-def deform_conv(node: Node) -> Operand:
-    kernel = kernel_of(node, node[1])
-    if len(kernel) != 2:
-        raise UnsupportedError(f"images of {len(kernel)} axes; only those of 2 can be expressed")
-    offset_group = node.integer("offset_group")
-    windows = windows_of(node, kernel)
-    return node.add(
-        DeformableConv2D,
-        input=node[0],
-        offset=node[2],
-        mask=node.optional(4),
-        filter=node[1],
-        bias=node.optional(3),
-        pads=windows.pads,
-        strides=windows.strides,
-        group=_group(node),
-        deformable_group=offset_group,
-        dilations=windows.dilations,
-    )
-
-
-def _group(node: Node) -> int:
+def group_of(node: Node) -> int:
     group = node.integer("group", 1)
     if group < 1:
         raise ModelError(f"group {group} is not a number from 1 up")

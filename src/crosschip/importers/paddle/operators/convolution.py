@@ -9,7 +9,6 @@ from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D
-from crosschip.ops.standard.deformable import DeformableConv2D
 
 
 @imports("conv2d", "depthwise_conv2d")
@@ -82,26 +81,6 @@ def _taken_off(image: Operand, filter: Operand, strides: tuple[int, ...]) -> tup
         total = max(window - over, 0)
         pads += [total // 2, total - total // 2]
     return tuple(pads)
-
-
-@imports("deformable_conv")
-def deformable_conv(op: Context) -> None:
-    _, pads = padding(op)
-    op.make(
-        DeformableConv2D,
-        op.input("Input"),
-        op.input("Offset"),
-        op.input("Mask"),
-        op.input("Filter"),
-        op.optional_input("Bias"),
-        pads=pads,
-        strides=op.integers("strides", (1, 1)),
-        group=op.integer("groups", 1),
-        deformable_group=op.integer("deformable_groups", 1),
-        dilations=op.integers("dilations", (1, 1)),
-        fuse_code=fused(op),
-        output="Output",
-    )
 
 
 @imports("conv3d", "depthwise_conv3d")
