@@ -11,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 import crosschip
 from crosschip.ir import Array, Builder, ElementType, TensorType
+from crosschip.ops import Operator
 from crosschip.ops.standard.convolution import Conv2D
 from crosschip.ops.standard.deformable import DeformableConv2D
 
@@ -21,7 +22,7 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-def computed(kind: type[Any], arrays: list[Array], **settings: Any) -> Array:
+def computed(kind: type[Operator], arrays: list[Array], **settings: Any) -> Array:
     b = Builder()
     inputs = [
         b.input(f"x{i}", TensorType(ElementType.FLOAT32, a.shape)) for i, a in enumerate(arrays)
@@ -72,6 +73,6 @@ def test_displaced_and_masked_it_is_as_onnx_computes_it(settings: dict[str, Any]
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph([node], "deformed", inputs, [output])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])
-    expected: Any = ReferenceEvaluator(model).run(None, names)[0]
+    (expected,) = np.asarray(ReferenceEvaluator(model).run(None, names))
     result = computed(DeformableConv2D, [image, offset, mask, filters], **settings)
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
