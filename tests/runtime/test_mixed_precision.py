@@ -170,8 +170,8 @@ def test_what_no_device_does_in_the_precision_stays_refused() -> None:
     """The devices in float32 are there for what is listed alone."""
     with pytest.raises(UnsupportedError, match="computes in float32, not in bfloat16"):
         compiled("reference", "Tanh", precision="bfloat16")
-    every = "Tanh\nMatMul"
-    with compiled("reference", every, precision="bfloat16") as model:
+    all_spans = "Tanh\nMatMul"
+    with compiled("reference", all_spans, precision="bfloat16") as model:
         np.testing.assert_allclose(model(rows(2)), exact(rows(2)), atol=1e-5)
 
 

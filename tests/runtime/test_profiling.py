@@ -57,7 +57,7 @@ LOOP = """<ir_version: 8, opset_import: ["" : 17]>
 
 
 def spans(profile: Profile) -> list[Span]:
-    return [span for run in profile.runs for span in run.every()]
+    return [span for run in profile.runs for span in run.all_spans()]
 
 
 def check_sums(profile: Profile) -> None:

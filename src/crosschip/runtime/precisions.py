@@ -49,12 +49,12 @@ def with_exact(
     exact = {name: there.get(name_in(EXACT, name), name_in(EXACT, name)) for name in less}
 
     def all_devices() -> Iterator[GuardedDevice]:
-        added: set[str] = set()
+        exact_names: set[str] = set()
         for name, device in devices.items():
             yield device
             other = exact.get(name, name)
-            if other not in devices and other not in added:
-                added.add(other)
+            if other not in devices and other not in exact_names:
+                exact_names.add(other)
                 yield InPrecision(device, EXACT)
 
     return {device.name: device for device in all_devices()}, exact

@@ -30,7 +30,7 @@ class Substitutes:
         self._recompiled_without = details.recompiled_without
         self._recompiled_unconditionally = details.recompiled_unconditionally
         self._compile_again = details.anew
-        self._for_all_inputs: CompiledModel | None = None
+        self._unconditional_model: CompiledModel | None = None
         self._with_weights: CompiledModel | None = None
         self._by_device: dict[str, CompiledModel] = {}
         self._lock = threading.Lock()
@@ -73,16 +73,16 @@ class Substitutes:
             OutOfRange: no other device runs what that one cannot; the message says why.
         """
         with self._lock:
-            if self._for_all_inputs is None:
+            if self._unconditional_model is None:
                 if self._recompiled_unconditionally is None:
                     hint = "add a device that does not, such as `onnxruntime` or `reference`"
                     raise OutOfRange(f"{error}; {hint}") from error
                 logger.warning("%s: %s; such runs go elsewhere", self._name, error)
                 try:
-                    self._for_all_inputs = self._recompiled_unconditionally()
+                    self._unconditional_model = self._recompiled_unconditionally()
                 except Error as why:
                     raise OutOfRange(f"{error}; and it cannot go elsewhere: {why}") from why
-            return self._for_all_inputs
+            return self._unconditional_model
 
     def whole(self) -> CompiledModel | None:
         """Return the model with all its weights; `None` if the original has them.
@@ -102,8 +102,10 @@ class Substitutes:
     def close(self) -> None:
         """Close the substitutes."""
         with self._lock:
-            others = [one for one in (self._for_all_inputs, self._with_weights) if one is not None]
+            others = [
+                one for one in (self._unconditional_model, self._with_weights) if one is not None
+            ]
             substitutes, self._by_device = [*self._by_device.values(), *others], {}
-            self._for_all_inputs = self._with_weights = None
+            self._unconditional_model = self._with_weights = None
         for one in substitutes:
             one.close()

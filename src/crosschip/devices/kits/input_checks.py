@@ -29,7 +29,7 @@ class Needed(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Needs:
+class InputRequirements:
     """What of a run shows whether its sizes need to be checked.
 
     Attributes:
@@ -54,7 +54,7 @@ class Needs:
         }
 
     @classmethod
-    def from_plain(cls, plain: Mapping[str, Any]) -> Needs:
+    def from_plain(cls, plain: Mapping[str, Any]) -> InputRequirements:
         """Read what `to_plain` gave.
 
         Raises:
@@ -77,7 +77,7 @@ class Checks:
         make: makes them, which looks at the model's operations.
     """
 
-    def __init__(self, needs: Needs, make: Callable[[], Sizes]) -> None:
+    def __init__(self, needs: InputRequirements, make: Callable[[], Sizes]) -> None:
         self._always = needs.needed is Needed.ALWAYS
         self._of_nothing = needs.needed is Needed.OF_NOTHING
         self._reader = SizeReader(needs.inputs)
@@ -88,7 +88,7 @@ class Checks:
         self._seen: object = None
 
     @classmethod
-    def of(cls, needs: Needs, make: Callable[[], Sizes]) -> Checks | None:
+    def of(cls, needs: InputRequirements, make: Callable[[], Sizes]) -> Checks | None:
         """The checks; `None` if no run needs any. The arguments are those of the class."""
         return None if needs.needed is Needed.NEVER else cls(needs, make)
 

@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from crosschip.devices.kits.input_checks import Needed, Needs
+from crosschip.devices.kits.input_checks import InputRequirements, Needed
 from crosschip.devices.kits.size_rules import ALWAYS, fit_of
 from crosschip.ir import (
     Array,
@@ -70,19 +70,19 @@ class Sizes:
         self._problem_of = lru_cache(_REMEMBERED)(self._find)
 
     @property
-    def checks(self) -> Needs:
+    def checks(self) -> InputRequirements:
         """What of a run shows that nothing needs to be checked, without the operations."""
         if not self._all:
-            return Needs(Needed.NEVER)
+            return InputRequirements(Needed.NEVER)
         if not self._unchecked:
-            return Needs(Needed.OF_NOTHING)
+            return InputRequirements(Needed.OF_NOTHING)
         fits = [fit for fit in self._fits.values() if fit is not None]
         equal = dict.fromkeys(chain.from_iterable(fit.equal for fit in fits))
         positive = dict.fromkeys(chain.from_iterable(fit.positive for fit in fits))
         known = all(map(self._reader.knows, chain(positive, *equal)))
         if len(fits) < len(self._fits) or not known:
-            return Needs(Needed.ALWAYS)
-        return Needs(Needed.UNLESS_FITTING, self._inputs, list(equal), list(positive))
+            return InputRequirements(Needed.ALWAYS)
+        return InputRequirements(Needed.UNLESS_FITTING, self._inputs, list(equal), list(positive))
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
         """Refuse inputs whose sizes do not fit, by their shapes.

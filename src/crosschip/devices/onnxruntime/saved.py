@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.kits.input_checks import Needs
+from crosschip.devices.kits.input_checks import InputRequirements
 from crosschip.devices.kits.onnx.model import OnnxModel, aligned
 from crosschip.ir import Array, ElementType, TensorType
 from crosschip.ir.dataclass import dataclass
@@ -50,7 +50,7 @@ class Facts:
     precise: bool
     optimize: bool
     sums_separate: bool
-    checks: Needs
+    checks: InputRequirements
     declared: Sequence[tuple[int, str, TensorType]]
 
 
@@ -107,7 +107,7 @@ def read(saved: bytes | memoryview) -> tuple[OnnxModel, Facts]:
         plain["precise"],
         plain["optimize"],
         plain["apart"],
-        Needs.from_plain(plain["checks"]),
+        InputRequirements.from_plain(plain["checks"]),
         [(place, name, decode_type(t)) for place, name, t in plain["declared"]],
     )
     return OnnxModel(bytes(content[start:end]), external), facts

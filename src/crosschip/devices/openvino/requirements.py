@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from crosschip.devices.kits.input_checks import Needed, Needs
+from crosschip.devices.kits.input_checks import InputRequirements, Needed
 from crosschip.devices.openvino.conditions import Conditions
 from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
@@ -88,7 +88,7 @@ class Requirements:
     bounds: list[Bound] = field(default_factory=list)
     sizes: Conditions = field(default_factory=lambda: Conditions((), {}))
     rules: list[str] = field(default_factory=list)
-    checks: Needs = field(default_factory=lambda: Needs(Needed.NEVER))
+    checks: InputRequirements = field(default_factory=lambda: InputRequirements(Needed.NEVER))
     settings: dict[str, Any] = field(default_factory=dict)
 
     def bound(self, input: int, part: Place, range_: tuple[int, int], rule: str) -> None:
@@ -141,6 +141,6 @@ class Requirements:
             bounds,
             Conditions.from_plain(plain["sizes"]),
             plain["rules"],
-            Needs.from_plain(plain["checks"]),
+            InputRequirements.from_plain(plain["checks"]),
             dict(plain["settings"]),
         )

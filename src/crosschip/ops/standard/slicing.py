@@ -42,7 +42,7 @@ class Slice(Layout):
             slices = self._slices(len(shape))
         except ComputedParameter:
             for axis, bounds in self._computed_slices(len(shape)).items():
-                shape[axis] = unknown() if bounds is None else between(shape[axis], *bounds)
+                shape[axis] = unknown() if bounds is None else part_size(shape[axis], *bounds)
             return tuple(shape)
         for axis, part in slices.items():
             shape[axis] = sliced(shape[axis], part)
@@ -107,10 +107,10 @@ def sliced(size: Dim, part: slice) -> Dim:
         return len(range(size)[part])
     if part.step != 1:
         return unknown()
-    return between(size, part.start, part.stop)
+    return part_size(size, part.start, part.stop)
 
 
-def between(size: Dim, start: Dim, end: Dim) -> Dim:
+def part_size(size: Dim, start: Dim, end: Dim) -> Dim:
     """The size of what a slice takes of an axis, one by one; unknown unless it follows."""
     first, last = _place(size, start), _place(size, end)
     if first is None or last is None:

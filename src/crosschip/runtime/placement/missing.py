@@ -50,28 +50,28 @@ def missing(models: Sequence[Model], ask: Ask) -> list[Missing]:
     Returns:
         First what is there as it is, then an entry for each operator that the device declines.
     """
-    added: list[str] = []
-    entries = [_entry(models, ask, added, "", 0, ())]
+    new_operators: list[str] = []
+    entries = [_entry(models, ask, new_operators, "", 0, ())]
     declined, joined = list(_declined(models, ask)), list(_joined(models))
-    while left := {operation.type for operation, _ in declined} - set(added):
-        best = max(sorted(left), key=lambda type_: _worth(joined, declined, added, type_))
-        added.append(best)
+    while left := {operation.type for operation, _ in declined} - set(new_operators):
+        best = max(sorted(left), key=lambda type_: _worth(joined, declined, new_operators, type_))
+        new_operators.append(best)
         own = [(operation, reason) for operation, reason in declined if operation.type == best]
         reasons = Counter(reason for _, reason in own)
         details = tuple(reason for reason, _ in reasons.most_common())
-        entries.append(_entry(models, ask, added, best, len(own), details))
+        entries.append(_entry(models, ask, new_operators, best, len(own), details))
     return entries
 
 
 def _entry(
     models: Sequence[Model],
     ask: Ask,
-    added: Collection[str],
+    new_operators: Collection[str],
     operator: str,
     operations: int,
     reasons: tuple[str, ...],
 ) -> Missing:
-    placements = [_placed(model, ask, added) for model in models]
+    placements = [_placed(model, ask, new_operators) for model in models]
     work, count = Counter[bool](), Counter[bool]()
     for placement in placements:
         for segment in placement.segments:
@@ -92,13 +92,13 @@ def _part(of: Counter[bool]) -> float:
     return of[True] / of.total() if of.total() else 1.0
 
 
-def _placed(model: Model, ask: Ask, added: Collection[str]) -> Placement:
+def _placed(model: Model, ask: Ask, new_operators: Collection[str]) -> Placement:
     """The placement if the device had some more operators, and another device all."""
 
     def more(part: Model) -> Offer:
         offer = ask(part)
         answers = [
-            YES if operation.type in added else answer
+            YES if operation.type in new_operators else answer
             for operation, answer in zip(part.operations, offer.answers, strict=True)
         ]
         return replace(offer, answers=answers)
@@ -138,11 +138,11 @@ def _joined(models: Sequence[Model]) -> Iterator[tuple[Operation, Operation]]:
 def _worth(
     joined: Sequence[tuple[Operation, Operation]],
     declined: Sequence[tuple[Operation, str]],
-    added: Collection[str],
+    new_operators: Collection[str],
     type_: str,
 ) -> tuple[int, int, int]:
     """Arithmetic, tensors that stay on the device, and operations that an operator brings."""
-    lacking = {id(operation) for operation, _ in declined if operation.type not in added}
+    lacking = {id(operation) for operation, _ in declined if operation.type not in new_operators}
     own = [operation for operation, _ in declined if operation.type == type_]
     stays = sum(
         not any(id(end) in lacking for end in ends if end.type != type_)

@@ -157,7 +157,7 @@ class Profile:
         """
         seconds_by_kind = {"checking inputs": 0.0, "copying": 0.0, "runtime": 0.0}
         for run in self.runs:
-            for span in run.every():
+            for span in run.all_spans():
                 if span.kind in (SpanKind.CHECK, SpanKind.COPY):
                     seconds_by_kind[span.kind.value] += span.own_seconds
                 elif span.kind in (SpanKind.RUN, SpanKind.BODY) or _is_control(span):
@@ -297,7 +297,7 @@ class Profile:
     def _by(self, kind: SpanKind, key: Callable[[Span], _Key]) -> dict[_Key, list[Span]]:
         spans_by_key: dict[_Key, list[Span]] = {}
         for run in self.runs:
-            for span in run.every():
+            for span in run.all_spans():
                 if span.kind is kind:
                     spans_by_key.setdefault(key(span), []).append(span)
         return spans_by_key

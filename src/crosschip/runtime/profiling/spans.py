@@ -53,11 +53,11 @@ class Span:
         """The seconds that it took without what is inside."""
         return self.seconds - sum(span.seconds for span in self.inside)
 
-    def every(self) -> Iterator[Span]:
+    def all_spans(self) -> Iterator[Span]:
         """The span and all that it holds, at any depth."""
         yield self
         for span in self.inside:
-            yield from span.every()
+            yield from span.all_spans()
 
     def add_steps(self, steps: Sequence[Step], origin: float) -> None:
         """Add what an engine tells of its steps.

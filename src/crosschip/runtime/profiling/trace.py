@@ -23,7 +23,7 @@ def trace(name: str, runs: Sequence[Span]) -> dict[str, object]:
         name: the model's.
         runs: what happened.
     """
-    devices = {span.device for run in runs for span in run.every() if span.device}
+    devices = {span.device for run in runs for span in run.all_spans() if span.device}
     tracks = {
         device: number for number, device in enumerate([RUNTIME, *sorted(devices - {RUNTIME})], 1)
     }

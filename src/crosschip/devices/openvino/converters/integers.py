@@ -78,7 +78,7 @@ def mat_mul_integer(g: Graph, op: MatMulInteger) -> Node:
         part = _part(g, x, -1, start, end) if len(rows) < len(weights) else x
         product = ops.matmul(part, as_weights(g, rows), False, False)
         products.append(_shifted(g, product, zero_point, rows.sum(0)))
-    return _added(products)
+    return _sum_of(products)
 
 
 def _sums_over_open_axis(op: MatMulInteger) -> bool:
@@ -166,7 +166,7 @@ def conv_2d_integer(g: Graph, op: Conv2DInteger) -> Node:
         product = _convolved(g, op, part, filter)
         sums = np.zeros(1) if zero_point is None else _sums(op, filter)
         products.append(_shifted(g, product, zero_point, sums))
-    return _added(products)
+    return _sum_of(products)
 
 
 def _channels(g: Graph, op: Conv2DInteger, image: Node, start: int, end: int) -> Node:
@@ -240,7 +240,7 @@ def _shifted(g: Graph, product: Node, zero_point: Node | None, sums: Array) -> N
     return ops.subtract(product, ops.multiply(zero_point, g.constant(sums.astype(np.float32))))
 
 
-def _added(products: Sequence[Node]) -> Node:
+def _sum_of(products: Sequence[Node]) -> Node:
     if len(products) == 1:
         return stored(products[0], "i32")
     return reduce(ops.add, [ops.convert(product, "i32") for product in products])

@@ -49,13 +49,13 @@ def quantizes_nan(model: Model) -> frozenset[Operation]:
     Quirk `byte-of-nan`.
     """
     unsure = maybe_nan(model)
-    between = quantized_intermediates(model) if unsure else frozenset()
+    intermediates = quantized_intermediates(model) if unsure else frozenset()
     return frozenset(
         operation
         for operation in model.operations
         if isinstance(operation, Quantize)
         and operation.input in unsure
-        and operation.outputs[0] in between
+        and operation.outputs[0] in intermediates
         and has_byte_form(operation.outputs[0])
     )
 

@@ -167,7 +167,7 @@ def _rounded(reals: np.ndarray, scale: float, zero: int) -> np.ndarray:
     return (steps - zero) * np.float32(scale)
 
 
-def _chained() -> np.ndarray:
+def _chain() -> np.ndarray:
     rows = _rounded(_ROWS, 0.0224, 124)
     for weight in _WEIGHTS:
         rows = _rounded(rows @ (weight * np.float32(0.0035)), 0.25, 128)
@@ -180,7 +180,7 @@ def _chained() -> np.ndarray:
     what="makes garbage of them in one kernel",
     avoided_by=chains.wrongly_chained_products,
     inputs=[_ROWS],
-    right=_chained(),
+    right=_chain(),
     wrong=Differs(),
     processor="avx512f",
 )

@@ -74,7 +74,7 @@ class _Target(NamedTuple):
     roi: Operand | None = None
 
 
-class _Way(NamedTuple):
+class _PixelRule(NamedTuple):
     """The way that pixels are found, in ONNX's words, and the arguments for it."""
 
     mode: str
@@ -94,7 +94,9 @@ def upsample(node: Node) -> Operand:
         scales = node[1]
     mode = only("mode", node.text("mode"), "nearest", "linear")
     axes = tuple(range(rank_of(node[0])))
-    return _resized(node, _Target(axes, scales, scaled=True), _Way(mode, "asymmetric", "floor", {}))
+    return _resized(
+        node, _Target(axes, scales, scaled=True), _PixelRule(mode, "asymmetric", "floor", {})
+    )
 
 
 @imports("Resize")
@@ -107,7 +109,7 @@ def resize(node: Node) -> Operand:
         if mode == "nearest" and (scales.value is None or scales.value.min() < 1):
             raise UnsupportedError("ONNX did not say what a scale below 1 means in opset 10")
         target = _Target(tuple(range(rank)), scales, scaled=True)
-        return _resized(node, target, _Way(mode, "asymmetric", "floor", {}))
+        return _resized(node, target, _PixelRule(mode, "asymmetric", "floor", {}))
     coordinates = node.text("coordinate_transformation_mode")
     rounding = node.text("nearest_mode")
     options: dict[str, object] = {
@@ -120,7 +122,7 @@ def resize(node: Node) -> Operand:
         options = {name: options[name] for name in ("extrapolation_value",)}
     elif mode == "linear":
         del options["coefficient"]
-    return _resized(node, _target(node, rank), _Way(mode, coordinates, rounding, options))
+    return _resized(node, _target(node, rank), _PixelRule(mode, coordinates, rounding, options))
 
 
 def _target(node: Node, rank: int) -> _Target:
@@ -151,7 +153,7 @@ def _in_proportion(node: Node, sizes: Operand, axes: Sequence[int], *, largest: 
     return node.add(Cast, node.add(Floor, node.add(Add, exact, 0.5)), ElementType.INT64)
 
 
-def _resized(node: Node, target: _Target, way: _Way) -> Operand:
+def _resized(node: Node, target: _Target, way: _PixelRule) -> Operand:
     """The first input, resampled pair by pair of axes.
 
     Between bytes, means are reals whose fractions are dropped.
@@ -168,7 +170,7 @@ def _resized(node: Node, target: _Target, way: _Way) -> Operand:
     return node.add(Cast, result, bytes_) if is_mean else result
 
 
-def _changed(node: Node, target: _Target, way: _Way) -> list[int]:
+def _changed(node: Node, target: _Target, way: _PixelRule) -> list[int]:
     """The axes to resample, in order.
 
     Batch and channels are taken to stay as they are where it is not known that they do not.
@@ -196,7 +198,7 @@ def _changed(node: Node, target: _Target, way: _Way) -> list[int]:
 
 
 def _resize_pair(
-    node: Node, operand: Operand, pair: Sequence[int], target: _Target, way: _Way
+    node: Node, operand: Operand, pair: Sequence[int], target: _Target, way: _PixelRule
 ) -> Operand:
     """One axis or two of an operand, resampled."""
     rank, operator = rank_of(node[0]), _OPERATORS[way.mode]
@@ -222,7 +224,7 @@ def _resize_pair(
 
 
 def _arguments(
-    node: Node, operand: Operand, image: Sequence[int | None], target: _Target, way: _Way
+    node: Node, operand: Operand, image: Sequence[int | None], target: _Target, way: _PixelRule
 ) -> dict[str, object]:
     """The arguments for a standard operator to resample two axes; `None` is one of size 1."""
     alignment = _ALIGNMENTS[only("coordinate_transformation_mode", way.coordinates, *_ALIGNMENTS)]

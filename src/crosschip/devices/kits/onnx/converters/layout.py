@@ -45,11 +45,11 @@ def flatten(g: Graph, op: layout.Flatten) -> str:
         return g.add("Reshape", g[op.input], g.int64(known))
     rank = max(1, rank_of(op.input))
     start, end = op.start_axis % rank, op.end_axis % rank + 1
-    before, between, after = (
+    before, middle, after = (
         g.add("Shape", g[op.input], start=first, end=last)
         for first, last in ((0, start), (start, end), (end, rank))
     )
-    merged = g.add("ReduceProd", between, g.int64([0]))
+    merged = g.add("ReduceProd", middle, g.int64([0]))
     shape = g.add("Concat", before, merged, after, axis=0)
     return g.add("Reshape", g[op.input], shape, allowzero=1)
 
