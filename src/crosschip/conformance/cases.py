@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import crosschip.conformance.run_checks  # noqa: F401 - registers its checks
 from crosschip.conformance.checks import CHECKS
-from crosschip.conformance.extremes import extreme_run
+from crosschip.conformance.extremes import extreme_run, one_signed_run
 from crosschip.conformance.mixtures import mixtures
 from crosschip.conformance.mutations import mutations
 from crosschip.conformance.pairs import pairs
@@ -44,6 +44,8 @@ _QUICK: Sequence[Container[str]] = (
 """The variations of an operator's first examples in the quick kit; others have `plain` alone."""
 _QUICK_ONCE = frozenset({*map(str, ElementType), *QUANTIZATIONS, "denormal", "denormal-and-large"})
 """Variations that the quick kit has of the first example on which they are valid."""
+_ONE_SIGNED = frozenset({"plain", *map(str, ElementType)})
+"""Variations that are also run on elements of one sign."""
 _WIDE = ("int64", "uint64")
 _WIDE_RUNS = 3
 """The number of runs on integers of all magnitudes for 64-bit types."""
@@ -224,6 +226,9 @@ def _with_runs(operator: type[Operator], variation: Variation, index: int) -> Va
         extremes = extreme_run(variation.arguments, index)
         count = _WIDE_RUNS if variation.words in _WIDE else 1
         variation = replace(variation, runs=(*variation.runs, *(extremes,) * count))
+    if index == 0 and variation.words in _ONE_SIGNED:
+        signed = one_signed_run(variation.arguments)
+        variation = replace(variation, runs=(*variation.runs, signed))
     return variation
 
 

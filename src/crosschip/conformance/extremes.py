@@ -1,5 +1,9 @@
 """Runs on extreme elements: integers of all magnitudes of their type, NaN, infinities and zeros.
 
+Another run is on elements of one sign, negative ones where the type has them: what starts a maximum
+from 0 shows there. Their integers have most of the bits of their type and leave a few, so that sums
+of some of them do not wrap: what computes 64-bit integers in float64 shows there.
+
 Integers are drawn so that each number of bits is as likely, but the highest number more likely:
 most products of int64 have more than the 53 bits that float64 holds, and many numbers of uint64
 more than the 63 that int64 does. Half of them are one of the two greatest integers of the type, so
@@ -61,6 +65,43 @@ def _integers(
     if least == 0:
         return np.asarray(drawn)
     return np.where(generator.random(shape) < 0.5, drawn, -drawn).astype(element_type.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class OneSigned(Draw):
+    """A draw of elements below 0, or of large integers where the type has no sign."""
+
+    def array(self, generator: np.random.Generator) -> Array:
+        element_type, shape = self.type.element_type, self.type.static_shape or ()
+        if element_type in FLOATS:
+            return -np.abs(Sample.array(self, generator))
+        least, greatest = limits(element_type)
+        bits = greatest.bit_length()
+        exponents = generator.uniform(max(0, bits - _SPARE_BITS), max(1, bits - _SUM_BITS), shape)
+        low_bits = generator.integers(0, 8, shape).astype(np.uint64)
+        magnitude = np.floor(np.exp2(exponents)).astype(np.uint64) | low_bits
+        magnitude = np.minimum(magnitude, np.uint64(greatest)).astype(element_type.dtype)
+        return np.asarray(-magnitude if least < 0 else magnitude)
+
+
+_SPARE_BITS, _SUM_BITS = 9, 4
+"""The greatest and the least number of bits that integers of one sign leave unused."""
+
+
+def one_signed_run(arguments: Example) -> dict[str, Any]:
+    """Samples of an example for a run on elements of one sign, by slot; empty if none can be."""
+    drawn = ((name, _one_signed(sample)) for name, sample in samples(arguments))
+    changed = {name: sample for name, sample in drawn if sample is not None}
+    return _with(arguments, changed) if changed else {}
+
+
+def _one_signed(sample: Sample) -> Sample | None:
+    type_ = sample.type
+    if sample.value is not None or getattr(sample, "constant", False) or type_.quantization:
+        return None
+    if type_.element_type in INTEGERS or (type_.element_type in FLOATS and sample.low < 0):
+        return OneSigned(type_, sample.low, sample.high)
+    return None
 
 
 def extreme_run(arguments: Example, number: int = 0) -> dict[str, Any]:
