@@ -43,8 +43,12 @@ def matmul(g: Graph, op: matrix.MatMul) -> str:
 
 @converts(matrix.FullyConnected, limit=known_weight)
 def fully_connected(g: Graph, op: matrix.FullyConnected) -> str:
-    inputs = [g[op.input], g[op.weight], g[op.bias] if op.bias else ""]
-    return g.add("Gemm", *inputs, transB=1)
+    bias = g[op.bias] if op.bias else ""
+    if op.bias and op.bias.type.static_shape is None:
+        # Gemm would broadcast a bias of one element.
+        channels = (op.weight.type.static_shape or ())[0]
+        bias = g.add("Reshape", bias, g.int64([channels]))
+    return g.add("Gemm", g[op.input], g[op.weight], bias, transB=1)
 
 
 @converts(matrix.Det, types={ElementType.FLOAT32})
