@@ -160,7 +160,7 @@ def test_bounds_beyond_what_is_computed(check: Checker) -> None:
             check(lambda b, x, n=bounds: b.add(Clip, x, **n), integers)
         near = 2**24 + 1
         for name in ("MAX", "MIN"):
-            check(adds(name, np.array(near)), np.array([near - 1, near + 1]))
+            check.declines(adds(name, np.array(near)), integers, why="is rounded to float32")
         check.declines(lambda b, x: b.add(Clip, x, max=near), integers, why="CLIP.max: is rounded")
     else:
         check(lambda b, x: b.add(Clip, x, -far, far), np.array([2**41, -(2**41), 2**40 - 1]))

@@ -45,11 +45,20 @@ def binary(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]:
     return convert
 
 
+def _bounded(op: Max | Min) -> Refusal | None:
+    """The rule for a constant of integers, which OpenVINO rounds to float32."""
+    if op.input0.type.element_type not in FLOAT_TYPES:
+        for slot, operand in (("input0", op.input0), ("input1", op.input1)):
+            if not is_exact(operand.value):
+                return Refusal(slot, "is rounded to float32")
+    return None
+
+
 converts(Add, types=NUMBERS)(binary(ops.add))
 converts(Sub, types=NUMBERS)(binary(ops.subtract))
 converts(Mul, types=NUMBERS)(binary(ops.multiply))
-converts(Max, types=NUMBERS)(binary(ops.maximum))
-converts(Min, types=NUMBERS)(binary(ops.minimum))
+converts(Max, types=NUMBERS, limit=_bounded)(binary(ops.maximum))
+converts(Min, types=NUMBERS, limit=_bounded)(binary(ops.minimum))
 converts(Pow)(binary(ops.power))
 converts(SquaredDifference, types=FLOAT_TYPES | INDICES)(binary(ops.squared_difference))
 

@@ -39,6 +39,9 @@ def _surely_flattens(g: Graph, op: layout.Reshape) -> bool:
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=near)
 def reshape(g: Graph, op: layout.Reshape) -> Node:
     shape = g.indices(op.operand("shape"))
+    if op.outputs[0].type.shape == ():
+        # Of a product of two vectors, taken by `reshape` to no axes, OpenVINO crashes.
+        return ops.squeeze(ops.reshape(g[op.input], g.int64([1]), False), g.scalar(0))
     if op.input.type.shape == () and op.outputs[0].type.static_shape is None:
         # Of a tensor without axes, OpenVINO does not count the elements.
         total = ops.reduce_prod(ops.multiply(shape, shape), g.int64([0]), False)

@@ -28,7 +28,16 @@ def batch_normalization(g: Graph, op: BatchNormalization) -> Node:
     return ops.batch_norm_inference(g[op.input], *statistics, op.epsilon)
 
 
-@converts(LayerNormalization, limit=one_type, nonempty=True)
+def _varying(
+    op: LayerNormalization | InstanceNormalization | GroupNormalization,
+) -> Refusal | None:
+    if op.input.value is not None:
+        # OpenVINO normalizes it once, and then scales and shifts the result again and again.
+        return Refusal("input", "is constant")
+    return one_type(op)
+
+
+@converts(LayerNormalization, limit=_varying, nonempty=True)
 def layer_normalization(g: Graph, op: LayerNormalization) -> Value:
     rank = rank_of(op.input)
     normal = _normal(g, op.input, range(op.begin_norm_axis % rank, rank), op.epsilon)
@@ -36,7 +45,7 @@ def layer_normalization(g: Graph, op: LayerNormalization) -> Value:
     return ops.add(scaled, g[op.bias]) if op.bias else scaled
 
 
-@converts(InstanceNormalization, limit=one_type, nonempty=True)
+@converts(InstanceNormalization, limit=_varying, nonempty=True)
 def instance_normalization(g: Graph, op: InstanceNormalization) -> Value:
     rank = rank_of(op.input)
     along = [-1] + [1] * (rank - 2)
@@ -64,7 +73,7 @@ def _complete(op: GroupNormalization) -> Refusal | None:
             return Refusal(slot, "is left out")
     if rank_of(op.input) == 2 and op.input.type.static_shape is None:
         return Refusal("input", "has two axes with an open size", Rule.SHAPE)
-    return one_type(op)
+    return _varying(op)
 
 
 @converts(
