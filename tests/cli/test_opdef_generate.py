@@ -46,7 +46,7 @@ def test_the_same_as_a_document(crosschip: Crosschip, tmp_path: Path) -> None:
         "operator": "Mix",
         "how": "removed",
         "what": ["is of none of the backends"],
-        "kept": ["native/mix.c"],
+        "edited": ["native/mix.c"],
     }
 
 
