@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 _METADATA = (".dist-info", ".egg-info")
 _MODULE = "importlib.metadata"
+_OWN = "crosschip"
+"""The first word of the groups that are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,9 @@ def _entries(place: str) -> Iterator[EntryPoint]:
         elif line and not line.startswith("#") and group is not None:
             name, equals, value = map(str.strip, line.partition("="))
             if not equals or not _is_plain(value):
-                raise _Unusual
+                if group.partition(".")[0] == _OWN:
+                    raise _Unusual
+                continue  # extras that another package's entry point needs, which nobody asks for
             yield _EntryPoint(name, value, group, _Distribution(place))
 
 
