@@ -88,12 +88,14 @@ def egg(folder: Path) -> Path:
     return place
 
 
-def with_extras(folder: Path) -> Path:
-    install(folder, "one", "[here]\na = b:c [extra]")
-    return folder
+def test_what_needs_extras_is_found_without_the_module(tmp_path: Path) -> None:
+    install(tmp_path, "one", "[here]\na = b:c [extra]")
+    asked, found = compare(tmp_path)
+    assert not asked
+    assert len(found) == 1
 
 
-@pytest.mark.parametrize("unusual", [packed, egg, with_extras])
+@pytest.mark.parametrize("unusual", [packed, egg])
 def test_what_is_installed_otherwise_is_left_to_the_module(
     tmp_path: Path, unusual: Callable[[Path], Path]
 ) -> None:

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
 _METADATA = (".dist-info", ".egg-info")
 _MODULE = "importlib.metadata"
-_OWN = "crosschip"
-"""The first word of the groups that are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +75,12 @@ class _EntryPoint:
 
     @property
     def module(self) -> str:
-        return self.value.partition(":")[0]
+        return _without_extras(self.value).partition(":")[0]
 
     def load(self) -> Any:
         """The object that it names."""
         target: Any = import_module(self.module)
-        for attribute in filter(None, self.value.partition(":")[2].split(".")):
+        for attribute in filter(None, _without_extras(self.value).partition(":")[2].split(".")):
             target = getattr(target, attribute)
         return target
 
@@ -159,13 +157,16 @@ def _entries(place: str) -> Iterator[EntryPoint]:
         elif line and not line.startswith("#") and group is not None:
             name, equals, value = map(str.strip, line.partition("="))
             if not equals or not _is_plain(value):
-                if group.partition(".")[0] == _OWN:
-                    raise _Unusual
-                continue  # extras that another package's entry point needs, which nobody asks for
+                raise _Unusual
             yield _EntryPoint(name, value, group, _Distribution(place))
 
 
 def _is_plain(value: str) -> bool:
-    """Tell whether it is `module` or `module:attribute`, and no more."""
-    parts = value.split(":")
+    """Tell whether it is `module` or `module:attribute`, perhaps with extras, and no more."""
+    parts = _without_extras(value).split(":")
     return len(parts) < 3 and all(name.isidentifier() for part in parts for name in part.split("."))
+
+
+def _without_extras(value: str) -> str:
+    """The value without the extras that it needs: `module:attribute [extra]`."""
+    return value.partition("[")[0].strip()
