@@ -89,7 +89,7 @@ def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     command = [
         *(sys.executable, "-m", "crosschip", "conformance", "reference"),
-        *("--resume", str(journal), "--json"),
+        *("--operator", "ADD", "--operator", "LSTM", "--resume", str(journal), "--json"),
     ]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     while not journal.exists() or journal.read_text("utf-8").count("\n") < 20:
@@ -109,7 +109,9 @@ def test_ctrl_c_keeps_what_was_run(tmp_path: Path) -> None:
 def test_cases_are_chosen_by_pattern_type_and_chance() -> None:
     assert [case.id for case in chosen_cases(case="ADD/0/plain")] == ["ADD/0/plain"]
     ids = [case.id for case in chosen_cases(case="CONV_*/0/float16")]
-    assert ids == ["CONV_2D/0/float16", "CONV_2D_TRANSPOSE/0/float16"]
+    assert ids == [
+        f"CONV_{rank}D{kind}/0/float16" for rank in (1, 2, 3) for kind in ("", "_TRANSPOSE")
+    ]
     assert {case.element_type for case in chosen_cases("CONV_2D", "int8")} == {"quantized int8"}
     assert {case.element_type for case in chosen_cases("ABS", "int8")} == {"int8", "quantized int8"}
     assert {c.element_type for c in chosen_cases("ABS", "quantized int8")} == {"quantized int8"}

@@ -47,6 +47,9 @@ USUAL: Mapping[Role, tuple[int, ...]] = {
 _LENGTHS = re.compile(r"seq|len|time|frame|step|token|sample|past|total|num_", re.IGNORECASE)
 """The names of sizes that are lengths wherever they stand."""
 
+_MOST_LONG_AXES = 5
+"""A tensor with more axes has none that is long."""
+
 _MOST_CHANNELS = 4
 """An image whose last axis is no longer has its channels there."""
 
@@ -58,6 +61,8 @@ def role_of(type_: TensorType, axis: int) -> Role:
         type_: the input's, whose number of axes is known.
         axis: where the size is.
     """
+    if len(type_.shape or ()) > _MOST_LONG_AXES:
+        return Role.BATCH  # small, so that the product of all is
     shape = type_.shape or ()
     if _LENGTHS.search(name_of(shape[axis]) or ""):
         return Role.LENGTH
