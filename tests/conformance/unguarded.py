@@ -53,14 +53,8 @@ def without(owner: Any, name: str, instead: Callable[..., Any]) -> Remove:
 
 def without_pass(function: Callable[..., Any]) -> Remove:
     """Leaves out the pass of the target that rewrites operations by a function."""
-    return lambda patch: patch.setattr(
-        compiling,
-        "TARGET",
-        replace(
-            TARGET,
-            passes=[p for p in TARGET.passes if getattr(p, "function", None) is not function],
-        ),
-    )
+    left = tuple(p for p in TARGET.passes if getattr(p, "function", None) is not function)
+    return lambda patch: patch.setattr(compiling, "TARGET", replace(TARGET, passes=left))
 
 
 def as_it_comes(operator: type, convert: Callable[[Graph, Any], Any]) -> Remove:
