@@ -8,7 +8,6 @@ which tells whether the installed engine still has them, are derived from the re
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -134,7 +133,7 @@ class Quirk:
 
     def _outcome_in_child(self) -> Outcome:
         with TemporaryDirectory() as folder:
-            result = Path(folder) / "outcome"
+            result = Path(folder) / "outcome.npz"
             program = f"from {__name__} import write_outcome; write_outcome(*{{}})"
             arguments = (self.engine, self.name, str(result))
             child = subprocess.run(
@@ -144,8 +143,12 @@ class Quirk:
             )
             if child.returncode:
                 return Dies()
-            outcome: Outcome = pickle.loads(result.read_bytes())
-            return outcome
+            with np.load(result, allow_pickle=False) as file:
+                arrays = [file[name] for name in file.files]
+        kind, text = arrays.pop(0).tolist()
+        if kind == Raises.__name__:
+            return Raises(text)
+        return NotInstalled() if kind == NotInstalled.__name__ else arrays
 
     def verdict(self) -> Verdict:
         """Run the reproduction, and tell what has become of the quirk."""
@@ -268,7 +271,10 @@ def quirks_of(engine: str) -> Mapping[str, Quirk]:
 
 def write_outcome(engine: str, name: str, path: str) -> None:
     """Write the outcome of a reproduction in this process to a file."""
-    Path(path).write_bytes(pickle.dumps(quirks_of(engine)[name].outcome_here()))
+    outcome = quirks_of(engine)[name].outcome_here()
+    text = outcome.text if isinstance(outcome, Raises) else ""
+    arrays = outcome if isinstance(outcome, Sequence) else ()
+    np.savez(path, np.array([type(outcome).__name__, text]), *arrays)
 
 
 def _array(value: Any) -> Array:

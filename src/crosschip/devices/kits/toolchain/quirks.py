@@ -21,9 +21,9 @@ from crosschip.ir import Array
 _HEAD = '<ir_version: 9, opset_import: ["": 19]>\n'
 
 _PROGRAM = """
-import importlib.util, sys
+import ast, importlib.util, sys
 import numpy as np
-script, folder, settings = sys.argv[1], sys.argv[2], eval(sys.argv[3])
+script, folder, settings = sys.argv[1], sys.argv[2], ast.literal_eval(sys.argv[3])
 spec = importlib.util.spec_from_file_location("tool", script)
 tool = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tool)
