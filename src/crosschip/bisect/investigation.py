@@ -256,14 +256,21 @@ class Investigation:
             among: where to look; everywhere if left out.
             pieces: as for `Search.exhaust`.
         """
-        search: Search[Operation] = Search(
-            lambda operations: self._differs(*self._tried(operations, take))
-        )
+        refused = False
+
+        def is_wrong(operations: Sequence[Operation]) -> bool:
+            nonlocal refused
+            part, outcome = self._tried(operations, take)
+            refused = refused or outcome.failure is Failure.ERROR
+            return self._differs(part, outcome)
+
+        search: Search[Operation] = Search(is_wrong)
         guilty = set(self._guilty())
         items = [o for o in among or self._suspects if o not in guilty]
         try:
             search.exhaust(items, pieces)
-            if pieces > 1 and self._unseen:
+            # What is wrong only together may be in a part that the device refused.
+            if pieces > 1 and (self._unseen or refused):
                 known = len(guilty) + sum(map(len, search.groups))
                 search.exhaust_beginnings(items, min(int(self._left(known)), _BEGINNINGS))
         finally:
