@@ -39,7 +39,7 @@ class Tally:
 class Copies:
     """The copies so far, by occasion; thread-safe.
 
-    Where memory is shared and inputs are in C order, there are none.
+    There are none if inputs are C-contiguous and all devices share memory.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Copies:
 
     @property
     def count(self) -> int:
-        """The number of copies, wherever they were made."""
+        """Return the number of copies on all occasions."""
         return sum(self[place].count for place in Copied)
 
     def __repr__(self) -> str:
