@@ -27,7 +27,7 @@ from crosschip.apis.nnadapter import (
 )
 from crosschip.apis.nnadapter.building import rows
 from crosschip.ir import Array, Error, UnsupportedError
-from crosschip.mapping.translation import Several
+from crosschip.mapping.rules import Variadic
 from crosschip.ops import Operator, examples_of, operator_named
 from crosschip.ops.definition.examples import Example, arrays_for, model_of
 
@@ -64,7 +64,7 @@ DOCUMENTED = dict(
 
 def test_operands_are_in_the_documented_order() -> None:
     for code, (row, _) in rows().items():
-        order = ["*" if isinstance(rule, Several) else rule.slot for rule in row.operands]
+        order = ["*" if isinstance(rule, Variadic) else rule.slot for rule in row.operands]
         assert order == DOCUMENTED[code.name.removeprefix("NNADAPTER_")].split(), code
 
 

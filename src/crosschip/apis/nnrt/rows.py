@@ -12,7 +12,12 @@ from crosschip.apis.nnrt.enumerations import OH_NN_DataType, OH_NN_OperationType
 from crosschip.ir import Operand, UnsupportedError, constant
 from crosschip.mapping.common import NNRT_CODES
 from crosschip.mapping.opsets import opset_mapping
-from crosschip.mapping.translation import Expressed, Row, export_operation, row_of
+from crosschip.mapping.translation import (
+    Expressed,
+    Row,
+    export_operation,
+    row_of,
+)
 from crosschip.ops import Operator, operators
 from crosschip.ops.definition.slots import Parameter
 

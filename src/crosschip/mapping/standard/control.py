@@ -1,15 +1,20 @@
-"""Names and codes of control of a run in other systems."""
+"""Names and codes of assertions in other systems."""
 
 from __future__ import annotations
 
 from crosschip.ir import Operand
 from crosschip.mapping.opsets import NNRt, map_operator
-from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    refusal,
+)
 from crosschip.ops.standard.control import Assert
 
 
-class OneTensor(Rule):
-    """The data that is passed on, which is one tensor there."""
+class SingleTensor(Rule):
+    """The variadic `data`, for which NNRt has one tensor."""
 
     slot = "data"
     text = "the data is one tensor"
@@ -28,7 +33,7 @@ map_operator(
     Assert,
     nnrt=(
         NNRt(
-            *(78, "ASSERT", ("condition", OneTensor())),
+            *(78, "ASSERT", ("condition", SingleTensor())),
             parameters={"SUMMARIZE": "summarize"},
         ),
     ),

@@ -8,15 +8,21 @@ import numpy as np
 
 from crosschip.ir import ElementType, Operand
 from crosschip.mapping.common import HDI_CODES
-from crosschip.mapping.nodes import activation
+from crosschip.mapping.layer_rules import activation_node
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import Told, TypeNumber, type_number
-from crosschip.mapping.translation import Export, Import, Rule, TypeOfOutput, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    refusal,
+    type_code,
+)
+from crosschip.mapping.rules import Ignored, TypeCode, TypeOfOutput
 from crosschip.ops.standard.conversion import Assign, BitCast, Cast
 
 
-class OfPlain(Rule):
-    """The input, where neither it nor the output is quantized."""
+class UnquantizedInput(Rule):
+    """The input, if neither it nor the output is quantized."""
 
     slot = "input"
     text = "where the input or the output is quantized, this is DEQUANTIZE or QUANTIZE"
@@ -35,22 +41,19 @@ class OfPlain(Rule):
         return operand
 
 
-class WrittenType(Rule):
-    """The number of the element type, which the output tells, too."""
+class OutputTypeCode(Rule):
+    """Exports the code of the output's element type; ignored on import."""
 
     slot = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        return
-
     def export_operand(self, use: Export) -> Operand | None:
-        return type_number(use, use.outputs[0].type, HDI_CODES[ElementType], np.int32)
+        return type_code(use, use.outputs[0].type, HDI_CODES[ElementType], np.int32)
 
 
 map_operator(
     Assign,
     nnadapter=NNAdapter(7),
-    hdi=(activation(15, "LINEAR"), activation(0, "NO_ACTIVATION")),
+    hdi=(activation_node(15, "LINEAR"), activation_node(0, "NO_ACTIVATION")),
     onnx=("Identity",),
 )
 
@@ -60,15 +63,15 @@ map_operator(
     nnrt=(
         NNRt(6, "CAST", ("input", "dtype")),
         NNRt(
-            *(52, "QUANT_DTYPE_CAST", (OfPlain(),)),
-            parameters={"SRC_T": TypeNumber(output=False), "DST_T": "dtype", "AXIS": Told()},
+            *(52, "QUANT_DTYPE_CAST", (UnquantizedInput(),)),
+            parameters={"SRC_T": TypeCode(output=False), "DST_T": "dtype", "AXIS": Ignored()},
         ),
     ),
     hdi=(
-        HDI(28, "CAST", ("input", WrittenType()), other_rules=(TypeOfOutput("dtype"),)),
+        HDI(28, "CAST", ("input", OutputTypeCode()), other_rules=(TypeOfOutput("dtype"),)),
         HDI(
-            *(113, "QUANT_DTYPE_CAST", (OfPlain(),)),
-            attributes={"srcT": TypeNumber(False, HDI_CODES[ElementType]), "dstT": "dtype"},
+            *(113, "QUANT_DTYPE_CAST", (UnquantizedInput(),)),
+            attributes={"srcT": TypeCode(False, HDI_CODES[ElementType]), "dstT": "dtype"},
         ),
     ),
     onnx=("Cast", "CastLike"),

@@ -1,4 +1,4 @@
-"""Names and codes of creation of tensors in other systems."""
+"""Names and codes of operators that create tensors in other systems."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ import numpy as np
 from crosschip.ir import ElementType, ModelError, Operand, constant
 from crosschip.mapping.common import NNRT_CODES, Numbers
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import filled, number, type_number
-from crosschip.mapping.translation import Export, Import, Rule, TypeOfOutput, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    number,
+    refusal,
+    slot_operand,
+    type_code,
+)
+from crosschip.mapping.rules import TypeOfOutput
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
 
 
-class Unwritten(Rule):
-    """The number of the element type of a value; the value is read with it.
+class ValueTypeCode(Rule):
+    """The code of the element type of `value`; `TypedValue` reads the imported code.
 
     Args:
-        codes: the numbers of element types.
+        codes: the codes of element types: ours by theirs.
     """
 
     slot = ""
@@ -33,11 +41,11 @@ class Unwritten(Rule):
         use.slots["dtype"] = code
 
     def export_operand(self, use: Export) -> Operand | None:
-        return type_number(use, use.outputs[0].type, self._codes)
+        return type_code(use, use.outputs[0].type, self._codes)
 
 
 class TypedValue(Rule):
-    """The value of a constant of some type, which is float32 there."""
+    """The value of CONSTANT_OF_SHAPE, which NNRt stores as float32; comes after `ValueTypeCode`."""
 
     slot = "value"
 
@@ -56,8 +64,8 @@ class TypedValue(Rule):
         return constant(array.astype(np.float32), f"{use.operation.name}.value")
 
 
-class Pattern(Rule):
-    """A tensor of which only the element type matters."""
+class TypeExemplar(Rule):
+    """The input of RANGE, which NNRt reads for its element type only."""
 
     slot = ""
     text = "start, end and step have the element type of the input, of which nothing else matters"
@@ -71,12 +79,12 @@ class Pattern(Rule):
         return use.operation.operand("start")
 
 
-class Bound(Rule):
-    """One of the three numbers of a range, an integer there.
+class RangeBound(Rule):
+    """The start, end or step of RANGE, which NNRt stores as an integer.
 
     Args:
         slot: the slot.
-        default: what leaving it out means.
+        default: the value of an omitted operand.
     """
 
     def __init__(self, slot: str, default: int = 0) -> None:
@@ -84,11 +92,11 @@ class Bound(Rule):
         self._default = default
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
-        pattern = filled(use, "start")
+        exemplar = slot_operand(use, "start")
         value = self._default if operand is None else number(operand, self.slot)
-        array = np.array(value).astype(pattern.type.element_type.dtype)
+        array = np.array(value).astype(exemplar.type.element_type.dtype)
         if self.slot == "start":
-            use.slots |= {"end": pattern, "step": pattern}
+            use.slots |= {"end": exemplar, "step": exemplar}
         use.slots[self.slot] = constant(array, self.slot)
 
     def export_operand(self, use: Export) -> Operand | None:
@@ -121,7 +129,7 @@ map_operator(
         NNRt(14, "FILL", ("value", "shape")),
         NNRt(
             *(68, "CONSTANT_OF_SHAPE", ("shape",)),
-            parameters={"DATA_TYPE": Unwritten(), "VALUE": TypedValue()},
+            parameters={"DATA_TYPE": ValueTypeCode(), "VALUE": TypedValue()},
         ),
     ),
     hdi=(HDI(66, "FILL", ("value", "shape")),),
@@ -138,8 +146,12 @@ map_operator(
     nnadapter=NNAdapter(61),
     nnrt=(
         NNRt(
-            *(66, "RANGE", (Pattern(),)),
-            parameters={"START": Bound("start"), "LIMIT": Bound("end"), "DELTA": Bound("step", 1)},
+            *(66, "RANGE", (TypeExemplar(),)),
+            parameters={
+                "START": RangeBound("start"),
+                "LIMIT": RangeBound("end"),
+                "DELTA": RangeBound("step", 1),
+            },
         ),
     ),
     onnx=("Range",),

@@ -1,4 +1,4 @@
-"""Names and codes of object detectors in other systems."""
+"""Names and codes of object detection operators in other systems."""
 
 from __future__ import annotations
 

@@ -6,8 +6,14 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import Fixed, filled
-from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    refusal,
+    slot_operand,
+)
+from crosschip.mapping.rules import FixedValue
 from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.indexing import (
     Gather,
@@ -20,8 +26,8 @@ from crosschip.ops.standard.indexing import (
 )
 
 
-class Zeros(Rule):
-    """The tensor that is written to: zeros of a shape that is an operand there."""
+class ZerosOfShape(Rule):
+    """The input of SCATTER_ND: zeros, of which NNRt has the shape as an operand."""
 
     slot = "input"
     text = "the third input is the shape of zeros that are `input`"
@@ -29,7 +35,7 @@ class Zeros(Rule):
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         if operand is None:
             raise ModelError("shape: is missing")
-        dtype = filled(use, "updates").type.element_type.dtype
+        dtype = slot_operand(use, "updates").type.element_type.dtype
         use.slots[self.slot] = use.builder.add(Fill, operand, np.zeros((), dtype))
 
     def export_operand(self, use: Export) -> Operand | None:
@@ -57,8 +63,8 @@ map_operator(
     ScatterND,
     nnrt=(
         NNRt(
-            *(103, "SCATTER_ND", ("indices", "updates", Zeros())),
-            other_rules=(Fixed("reduction", Scatter.ADD),),
+            *(103, "SCATTER_ND", ("indices", "updates", ZerosOfShape())),
+            other_rules=(FixedValue("reduction", Scatter.ADD),),
         ),
     ),
     onnx=("ScatterND",),

@@ -1,4 +1,4 @@
-"""Names of products of bytes in other systems."""
+"""Names of integer convolution and matrix multiplication in other systems."""
 
 from __future__ import annotations
 

@@ -6,19 +6,28 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import OneAxis, Told, filled, number, rank_of, value_in
-from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    number,
+    parameter_value,
+    rank_of,
+    refusal,
+    slot_operand,
+)
+from crosschip.mapping.rules import Ignored, SingleAxis
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 
 
-class FirstOfSecond(Rule):
-    """The first of the axes that become the second of two; those before it become the first."""
+class FlattenAxis(Rule):
+    """The axis at which NNRt's FLATTEN splits a shape into two flattened axes."""
 
     slot = "start_axis"
     text = "the axes before AXIS become one, and those from it on another"
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
-        input = filled(use, "input")
+        input = slot_operand(use, "input")
         rank = rank_of(input, "input")
         axis = 1 if operand is None else int(number(operand, "axis"))
         axis += rank if axis < 0 else 0
@@ -26,7 +35,9 @@ class FirstOfSecond(Rule):
             raise ModelError(f"axis: is {axis}, but there are {rank} axes")
         if axis == 0:
             use.slots |= {"start_axis": 0, "end_axis": -1}
-            use.finishing.append(lambda outputs: (use.builder.add(Unsqueeze, outputs[0], (0,)),))
+            use.postprocessing.append(
+                lambda outputs: (use.builder.add(Unsqueeze, outputs[0], (0,)),)
+            )
             return
         tail = (Unsqueeze, (-1,)) if axis == rank else (Flatten, axis, -1)
         use.slots["input"] = use.builder.add(tail[0], input, *tail[1:])
@@ -34,7 +45,7 @@ class FirstOfSecond(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         rank = len((use.operation.inputs[0].type.shape if use.operation.inputs[0] else None) or ())
-        start, end = (int(value_in(use, slot).item()) for slot in ("start_axis", "end_axis"))
+        start, end = (int(parameter_value(use, slot).item()) for slot in ("start_axis", "end_axis"))
         start, end = (axis + rank if axis < 0 else axis for axis in (start, end))
         if rank > 1 and (start, end) == (1, rank - 1):
             axis = 1
@@ -73,12 +84,12 @@ map_operator(
     Unsqueeze,
     nnadapter=NNAdapter(90),
     nnrt=(
-        NNRt(13, "EXPAND_DIMS", ("input", OneAxis())),
+        NNRt(13, "EXPAND_DIMS", ("input", SingleAxis())),
         NNRt(55, "UNSQUEEZE", parameters={"AXIS": "axes"}),
     ),
     hdi=(
         HDI(165, "UNSQUEEZE", attributes={"axis": "axes"}),
-        HDI(56, "EXPAND_DIMS", ("input", OneAxis())),
+        HDI(56, "EXPAND_DIMS", ("input", SingleAxis())),
     ),
     onnx=("Unsqueeze",),
 )
@@ -89,8 +100,8 @@ map_operator(
     nnrt=(
         NNRt(
             *(64, "FLATTEN"),
-            parameters={"AXIS": FirstOfSecond()},
-            other_rules=(Told("end_axis"),),
+            parameters={"AXIS": FlattenAxis()},
+            other_rules=(Ignored("end_axis"),),
         ),
     ),
     onnx=("Flatten",),

@@ -6,13 +6,20 @@ import numpy as np
 
 from crosschip.ir import ElementType, Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import Pairs, filled, number
-from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    number,
+    refusal,
+    slot_operand,
+)
+from crosschip.mapping.rules import Pairs
 from crosschip.ops.standard.padding import Pad
 
 
-class Filling(Rule):
-    """The element that is added: float32 there, of the input's type here."""
+class PadValue(Rule):
+    """The padding value, which NNRt stores as float32, and PAD with the input's element type."""
 
     slot = "value"
     text = "`value` is float32"
@@ -20,9 +27,9 @@ class Filling(Rule):
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         if operand is None:
             return
-        type_ = filled(use, "input").type
-        held = ElementType.FLOAT32 if type_.quantization else type_.element_type
-        array = np.array(number(operand, self.slot)).astype(held.dtype)
+        type_ = slot_operand(use, "input").type
+        element_type = ElementType.FLOAT32 if type_.quantization else type_.element_type
+        array = np.array(number(operand, self.slot)).astype(element_type.dtype)
         use.slots[self.slot] = constant(array, operand.name)
 
     def export_operand(self, use: Export) -> Operand | None:
@@ -37,8 +44,8 @@ class Filling(Rule):
         return constant(array.astype(np.float32).reshape(-1), operand.name)
 
 
-class PairsWithoutInput(Rule):
-    """The pads, where no input says them."""
+class PadsAttribute(Rule):
+    """The attribute for the pads, which is read if the second input is omitted."""
 
     slot = "pads"
     text = "paddings count where there is no second input"
@@ -47,9 +54,6 @@ class PairsWithoutInput(Rule):
         if self.slot not in use.slots:
             Pairs(self.slot).import_operand(operand, use)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
-
 
 map_operator(
     Pad,
@@ -57,13 +61,13 @@ map_operator(
     nnrt=(
         NNRt(
             *(24, "PAD", ("input", Pairs("pads"))),
-            parameters={"CONSTANT_VALUE": Filling(), "PADDING_MODE": "mode"},
+            parameters={"CONSTANT_VALUE": PadValue(), "PADDING_MODE": "mode"},
         ),
     ),
     hdi=(
         HDI(
             *(107, "PAD_FUSION", ("input", Pairs("pads"))),
-            {"paddings": PairsWithoutInput(), "constantValue": Filling(), "paddingMode": "mode"},
+            {"paddings": PadsAttribute(), "constantValue": PadValue(), "paddingMode": "mode"},
         ),
     ),
     onnx=("Pad",),

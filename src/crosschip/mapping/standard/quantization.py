@@ -9,15 +9,13 @@ import numpy as np
 from crosschip.ir import ElementType, Operand, constant
 from crosschip.mapping.common import HDI_CODES
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import Told, TypeNumber
-from crosschip.mapping.translation import (
+from crosschip.mapping.rule import (
     Export,
     Import,
     Rule,
-    TypeOfOutput,
-    Written,
     refusal,
 )
+from crosschip.mapping.rules import CastOnExport, Ignored, TypeCode, TypeOfOutput
 from crosschip.ops.standard.quantization import (
     Dequantize,
     DequantizeBlocks,
@@ -27,8 +25,8 @@ from crosschip.ops.standard.quantization import (
 )
 
 
-class ScalesOfOutput(Rule):
-    """Scales that no operand tells: they are those of the output."""
+class OutputScales(Rule):
+    """Sets the scales, which have no operand, from the declared type of the output."""
 
     slot = "scale"
     text = "the scales are those of the output"
@@ -47,8 +45,8 @@ class ScalesOfOutput(Rule):
         return None
 
 
-class OfQuantized(Rule):
-    """The input, where it is quantized."""
+class QuantizedInput(Rule):
+    """The input, if it is quantized and the output is not."""
 
     slot = "input"
 
@@ -63,13 +61,10 @@ class OfQuantized(Rule):
         return use.operation.operand(self.slot)
 
 
-class AxisOfScales(Rule):
-    """The axis that several scales run along, which the quantization tells."""
+class ScaleAxis(Rule):
+    """Exports the axis of per-channel scales; ignored on import."""
 
     slot = ""
-
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        return
 
     def export_operand(self, use: Export) -> Operand | None:
         for operand in (*use.operation.inputs, *use.outputs):
@@ -82,21 +77,21 @@ class AxisOfScales(Rule):
 
 
 _TYPES: Mapping[str, str | Rule] = {
-    "SRC_T": TypeNumber(output=False),
-    "DST_T": TypeNumber(output=True),
-    "AXIS": AxisOfScales(),
+    "SRC_T": TypeCode(output=False),
+    "DST_T": TypeCode(output=True),
+    "AXIS": ScaleAxis(),
 }
 _NODE_TYPES: Mapping[str, str | Rule] = {
-    "srcT": TypeNumber(False, HDI_CODES[ElementType]),
-    "dstT": TypeNumber(True, HDI_CODES[ElementType]),
+    "srcT": TypeCode(False, HDI_CODES[ElementType]),
+    "dstT": TypeCode(True, HDI_CODES[ElementType]),
 }
-_OF_OUTPUT = (ScalesOfOutput(), TypeOfOutput("dtype"), Told("axis"), Told("zero_point"))
+_OF_OUTPUT = (OutputScales(), TypeOfOutput("dtype"), Ignored("axis"), Ignored("zero_point"))
 
 map_operator(
     Quantize,
     nnadapter=NNAdapter(
         60,
-        ("input", "axis", "scale", Written("zero_point", ElementType.INT32)),
+        ("input", "axis", "scale", CastOnExport("zero_point", ElementType.INT32)),
         other_rules=(TypeOfOutput("dtype"),),
     ),
     nnrt=(
@@ -113,8 +108,8 @@ map_operator(
 map_operator(
     Dequantize,
     nnadapter=NNAdapter(19),
-    nnrt=(NNRt(52, "QUANT_DTYPE_CAST", (OfQuantized(),), _TYPES),),
-    hdi=(HDI(113, "QUANT_DTYPE_CAST", (OfQuantized(),), _NODE_TYPES),),
+    nnrt=(NNRt(52, "QUANT_DTYPE_CAST", (QuantizedInput(),), _TYPES),),
+    hdi=(HDI(113, "QUANT_DTYPE_CAST", (QuantizedInput(),), _NODE_TYPES),),
     onnx=("DequantizeLinear",),
 )
 

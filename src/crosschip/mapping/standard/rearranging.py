@@ -1,4 +1,4 @@
-"""Names and codes of operators that repeat, shift, reverse or blank in other systems."""
+"""Names and codes of operators that tile, roll, reverse or mask in other systems."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import filled, numbers, rank_of, shape_known
-from crosschip.mapping.translation import Export, Import, Rule
+from crosschip.mapping.rule import (
+    Import,
+    Rule,
+    numbers,
+    rank_of,
+    slot_operand,
+    static_shape,
+)
 from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile, Trilu
 
 
-class RepeatedAxes(Rule):
-    """The axes that are repeated; left out, all, and new ones in front if there are more."""
+class RepeatAxes(Rule):
+    """The repeated axes; if omitted, `repeats` counts all axes, and new leading axes if longer."""
 
     slot = ""
     text = "DIMS are the axes that the repeats are for; the others are repeated once"
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
-        input, repeats = filled(use, "input"), filled(use, "repeats")
+        input, repeats = slot_operand(use, "input"), slot_operand(use, "repeats")
         rank = rank_of(input, "input")
         if operand is not None:
             counts = np.ones(rank, np.int64)
@@ -30,17 +36,14 @@ class RepeatedAxes(Rule):
             counts[axes] = values
             use.slots["repeats"] = tuple(counts.tolist())
             return
-        shape = shape_known(repeats.type.shape)
+        shape = static_shape(repeats.type.shape)
         if shape and shape[0] > rank:
             axes = np.arange(shape[0] - rank)
             use.slots["input"] = use.builder.add(Unsqueeze, input, tuple(axes.tolist()))
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
 
-
-class RepeatsWithoutInput(Rule):
-    """The repeats, where no input says them."""
+class RepeatsAttribute(Rule):
+    """The attribute for the repeats, which is read if the second input is omitted."""
 
     slot = "repeats"
     text = "dims are the repeats where there is no second input"
@@ -48,10 +51,7 @@ class RepeatsWithoutInput(Rule):
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         if self.slot not in use.slots and operand is not None:
             use.slots[self.slot] = operand
-        RepeatedAxes().import_operand(None, use)
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+        RepeatAxes().import_operand(None, use)
 
 
 map_operator(
@@ -60,10 +60,10 @@ map_operator(
     nnrt=(
         NNRt(
             *(40, "TILE", ("input", "repeats")),
-            parameters={"DIMS": RepeatedAxes()},
+            parameters={"DIMS": RepeatAxes()},
         ),
     ),
-    hdi=(HDI(160, "TILE_FUSION", ("input", "repeats"), {"dims": RepeatsWithoutInput()}),),
+    hdi=(HDI(160, "TILE_FUSION", ("input", "repeats"), {"dims": RepeatsAttribute()}),),
     onnx=("Tile",),
 )
 

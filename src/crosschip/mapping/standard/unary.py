@@ -1,14 +1,14 @@
-"""Names and codes of functions of one number in other systems."""
+"""Names and codes of elementwise functions of one operand in other systems."""
 
 from __future__ import annotations
 
 import math
 
 from crosschip.ir import ModelError, Operand
-from crosschip.mapping.nodes import activation
+from crosschip.mapping.layer_rules import activation_node
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import Combined, combine, number
-from crosschip.mapping.translation import Export, Import, Rule
+from crosschip.mapping.rule import Import, Rule, number
+from crosschip.mapping.rules import ConstantTerm, apply_constant
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.unary import (
     Abs,
@@ -40,8 +40,8 @@ from crosschip.ops.standard.unary import (
 )
 
 
-class Base(Rule):
-    """The base that is raised to the exponent: e unless it is given."""
+class ExpBase(Rule):
+    """The base of EXP; -1, or an omitted operand, means e."""
 
     slot = ""
     text = "BASE is what is raised to it, -1 standing for e"
@@ -52,17 +52,14 @@ class Base(Rule):
             return
         if base <= 0:
             raise ModelError(f"BASE: is {base:g}, but must be positive, or -1")
-        combine(use, "input", Mul, math.log(base))
-
-    def export_operand(self, use: Export) -> Operand | None:
-        return None
+        apply_constant(use, "input", Mul, math.log(base))
 
 
 map_operator(
     Abs,
     nnadapter=NNAdapter(0),
     nnrt=(NNRt(58, "ABS"),),
-    hdi=(activation(6, "ABS"),),
+    hdi=(activation_node(6, "ABS"),),
     onnx=("Abs",),
 )
 
@@ -74,7 +71,7 @@ map_operator(
 
 map_operator(
     Sign,
-    hdi=(activation(17, "SIGN"),),
+    hdi=(activation_node(17, "SIGN"),),
     onnx=("Sign",),
 )
 
@@ -111,9 +108,9 @@ map_operator(
         NNRt(
             *(60, "EXP", ("input",)),
             {
-                "SCALE": Combined("input", Mul, 1, "the exponent is multiplied by SCALE"),
-                "SHIFT": Combined("input", Add, 0, "SHIFT is added to it"),
-                "BASE": Base(),
+                "SCALE": ConstantTerm("input", Mul, 1, "the exponent is multiplied by SCALE"),
+                "SHIFT": ConstantTerm("input", Add, 0, "SHIFT is added to it"),
+                "BASE": ExpBase(),
             },
         ),
     ),

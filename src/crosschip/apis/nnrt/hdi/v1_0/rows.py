@@ -16,11 +16,10 @@ from crosschip.ir import Array, Operand, constant
 from crosschip.mapping.channels_last import ChannelsLast
 from crosschip.mapping.common import HDI_CODES
 from crosschip.mapping.opsets import opset_mapping
+from crosschip.mapping.rule import InexpressibleError, Rule
 from crosschip.mapping.translation import (
     Expressed,
-    InexpressibleError,
     Row,
-    Rule,
     export_operation,
     row_of,
 )
