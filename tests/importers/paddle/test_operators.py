@@ -16,8 +16,8 @@ from tests.importers.paddle.running import outputs
 
 from crosschip.importers import paddle
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
+from crosschip.importers.paddle.context import TABLE
 from crosschip.importers.paddle.dialect import COUNTERPARTS
-from crosschip.importers.paddle.table import TABLE
 
 _ARITHMETIC = ("add", "sub", "mul", "div", "max", "min", "pow", "floordiv")
 FUSED = tuple(f"fusion_elementwise_{name}_activation" for name in _ARITHMETIC)

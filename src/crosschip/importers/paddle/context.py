@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, TypeVar
 
@@ -10,26 +10,46 @@ from crosschip.importers.paddle import tensor_types
 from crosschip.importers.paddle.lod import Lod
 from crosschip.importers.paddle.program import Block, Operator, Scalar
 from crosschip.importers.paddle.values import MAX_ELEMENTS, Values, elements
+from crosschip.importers.table import ImportTable
 from crosschip.ir import (
     Array,
+    Builder,
     ElementType,
+    Model,
     ModelError,
     Operand,
     Origin,
+    Scan,
+    TensorType,
     UnsupportedError,
     constant,
 )
 from crosschip.ops import Operator as StandardOperator
 from crosschip.ops.definition.custom import PackagedOperator
+from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Reshape
 
+_FUSED = {"": Fuse.NONE, "relu": Fuse.RELU, "relu1": Fuse.RELU1, "relu6": Fuse.RELU6}
+"""The activations that a standard operator can apply to its result.
+
+Fusing passes of Paddle (paddle/fluid/framework/ir) and Paddle Lite (lite/core/optimizer/mir/fusion)
+name more.
+"""
+
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
 
 T = TypeVar("T", bool, int, float, str)
 Option = TypeVar("Option")
+
+
+ScanStep = Callable[[Builder, Operand, Sequence[Operand]], Sequence[Operand]]
+"""Computes the next state and the scan outputs from the state and the slices of one iteration.
+
+It may capture constants only.
+"""
 
 
 class Context:
@@ -143,6 +163,16 @@ class Context:
             raise ModelError(f"{name}: {written!r} is not one of {', '.join(options)}")
         return options[written]
 
+    def fuse_code(self, attribute: str = "act_type") -> Fuse:
+        """Return the fused activation that an attribute names; NONE if it is missing."""
+        name = self.text(attribute, "")
+        if name not in _FUSED:
+            known = ", ".join(filter(None, _FUSED))
+            raise UnsupportedError(
+                f"{attribute} {name!r} cannot be expressed, only {known}; export without fusing"
+            )
+        return _FUSED[name]
+
     def element_type(self, name: str) -> ElementType | None:
         """A parameter that is an element type; `None` if it is left open."""
         values = self._parameter(name)
@@ -228,6 +258,30 @@ class Context:
         builder = self._values.builder
         name = builder.unique_name(f"{self._operator.name}.{operator.type.lower()}")
         return builder.add_all(operator, *arguments, name=name, **named)
+
+    def scan(
+        self, state: Operand, scanned: Sequence[Operand], step: ScanStep, reverse: bool = False
+    ) -> tuple[Operand, ...]:
+        """Scan tensors along their first axis; return the final state and the scan outputs."""
+        body = Builder(f"{self.name}.body")
+        types = (TensorType(o.type.element_type, (o.type.shape or ())[1:]) for o in scanned)
+        slices = [body.input(f"slice.{index}", type_) for index, type_ in enumerate(types)]
+        inner_state = body.input("state", state.type)
+        outputs = step(body, inner_state, slices)
+        names = ["state.next", *(f"collected.{index}" for index in range(len(outputs) - 1))]
+        inputs = {operand.name: operand for operand in (inner_state, *slices)}
+        model = Model(body.name, inputs, body.operations, dict(zip(names, outputs, strict=True)))
+        builder = self._values.builder
+        scan = Scan.of(
+            builder.unique_name(f"{self.name}.scan"),
+            [state],
+            scanned,
+            (),
+            model,
+            input_reversed=(reverse,) * len(scanned),
+            output_reversed=(reverse,) * (len(outputs) - 1),
+        )
+        return builder.insert(scan)
 
     def make(
         self,
@@ -426,3 +480,8 @@ def _typed(name: str, value: Scalar, kind: type[T]) -> T:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ModelError(f"{name}: {value!r} is not {_KINDS[kind]}")
     return value
+
+
+TABLE: ImportTable[Callable[[Context], None]] = ImportTable()
+"""The functions that import operators, by the operators' names in Paddle 2."""
+imports = TABLE.imports

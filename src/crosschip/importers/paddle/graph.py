@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table
+from crosschip.importers.paddle.context import TABLE
+from crosschip.importers.paddle.dispatch import run
 from crosschip.importers.paddle.lod import GivenLod, level_name
 from crosschip.importers.paddle.program import Program, Variable, all_operators
-from crosschip.importers.paddle.run import run
 from crosschip.importers.paddle.scales import quantized_weights, real_weight
-from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import (
     Array,

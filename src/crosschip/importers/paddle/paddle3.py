@@ -15,8 +15,7 @@ from typing import Any
 
 from crosschip.importers.paddle import tensor_types
 from crosschip.importers.paddle.dialect import COUNTERPARTS, Counterpart
-from crosschip.importers.paddle.json_access import checked, field, item_at, only, real
-from crosschip.importers.paddle.json_stream import JsonStream
+from crosschip.importers.paddle.json_reader import JsonStream, checked, field, item_at, only, real
 from crosschip.importers.paddle.program import (
     MAX_DEPTH,
     Attributes,

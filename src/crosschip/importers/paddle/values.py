@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from crosschip.importers.body import Captures, OpenAxes
-from crosschip.importers.paddle.arrays import Appended, Stacked
 from crosschip.importers.paddle.lod import Lod
 from crosschip.importers.paddle.program import Scalar
 from crosschip.ir import Builder, ModelError, Operand, Quantization
+from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import FLOATS
 
 MAX_ELEMENTS = 1024
@@ -19,6 +20,32 @@ MAX_ELEMENTS = 1024
 
 Postponed = Callable[[], Mapping[str, Operand]]
 """Makes variables that nothing has asked for yet."""
+
+
+@dataclass
+class Appended:
+    """An array as the body of the loop sees it.
+
+    Attributes:
+        iteration: how often the body has run before, which is how many tensors there are.
+        lengths: operands that are this number in a list.
+        added: what this run adds.
+    """
+
+    iteration: Operand
+    lengths: set[Operand] = field(default_factory=set)
+    added: Operand | None = None
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """An array after the loop.
+
+    Attributes:
+        tensors: its tensors, one behind the other on a first axis.
+    """
+
+    tensors: Operand
 
 
 class Values:

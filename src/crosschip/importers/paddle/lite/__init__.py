@@ -18,7 +18,7 @@ from dataclasses import replace
 from crosschip.importers.paddle import paddle2
 from crosschip.importers.paddle.files import LITE_HEAD
 from crosschip.importers.paddle.lite import flat, naive
-from crosschip.importers.paddle.lite.unfusing import unfused
+from crosschip.importers.paddle.lite.fused_operators import unfused
 from crosschip.importers.paddle.program import Numbering, Program, Variable
 from crosschip.ir import Array, ElementType, ModelError
 from crosschip.ir.files import Source, Stored

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosschip.importers.paddle.axes import make_along
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import (

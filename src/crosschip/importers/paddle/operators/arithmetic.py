@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable
 
 from crosschip.importers.paddle.axes import aligned, with_axes_after
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.fusing import fused
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.operators.joining import columns
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS, INTEGERS
 from crosschip.ops import Operator
@@ -53,7 +51,7 @@ _Step = tuple[type[Operator], Operand | float, float]
 
 
 def _binary(operator: type[Operator]) -> Callable[[Context], None]:
-    return lambda op: op.make(operator, *aligned(op), fuse_code=fused(op))
+    return lambda op: op.make(operator, *aligned(op), fuse_code=op.fuse_code())
 
 
 for _name, _operator in _BINARY.items():

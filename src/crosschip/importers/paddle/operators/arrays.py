@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.importers.paddle.arrays import Appended, Stacked
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
+from crosschip.importers.paddle.values import Appended, Stacked
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.comparison import Equal

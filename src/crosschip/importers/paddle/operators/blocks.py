@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, FloorDiv, Mul, Sub
 from crosschip.ops.standard.blocks import ChannelShuffle, DepthOrder, DepthToSpace

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from crosschip.importers.paddle.axes import aligned
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ops import Operator
 from crosschip.ops.standard.comparison import (
     Equal,

@@ -6,18 +6,16 @@ choice between what they made; a loop writes to variables outside of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from crosschip.importers.body import Body, Captures, with_settled_state
-from crosschip.importers.paddle.arrays import Appended, Stacked, added, written_in
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
+from crosschip.importers.paddle.dispatch import run
 from crosschip.importers.paddle.program import Block
-from crosschip.importers.paddle.run import run
-from crosschip.importers.paddle.table import imports
-from crosschip.importers.paddle.values import Values
+from crosschip.importers.paddle.values import Appended, Stacked, Values
 from crosschip.ir import (
     Builder,
     If,
@@ -34,6 +32,12 @@ from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.logical import Not
+
+_WRITES: Mapping[str, tuple[str, str]] = {
+    "write_to_array": ("outputs", "Out"),
+    "pd_op.array_write_": ("inputs", "Array"),
+}
+"""The operators that write to arrays, and the slots that hold the array."""
 
 
 @imports("if")
@@ -90,6 +94,27 @@ def while_(op: Context) -> None:
 def _is_filled(op: Context, array: str) -> bool:
     """Tell whether a loop fills an array that is empty before; Paddle 2 does not say that it is."""
     return array in (*op.results(), *op.values.arrays) and not op.values.arrays.get(array)
+
+
+def written_in(block: Block) -> Sequence[str]:
+    """The arrays that the operators of a block write to, each once."""
+    names: dict[str, None] = {}
+    for operator in block.operators:
+        if operator.type in _WRITES:
+            side, slot = _WRITES[operator.type]
+            names.update(dict.fromkeys(getattr(operator, side).get(slot, ())))
+    return list(names)
+
+
+def added(array: object, name: str) -> Operand:
+    """What a run of a loop's body has added to an array.
+
+    Raises:
+        UnsupportedError: it has added nothing.
+    """
+    if not isinstance(array, Appended) or array.added is None:
+        raise UnsupportedError(f"{name!r} is an array that a loop does not write to each time")
+    return array.added
 
 
 def _with_placeholders(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.fusing import fused
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images, padding, volume_padding
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.definition.windows import AutoPad
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose, Conv3D
@@ -27,7 +25,7 @@ def conv2d(op: Context) -> None:
         strides=op.integers("strides", (1, 1)),
         group=op.integer("groups", 1),
         dilations=dilations,
-        fuse_code=fused(op),
+        fuse_code=op.fuse_code(),
         output="Output",
     )
 
@@ -54,7 +52,7 @@ def conv2d_transpose(op: Context) -> None:
         dilations=dilations,
         output_padding=op.integers("output_padding", ()) or (0, 0),
         output_shape=op.integers("output_size", ()) or None,
-        fuse_code=fused(op),
+        fuse_code=op.fuse_code(),
         output="Output",
     )
 

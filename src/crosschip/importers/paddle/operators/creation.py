@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.values import MAX_ELEMENTS
 from crosschip.ir import Array, ElementType, ModelError, Operand
 from crosschip.ir.types import INTEGERS, MAX_RANK

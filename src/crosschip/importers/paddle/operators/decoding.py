@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.scanning import scanned
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ops.standard.arithmetic import Add, FloorDiv, Min, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Greater, Less, NotEqual
@@ -40,7 +38,7 @@ def gather_tree(op: Context) -> None:
         gathered = [b.add(GatherElements, part, state, 1) for part in slices]
         return gathered[1], gathered[0]
 
-    _, beam_ids = scanned(op, first, [ids, parents], step, backwards=True)
+    _, beam_ids = op.scan(first, [ids, parents], step, reverse=True)
     op.define(beam_ids)
 
 
@@ -98,7 +96,7 @@ def _best_path(op: Context, emission: Operand, weights: Operand, lengths: Operan
         last = b.add(ArgMax, score, 1, keepdim=False, dtype=ElementType.INT64)
         return b.add(Where, b.add(Unsqueeze, inside, (1,)), best, state), last
 
-    score, tracks = scanned(op, op.add(Add, first, begin), [*rest, repeated], forward)
+    score, tracks = op.scan(op.add(Add, first, begin), [*rest, repeated], forward)
     final = op.add(Add, score, end)
     tag = op.add(ArgMax, final, 1, keepdim=True, dtype=ElementType.INT64)
 
@@ -108,7 +106,7 @@ def _best_path(op: Context, emission: Operand, weights: Operand, lengths: Operan
         before = b.add(Where, is_in, b.add(GatherElements, track, state, 1), state)
         return before, b.add(Where, is_in, state, np.int64(0))
 
-    start, path = scanned(op, tag, [tracks, rest[1]], back, backwards=True)
+    start, path = op.scan(tag, [tracks, rest[1]], back, reverse=True)
     whole = op.add(Concat, parts=[op.add(Unsqueeze, start, (0,)), path], axis=0)
     tags = op.add(Transpose, op.add(Squeeze, whole, (2,)), (1, 0))
     return op.add(Where, op.add(Transpose, is_inside, (1, 0)), tags, np.int64(0))

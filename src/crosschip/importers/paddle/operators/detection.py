@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.detection import PriorBox, YoloBox

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.computed_axis import ComputedAxis
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.axes import ComputedAxis
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.operators.creation import written
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Max, Min, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less, LessEqual, NotEqual

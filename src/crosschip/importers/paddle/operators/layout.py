@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Mod
 from crosschip.ops.standard.comparison import Equal, Less

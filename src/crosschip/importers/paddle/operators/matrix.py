@@ -7,12 +7,9 @@ from typing import Any
 
 from crosschip.importers.einsum import contraction
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.fusing import fused
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.operators.layout import as_matrix
 from crosschip.importers.paddle.operators.reduction import norm
-from crosschip.importers.paddle.scanning import scanned
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import Builder, ElementType, Operand, UnsupportedError
 from crosschip.ops.definition.slots import Fuse
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
@@ -79,7 +76,7 @@ def fc(op: Context) -> None:
     if op.flag("padding_weights", False):
         weights = op.add(Slice, weights, (0, 1), (0, 0), (-_PADDED, -_PADDED))
     factors = _columns(op, op.input("Input"), op.integer("in_num_col_dims", 1)), weights
-    bias, fuse = op.optional_input("Bias"), fused(op, "activation_type")
+    bias, fuse = op.optional_input("Bias"), op.fuse_code("activation_type")
     if bias is not None:
         bias = op.add(Reshape, bias, (-1,))
         op.make(Add, op.add(MatMul, *factors), bias, fuse_code=fuse)
@@ -150,7 +147,7 @@ def inverse(op: Context) -> None:
     size = op.add(Reshape, ragged.size(op, x, -1), (1,))
     twice = op.add(Concat, parts=[size, size], axis=0)
     each = [op.add(Unsqueeze, rows, (1,)), op.add(Expand, rows, twice)]
-    (reduced,) = scanned(op, op.add(Concat, parts=[x, unit], axis=-1), each, step)
+    (reduced,) = op.scan(op.add(Concat, parts=[x, unit], axis=-1), each, step)
     _, right = op.add_all(Split, reduced, -1, _halves(op, x))
     op.define(right, "Output")
 

@@ -6,9 +6,8 @@ from math import prod
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
 from crosschip.ops.standard.creation import Fill

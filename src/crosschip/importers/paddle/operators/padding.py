@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ModelError, Operand
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ops.standard.rearranging import Roll, Tile, Trilu
 
 

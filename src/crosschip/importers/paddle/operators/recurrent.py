@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import Array, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.numerics.cells import CellFunction

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.operators.indexing import diagonal_of
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import LogSoftmax, Softmax

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.images import Images
-from crosschip.importers.paddle.table import imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.numerics.resampling import AlignMode

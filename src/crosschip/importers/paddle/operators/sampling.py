@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.numerics.bilinear import Kernel
 from crosschip.ops.standard.layout import Reshape

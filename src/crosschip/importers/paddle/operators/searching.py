@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosschip.importers.paddle.axes import make_along
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import ShapeOf

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.importers.paddle import ragged
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.activation import Softmax
 from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Mod, Mul, Sub

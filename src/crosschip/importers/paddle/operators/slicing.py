@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.comparison import Less

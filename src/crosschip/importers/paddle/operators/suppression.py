@@ -6,8 +6,7 @@ import numpy as np
 
 from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.boxes import overlaps, picked
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir import Array, ElementType, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Greater, Less

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from crosschip.importers.paddle.context import Context
-from crosschip.importers.paddle.table import imports
+from crosschip.importers.paddle.context import Context, imports
 from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.standard.activation import Softplus, Tanh

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from crosschip.importers.packaged import arguments_by_name
-from crosschip.importers.paddle.context import Context
+from crosschip.importers.paddle.context import TABLE, Context
 from crosschip.importers.paddle.lod import hand_on
 from crosschip.importers.paddle.program import Operator, within
 from crosschip.importers.paddle.scales import reals_read, round_made
-from crosschip.importers.paddle.table import TABLE
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ir.budget import spend
