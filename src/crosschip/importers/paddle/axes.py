@@ -17,7 +17,7 @@ from crosschip.ops.standard.logical import And, Where
 from crosschip.ops.standard.reduction import ReduceProd
 
 
-def make_along(
+def make_along_axis(
     op: Context,
     operator: type[Operator],
     x: Operand,
@@ -25,9 +25,9 @@ def make_along(
     outputs: Sequence[str] = ("Out",),
     **named: Any,
 ) -> None:
-    """Build the operation that makes one variable in each output slot, along an axis.
+    """Build an operation along an axis, which defines the one variable in each output slot.
 
-    To Paddle, a tensor without axes has one of size 1: 0 and -1 name it.
+    Paddle treats a scalar as a tensor with one axis of size 1, which is axis 0 or -1.
     """
     if x.type.shape != ():
         op.make_each(operator, x, *arguments, outputs=outputs, **named)
@@ -38,10 +38,11 @@ def make_along(
             op.make(Reshape, operand, (), output=output)
 
 
-def aligned(op: Context) -> tuple[Operand, Operand]:
-    """The two inputs, so that they broadcast from the last axis on, as NumPy does.
+def broadcast_inputs(op: Context) -> tuple[Operand, Operand]:
+    """Return `X` and `Y` with shapes that broadcast as in NumPy.
 
-    Paddle 2 can lay the one with fewer axes along the other from any `axis` on.
+    In Paddle 2, `axis` is the axis of the input of higher rank that the first axis of the other
+    input corresponds to.
     """
     x, y = op.input("X"), op.input("Y")
     axis = op.integer("axis", -1)
@@ -52,14 +53,14 @@ def aligned(op: Context) -> tuple[Operand, Operand]:
     if missing and not 0 <= after <= abs(missing):
         raise ModelError(f"axis: {axis} does not fit inputs {x.type} and {y.type}")
     if missing > 0:
-        return x, with_axes_after(op, y, after)
+        return x, append_axes(op, y, after)
     if missing < 0:
-        return with_axes_after(op, x, after), y
+        return append_axes(op, x, after), y
     return x, y
 
 
-def with_axes_after(op: Context, operand: Operand, count: int) -> Operand:
-    """The operand with axes of size 1 behind its own."""
+def append_axes(op: Context, operand: Operand, count: int) -> Operand:
+    """Append axes of size 1 to the shape of an operand."""
     if not count:
         return operand
     if operand.value is not None:
@@ -70,18 +71,18 @@ def with_axes_after(op: Context, operand: Operand, count: int) -> Operand:
 
 
 class ComputedAxis:
-    """An axis of tensors of one rank, which only a run knows.
+    """An axis, of tensors of known rank, that is computed when the model runs.
 
-    A tensor is reshaped so that the sizes before the axis become one, and those from the axis on or
-    behind it another: along the result's axes, of which each place is known, operators work.
+    Operators work on the tensor reshaped to [size_before, size, size_after], whose axes are known.
+    All sizes are lists of one int64.
 
     Attributes:
-        exists: whether the tensors have such an axis, a boolean.
-        is_it: for each of their axes, whether it is this one.
+        exists: whether the tensors have the axis, a boolean.
+        is_axis: whether each axis is this one, booleans [rank].
     """
 
     def __init__(self, op: Context, axis: Operand, rank: int) -> None:
-        """Take the operand of one integer as an axis; a negative one counts from the end."""
+        """Compute the masks for an operand with one integer, which may be negative."""
         self._op = op
         axis = op.as_type(op.add(Reshape, axis, ()), ElementType.INT64)
         is_low = op.add(GreaterEqual, axis, np.int64(-rank))
@@ -89,23 +90,23 @@ class ComputedAxis:
         axis = op.add(Mod, axis, np.int64(rank))
         numbers = op.constant(np.arange(rank), "numbers")
         self._is_before = op.add(Less, numbers, axis)
-        self._is_behind = op.add(Less, axis, numbers)
-        self.is_it = op.add(Equal, numbers, axis)
+        self._is_after = op.add(Less, axis, numbers)
+        self.is_axis = op.add(Equal, numbers, axis)
 
-    def before(self, sizes: Operand) -> Operand:
-        """The product of the sizes before the axis, a list of one."""
+    def size_before(self, sizes: Operand) -> Operand:
+        """Return the product of the sizes before the axis."""
         return self._product(self._is_before, sizes, np.int64(1))
 
-    def after(self, sizes: Operand) -> Operand:
-        """The product of the sizes behind the axis, a list of one."""
-        return self._product(self._is_behind, sizes, np.int64(1))
+    def size_after(self, sizes: Operand) -> Operand:
+        """Return the product of the sizes after the axis."""
+        return self._product(self._is_after, sizes, np.int64(1))
 
     def size(self, sizes: Operand) -> Operand:
-        """The size of the axis, a list of one."""
-        return self._product(self.is_it, sizes, np.int64(1))
+        """Return the size of the axis."""
+        return self._product(self.is_axis, sizes, np.int64(1))
 
-    def from_it_on(self, sizes: Operand) -> Operand:
-        """The product of the sizes of the axis and of those behind it, a list of one."""
+    def size_from(self, sizes: Operand) -> Operand:
+        """Return the product of the sizes of the axis and of those after it."""
         return self._product(self._is_before, np.int64(1), sizes)
 
     def _product(

@@ -1,7 +1,7 @@
-"""Paddle 3's names for the operators, slots and attributes of Paddle 2.
+"""The operators, slots and attributes of Paddle 2 that correspond to those of Paddle 3.
 
-Paddle 3 (PIR) writes an operator's inputs and outputs by position, and turned many attributes into
-inputs; here every position gets the name that it has in Paddle 2.
+Paddle 3 (PIR) identifies an operator's inputs and outputs by position, and has inputs for many
+attributes of Paddle 2. The table gives the name in Paddle 2 of each position.
 
 Source: paddle/phi/ops/yaml/ops.yaml (the positions) and op_compat.yaml (the names) of Paddle 3.
 """
@@ -12,15 +12,14 @@ from collections.abc import Mapping
 
 
 class Counterpart:
-    """An operator of Paddle 2 that computes what one of Paddle 3 does.
+    """The operator of Paddle 2 that computes the same as one of Paddle 3.
 
     Args:
-        type: its name; that in Paddle 3 where it computes something else in Paddle 2.
-        inputs: the slot, or the attribute, that each input is, in order; the last one takes all
-            that are left if its name ends in `*`.
-        outputs: the slots that the first outputs are, in order, likewise; the others are for
-            training.
-        attributes: the name of each attribute that is called otherwise, by its name in Paddle 3.
+        type: its type in Paddle 2; the type in Paddle 3 if Paddle 2 has no equal operator.
+        inputs: the slot or attribute of each input, in order; a last name that ends in `*` takes
+            all remaining inputs.
+        outputs: the slot of each output, likewise; further outputs are for training only.
+        attributes: the names of renamed attributes, by their names in Paddle 3.
     """
 
     def __init__(

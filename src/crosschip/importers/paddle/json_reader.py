@@ -1,4 +1,4 @@
-"""Reading of JSON: a stream that never holds a long list whole, and checked access to its values."""
+"""Reading of JSON: a stream that parses long lists item by item, and checked access to values."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 class JsonStream:
-    """A place in a JSON text, which moves on as the text is read.
+    """A cursor in a JSON text.
 
-    An object or a list is gone through by the iterator that `fields` or `items` returns; whoever
-    does reads each value where the iterator has stopped, before it goes on.
+    `fields` and `items` return an iterator over an object or a list. At each step the caller must
+    read the value at the cursor before it advances the iterator.
 
-    Every method raises `ModelError` if the text is not JSON.
+    All methods raise `ModelError` if the text is not JSON.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -41,7 +41,7 @@ class JsonStream:
         self._at = self._after_blank(0)
 
     def value(self) -> object:
-        """The value here."""
+        """Read the value at the cursor."""
         try:
             value, at = self._decode(self._text, self._at)
         except (ValueError, RecursionError) as error:
@@ -50,37 +50,37 @@ class JsonStream:
         return value
 
     def fields(self) -> Iterator[str] | None:
-        """The names of the fields of the object here; `None` if here is something else."""
+        """Iterate over the field names of the object at the cursor; `None` for other values."""
         return self._fields() if self._take("{") else None
 
     def items(self) -> Iterator[int] | None:
-        """The numbers of the items of the list here; `None` if here is something else."""
+        """Iterate over the indices of the list at the cursor; `None` for other values."""
         return self._items() if self._take("[") else None
 
     def end(self) -> None:
-        """Make sure that nothing follows."""
+        """Raise ModelError unless the text ends at the cursor."""
         if self._at < len(self._text):
             raise _no_json(f"more follows at {self._at}")
 
     def _fields(self) -> Iterator[str]:
-        going = not self._take("}")
-        while going:
+        has_more = not self._take("}")
+        while has_more:
             name = self.value()
             if not isinstance(name, str):
                 raise _no_json(f"a field has no name at {self._at}")
             self._expect(":")
             yield name
-            going = self._goes_on("}")
+            has_more = self._has_more("}")
 
     def _items(self) -> Iterator[int]:
-        number = 0
-        going = not self._take("]")
-        while going:
-            yield number
-            number += 1
-            going = self._goes_on("]")
+        index = 0
+        has_more = not self._take("]")
+        while has_more:
+            yield index
+            index += 1
+            has_more = self._has_more("]")
 
-    def _goes_on(self, end: str) -> bool:
+    def _has_more(self, end: str) -> bool:
         if self._take(","):
             return True
         self._expect(end)
@@ -91,7 +91,7 @@ class JsonStream:
             raise _no_json(f"there is no {sign!r} at {self._at}")
 
     def _take(self, sign: str) -> bool:
-        """Go on behind a sign, if it is here."""
+        """Skip a token if it is at the cursor; return whether it is."""
         if not self._text.startswith(sign, self._at):
             return False
         self._at = self._after_blank(self._at + 1)
@@ -109,10 +109,10 @@ def _no_json(why: object) -> ModelError:
 
 
 def field(holder: object, key: str, kind: type[T]) -> T:
-    """The field of an object.
+    """Return a field of an object.
 
     Raises:
-        ModelError: it is missing or not of the kind; an integer must have at most 64 bits.
+        ModelError: the field is missing, not of the kind, or an integer of more than 64 bits.
     """
     value = holder.get(key) if isinstance(holder, dict) else None
     if not _is(value, kind):
@@ -121,10 +121,10 @@ def field(holder: object, key: str, kind: type[T]) -> T:
 
 
 def checked(value: object, kind: type[T]) -> T:
-    """The value itself.
+    """Return the value unchanged.
 
     Raises:
-        ModelError: it is not of the kind; an integer must have at most 64 bits.
+        ModelError: the value is not of the kind, or an integer of more than 64 bits.
     """
     if not _is(value, kind):
         raise ModelError(f"{value!r:.40} is not {_KINDS[kind]}")
@@ -132,19 +132,19 @@ def checked(value: object, kind: type[T]) -> T:
 
 
 def real(value: object) -> float:
-    """A number with or without a fraction; `ModelError` if it is none."""
+    """Convert a number to float; raise ModelError for other values."""
     return float(value) if _is(value, int) else checked(value, float)
 
 
-def item_at(items: Sequence[T], place: object) -> T:
-    """The item of a list at a place; `ModelError` if there is none."""
-    if not _is(place, int) or not 0 <= place < len(items):
-        raise ModelError(f"{place!r} is not the place of one of {len(items)} items")
-    return items[place]
+def item(items: Sequence[T], index: object) -> T:
+    """Return an item of a list; raise ModelError if the index is invalid."""
+    if not _is(index, int) or not 0 <= index < len(items):
+        raise ModelError(f"{index!r} is not the index of one of {len(items)} items")
+    return items[index]
 
 
 def only(items: Sequence[T]) -> T:
-    """The item of a list of one; `ModelError` if there are more or none."""
+    """Return the only item of a list; raise ModelError if there are none or several."""
     if len(items) != 1:
         raise ModelError(f"there must be one value, not {len(items)}")
     return items[0]

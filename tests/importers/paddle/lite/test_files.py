@@ -16,7 +16,7 @@ from tests.importers.paddle.small import VALUE, small
 
 from crosschip.importers import load
 from crosschip.importers.paddle import load_lite
-from crosschip.importers.paddle.files import says_lite
+from crosschip.importers.paddle.files import is_lite_content
 from crosschip.importers.paddle.lite import flat
 from crosschip.ir import Error, ModelError, ModelFileError
 from crosschip.ir.files import Held
@@ -113,9 +113,9 @@ def test_a_file_of_another_form_is_refused(content: bytes, why: str, tmp_path: P
 
 
 def test_what_is_no_file_of_paddle_lites_is_not_taken_for_one() -> None:
-    assert says_lite((RECORDED / "network-arm.nb").read_bytes())
+    assert is_lite_content((RECORDED / "network-arm.nb").read_bytes())
     for content in (b"", b"\2\0", b"\n" * 30, struct.pack("<H16sQ", 2, b"\xff", 1) + b"\0"):
-        assert not says_lite(content)
+        assert not is_lite_content(content)
 
 
 def test_parts_that_belong_to_several_others_are_refused() -> None:
