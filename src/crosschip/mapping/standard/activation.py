@@ -8,14 +8,7 @@ from crosschip.ir import Operand, constant
 from crosschip.mapping.channels_last import ChannelsLast, ChannelsLastOutput
 from crosschip.mapping.layer_rules import activation_node
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    rank_of,
-    refusal,
-    slot_operand,
-)
+from crosschip.mapping.rule import Export, Import, Rule, rank_of, refusal, slot_operand
 from crosschip.mapping.rules import FixedValue, PassThrough
 from crosschip.ops.standard.activation import (
     Celu,
@@ -118,10 +111,7 @@ map_operator(
 )
 
 map_operator(
-    Relu6,
-    nnadapter=NNAdapter(66),
-    nnrt=(NNRt(48, "RELU6"),),
-    hdi=(activation_node(3, "RELU6"),),
+    Relu6, nnadapter=NNAdapter(66), nnrt=(NNRt(48, "RELU6"),), hdi=(activation_node(3, "RELU6"),)
 )
 
 map_operator(
@@ -138,7 +128,9 @@ map_operator(
     nnrt=(NNRt(46, "PRELU", (PReluInput(), PReluSlope()), other_rules=(PReluOutput(),)),),
     hdi=(
         HDI(
-            *(112, "PRELU_FUSION", (PReluInput(), PReluSlope())),
+            112,
+            "PRELU_FUSION",
+            (PReluInput(), PReluSlope()),
             {"channelShared": ChannelShared()},
             (PReluOutput(),),
         ),
@@ -186,21 +178,9 @@ map_operator(
     onnx=("Swish",),
 )
 
-map_operator(
-    Softsign,
-    hdi=(activation_node(8, "SOFTSIGN"),),
-    onnx=("Softsign",),
-)
-
-map_operator(
-    ThresholdedRelu,
-    onnx=("ThresholdedRelu",),
-)
-
-map_operator(
-    Shrink,
-    onnx=("Shrink",),
-)
+map_operator(Softsign, hdi=(activation_node(8, "SOFTSIGN"),), onnx=("Softsign",))
+map_operator(ThresholdedRelu, onnx=("ThresholdedRelu",))
+map_operator(Shrink, onnx=("Shrink",))
 
 map_operator(
     Softmax,
@@ -222,12 +202,7 @@ map_operator(
     nnadapter=NNAdapter(31),
     nnrt=(NNRt(56, "GELU", parameters={"APPROXIMATE": "approximate"}),),
     hdi=(activation_node(19, "GELU", {"approximate": "approximate"}),),
-    onnx=(
-        "Gelu",
-        "com.microsoft.Gelu",
-        "com.microsoft.BiasGelu",
-        "com.microsoft.FastGelu",
-    ),
+    onnx=("Gelu", "com.microsoft.Gelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu"),
 )
 
 map_operator(
@@ -237,29 +212,8 @@ map_operator(
     onnx=("Softplus",),
 )
 
-map_operator(
-    Mish,
-    onnx=("Mish",),
-)
-
-map_operator(
-    Elu,
-    hdi=(activation_node(4, "ELU", {"alpha": "alpha"}),),
-    onnx=("Elu",),
-)
-
-map_operator(
-    Selu,
-    hdi=(activation_node(11, "SELU"),),
-    onnx=("Selu",),
-)
-
-map_operator(
-    Celu,
-    onnx=("Celu",),
-)
-
-map_operator(
-    Hardmax,
-    onnx=("Hardmax",),
-)
+map_operator(Mish, onnx=("Mish",))
+map_operator(Elu, hdi=(activation_node(4, "ELU", {"alpha": "alpha"}),), onnx=("Elu",))
+map_operator(Selu, hdi=(activation_node(11, "SELU"),), onnx=("Selu",))
+map_operator(Celu, onnx=("Celu",))
+map_operator(Hardmax, onnx=("Hardmax",))

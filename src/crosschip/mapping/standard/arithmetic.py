@@ -10,13 +10,7 @@ from crosschip.ir import ElementType, ModelError, Operand, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.mapping.layer_rules import ActivationCode, activation_node
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    refusal,
-    static_shape,
-)
+from crosschip.mapping.rule import Export, Import, Rule, refusal, static_shape
 from crosschip.mapping.rules import (
     ChannelAxis,
     ConstantTerm,
@@ -128,10 +122,7 @@ _SHIFT = ConstantTerm("input0", Add, 0, "SHIFT is added to the base")
 map_operator(
     Add,
     nnadapter=NNAdapter(3),
-    nnrt=(
-        NNRt(1, "ADD", _PAIR, {"ACTIVATIONTYPE": "fuse_code"}),
-        _eltwise("1", 1),
-    ),
+    nnrt=(NNRt(1, "ADD", _PAIR, {"ACTIVATIONTYPE": "fuse_code"}), _eltwise("1", 1)),
     hdi=(HDI(5, "ADD_FUSION", _PAIR, _ACTIVATION), _eltwise_node("1 SUM", 1)),
     onnx=("Add",),
 )
@@ -147,10 +138,7 @@ map_operator(
 map_operator(
     Mul,
     nnadapter=NNAdapter(52),
-    nnrt=(
-        NNRt(22, "MUL", _PAIR, {"ACTIVATION_TYPE": "fuse_code"}),
-        _eltwise("0", 0),
-    ),
+    nnrt=(NNRt(22, "MUL", _PAIR, {"ACTIVATION_TYPE": "fuse_code"}), _eltwise("0", 0)),
     hdi=(HDI(99, "MUL_FUSION", _PAIR, _ACTIVATION), _eltwise_node("0 PROD", 0)),
     onnx=("Mul",),
 )
@@ -166,12 +154,7 @@ map_operator(
 map_operator(
     Pow,
     nnadapter=NNAdapter(57),
-    nnrt=(
-        NNRt(
-            *(25, "POW", _PAIR),
-            {"SCALE": _SCALE, "SHIFT": _SHIFT},
-        ),
-    ),
+    nnrt=(NNRt(25, "POW", _PAIR, {"SCALE": _SCALE, "SHIFT": _SHIFT}),),
     hdi=(HDI(110, "POW_FUSION", _PAIR, {"scale": _SCALE, "shift": _SHIFT}),),
     onnx=("Pow",),
 )
@@ -179,20 +162,12 @@ map_operator(
 map_operator(
     Max,
     nnadapter=NNAdapter(48),
-    nnrt=(
-        NNRt(20, "MAXIMUM", _PAIR),
-        _eltwise("2", 2),
-    ),
+    nnrt=(NNRt(20, "MAXIMUM", _PAIR), _eltwise("2", 2)),
     hdi=(HDI(90, "MAXIMUM", _PAIR), _eltwise_node("2 MAXIMUM", 2)),
     onnx=("Max",),
 )
 
-map_operator(
-    Min,
-    nnadapter=NNAdapter(51),
-    nnrt=(NNRt(97, "MINIMUM", _PAIR),),
-    onnx=("Min",),
-)
+map_operator(Min, nnadapter=NNAdapter(51), nnrt=(NNRt(97, "MINIMUM", _PAIR),), onnx=("Min",))
 
 map_operator(
     SquaredDifference,
@@ -200,11 +175,7 @@ map_operator(
     hdi=(HDI(149, "SQUARED_DIFFERENCE", _PAIR),),
 )
 
-map_operator(
-    Sum,
-    nnadapter=NNAdapter(84),
-    onnx=("Sum",),
-)
+map_operator(Sum, nnadapter=NNAdapter(84), onnx=("Sum",))
 
 map_operator(
     Clip,
@@ -228,25 +199,16 @@ map_operator(
     Scale,
     nnrt=(
         NNRt(
-            *(26, "SCALE", ("input", "scale", ScaleBias())),
+            26,
+            "SCALE",
+            ("input", "scale", ScaleBias()),
             {"AXIS": "axis", "ACTIVATIONTYPE": "fuse_code"},
         ),
     ),
     hdi=(
-        HDI(
-            *(127, "SCALE_FUSION", ("input", "scale", ScaleBias())),
-            {"axis": "axis", **_ACTIVATION},
-        ),
+        HDI(127, "SCALE_FUSION", ("input", "scale", ScaleBias()), {"axis": "axis", **_ACTIVATION}),
     ),
 )
 
-map_operator(
-    FloorDiv,
-    nnadapter=NNAdapter(28),
-)
-
-map_operator(
-    Mod,
-    nnrt=(NNRt(83, "MOD", _PAIR),),
-    onnx=("Mod",),
-)
+map_operator(FloorDiv, nnadapter=NNAdapter(28))
+map_operator(Mod, nnrt=(NNRt(83, "MOD", _PAIR),), onnx=("Mod",))

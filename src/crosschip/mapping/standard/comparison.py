@@ -24,9 +24,7 @@ map_operator(
 )
 
 map_operator(
-    NotEqual,
-    nnadapter=NNAdapter(54),
-    nnrt=(NNRt(72, "NOT_EQUAL", _PAIR, other_rules=_PLAIN),),
+    NotEqual, nnadapter=NNAdapter(54), nnrt=(NNRt(72, "NOT_EQUAL", _PAIR, other_rules=_PLAIN),)
 )
 
 map_operator(

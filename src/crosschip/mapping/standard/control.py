@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from crosschip.ir import Operand
 from crosschip.mapping.opsets import NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    refusal,
-)
+from crosschip.mapping.rule import Export, Import, Rule, refusal
 from crosschip.ops.standard.control import Assert
 
 
@@ -32,9 +27,6 @@ class SingleTensor(Rule):
 map_operator(
     Assert,
     nnrt=(
-        NNRt(
-            *(78, "ASSERT", ("condition", SingleTensor())),
-            parameters={"SUMMARIZE": "summarize"},
-        ),
+        NNRt(78, "ASSERT", ("condition", SingleTensor()), parameters={"SUMMARIZE": "summarize"}),
     ),
 )

@@ -10,13 +10,7 @@ from crosschip.ir import ElementType, Operand
 from crosschip.mapping.common import HDI_CODES
 from crosschip.mapping.layer_rules import activation_node
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    refusal,
-    type_code,
-)
+from crosschip.mapping.rule import Export, Import, Rule, refusal, type_code
 from crosschip.mapping.rules import Ignored, TypeCode, TypeOfOutput
 from crosschip.ops.standard.conversion import Assign, BitCast, Cast
 
@@ -63,21 +57,22 @@ map_operator(
     nnrt=(
         NNRt(6, "CAST", ("input", "dtype")),
         NNRt(
-            *(52, "QUANT_DTYPE_CAST", (UnquantizedInput(),)),
+            52,
+            "QUANT_DTYPE_CAST",
+            (UnquantizedInput(),),
             parameters={"SRC_T": TypeCode(output=False), "DST_T": "dtype", "AXIS": Ignored()},
         ),
     ),
     hdi=(
         HDI(28, "CAST", ("input", OutputTypeCode()), other_rules=(TypeOfOutput("dtype"),)),
         HDI(
-            *(113, "QUANT_DTYPE_CAST", (UnquantizedInput(),)),
+            113,
+            "QUANT_DTYPE_CAST",
+            (UnquantizedInput(),),
             attributes={"srcT": TypeCode(False, HDI_CODES[ElementType]), "dstT": "dtype"},
         ),
     ),
     onnx=("Cast", "CastLike"),
 )
 
-map_operator(
-    BitCast,
-    onnx=("BitCast",),
-)
+map_operator(BitCast, onnx=("BitCast",))

@@ -210,7 +210,9 @@ map_operator(
     ),
     hdi=(
         HDI(
-            *(35, "CONV2D_FUSION", _INPUTS),
+            35,
+            "CONV2D_FUSION",
+            _INPUTS,
             {
                 **_ATTRIBUTES,
                 "kernelSize": KernelSize((2, 3)),
@@ -237,7 +239,9 @@ map_operator(
     ),
     hdi=(
         HDI(
-            *(36, "CONV2D_TRANSPOSE_FUSION", _TRANSPOSED_INPUTS),
+            36,
+            "CONV2D_TRANSPOSE_FUSION",
+            _TRANSPOSED_INPUTS,
             {
                 **_ATTRIBUTES,
                 "outputPaddings": "output_padding",

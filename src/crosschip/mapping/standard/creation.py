@@ -7,15 +7,7 @@ import numpy as np
 from crosschip.ir import ElementType, ModelError, Operand, constant
 from crosschip.mapping.common import NNRT_CODES, Numbers
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    number,
-    refusal,
-    slot_operand,
-    type_code,
-)
+from crosschip.mapping.rule import Export, Import, Rule, number, refusal, slot_operand, type_code
 from crosschip.mapping.rules import TypeOfOutput
 from crosschip.ops.standard.creation import Fill, FillLike, OneHot, Range, Rank, ShapeOf
 
@@ -117,10 +109,7 @@ map_operator(
     onnx=("Shape",),
 )
 
-map_operator(
-    Rank,
-    nnrt=(NNRt(98, "RANK"),),
-)
+map_operator(Rank, nnrt=(NNRt(98, "RANK"),))
 
 map_operator(
     Fill,
@@ -128,7 +117,9 @@ map_operator(
     nnrt=(
         NNRt(14, "FILL", ("value", "shape")),
         NNRt(
-            *(68, "CONSTANT_OF_SHAPE", ("shape",)),
+            68,
+            "CONSTANT_OF_SHAPE",
+            ("shape",),
             parameters={"DATA_TYPE": ValueTypeCode(), "VALUE": TypedValue()},
         ),
     ),
@@ -136,17 +127,16 @@ map_operator(
     onnx=("ConstantOfShape",),
 )
 
-map_operator(
-    FillLike,
-    nnadapter=NNAdapter(25),
-)
+map_operator(FillLike, nnadapter=NNAdapter(25))
 
 map_operator(
     Range,
     nnadapter=NNAdapter(61),
     nnrt=(
         NNRt(
-            *(66, "RANGE", (TypeExemplar(),)),
+            66,
+            "RANGE",
+            (TypeExemplar(),),
             parameters={
                 "START": RangeBound("start"),
                 "LIMIT": RangeBound("end"),
@@ -161,13 +151,17 @@ map_operator(
     OneHot,
     nnrt=(
         NNRt(
-            *(23, "ONE_HOT", ("indices", "depth", "on_value", "off_value")),
+            23,
+            "ONE_HOT",
+            ("indices", "depth", "on_value", "off_value"),
             parameters={"AXIS": "axis"},
         ),
     ),
     hdi=(
         HDI(
-            *(105, "ONE_HOT", ("indices", "depth", "on_value", "off_value")),
+            105,
+            "ONE_HOT",
+            ("indices", "depth", "on_value", "off_value"),
             attributes={"axis": "axis"},
         ),
     ),

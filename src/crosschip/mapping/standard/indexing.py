@@ -6,13 +6,7 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    refusal,
-    slot_operand,
-)
+from crosschip.mapping.rule import Export, Import, Rule, refusal, slot_operand
 from crosschip.mapping.rules import FixedValue
 from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.indexing import (
@@ -48,37 +42,24 @@ class ZerosOfShape(Rule):
         return constant(shape, f"{use.operation.name}.shape")
 
 
-map_operator(
-    GatherND,
-    nnrt=(NNRt(108, "GATHER_ND", ("input", "indices")),),
-    onnx=("GatherND",),
-)
-
-map_operator(
-    GatherElements,
-    onnx=("GatherElements",),
-)
+map_operator(GatherND, nnrt=(NNRt(108, "GATHER_ND", ("input", "indices")),), onnx=("GatherND",))
+map_operator(GatherElements, onnx=("GatherElements",))
 
 map_operator(
     ScatterND,
     nnrt=(
         NNRt(
-            *(103, "SCATTER_ND", ("indices", "updates", ZerosOfShape())),
+            103,
+            "SCATTER_ND",
+            ("indices", "updates", ZerosOfShape()),
             other_rules=(FixedValue("reduction", Scatter.ADD),),
         ),
     ),
     onnx=("ScatterND",),
 )
 
-map_operator(
-    ScatterElements,
-    onnx=("ScatterElements", "Scatter"),
-)
-
-map_operator(
-    SparseToDense,
-    nnrt=(NNRt(88, "SPARSE_TO_DENSE", ("indices", "values", "shape")),),
-)
+map_operator(ScatterElements, onnx=("ScatterElements", "Scatter"))
+map_operator(SparseToDense, nnrt=(NNRt(88, "SPARSE_TO_DENSE", ("indices", "values", "shape")),))
 
 map_operator(
     Gather,

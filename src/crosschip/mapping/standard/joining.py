@@ -65,7 +65,8 @@ map_operator(
     nnadapter=NNAdapter(79),
     nnrt=(
         NNRt(
-            *(32, "SPLIT"),
+            32,
+            "SPLIT",
             parameters={
                 "AXIS": PassThrough("axis", default=0),
                 "SIZE_SPLITS": "split",
@@ -76,7 +77,8 @@ map_operator(
     ),
     hdi=(
         HDI(
-            *(145, "SPLIT"),
+            145,
+            "SPLIT",
             attributes={"axis": "axis", "sizeSplits": "split", "outputNum": EqualSplit()},
         ),
     ),
@@ -88,15 +90,9 @@ map_operator(
     nnadapter=NNAdapter(91),
     nnrt=(
         NNRt(
-            *(57, "UNSTACK"),
-            parameters={"AXIS": "axis"},
-            other_rules=(OutputCount(),),
-            outputs=None,
+            57, "UNSTACK", parameters={"AXIS": "axis"}, other_rules=(OutputCount(),), outputs=None
         ),
     ),
 )
 
-map_operator(
-    Meshgrid,
-    nnadapter=NNAdapter(50),
-)
+map_operator(Meshgrid, nnadapter=NNAdapter(50))

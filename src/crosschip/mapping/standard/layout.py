@@ -98,11 +98,7 @@ map_operator(
     Flatten,
     nnadapter=NNAdapter(26),
     nnrt=(
-        NNRt(
-            *(64, "FLATTEN"),
-            parameters={"AXIS": FlattenAxis()},
-            other_rules=(Ignored("end_axis"),),
-        ),
+        NNRt(64, "FLATTEN", parameters={"AXIS": FlattenAxis()}, other_rules=(Ignored("end_axis"),)),
     ),
     onnx=("Flatten",),
 )

@@ -28,24 +28,11 @@ map_operator(
 )
 
 map_operator(
-    And,
-    nnadapter=NNAdapter(4),
-    nnrt=(NNRt(81, "LOGICAL_AND", _BOOL_PAIR),),
-    onnx=("And",),
+    And, nnadapter=NNAdapter(4), nnrt=(NNRt(81, "LOGICAL_AND", _BOOL_PAIR),), onnx=("And",)
 )
 
-map_operator(
-    Or,
-    nnadapter=NNAdapter(55),
-    nnrt=(NNRt(89, "LOGICAL_OR", _BOOL_PAIR),),
-    onnx=("Or",),
-)
-
-map_operator(
-    Xor,
-    nnadapter=NNAdapter(93),
-    onnx=("Xor",),
-)
+map_operator(Or, nnadapter=NNAdapter(55), nnrt=(NNRt(89, "LOGICAL_OR", _BOOL_PAIR),), onnx=("Or",))
+map_operator(Xor, nnadapter=NNAdapter(93), onnx=("Xor",))
 
 map_operator(
     Where,
@@ -57,27 +44,8 @@ map_operator(
     onnx=("Where",),
 )
 
-map_operator(
-    BitwiseAnd,
-    onnx=("BitwiseAnd",),
-)
-
-map_operator(
-    BitwiseOr,
-    onnx=("BitwiseOr",),
-)
-
-map_operator(
-    BitwiseXor,
-    onnx=("BitwiseXor",),
-)
-
-map_operator(
-    BitwiseNot,
-    onnx=("BitwiseNot",),
-)
-
-map_operator(
-    BitShift,
-    onnx=("BitShift",),
-)
+map_operator(BitwiseAnd, onnx=("BitwiseAnd",))
+map_operator(BitwiseOr, onnx=("BitwiseOr",))
+map_operator(BitwiseXor, onnx=("BitwiseXor",))
+map_operator(BitwiseNot, onnx=("BitwiseNot",))
+map_operator(BitShift, onnx=("BitShift",))

@@ -68,7 +68,9 @@ map_operator(
     nnadapter=NNAdapter(47),
     nnrt=[
         NNRt(
-            *(19, "MATMUL", ("x", "y")),
+            19,
+            "MATMUL",
+            ("x", "y"),
             {
                 "TRANSPOSE_A": "transpose_x",
                 "TRANSPOSE_B": "transpose_y",
@@ -78,7 +80,9 @@ map_operator(
     ],
     hdi=[
         HDI(
-            *(89, "MATMUL_FUSION", ("x", "y")),
+            89,
+            "MATMUL_FUSION",
+            ("x", "y"),
             {
                 "transposeA": "transpose_x",
                 "transposeB": "transpose_y",
@@ -94,7 +98,8 @@ map_operator(
     nnadapter=NNAdapter(29),
     nnrt=[
         NNRt(
-            *(15, "FULL_CONNECTION"),
+            15,
+            "FULL_CONNECTION",
             ("input", "weight", ProductBias("weight", required=False)),
             {
                 "USE_AXIS": UseAxisFlag(),
@@ -106,7 +111,8 @@ map_operator(
     ],
     hdi=[
         HDI(
-            *(67, "FULL_CONNECTION"),
+            67,
+            "FULL_CONNECTION",
             ("input", "weight", ProductBias("weight", required=False)),
             {
                 "useAxis": UseAxisFlag(),
@@ -119,9 +125,5 @@ map_operator(
     onnx=["Gemm"],
 )
 
-map_operator(
-    Det,
-    onnx=["Det"],
-)
-
+map_operator(Det, onnx=["Det"])
 map_operator(MatMulNBits)

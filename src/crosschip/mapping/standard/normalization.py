@@ -181,14 +181,18 @@ map_operator(
     nnadapter=NNAdapter(9),
     nnrt=[
         NNRt(
-            *(3, "BATCH_NORM", (_IMAGE, "scale", "bias", "mean", "variance")),
+            3,
+            "BATCH_NORM",
+            (_IMAGE, "scale", "bias", "mean", "variance"),
             {"EPSILON": PassThrough("epsilon", default=1e-4)},
             (_OUTPUT,),
         )
     ],
     hdi=[
         HDI(
-            *(68, "FUSED_BATCH_NORM", (_IMAGE, "scale", "bias", "mean", "variance")),
+            68,
+            "FUSED_BATCH_NORM",
+            (_IMAGE, "scale", "bias", "mean", "variance"),
             {"epsilon": "epsilon"},
             (_OUTPUT,),
         )
@@ -201,15 +205,9 @@ map_operator(
     nnadapter=NNAdapter(39),
     nnrt=[
         NNRt(
-            *(
-                49,
-                "LAYER_NORM",
-                (
-                    "input",
-                    NormalizedAffine("scale", 1),
-                    NormalizedAffine("bias", 0),
-                ),
-            ),
+            49,
+            "LAYER_NORM",
+            ("input", NormalizedAffine("scale", 1), NormalizedAffine("bias", 0)),
             {
                 "BEGIN_NORM_AXIS": BeginNormAxis(),
                 "EPSILON": PassThrough("epsilon", default=1e-7),
@@ -220,15 +218,9 @@ map_operator(
     ],
     hdi=[
         HDI(
-            *(
-                75,
-                "LAYER_NORM_FUSION",
-                (
-                    "input",
-                    NormalizedAffine("scale", 1),
-                    NormalizedAffine("bias", 0),
-                ),
-            ),
+            75,
+            "LAYER_NORM_FUSION",
+            ("input", NormalizedAffine("scale", 1), NormalizedAffine("bias", 0)),
             {
                 "beginNormAxis": BeginNormAxis(),
                 "epsilon": "epsilon",
@@ -240,18 +232,15 @@ map_operator(
     onnx=["LayerNormalization"],
 )
 
-map_operator(
-    GroupNormalization,
-    nnadapter=NNAdapter(35),
-    onnx=["GroupNormalization"],
-)
+map_operator(GroupNormalization, nnadapter=NNAdapter(35), onnx=["GroupNormalization"])
 
 map_operator(
     InstanceNormalization,
     nnadapter=NNAdapter(38),
     nnrt=[
         NNRt(
-            *(67, "INSTANCE_NORM"),
+            67,
+            "INSTANCE_NORM",
             ("input", ChannelAffine("scale", 1), ChannelAffine("bias", 0)),
             {"EPSILON": PassThrough("epsilon", default=0.0)},
         )
@@ -259,30 +248,18 @@ map_operator(
     onnx=["InstanceNormalization"],
 )
 
-map_operator(
-    RMSNormalization,
-    onnx=[
-        "RMSNormalization",
-        "SimplifiedLayerNormalization",
-    ],
-)
-
-map_operator(
-    SkipLayerNormalization,
-    onnx=["com.microsoft.SkipLayerNormalization"],
-)
-
-map_operator(
-    SkipRMSNormalization,
-    onnx=["com.microsoft.SkipSimplifiedLayerNormalization"],
-)
+map_operator(RMSNormalization, onnx=["RMSNormalization", "SimplifiedLayerNormalization"])
+map_operator(SkipLayerNormalization, onnx=["com.microsoft.SkipLayerNormalization"])
+map_operator(SkipRMSNormalization, onnx=["com.microsoft.SkipSimplifiedLayerNormalization"])
 
 map_operator(
     LpNormalization,
     nnadapter=NNAdapter(45),
     nnrt=[
         NNRt(
-            *(94, "L2_NORMALIZE", ("input",)),
+            94,
+            "L2_NORMALIZE",
+            ("input",),
             {
                 "AXIS": PassThrough("axis", default=-1),
                 "EPSILON": PassThrough("epsilon", default=1e-6),
@@ -299,7 +276,9 @@ map_operator(
     nnadapter=NNAdapter(46),
     nnrt=[
         NNRt(
-            *(96, "LRN", (_IMAGE,)),
+            96,
+            "LRN",
+            (_IMAGE,),
             {
                 "DEPTH_RADIUS": DepthRadius(),
                 "BIAS": PassThrough("bias", default=1.0),

@@ -6,14 +6,7 @@ import numpy as np
 
 from crosschip.ir import ElementType, Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    number,
-    refusal,
-    slot_operand,
-)
+from crosschip.mapping.rule import Export, Import, Rule, number, refusal, slot_operand
 from crosschip.mapping.rules import Pairs
 from crosschip.ops.standard.padding import Pad
 
@@ -60,13 +53,17 @@ map_operator(
     nnadapter=NNAdapter(56),
     nnrt=(
         NNRt(
-            *(24, "PAD", ("input", Pairs("pads"))),
+            24,
+            "PAD",
+            ("input", Pairs("pads")),
             parameters={"CONSTANT_VALUE": PadValue(), "PADDING_MODE": "mode"},
         ),
     ),
     hdi=(
         HDI(
-            *(107, "PAD_FUSION", ("input", Pairs("pads"))),
+            107,
+            "PAD_FUSION",
+            ("input", Pairs("pads")),
             {"paddings": PadsAttribute(), "constantValue": PadValue(), "paddingMode": "mode"},
         ),
     ),

@@ -9,12 +9,7 @@ import numpy as np
 from crosschip.ir import ElementType, Operand, constant
 from crosschip.mapping.common import HDI_CODES
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    refusal,
-)
+from crosschip.mapping.rule import Export, Import, Rule, refusal
 from crosschip.mapping.rules import CastOnExport, Ignored, TypeCode, TypeOfOutput
 from crosschip.ops.standard.quantization import (
     Dequantize,
@@ -94,13 +89,7 @@ map_operator(
         ("input", "axis", "scale", CastOnExport("zero_point", ElementType.INT32)),
         other_rules=(TypeOfOutput("dtype"),),
     ),
-    nnrt=(
-        NNRt(
-            *(52, "QUANT_DTYPE_CAST"),
-            parameters=_TYPES,
-            other_rules=_OF_OUTPUT,
-        ),
-    ),
+    nnrt=(NNRt(52, "QUANT_DTYPE_CAST", parameters=_TYPES, other_rules=_OF_OUTPUT),),
     hdi=(HDI(113, "QUANT_DTYPE_CAST", attributes=_NODE_TYPES, other_rules=_OF_OUTPUT),),
     onnx=("QuantizeLinear",),
 )
@@ -113,12 +102,5 @@ map_operator(
     onnx=("DequantizeLinear",),
 )
 
-map_operator(
-    DynamicQuantize,
-    onnx=("DynamicQuantizeLinear",),
-)
-
-map_operator(
-    DequantizeBlocks,
-    onnx=("DequantizeLinear",),
-)
+map_operator(DynamicQuantize, onnx=("DynamicQuantizeLinear",))
+map_operator(DequantizeBlocks, onnx=("DequantizeLinear",))

@@ -6,14 +6,7 @@ import numpy as np
 
 from crosschip.ir import ModelError, Operand
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Import,
-    Rule,
-    numbers,
-    rank_of,
-    slot_operand,
-    static_shape,
-)
+from crosschip.mapping.rule import Import, Rule, numbers, rank_of, slot_operand, static_shape
 from crosschip.ops.standard.layout import Unsqueeze
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile, Trilu
 
@@ -57,27 +50,11 @@ class RepeatsAttribute(Rule):
 map_operator(
     Tile,
     nnadapter=NNAdapter(87),
-    nnrt=(
-        NNRt(
-            *(40, "TILE", ("input", "repeats")),
-            parameters={"DIMS": RepeatAxes()},
-        ),
-    ),
+    nnrt=(NNRt(40, "TILE", ("input", "repeats"), parameters={"DIMS": RepeatAxes()}),),
     hdi=(HDI(160, "TILE_FUSION", ("input", "repeats"), {"dims": RepeatsAttribute()}),),
     onnx=("Tile",),
 )
 
-map_operator(
-    Roll,
-    nnadapter=NNAdapter(71),
-)
-
-map_operator(
-    ReverseSequence,
-    onnx=("ReverseSequence",),
-)
-
-map_operator(
-    Trilu,
-    onnx=("Trilu",),
-)
+map_operator(Roll, nnadapter=NNAdapter(71))
+map_operator(ReverseSequence, onnx=("ReverseSequence",))
+map_operator(Trilu, onnx=("Trilu",))

@@ -145,15 +145,8 @@ def _flatten_directions(use: Import, hidden: Operand) -> Operand:
     return use.builder.add(Flatten, use.builder.add(Transpose, hidden, (0, 2, 1, 3)), 2, 3)
 
 
-map_operator(
-    RNN,
-    onnx=["RNN"],
-)
-
-map_operator(
-    GRU,
-    onnx=["GRU"],
-)
+map_operator(RNN, onnx=["RNN"])
+map_operator(GRU, onnx=["GRU"])
 
 map_operator(
     LSTM,

@@ -19,13 +19,7 @@ from crosschip.mapping.rule import (
     refusal,
     slot_operand,
 )
-from crosschip.mapping.rules import (
-    BoolCast,
-    NumericFlag,
-    PassThrough,
-    Selector,
-    SingleAxis,
-)
+from crosschip.mapping.rules import BoolCast, NumericFlag, PassThrough, Selector, SingleAxis
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.reduction import (
     CumProd,
@@ -136,7 +130,9 @@ def reduce_node(
 
 
 _ARG_MAX_NODE = HDI(
-    *(11, "ARGMAX_FUSION", ("input",)),
+    11,
+    "ARGMAX_FUSION",
+    ("input",),
     {
         "axis": SingleAxis(),
         "keepDims": "keepdim",
@@ -146,7 +142,9 @@ _ARG_MAX_NODE = HDI(
 )
 
 _ARG_MAX = NNRt(
-    *(54, "ARG_MAX", ("input",)),
+    54,
+    "ARG_MAX",
+    ("input",),
     {
         "AXIS": SingleAxis(-1),
         "KEEPDIMS": _KEEP_DIMS,
@@ -179,10 +177,7 @@ map_operator(
 )
 
 map_operator(
-    ReduceMin,
-    nnrt=[reduce_operator(100, "MIN")],
-    hdi=[reduce_node(2, "MIN")],
-    onnx=["ReduceMin"],
+    ReduceMin, nnrt=[reduce_operator(100, "MIN")], hdi=[reduce_node(2, "MIN")], onnx=["ReduceMin"]
 )
 
 map_operator(
@@ -197,25 +192,13 @@ map_operator(
     ReduceAll,
     nnrt=[
         reduce_operator(51, "ALL"),
-        NNRt(
-            *(77, "ALL", (BoolCast("input"), ReducedAxes())),
-            {"KEEP_DIMS": NumericFlag("keepdim")},
-        ),
+        NNRt(77, "ALL", (BoolCast("input"), ReducedAxes()), {"KEEP_DIMS": NumericFlag("keepdim")}),
     ],
     hdi=[reduce_node(7, "ALL", BoolCast("input"))],
 )
 
-map_operator(
-    ReduceL1,
-    hdi=[reduce_node(6, "ASUM")],
-    onnx=["ReduceL1"],
-)
-
-map_operator(
-    ReduceSumSquare,
-    hdi=[reduce_node(5, "SUM_SQUARE")],
-    onnx=["ReduceSumSquare"],
-)
+map_operator(ReduceL1, hdi=[reduce_node(6, "ASUM")], onnx=["ReduceL1"])
+map_operator(ReduceSumSquare, hdi=[reduce_node(5, "SUM_SQUARE")], onnx=["ReduceSumSquare"])
 
 map_operator(
     ReduceL2,
@@ -224,23 +207,7 @@ map_operator(
     onnx=["ReduceL2"],
 )
 
-map_operator(
-    ReduceLogSum,
-    onnx=["ReduceLogSum"],
-)
-
-map_operator(
-    ReduceLogSumExp,
-    onnx=["ReduceLogSumExp"],
-)
-
-map_operator(
-    CumSum,
-    nnadapter=NNAdapter(17),
-    onnx=["CumSum"],
-)
-
-map_operator(
-    CumProd,
-    onnx=["CumProd"],
-)
+map_operator(ReduceLogSum, onnx=["ReduceLogSum"])
+map_operator(ReduceLogSumExp, onnx=["ReduceLogSumExp"])
+map_operator(CumSum, nnadapter=NNAdapter(17), onnx=["CumSum"])
+map_operator(CumProd, onnx=["CumProd"])

@@ -20,13 +20,7 @@ from crosschip.mapping.rule import (
     refusal,
     static_shape,
 )
-from crosschip.mapping.rules import (
-    Ignored,
-    NumericFlag,
-    PassThrough,
-    RequiredValue,
-    Selector,
-)
+from crosschip.mapping.rules import Ignored, NumericFlag, PassThrough, RequiredValue, Selector
 from crosschip.ops.numerics.resampling import AlignMode, Rounding
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
@@ -165,7 +159,9 @@ class CubicCoefficient(Rule):
 def _resize_node(method: int, name: str, attributes: Mapping[str, str | Rule]) -> HDI:
     case = Selector("method", f"{method} {name}", method.__eq__, np.array(method))
     return HDI(
-        *(120, "RESIZE", (ChannelsLast("input"),)),
+        120,
+        "RESIZE",
+        (ChannelsLast("input"),),
         {
             "method": case,
             "newHeight": OutputSize(0),
@@ -211,8 +207,6 @@ map_operator(
 
 map_operator(
     ResizeCubic,
-    hdi=(
-        _resize_node(*(2, "CUBIC"), {"cubicCoeff": CubicCoefficient(), "excludeOutside": _EXCLUDE}),
-    ),
+    hdi=(_resize_node(2, "CUBIC", {"cubicCoeff": CubicCoefficient(), "excludeOutside": _EXCLUDE}),),
     onnx=("Resize",),
 )

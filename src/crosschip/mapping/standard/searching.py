@@ -9,13 +9,7 @@ import numpy as np
 
 from crosschip.ir import Operand, constant
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rule import (
-    Export,
-    Import,
-    Rule,
-    number,
-    refusal,
-)
+from crosschip.mapping.rule import Export, Import, Rule, number, refusal
 from crosschip.mapping.rules import AnyInteger, Ignored, PassThrough, Selector, TypeOfOutput
 from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 from crosschip.ops.standard.slicing import Slice
@@ -86,7 +80,9 @@ class TopKCount(Rule):
 
 def _top_k(values: bool) -> NNRt:
     return NNRt(
-        *(54, "ARG_MAX", ("input",)),
+        54,
+        "ARG_MAX",
+        ("input",),
         {
             "AXIS": PassThrough("axis", default=-1),
             "KEEPDIMS": Ignored(),
@@ -104,7 +100,9 @@ def _case_of_values(values: bool) -> Selector:
 
 def _top_k_node(values: bool) -> HDI:
     return HDI(
-        *(11, "ARGMAX_FUSION", ("input",)),
+        11,
+        "ARGMAX_FUSION",
+        ("input",),
         {"axis": "axis", "topK": TopKCount(), "outMaxValue": _case_of_values(values)},
         (SelectedOutput(0 if values else 1),),
     )
@@ -115,7 +113,9 @@ map_operator(
     nnadapter=NNAdapter(5, ("input", "axis", "keepdim", "dtype")),
     nnrt=[
         NNRt(
-            *(54, "ARG_MAX", ("input",)),
+            54,
+            "ARG_MAX",
+            ("input",),
             {
                 "AXIS": PassThrough("axis", default=-1),
                 "KEEPDIMS": PassThrough("keepdim", default=False),
@@ -127,7 +127,9 @@ map_operator(
     ],
     hdi=[
         HDI(
-            *(11, "ARGMAX_FUSION", ("input",)),
+            11,
+            "ARGMAX_FUSION",
+            ("input",),
             {
                 "axis": "axis",
                 "keepDims": "keepdim",
@@ -140,18 +142,16 @@ map_operator(
     onnx=["ArgMax"],
 )
 
-map_operator(
-    ArgMin,
-    nnadapter=NNAdapter(6, ("input", "axis", "keepdim", "dtype")),
-    onnx=["ArgMin"],
-)
+map_operator(ArgMin, nnadapter=NNAdapter(6, ("input", "axis", "keepdim", "dtype")), onnx=["ArgMin"])
 
 map_operator(
     TopK,
     nnadapter=NNAdapter(88),
     nnrt=[
         NNRt(
-            *(53, "TOP_K", ("input", AnyInteger("k"))),
+            53,
+            "TOP_K",
+            ("input", AnyInteger("k")),
             {"AXIS": PassThrough("axis", default=-1), "SORTED": SortedFlag()},
             (TypeOfOutput("return_indices_dtype", 1),),
             outputs=2,
@@ -160,7 +160,9 @@ map_operator(
     ],
     hdi=[
         HDI(
-            *(161, "TOPK_FUSION", ("input", AnyInteger("k"))),
+            161,
+            "TOPK_FUSION",
+            ("input", AnyInteger("k")),
             {"axis": "axis", "sorted": SortedFlag()},
             (TypeOfOutput("return_indices_dtype", 1),),
         ),
@@ -169,12 +171,5 @@ map_operator(
     onnx=["TopK"],
 )
 
-map_operator(
-    NonZero,
-    onnx=("NonZero",),
-)
-
-map_operator(
-    Unique,
-    onnx=("Unique",),
-)
+map_operator(NonZero, onnx=("NonZero",))
+map_operator(Unique, onnx=("Unique",))

@@ -95,7 +95,9 @@ map_operator(
     nnadapter=NNAdapter(76, ("input", "axes", *_BOUNDS, "steps")),
     nnrt=(
         NNRt(
-            *(29, "SLICE", ("input", SliceBegin(), SliceSize())),
+            29,
+            "SLICE",
+            ("input", SliceBegin(), SliceSize()),
             parameters={"AXES": "axes"},
             other_rules=(UnitSteps(),),
         ),
@@ -116,7 +118,9 @@ map_operator(
     StridedSlice,
     nnrt=(
         NNRt(
-            *(37, "STRIDED_SLICE", ("input", "begin", "end", "strides")),
+            37,
+            "STRIDED_SLICE",
+            ("input", "begin", "end", "strides"),
             parameters={
                 "BEGIN_MASK": "begin_mask",
                 "END_MASK": "end_mask",
@@ -128,7 +132,9 @@ map_operator(
     ),
     hdi=(
         HDI(
-            *(151, "STRIDED_SLICE", ("input", "begin", "end", "strides")),
+            151,
+            "STRIDED_SLICE",
+            ("input", "begin", "end", "strides"),
             attributes={
                 "beginMask": "begin_mask",
                 "endMask": "end_mask",
@@ -142,10 +148,5 @@ map_operator(
 
 map_operator(
     Crop,
-    nnrt=(
-        NNRt(
-            *(91, "CROP", ("input", "shape")),
-            parameters={"AXIS": "axis", "OFFSET": "offset"},
-        ),
-    ),
+    nnrt=(NNRt(91, "CROP", ("input", "shape"), parameters={"AXIS": "axis", "OFFSET": "offset"}),),
 )

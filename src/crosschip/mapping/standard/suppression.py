@@ -31,11 +31,7 @@ class FlatIndices(Rule):
 
 
 map_operator(
-    NonMaxSuppression,
-    nnadapter=NNAdapter(94, other_rules=(FlatIndices(),), optional_outputs=1),
+    NonMaxSuppression, nnadapter=NNAdapter(94, other_rules=(FlatIndices(),), optional_outputs=1)
 )
 
-map_operator(
-    NonMaxSuppressionIndices,
-    onnx=("NonMaxSuppression",),
-)
+map_operator(NonMaxSuppressionIndices, onnx=("NonMaxSuppression",))

@@ -63,50 +63,21 @@ map_operator(
     onnx=("Abs",),
 )
 
-map_operator(
-    Neg,
-    nnrt=(NNRt(84, "NEG"),),
-    onnx=("Neg",),
-)
-
-map_operator(
-    Sign,
-    hdi=(activation_node(17, "SIGN"),),
-    onnx=("Sign",),
-)
-
-map_operator(
-    Square,
-    nnadapter=NNAdapter(80),
-    nnrt=(NNRt(63, "SQUARE"),),
-)
-
-map_operator(
-    Sqrt,
-    nnrt=(NNRt(33, "SQRT"),),
-    hdi=(HDI(146, "SQRT"),),
-    onnx=("Sqrt",),
-)
-
-map_operator(
-    Rsqrt,
-    nnadapter=NNAdapter(72),
-    nnrt=(NNRt(44, "RSQRT"),),
-    hdi=(HDI(126, "RSQRT"),),
-)
-
-map_operator(
-    Reciprocal,
-    nnrt=(NNRt(85, "RECIPROCAL"),),
-    onnx=("Reciprocal",),
-)
+map_operator(Neg, nnrt=(NNRt(84, "NEG"),), onnx=("Neg",))
+map_operator(Sign, hdi=(activation_node(17, "SIGN"),), onnx=("Sign",))
+map_operator(Square, nnadapter=NNAdapter(80), nnrt=(NNRt(63, "SQUARE"),))
+map_operator(Sqrt, nnrt=(NNRt(33, "SQRT"),), hdi=(HDI(146, "SQRT"),), onnx=("Sqrt",))
+map_operator(Rsqrt, nnadapter=NNAdapter(72), nnrt=(NNRt(44, "RSQRT"),), hdi=(HDI(126, "RSQRT"),))
+map_operator(Reciprocal, nnrt=(NNRt(85, "RECIPROCAL"),), onnx=("Reciprocal",))
 
 map_operator(
     Exp,
     nnadapter=NNAdapter(22),
     nnrt=(
         NNRt(
-            *(60, "EXP", ("input",)),
+            60,
+            "EXP",
+            ("input",),
             {
                 "SCALE": ConstantTerm("input", Mul, 1, "the exponent is multiplied by SCALE"),
                 "SHIFT": ConstantTerm("input", Add, 0, "SHIFT is added to it"),
@@ -117,103 +88,21 @@ map_operator(
     onnx=("Exp",),
 )
 
-map_operator(
-    Log,
-    nnadapter=NNAdapter(43),
-    nnrt=(NNRt(80, "LOG"),),
-    onnx=("Log",),
-)
-
-map_operator(
-    Erf,
-    nnrt=(NNRt(59, "ERF"),),
-    onnx=("Erf",),
-)
-
-map_operator(
-    Floor,
-    nnadapter=NNAdapter(27),
-    nnrt=(NNRt(93, "FLOOR"),),
-    onnx=("Floor",),
-)
-
-map_operator(
-    Ceil,
-    nnrt=(NNRt(90, "CEIL"),),
-    onnx=("Ceil",),
-)
-
-map_operator(
-    Round,
-    nnrt=(NNRt(102, "ROUND"),),
-    onnx=("Round",),
-)
-
-map_operator(
-    IsNaN,
-    onnx=("IsNaN",),
-)
-
-map_operator(
-    IsInf,
-    onnx=("IsInf",),
-)
-
-map_operator(
-    Sin,
-    nnadapter=NNAdapter(75),
-    nnrt=(NNRt(86, "SIN"),),
-    onnx=("Sin",),
-)
-
-map_operator(
-    Cos,
-    nnadapter=NNAdapter(16),
-    nnrt=(NNRt(79, "COS"),),
-    onnx=("Cos",),
-)
-
-map_operator(
-    Tan,
-    onnx=("Tan",),
-)
-
-map_operator(
-    Asin,
-    onnx=("Asin",),
-)
-
-map_operator(
-    Acos,
-    onnx=("Acos",),
-)
-
-map_operator(
-    Atan,
-    onnx=("Atan",),
-)
-
-map_operator(
-    Sinh,
-    onnx=("Sinh",),
-)
-
-map_operator(
-    Cosh,
-    onnx=("Cosh",),
-)
-
-map_operator(
-    Asinh,
-    onnx=("Asinh",),
-)
-
-map_operator(
-    Acosh,
-    onnx=("Acosh",),
-)
-
-map_operator(
-    Atanh,
-    onnx=("Atanh",),
-)
+map_operator(Log, nnadapter=NNAdapter(43), nnrt=(NNRt(80, "LOG"),), onnx=("Log",))
+map_operator(Erf, nnrt=(NNRt(59, "ERF"),), onnx=("Erf",))
+map_operator(Floor, nnadapter=NNAdapter(27), nnrt=(NNRt(93, "FLOOR"),), onnx=("Floor",))
+map_operator(Ceil, nnrt=(NNRt(90, "CEIL"),), onnx=("Ceil",))
+map_operator(Round, nnrt=(NNRt(102, "ROUND"),), onnx=("Round",))
+map_operator(IsNaN, onnx=("IsNaN",))
+map_operator(IsInf, onnx=("IsInf",))
+map_operator(Sin, nnadapter=NNAdapter(75), nnrt=(NNRt(86, "SIN"),), onnx=("Sin",))
+map_operator(Cos, nnadapter=NNAdapter(16), nnrt=(NNRt(79, "COS"),), onnx=("Cos",))
+map_operator(Tan, onnx=("Tan",))
+map_operator(Asin, onnx=("Asin",))
+map_operator(Acos, onnx=("Acos",))
+map_operator(Atan, onnx=("Atan",))
+map_operator(Sinh, onnx=("Sinh",))
+map_operator(Cosh, onnx=("Cosh",))
+map_operator(Asinh, onnx=("Asinh",))
+map_operator(Acosh, onnx=("Acosh",))
+map_operator(Atanh, onnx=("Atanh",))
