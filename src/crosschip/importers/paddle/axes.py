@@ -23,16 +23,16 @@ def make_along_axis(
     x: Operand,
     *arguments: object,
     outputs: Sequence[str] = ("Out",),
-    **named: Any,
+    **keywords: Any,
 ) -> None:
     """Build an operation along an axis, which defines the one variable in each output slot.
 
     Paddle treats a scalar as a tensor with one axis of size 1, which is axis 0 or -1.
     """
     if x.type.shape != ():
-        op.make_each(operator, x, *arguments, outputs=outputs, **named)
+        op.make_each(operator, x, *arguments, outputs=outputs, **keywords)
         return
-    results = op.add_all(operator, op.add(Reshape, x, (1,)), *arguments, **named)
+    results = op.add_all(operator, op.add(Reshape, x, (1,)), *arguments, **keywords)
     for operand, output in zip(results, outputs, strict=True):
         if op.count(output):
             op.make(Reshape, operand, (), output=output)
@@ -49,13 +49,13 @@ def broadcast_inputs(op: Context) -> tuple[Operand, Operand]:
     if axis == -1 or x.type.shape is None or y.type.shape is None:
         return x, y
     missing = len(x.type.shape) - len(y.type.shape)
-    after = abs(missing) - axis
-    if missing and not 0 <= after <= abs(missing):
+    trailing = abs(missing) - axis
+    if missing and not 0 <= trailing <= abs(missing):
         raise ModelError(f"axis: {axis} does not fit inputs {x.type} and {y.type}")
     if missing > 0:
-        return x, append_axes(op, y, after)
+        return x, append_axes(op, y, trailing)
     if missing < 0:
-        return append_axes(op, x, after), y
+        return append_axes(op, x, trailing), y
     return x, y
 
 

@@ -45,13 +45,13 @@ class Images:
         images: Operand,
         *arguments: object,
         output: str = "Out",
-        **named: Any,
+        **keywords: Any,
     ) -> None:
         """Build an operation on images; its output has the layout of the model."""
         if not self._needs_transpose(images):
-            self._op.make(operator, images, *arguments, output=output, **named)
+            self._op.make(operator, images, *arguments, output=output, **keywords)
             return
-        result = self._op.add(operator, images, *arguments, **named)
+        result = self._op.add(operator, images, *arguments, **keywords)
         rank = self._op.rank(images)
         self._op.make(Transpose, result, (0, *range(2, rank), 1), output=output)
 

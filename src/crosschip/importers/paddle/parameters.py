@@ -187,8 +187,8 @@ class _Records:
     def _take(self, size: int) -> bytes:
         start = self._at
         self._skip(size)
-        held, index = self._window.at(start, size)
-        return held[index : index + size]
+        data, index = self._window.at(start, size)
+        return data[index : index + size]
 
     def _skip(self, size: int) -> None:
         if not 0 <= size <= self.left:

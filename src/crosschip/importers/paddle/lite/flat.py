@@ -107,8 +107,8 @@ class Buffer:
     def scalar(self, form: str, position: int) -> Any:
         """Return the scalar at an offset."""
         packed = _SCALARS[form]
-        held, index = self._window.at(self._checked(position, packed.size), packed.size)
-        return packed.unpack_from(held, index)[0]
+        data, index = self._window.at(self._checked(position, packed.size), packed.size)
+        return packed.unpack_from(data, index)[0]
 
     def follow(self, position: int) -> int:
         """Return the target of the relative offset that is stored at an offset."""
@@ -117,15 +117,15 @@ class Buffer:
     def text(self, position: int) -> bytes:
         """Return the bytes of the length-prefixed string at an offset."""
         begin, count = self.vector(position, 1)
-        held, index = self._window.at(self._begin + begin, count)
-        return held[index : index + count]
+        data, index = self._window.at(self._begin + begin, count)
+        return data[index : index + count]
 
     def numbers(self, position: int, form: str) -> Sequence[Any]:
         """Return the length-prefixed list of scalars at an offset."""
         size = _SCALARS[form].size
         begin, count = self.vector(position, size)
-        held, index = self._window.at(self._begin + begin, count * size)
-        return struct.unpack_from(f"<{count}{form}", held, index)
+        data, index = self._window.at(self._begin + begin, count * size)
+        return struct.unpack_from(f"<{count}{form}", data, index)
 
     def vector(self, position: int, size: int) -> tuple[int, int]:
         """Return the offset and the number of elements, of `size` bytes each, of a vector."""
@@ -184,9 +184,9 @@ def _operator(message: Any, op: Table) -> None:
     message.type = op.text(0)
     for field, slots in ((1, message.inputs), (2, message.outputs)):
         for slot in op.tables(field):
-            each = slots.add()
-            each.parameter = slot.text(0)
-            each.arguments.extend(slot.texts(1))
+            message_slot = slots.add()
+            message_slot.parameter = slot.text(0)
+            message_slot.arguments.extend(slot.texts(1))
     for attribute in op.tables(3):
         _attribute(message.attrs.add(), attribute)
 

@@ -90,11 +90,11 @@ def _calib(operator: Operator) -> Iterator[Operator]:
     after = after.removesuffix("_once")
     if before not in _CONVERSIONS or after not in _CONVERSIONS:
         to_reals = before == "int8" and after == "fp32"
-        kind = {"out_dtype": ElementType.FLOAT32} if to_reals else {}
-        yield operator._replace(type=_QUANTIZE, attributes={**operator.attributes, **kind})
+        attributes = {"out_dtype": ElementType.FLOAT32} if to_reals else {}
+        yield operator._replace(type=_QUANTIZE, attributes={**operator.attributes, **attributes})
         return
-    kinds = {"in_dtype": _CONVERSIONS[before], "out_dtype": _CONVERSIONS[after]}
-    yield _as(operator, "cast", {"X": operator.inputs["Input"]}, kinds)
+    cast_attributes = {"in_dtype": _CONVERSIONS[before], "out_dtype": _CONVERSIONS[after]}
+    yield _as(operator, "cast", {"X": operator.inputs["Input"]}, cast_attributes)
 
 
 def _product(operator: Operator) -> Operator:

@@ -44,8 +44,8 @@ class Fields:
     def scalar(self, form: str) -> Any:
         """Read a scalar."""
         packed = _SCALARS[form]
-        held, index = self._window.at(self.skip(packed.size), packed.size)
-        return packed.unpack_from(held, index)[0]
+        data, index = self._window.at(self.skip(packed.size), packed.size)
+        return packed.unpack_from(data, index)[0]
 
     def type(self) -> int:
         """Read a type; return Paddle's code."""
@@ -57,8 +57,8 @@ class Fields:
     def text(self) -> bytes:
         """Read the bytes of a string."""
         count = self.scalar("Q")
-        held, index = self._window.at(self.skip(count), count)
-        return held[index : index + count]
+        data, index = self._window.at(self.skip(count), count)
+        return data[index : index + count]
 
     def count(self) -> int:
         """Read the number of elements of a list; elements have at least one byte."""

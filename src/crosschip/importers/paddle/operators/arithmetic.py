@@ -184,16 +184,16 @@ imports("elementwise_fmin")(_ignoring_nan(Min))
 @imports("label_smooth")
 def label_smooth(op: Context) -> None:
     """`(1 - epsilon) * x + epsilon * prior`; the default prior is uniform."""
-    x, share = op.input(), op.real("epsilon", 0.0)
+    x, epsilon = op.input(), op.real("epsilon", 0.0)
     prior = op.optional_input("PriorDist")
-    rest = op.add(Mul, x, 1 - share)
+    scaled = op.add(Mul, x, 1 - epsilon)
     if prior is not None:
-        op.make(Add, rest, op.add(Mul, prior, share))
+        op.make(Add, scaled, op.add(Mul, prior, epsilon))
         return
     classes = (x.type.shape or (None,))[-1]
     if not isinstance(classes, int) or not classes:
         raise UnsupportedError(f"X: {x.type} must have a known number of classes")
-    op.make(Add, rest, share / classes)
+    op.make(Add, scaled, epsilon / classes)
 
 
 @imports("lerp")

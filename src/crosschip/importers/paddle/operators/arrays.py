@@ -38,9 +38,9 @@ def write_to_array(op: Context) -> None:
 @imports("pd_op.array_write_")
 def array_write(op: Context) -> None:
     """Write a tensor to an array, which has a second variable in Paddle 3."""
-    written = _write(op, _array(op, "Array"))
+    tensors = _write(op, _array(op, "Array"))
     for array in (*op.variables("Array"), *op.output_names()):
-        op.values.arrays[array] = written
+        op.values.arrays[array] = tensors
 
 
 def _write(

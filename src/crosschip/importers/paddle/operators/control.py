@@ -81,9 +81,9 @@ def while_(op: Context) -> None:
     captured = list(body.captures.inside)
     inputs = (None, op.input("Condition"), *state, *captured)
     loop = Loop(op.name, inputs, bodies=[body.model(captured)], states=len(state))
-    after = _insert(op, loop, [*results, *arrays])
-    _define(op.values, results, after[: len(results)])
-    for name, tensors in zip(arrays, after[len(results) :], strict=True):
+    outputs = _insert(op, loop, [*results, *arrays])
+    _define(op.values, results, outputs[: len(results)])
+    for name, tensors in zip(arrays, outputs[len(results) :], strict=True):
         op.values.arrays[name] = StackedArray(tensors)
     if not block.outputs:
         # The condition is false after the loop.
@@ -145,7 +145,7 @@ def conditional_block(op: Context) -> None:
         raise UnsupportedError("is_scalar_condition False: blocks of such conditions are not run")
     branch = _Branch(op, block, op.input("Cond"))
     op.values.defer(branch.results, branch.make)
-    if branch.before:
+    if branch.previous:
         op.values.define_deferred(branch.make)
     else:
         op.values.branches.update(dict.fromkeys(branch.results, branch))
@@ -158,17 +158,19 @@ class _Branch:
         self.op = op
         self.condition = condition
         self.results = op.output_names()
-        self.before = {name: op.values[name] for name in self.results if name in op.values}
+        self.previous = {name: op.values[name] for name in self.results if name in op.values}
         self.body = _body(op.values, block, (), (), self.results, f"{op.name}.then")
 
     def make(self) -> dict[str, Operand]:
         """Build an `If` that returns the block's outputs, or else the values before it."""
-        other = Values(Builder(f"{self.op.name}.else"), outer=self.op.values)
+        else_values = Values(Builder(f"{self.op.name}.else"), outer=self.op.values)
         outputs = [
-            other.captures.of(self.before[name]) if name in self.before else _placeholder(operand)
+            else_values.captures.of(self.previous[name])
+            if name in self.previous
+            else _placeholder(operand)
             for name, operand in zip(self.results, self.body.outputs, strict=True)
         ]
-        unchanged = Body(other.builder.name, (), (), outputs, other.captures)
+        unchanged = Body(else_values.builder.name, (), (), outputs, else_values.captures)
         values = _branches(self.op, self.condition, [self.body, unchanged], self.results)
         return dict(zip(self.results, values, strict=True))
 

@@ -82,7 +82,7 @@ def _best_path(op: Context, emission: Operand, weights: Operand, lengths: Operan
     )
     moves = op.add(Unsqueeze, op.add(Slice, weights, (0,), (2,), (_END,)), (0,))
     first = op.add(Squeeze, op.add(Slice, steps, (0,), (0,), (1,)), (0,))
-    rest = [op.add(Slice, part, (0,), (1,), (_END,)) for part in (steps, is_inside)]
+    later = [op.add(Slice, part, (0,), (1,), (_END,)) for part in (steps, is_inside)]
     # A scan's body cannot capture operands: the transitions are scanned, repeated for each step.
     count = op.add(Reshape, op.add(Sub, ragged.size(op, emission, 1), np.int64(1)), (1,))
     tag_counts = [ragged.size(op, weights, 1)] * 2
@@ -96,7 +96,7 @@ def _best_path(op: Context, emission: Operand, weights: Operand, lengths: Operan
         last = b.add(ArgMax, score, 1, keepdim=False, dtype=ElementType.INT64)
         return b.add(Where, b.add(Unsqueeze, inside, (1,)), best, state), last
 
-    score, backpointers = op.scan(op.add(Add, first, start_weights), [*rest, transitions], forward)
+    score, backpointers = op.scan(op.add(Add, first, start_weights), [*later, transitions], forward)
     final = op.add(Add, score, end_weights)
     tag = op.add(ArgMax, final, 1, keepdim=True, dtype=ElementType.INT64)
 
@@ -106,7 +106,7 @@ def _best_path(op: Context, emission: Operand, weights: Operand, lengths: Operan
         previous = b.add(Where, is_active, b.add(GatherElements, backpointer, state, 1), state)
         return previous, b.add(Where, is_active, state, np.int64(0))
 
-    start, path = op.scan(tag, [backpointers, rest[1]], back, reverse=True)
+    start, path = op.scan(tag, [backpointers, later[1]], back, reverse=True)
     all_tags = op.add(Concat, parts=[op.add(Unsqueeze, start, (0,)), path], axis=0)
     tags = op.add(Transpose, op.add(Squeeze, all_tags, (2,)), (1, 0))
     return op.add(Where, op.add(Transpose, is_inside, (1, 0)), tags, np.int64(0))

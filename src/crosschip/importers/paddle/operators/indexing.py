@@ -238,10 +238,12 @@ def _axis_range(
         for part in (start, end, step)
     )
     first, last = (_nonnegative_index(op, part, size) for part in (first, last))
-    after = op.add(Sub, numbers, first)
+    distance = op.add(Sub, numbers, first)
     is_in_slice = ragged.in_range(op, numbers, first, last)
-    is_in_slice = op.add(And, is_in_slice, op.add(Equal, op.add(Mod, after, stride), np.int64(0)))
-    return is_in_slice, op.add(Max, op.add(FloorDiv, after, stride), np.int64(0))
+    is_in_slice = op.add(
+        And, is_in_slice, op.add(Equal, op.add(Mod, distance, stride), np.int64(0))
+    )
+    return is_in_slice, op.add(Max, op.add(FloorDiv, distance, stride), np.int64(0))
 
 
 def _nonnegative_index(op: Context, bound: Operand, size: Operand) -> Operand:
@@ -343,8 +345,8 @@ def extract_diagonal(op: Context, *, in_order: bool = False) -> Operand:
     ]
     numbers = ragged.arange(op, op.add(Max, op.add(Min, *lengths), np.int64(0)))
     indices = op.add(Stack, [op.add(Add, numbers, np.int64(skipped)) for skipped in skips], 1)
-    others = [axis for axis in range(rank) if axis not in (first, second)]
-    diagonals = op.add(GatherND, op.add(Transpose, x, (first, second, *others)), indices)
+    remaining = [axis for axis in range(rank) if axis not in (first, second)]
+    diagonals = op.add(GatherND, op.add(Transpose, x, (first, second, *remaining)), indices)
     return op.add(Transpose, diagonals, (*range(1, rank - 1), 0))
 
 
@@ -371,9 +373,9 @@ def searchsorted(op: Context) -> None:
     """The number of sorted elements that are less than each value, or with `right` at most it."""
     ordered, values = op.input("SortedSequence"), op.input("Values")
     compare = LessEqual if op.flag("right", False) else Less
-    before = op.add(compare, op.add(Unsqueeze, ordered, (-2,)), op.add(Unsqueeze, values, (-1,)))
+    is_before = op.add(compare, op.add(Unsqueeze, ordered, (-2,)), op.add(Unsqueeze, values, (-1,)))
     dtype = ElementType.INT32 if op.flag("out_int32", False) else ElementType.INT64
-    op.make(ReduceSum, op.as_type(before, dtype), (-1,), keepdim=False)
+    op.make(ReduceSum, op.as_type(is_before, dtype), (-1,), keepdim=False)
 
 
 @imports("index_add")

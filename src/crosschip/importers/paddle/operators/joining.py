@@ -70,8 +70,8 @@ def _concat_along_computed_axis(op: Context, parts: Sequence[Operand], axis: Ope
     for part, size in zip(op.add_all(Assert, fits, parts), sizes, strict=True):
         shape = op.add(Concat, parts=[computed.size_before(size), computed.size_from(size)], axis=0)
         matrices.append(op.add(Reshape, part, shape))
-    joined = op.add(Concat, parts=matrices, axis=1)
-    op.make(Reshape, joined, op.add(Where, computed.is_axis, total, sizes[0]))
+    matrix = op.add(Concat, parts=matrices, axis=1)
+    op.make(Reshape, matrix, op.add(Where, computed.is_axis, total, sizes[0]))
 
 
 @imports("stack")
