@@ -193,7 +193,11 @@ class Context:
             operands = self._values.stacked.get(operands[0], ())
             if not operands:
                 return None
-        return [entry for operand in operands for entry in _integers(operand)]
+        return [
+            entry if isinstance(entry, int) else None
+            for operand in operands
+            for entry in (elements(operand) if operand.is_constant else [None])
+        ]
 
     def real_or_tensor(
         self, name: str, default: float | None = None, *tensor_slots: str
@@ -459,12 +463,6 @@ class Context:
         if sizes is None or prod(sizes) > MAX_ELEMENTS:
             raise ModelError(f"{operand.name!r} is {operand.type}, not a short list")
         return operand if len(sizes) == 1 else self.add(Reshape, operand, (-1,))
-
-
-def _integers(operand: Operand) -> Sequence[int | None]:
-    if not operand.is_constant:
-        return [None]
-    return [entry if isinstance(entry, int) else None for entry in elements(operand)]
 
 
 def _unify_types(lists: Sequence[Operand]) -> Sequence[Operand]:

@@ -193,15 +193,11 @@ def _tensor(name: str, variable: VarDesc) -> Variable:
     try:
         described = variable.type.lod_tensor
         element_type, shape = tensor_types.from_desc(described.tensor)
-        return Variable(name, element_type, shape, levels=_levels(described.lod_level))
+        if not 0 <= described.lod_level <= MAX_LEVELS:
+            raise ModelError(f"has {described.lod_level} levels of sequences (LoD)")
+        return Variable(name, element_type, shape, levels=described.lod_level)
     except (ModelError, UnsupportedError) as error:
         raise prefix_error(f"variable {name!r}", error) from None
-
-
-def _levels(count: int) -> int:
-    if not 0 <= count <= MAX_LEVELS:
-        raise ModelError(f"has {count} levels of sequences (LoD)")
-    return count
 
 
 @lru_cache(maxsize=4096)

@@ -312,7 +312,8 @@ def _scalar(typed: Mapping[str, Any]) -> Scalar:
         case "a_i32" | "a_i64" | "a_index":
             return field(typed, "D", int)
         case "a_f32" | "a_f64":
-            return _NOT_FINITE[typed["VD"]] if _is_not_finite(typed) else real(typed.get("D"))
+            text = field(typed, "VD", str) if "VD" in typed else ""
+            return _NOT_FINITE[text] if text in _NOT_FINITE else real(typed.get("D"))
         case "a_str":
             return field(typed, "D", str)
         case "a_dtype":
@@ -322,10 +323,6 @@ def _scalar(typed: Mapping[str, Any]) -> Scalar:
             return value if isinstance(value, bool) else real(value)
         case kind:
             raise UnsupportedError(f"attributes of type {kind!r} cannot be expressed")
-
-
-def _is_not_finite(typed: Mapping[str, Any]) -> bool:
-    return "VD" in typed and field(typed, "VD", str) in _NOT_FINITE
 
 
 def _tensor(name: str, type: Mapping[str, Any]) -> Variable:

@@ -248,7 +248,8 @@ def _chain(operator: Operator, slot: str, result: str, steps: Sequence[Step]) ->
     """
     attributes, scale = operator.attributes, f"{slot}0_scale"
     if attributes.get("enable_int8") and scale in attributes:
-        if _outputs_int8(operator):
+        kernel = str(attributes.get(_KERNEL, ""))  # `conv2d/int8_out/…`, `fc/int8out/…`
+        if "int8out" in kernel.replace("_", ""):
             steps = [*steps, (_QUANTIZE, {}, {"scale": attributes[scale]})]
         operator = operator._replace(attributes=_drop(attributes, scale))
     values = [*(f"{result}@{number}" for number in range(len(steps))), result]
@@ -263,12 +264,6 @@ def _chain(operator: Operator, slot: str, result: str, steps: Sequence[Step]) ->
             outputs={"Out": (write,)},
             attributes=step_attributes,
         )
-
-
-def _outputs_int8(operator: Operator) -> bool:
-    """Return whether the kernel's output is int8, as of `conv2d/int8_out/…` and `fc/int8out/…`."""
-    kernel = str(operator.attributes.get(_KERNEL, ""))
-    return "int8out" in kernel.replace("_", "")
 
 
 def _as(

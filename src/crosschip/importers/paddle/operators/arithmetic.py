@@ -255,7 +255,10 @@ def kron(op: Context) -> None:
     """The Kronecker product; at most one size of the result may be unknown."""
     x, y = op.input(), op.input("Y")
     rank = max(op.rank(x), op.rank(y))
-    x, y = (_prepend_axes(op, part, rank) for part in (x, y))
+    if op.rank(x) < rank:
+        x = op.add(Unsqueeze, x, tuple(range(rank - op.rank(x))))
+    elif op.rank(y) < rank:
+        y = op.add(Unsqueeze, y, tuple(range(rank - op.rank(y))))
     sizes = [[s if isinstance(s, int) else -1 for s in part.type.shape or ()] for part in (x, y)]
     shape = tuple(-1 if -1 in pair else pair[0] * pair[1] for pair in zip(*sizes, strict=True))
     if shape.count(-1) > 1:
@@ -263,8 +266,3 @@ def kron(op: Context) -> None:
     x_spread = op.add(Unsqueeze, x, tuple(range(1, 2 * rank, 2)))
     y_spread = op.add(Unsqueeze, y, tuple(range(0, 2 * rank, 2)))
     op.make(Reshape, op.add(Mul, x_spread, y_spread), shape)
-
-
-def _prepend_axes(op: Context, operand: Operand, rank: int) -> Operand:
-    missing = rank - op.rank(operand)
-    return op.add(Unsqueeze, operand, tuple(range(missing))) if missing else operand

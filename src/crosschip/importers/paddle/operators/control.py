@@ -66,7 +66,12 @@ def while_(op: Context) -> None:
         names, yielded = results, [condition, *results]
         state = tuple(op.values[name] for name in results)
 
-    arrays = [name for name in _written_arrays(block) if _is_filled(op, name)]
+    # The loop fills arrays that are empty, or in Paddle 2 not declared, before it.
+    arrays = [
+        name
+        for name in _written_arrays(block)
+        if name in (*op.output_names(), *op.values.arrays) and not op.values.arrays.get(name)
+    ]
 
     def import_body(types: Sequence[TensorType]) -> Body:
         body_types = (ITERATION, CONDITION, *types)
@@ -88,11 +93,6 @@ def while_(op: Context) -> None:
     if not block.outputs:
         # The condition is false after the loop.
         op.values.define(condition, op.constant(np.zeros((1,), np.bool_), condition))
-
-
-def _is_filled(op: Context, array: str) -> bool:
-    """Return whether a loop fills an array that is empty or, in Paddle 2, not declared before."""
-    return array in (*op.output_names(), *op.values.arrays) and not op.values.arrays.get(array)
 
 
 def _written_arrays(block: Block) -> Sequence[str]:

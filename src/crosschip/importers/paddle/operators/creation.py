@@ -130,7 +130,8 @@ def fill(
     if element_type in INTEGERS and not math.isfinite(value):
         raise ModelError(f"value: {value} is not a value of {element_type}")
     element = np.asarray(value).astype(element_type.dtype)
-    if isinstance(shape, tuple) and _is_short(shape):
+    is_valid = isinstance(shape, tuple) and len(shape) <= MAX_RANK and min(shape, default=0) >= 0
+    if isinstance(shape, tuple) and is_valid and math.prod(shape) <= MAX_ELEMENTS:
         op.make_constant(np.full(shape, element))
     else:
         op.make(Fill, shape, element)
@@ -205,11 +206,6 @@ def linspace(op: Context) -> None:
     is_first = op.add(LessEqual, numbers, op.add(Sub, last, numbers))
     values = op.add(Where, is_first, forward, backward)
     op.make(Cast, values, op.element_type("dtype") or op.input("Start").type.element_type)
-
-
-def _is_short(shape: tuple[int, ...]) -> bool:
-    fits = len(shape) <= MAX_RANK and all(size >= 0 for size in shape)
-    return fits and math.prod(shape) <= MAX_ELEMENTS
 
 
 @imports("range")

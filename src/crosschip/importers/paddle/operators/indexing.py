@@ -162,7 +162,8 @@ def set_value(op: Context) -> None:
         in_slice, index = _axis_range(op, x, axis, start, end, step)
         shape = value.type.shape or ()
         if shape[axis] != 1:
-            value = op.add(Gather, value, op.add(Min, index, _last(op, value, axis)), axis)
+            last = op.add(Sub, ragged.size(op, value, axis), np.int64(1))
+            value = op.add(Gather, value, op.add(Min, index, last), axis)
         in_slice = op.add(
             Reshape, in_slice, tuple(-1 if a == axis else 1 for a in range(op.rank(x)))
         )
@@ -251,10 +252,6 @@ def _nonnegative_index(op: Context, bound: Operand, size: Operand) -> Operand:
     is_from_end = op.add(Less, bound, np.int64(0))
     bound = op.add(Where, is_from_end, op.add(Add, bound, size), bound)
     return op.add(Max, op.add(Min, bound, size), np.int64(0))
-
-
-def _last(op: Context, operand: Operand, axis: int) -> Operand:
-    return op.add(Sub, ragged.size(op, operand, axis), np.int64(1))
 
 
 @imports("index_sample")

@@ -105,13 +105,11 @@ def _concat_sizes(op: Context, *parts: tuple[Operand, slice]) -> tuple[int, ...]
     static = [size if isinstance(size, int) else -1 for size in sizes]
     if static.count(-1) <= 1 and 0 not in static:
         return tuple(static)
-    return op.add(Concat, parts=[_sizes(op, operand, axes) for operand, axes in parts], axis=0)
-
-
-def _sizes(op: Context, operand: Operand, axes: slice) -> Operand:
-    """Compute the sizes of a range of axes."""
-    first, last, _ = axes.indices(op.rank(operand))
-    return op.add(Slice, op.add(ShapeOf, operand), (0,), (first,), (last,))
+    ranges = []
+    for operand, axes in parts:
+        first, last, _ = axes.indices(op.rank(operand))
+        ranges.append(op.add(Slice, op.add(ShapeOf, operand), (0,), (first,), (last,)))
+    return op.add(Concat, parts=ranges, axis=0)
 
 
 @imports("determinant")

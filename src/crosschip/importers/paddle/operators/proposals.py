@@ -77,7 +77,10 @@ def _propose(
     has_no_box = op.add(Not, op.add(ReduceAny, is_valid, (1,), keepdim=True))
     fallback_score = op.add(Where, has_no_box, dtype(0), dtype(-np.inf))
     boxes = op.add(Stack, corners, 2)
-    fallback_box = op.add(Expand, np.zeros((1, 1, 4), dtype), _sizes_with_one(op, boxes))
+    image_count = op.add(Reshape, ragged.size(op, boxes), (1,))
+    one_box = op.constant(np.array([1, 4], np.int64), "one")
+    box_shape = op.add(Concat, parts=[image_count, one_box], axis=0)
+    fallback_box = op.add(Expand, np.zeros((1, 1, 4), dtype), box_shape)
     limit = op.integer("post_nms_topN", 1000)
     rows, counts = op.add_all(
         NonMaxSuppression,
@@ -96,13 +99,6 @@ def _propose(
     if op.count("RpnRoisNum"):
         op.define(counts, "RpnRoisNum")
     return counts
-
-
-def _sizes_with_one(op: Context, boxes: Operand) -> Operand:
-    """Return the shape [N, 1, 4] of one box per image."""
-    count = op.add(Reshape, ragged.size(op, boxes), (1,))
-    one = op.constant(np.array([1, 4], np.int64), "one")
-    return op.add(Concat, parts=[count, one], axis=0)
 
 
 def _decode(

@@ -234,11 +234,8 @@ def im2sequence(op: Context) -> None:
     image, window = ragged.sequence_positions(op, windows)
     width = op.add(Gather, grid[1], image, 0)
     corners = op.add(FloorDiv, window, width), op.add(Mod, window, width)
-    op.make(
-        Reshape,
-        _gather_windows(op, x, image, corners, kernel, stride, pads),
-        (-1, _row_size(op, x, kernel)),
-    )
+    pixels = _gather_windows(op, x, image, corners, kernel, stride, pads)
+    op.make(Reshape, pixels, (-1, _channels(x) * math.prod(kernel)))
     op.set_levels([ragged.offsets_from_lengths(op, windows)])
 
 
@@ -382,10 +379,6 @@ def _channels(x: Operand) -> int:
     if shape is None or len(shape) != 4 or not isinstance(shape[1], int):
         raise UnsupportedError(f"X: {x.type} must be images of a known number of channels")
     return shape[1]
-
-
-def _row_size(op: Context, x: Operand, kernel: tuple[int, int]) -> int:
-    return _channels(x) * math.prod(kernel)
 
 
 @imports("split_lod_tensor")

@@ -7,7 +7,7 @@ import numpy as np
 from crosschip.importers.paddle import ragged
 from crosschip.importers.paddle.boxes import gather_rows, pairwise_iou
 from crosschip.importers.paddle.context import Context, imports
-from crosschip.ir import Array, ElementType, Operand, UnsupportedError
+from crosschip.ir import ElementType, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Greater, Less
 from crosschip.ops.standard.creation import ShapeOf
@@ -109,11 +109,10 @@ def matrix_nms(op: Context) -> None:
     boxes, scores = op.input("BBoxes"), op.input("Scores")
     if (boxes.type.shape or (None,))[-1] != 4:
         raise UnsupportedError(f"BBoxes: {boxes.type} must be rectangles, of 4 numbers")
-    threshold, lowest = op.real("score_threshold"), _least(scores)
+    threshold, lowest = op.real("score_threshold"), scores.type.element_type.dtype.type(-np.inf)
     is_candidate = op.add(And, op.add(Greater, scores, threshold), _is_foreground(op, scores))
-    candidates, selected = _top_scores(
-        op, op.add(Where, is_candidate, scores, lowest), is_candidate
-    )
+    scores_or_lowest = op.add(Where, is_candidate, scores, lowest)
+    candidates, selected = _top_scores(op, scores_or_lowest, is_candidate)
     decayed = op.add(Mul, candidates, _decay(op, gather_rows(op, boxes, selected)))
     is_kept = op.add(
         And,
@@ -151,11 +150,6 @@ def _labels(op: Context, candidates: Operand) -> Operand:
     sizes = [op.add(Reshape, ragged.size(op, candidates, axis), (1,)) for axis in (1, 2)]
     numbers = op.add(Unsqueeze, ragged.arange(op, ragged.size(op, candidates, 1)), (1,))
     return op.add(Reshape, op.add(Expand, numbers, op.add(Concat, parts=sizes, axis=0)), (-1,))
-
-
-def _least(scores: Operand) -> Array:
-    """Return the score of boxes that are not candidates, -infinity."""
-    return np.array(-np.inf, scores.type.element_type.dtype)
 
 
 def _is_foreground(op: Context, scores: Operand) -> Operand:
