@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.small import VALUE, refused, small, small_3
+from tests.importers.paddle.helpers import VALUE, refused, small, small_3
 from tests.importers.paddle.writers import (
     Paddle2Writer,
     Paddle3Writer,

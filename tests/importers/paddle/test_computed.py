@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.helpers import normal, outputs
 from tests.importers.paddle.writers import (
     Double,
     Floats,

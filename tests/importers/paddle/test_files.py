@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import outputs
+from tests.importers.paddle.helpers import outputs
 from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer, combined, record
 
 from crosschip.importers import load, paddle

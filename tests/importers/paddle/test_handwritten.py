@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.helpers import normal, outputs
 from tests.importers.paddle.writers import Paddle2Writer
 
 from crosschip.importers import load

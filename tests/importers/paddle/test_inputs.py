@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
-from tests.importers.paddle.small import small, small_3
+from tests.importers.paddle.helpers import normal, outputs, small, small_3
 from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer
 
 from crosschip.importers import load

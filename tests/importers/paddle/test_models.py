@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import error, outputs
+from tests.importers.paddle.helpers import error, outputs
 
 from crosschip.importers import load
 

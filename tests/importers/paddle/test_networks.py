@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import error
+from tests.importers.paddle.helpers import error
 
 import crosschip
 from crosschip.importers import load

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import outputs
+from tests.importers.paddle.helpers import outputs
 
 from crosschip.importers import paddle
 from crosschip.importers.paddle import operators  # noqa: F401, fills the table

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
-from tests.importers.paddle.small import refused
+from tests.importers.paddle.helpers import normal, outputs, refused
 from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer, tensor_type
 
 from crosschip.importers import load

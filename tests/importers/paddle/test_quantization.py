@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
+from tests.importers.paddle.helpers import normal, outputs
 from tests.importers.paddle.writers import Floats, Paddle2Writer, Paddle3Writer, tensor_type
 
 import crosschip

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import outputs
-from tests.importers.paddle.small import refused
+from tests.importers.paddle.helpers import outputs, refused
 from tests.importers.paddle.writers import Paddle2Writer
 
 from crosschip.importers import load

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.running import normal, outputs
-from tests.importers.paddle.small import VALUE, refused, small
+from tests.importers.paddle.helpers import VALUE, normal, outputs, refused, small
 from tests.importers.paddle.writers import Paddle2Writer, record
 
 from crosschip.importers import load

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.importers.paddle.small import altered, refused, small, small_3
+from tests.importers.paddle.helpers import altered, refused, small, small_3
 from tests.importers.paddle.writers import Floats
 
 from crosschip.importers import load

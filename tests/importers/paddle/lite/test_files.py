@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.importers.paddle.lite import naive_form
-from tests.importers.paddle.running import outputs
-from tests.importers.paddle.small import VALUE, small
+from tests.importers.paddle.helpers import VALUE, outputs, small
+from tests.importers.paddle.lite import naive_writer
 
 from crosschip.importers import load
 from crosschip.importers.paddle import load_lite
@@ -75,7 +74,7 @@ def test_large_parameters_stay_in_their_file(tmp_path: Path) -> None:
     writer.operator("matmul_v2", {"X": "wide", "Y": "large"}, {"Out": "z"})
     writer.output("z")
     path = tmp_path / "model.nb"
-    path.write_bytes(naive_form.file(writer))
+    path.write_bytes(naive_writer.file(writer))
     model = load(path)
     x = np.ones((2, 3), np.float32)
     assert model.name == "model"
@@ -87,10 +86,10 @@ def test_large_parameters_stay_in_their_file(tmp_path: Path) -> None:
 
 
 def test_the_oldest_form_is_read_as_its_definition_says() -> None:
-    model = load(naive_form.file(small()))
+    model = load(naive_writer.file(small()))
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(outputs(model, {"x": x})[0], x @ VALUE)
-    open_ = load_lite(naive_form.file(small()), {"x": (4, 3)})
+    open_ = load_lite(naive_writer.file(small()), {"x": (4, 3)})
     assert [operand.type.shape for operand in open_.inputs.values()] == [(4, 3)]
 
 
@@ -142,5 +141,5 @@ def test_damage_is_an_error_or_does_no_harm(name: str, data: st.DataObject) -> N
 
 def _whole(name: str) -> bytes:
     if name == "naive":
-        return naive_form.file(small())
+        return naive_writer.file(small())
     return (RECORDED / f"network-{name}.nb").read_bytes()

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.importers.paddle.lite import naive_form
-from tests.importers.paddle.running import outputs
+from tests.importers.paddle.helpers import outputs
+from tests.importers.paddle.lite import naive_writer
 from tests.importers.paddle.writers import Floats, Paddle2Writer
 
 from crosschip.importers import load
@@ -34,7 +34,7 @@ def made(
     writer.variable("y", "float32", [-1])
     writer.operator(type, inputs, {output: "y"}, attributes)
     writer.output("y")
-    (found,) = outputs(load(naive_form.file(writer)), {"x": x})
+    (found,) = outputs(load(naive_writer.file(writer)), {"x": x})
     return found
 
 
@@ -247,7 +247,7 @@ def test_a_kernel_that_makes_integers_rounds_behind_its_activation(
     if kernel == "int8_out":
         writer.operator("calib", {"Input": "conv"}, {"Out": "y"}, up)
     writer.output("y" if kernel == "int8_out" else "conv")
-    (found,) = outputs(load(naive_form.file(writer)), {"x": X})
+    (found,) = outputs(load(naive_writer.file(writer)), {"x": X})
     reals = np.array([[1, 0.5], [-1, 0.75]], np.float32)
     expected = np.einsum("oi,nihw->nohw", reals, rounded(X, 0.1))
     if activation:

@@ -1,18 +1,23 @@
-"""The smallest model that has all there is: an input, a parameter, an operator and an output."""
+"""Helpers of the tests: minimal models, and execution on the reference device."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from tests.importers.paddle.writers import Paddle2Writer, Paddle3Writer, write_attribute
 
+import crosschip
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Options
 from crosschip.importers import load
 from crosschip.importers.paddle import messages
-from crosschip.ir import Error
+from crosschip.ir import Array, Error, Model
+from crosschip.ir.control import ControlFlow
 
 VALUE = np.eye(3, dtype=np.float32)
 
@@ -62,3 +67,26 @@ def small_3() -> Paddle3Writer:
     x = writer.input("x", "float32", [-1, 3])
     writer.output(writer.operator("1.matmul", [x, w]))
     return writer
+
+
+def outputs(model: Model, inputs: Mapping[str, Array]) -> list[Array]:
+    """The outputs of the model for inputs given by name."""
+    model.verify()
+    if any(isinstance(operation, ControlFlow) for operation in model.operations):
+        with crosschip.compile(model, ["reference"], cache=False) as compiled:
+            given = {name: inputs[name] for name in model.inputs}
+            return list(cast("dict[str, Array]", compiled.run(given)).values())
+    program = ReferenceDevice().compile(model, Options())
+    return list(program.run([inputs[name] for name in model.inputs]))
+
+
+def normal(seed: int, *shape: int) -> Array:
+    """Seeded random numbers."""
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def error(found: Array, expected: Array) -> float:
+    """The largest difference, relative to the largest expected magnitude."""
+    assert found.shape == expected.shape
+    largest = float(np.abs(expected).max())
+    return float(np.abs(found.astype(np.float64) - expected).max()) / (largest or 1.0)
