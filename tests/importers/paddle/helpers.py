@@ -22,8 +22,8 @@ from crosschip.ir.control import ControlFlow
 VALUE = np.eye(3, dtype=np.float32)
 
 
-def refused(path: Path) -> str:
-    """The message with which a file is refused; it begins with the file's name."""
+def import_error(path: Path) -> str:
+    """Return the error message of a file's import, which begins with the file's name."""
     with pytest.raises(Error) as caught:
         load(path)
     message = str(caught.value)
@@ -31,8 +31,10 @@ def refused(path: Path) -> str:
     return message
 
 
-def altered(models: Path, operator: str, setting: str, folder: Path, **attributes: Any) -> Path:
-    """A copy of Paddle's own model of one operator, with other attributes."""
+def modified_model(
+    models: Path, operator: str, setting: str, folder: Path, **attributes: Any
+) -> Path:
+    """Copy Paddle's model of one operator, with other attributes."""
     source = models / "operators" / "pdmodel" / operator / f"{setting}.pdmodel"
     kind: Any = messages.message_class(messages.ProgramDesc)
     program = kind.FromString(source.read_bytes())
@@ -50,7 +52,7 @@ def altered(models: Path, operator: str, setting: str, folder: Path, **attribute
 
 
 def small() -> Paddle2Writer:
-    """A model that multiplies images [N, 3] by a parameter `w`."""
+    """Return a Paddle 2 model that multiplies `x` [N, 3] by a parameter `w`."""
     writer = Paddle2Writer()
     writer.input("x", "float32", [-1, 3])
     writer.parameter("w", VALUE)
@@ -61,7 +63,7 @@ def small() -> Paddle2Writer:
 
 
 def small_3() -> Paddle3Writer:
-    """The same in the other format."""
+    """Return the same model in Paddle 3's format."""
     writer = Paddle3Writer()
     w = writer.parameter("w", VALUE)
     x = writer.input("x", "float32", [-1, 3])
@@ -70,23 +72,23 @@ def small_3() -> Paddle3Writer:
 
 
 def outputs(model: Model, inputs: Mapping[str, Array]) -> list[Array]:
-    """The outputs of the model for inputs given by name."""
+    """Return the outputs of the model for inputs by name."""
     model.verify()
     if any(isinstance(operation, ControlFlow) for operation in model.operations):
         with crosschip.compile(model, ["reference"], cache=False) as compiled:
-            given = {name: inputs[name] for name in model.inputs}
-            return list(cast("dict[str, Array]", compiled.run(given)).values())
+            feeds = {name: inputs[name] for name in model.inputs}
+            return list(cast("dict[str, Array]", compiled.run(feeds)).values())
     program = ReferenceDevice().compile(model, Options())
     return list(program.run([inputs[name] for name in model.inputs]))
 
 
 def normal(seed: int, *shape: int) -> Array:
-    """Seeded random numbers."""
+    """Return seeded normal random numbers."""
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-def error(found: Array, expected: Array) -> float:
-    """The largest difference, relative to the largest expected magnitude."""
-    assert found.shape == expected.shape
+def error(result: Array, expected: Array) -> float:
+    """Return the largest difference, relative to the largest expected magnitude."""
+    assert result.shape == expected.shape
     largest = float(np.abs(expected).max())
-    return float(np.abs(found.astype(np.float64) - expected).max()) / (largest or 1.0)
+    return float(np.abs(result.astype(np.float64) - expected).max()) / (largest or 1.0)

@@ -1,4 +1,4 @@
-"""Files `.nb`, of Paddle Lite's own tool and damaged ones, against what Paddle computes."""
+"""`.nb` files of Paddle Lite's tool, compared with Paddle's outputs; and damaged files."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def test_an_optimised_model_computes_what_paddle_does(name: str) -> None:
     oracle = np.load(RECORDED / "network.npz")
     path = RECORDED / f"network-{name}.nb"
     for source in (path, path.read_bytes()):
-        (found,) = outputs(load(source), {"x": oracle["x"]})
-        np.testing.assert_allclose(found, oracle["y"], rtol=1e-5, atol=1e-6)
+        (result,) = outputs(load(source), {"x": oracle["x"]})
+        np.testing.assert_allclose(result, oracle["y"], rtol=1e-5, atol=1e-6)
 
 
 def test_weights_that_are_integers_stand_for_reals() -> None:
     oracle = np.load(RECORDED / "network.npz")
     model = load(RECORDED / "network-arm-int8.nb")
-    (found,) = outputs(model, {"x": oracle["x"]})
-    error = np.abs(found - oracle["y"]).max() / np.abs(oracle["y"]).max()
+    (result,) = outputs(model, {"x": oracle["x"]})
+    error = np.abs(result - oracle["y"]).max() / np.abs(oracle["y"]).max()
     assert 1e-4 < error < 0.02
     kept = [o.type.quantization is not None for o in model.constants if len(o.type.shape or ()) > 1]
     assert kept.count(True) >= 9
@@ -47,12 +47,12 @@ def test_weights_that_are_integers_stand_for_reals() -> None:
 
 @pytest.mark.parametrize("name", ["quantized.pdmodel", "quantized-arm.nb"])
 def test_a_quantized_model_computes_what_paddle_does(name: str) -> None:
-    """Among its operators are some that only observe, and a kernel that makes int8."""
+    """The model has operators that only record scales, and a kernel with int8 output."""
     oracle = np.load(RECORDED / "quantized.npz")
     content = (RECORDED / name).read_bytes()
     assert b"int8out" in content or b"only_observer" in content
-    (found,) = outputs(load(RECORDED / name), {"x": oracle["x"]})
-    np.testing.assert_allclose(found, oracle["y"], rtol=1e-5, atol=1e-6)
+    (result,) = outputs(load(RECORDED / name), {"x": oracle["x"]})
+    np.testing.assert_allclose(result, oracle["y"], rtol=1e-5, atol=1e-6)
 
 
 def test_what_was_recorded_has_what_the_optimiser_makes() -> None:
@@ -118,7 +118,7 @@ def test_what_is_no_file_of_paddle_lites_is_not_taken_for_one() -> None:
 
 
 def test_parts_that_belong_to_several_others_are_refused() -> None:
-    """A file of some kilobytes would otherwise become gigabytes."""
+    """Otherwise a file of a few kilobytes could expand to gigabytes."""
     content = struct.pack("<I", 1000) + bytes(1000)
     buffer = flat.Buffer(Held(content), 0, len(content))
     assert len(buffer.numbers(0, "?")) == 1000
