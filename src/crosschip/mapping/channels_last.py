@@ -79,9 +79,9 @@ class ChannelsLast(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         operand = use.operation.operand(self.slot)
         if operand is None:
-            raise refusal(use, self.slot, "cannot be left out there")
+            raise refusal(use, self.slot, "cannot be omitted in the target")
         if operand.type.shape is None:
-            raise refusal(use, self.slot, "must have a known number of axes there")
+            raise refusal(use, self.slot, "must have a known number of axes in the target")
         if not (self.always or use.channels_last):
             return operand
         return transpose(use.before, operand, channels_last_axes(len(operand.type.shape)))
@@ -108,7 +108,7 @@ class ChannelsLastOutput(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         type_ = use.outputs[0].type
         if type_.shape is None:
-            raise refusal(use, "output", "must have a known number of axes there")
+            raise refusal(use, "output", "must have a known number of axes in the target")
         rank = len(type_.shape)
         if rank > 2 and use.channels_last:
             stored = transpose_type(type_, channels_last_axes(rank))

@@ -114,7 +114,7 @@ class ActivationCode(Rule):
             (code for code, fuse in _FUSES.items() if fuse is use.operation.fused), None
         )
         if fuse_code is None:
-            raise refusal(use, self.slot, f"there is no number for {use.operation.fused.name}")
+            raise refusal(use, self.slot, f"has no code for {use.operation.fused.name}")
         return constant(np.array(fuse_code), f"{use.operation.name}.activation")
 
 
@@ -172,7 +172,7 @@ class ProductBias(Rule):
         if operand.type.quantization is None:
             return operand
         if operand.value is None:
-            raise refusal(use, self.slot, "is quantized, and must be constant there")
+            raise refusal(use, self.slot, "is quantized, and must be constant in the target")
         return constant(np.asarray(operand.value), operand.name)
 
     def _zeros(self, use: Export) -> Operand:
@@ -180,7 +180,7 @@ class ProductBias(Rule):
         shape = use.operation.outputs[0].type.shape
         assert input is not None
         if shape is None or not isinstance(shape[1], int):
-            raise refusal(use, self.slot, "is needed there, and the channels are not known")
+            raise refusal(use, self.slot, "is required in the target, but the channels are unknown")
         integers = input.type.quantization is not None
         dtype = ElementType.INT32.dtype if integers else input.type.element_type.dtype
         return constant(np.zeros(shape[1], dtype), f"{use.operation.name}.{self.slot}")
@@ -204,7 +204,7 @@ class PaddingMode(Rule):
             return None
         if mode not in (AutoPad.SAME, AutoPad.VALID):
             name = AutoPad(int(mode.item())).name
-            raise refusal(use, self.slot, f"there is no number for {name}")
+            raise refusal(use, self.slot, f"has no code for {name}")
         return constant(np.array([mode == AutoPad.VALID], np.int8), f"{use.operation.name}.mode")
 
 

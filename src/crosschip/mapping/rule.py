@@ -218,7 +218,7 @@ def parameter_value(use: Export, slot: str) -> Array:
     assert isinstance(parameter, Parameter)
     value = value_or_default(parameter, use.operation.operand(slot))
     if value is None:
-        raise refusal(use, slot, "must be constant there")
+        raise refusal(use, slot, "must be constant in the target")
     return value
 
 
@@ -228,5 +228,5 @@ def type_code(
     """Return the code of an element type in another system, as a constant of shape [1]."""
     code = next((k for k, ours in codes.items() if ours == type_.element_type.code), None)
     if code is None:
-        raise refusal(use, "dtype", f"there is no number for {type_}")
+        raise refusal(use, "dtype", f"has no code for {type_}")
     return constant(np.array([code], dtype), f"{use.operation.name}.type")

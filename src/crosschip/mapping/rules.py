@@ -90,7 +90,7 @@ class PassThrough(Rule):
         value = int(array.item())
         code = next((theirs for theirs, ours in codes.items() if ours == value), None)
         if code is None:
-            raise refusal(use, self.slot, f"there is no number for {slot.decode(array)}")
+            raise refusal(use, self.slot, f"has no code for {slot.decode(array)}")
         return np.array([code], np.int32)
 
 
@@ -190,7 +190,7 @@ class FixedValue(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         value = parameter_value(use, self.slot)
         if not np.array_equal(value, np.asarray(self.value, value.dtype)):
-            raise refusal(use, self.slot, f"there is no number for {value.tolist()}")
+            raise refusal(use, self.slot, f"has no code for {value.tolist()}")
         return None
 
 
@@ -346,7 +346,7 @@ class SingleAxis(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         axes = parameter_value(use, self.slot)
         if axes.size != 1:
-            raise refusal(use, self.slot, f"there is no number for {axes.tolist()}")
+            raise refusal(use, self.slot, f"has no code for {axes.tolist()}")
         return constant(axes.astype(np.int32).reshape(1), f"{use.operation.name}.axis")
 
 
@@ -366,7 +366,7 @@ class ChannelAxis(Rule):
         )
         channels = rank - 1 if use.channels_last or rank < 3 else 1
         if axis not in (channels, channels - rank):
-            raise refusal(use, self.slot, f"there is no number for {axis}")
+            raise refusal(use, self.slot, f"has no code for {axis}")
         return None
 
 
@@ -406,7 +406,7 @@ class Pairs(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         operand = PassThrough(self.slot).export_operand(use)
         if operand is None or operand.value is None:
-            raise refusal(use, self.slot, "must be constant there")
+            raise refusal(use, self.slot, "must be constant in the target")
         return constant(np.asarray(operand.value).reshape(-1, 2), operand.name)
 
 
@@ -454,7 +454,7 @@ class TypeCode(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         first = use.outputs[0] if self.output else use.operation.inputs[0]
-        assert first is not None, "there is an input"
+        assert first is not None, "input is required"
         return type_code(use, first.type, self.codes)
 
 

@@ -156,7 +156,7 @@ def export_operation(row: Row, operation: Operator, channels_last: bool = True) 
     handled = {rule.slot for rule in (*row.operands, *row.other_rules)}
     for slot, _ in operation.slot_operand():
         if slot.name not in handled:
-            raise refusal(use, slot.name, "has no operand there")
+            raise refusal(use, slot.name, "has no operand in the target")
     values: list[Operand | None] = []
     for rule in row.operands:
         if isinstance(rule, Variadic):

@@ -53,7 +53,7 @@ def defined(operator: type[Operator], arguments: Example) -> list[Array]:
 
 
 # One of these is in the message where an example is beyond NNAdapter.
-REASONS = re.compile(r"has no operand there|there is no number for|no integer of|NNAdapter has no")
+REASONS = re.compile(r"has no operand in the target|has no code for|no integer of|NNAdapter has no")
 
 # The operands of each operator in order, as NNAdapter's header lists them; * stands for several.
 DOCUMENTED = dict(

@@ -381,7 +381,7 @@ class Context:
         self.define(self.constant(array, self._only_output("Out")))
 
     def record_stack(self, parts: Sequence[Operand], output: str = "Out") -> None:
-        """Record that the variable in an output slot is a stack of these scalars."""
+        """Record that an output variable is a stack of these scalars; see `partial_integers`."""
         self._values.stacked[self._values[self._only_output(output)]] = parts
 
     def holds_sequences(self, slot: str) -> bool:

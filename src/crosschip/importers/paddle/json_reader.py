@@ -120,7 +120,7 @@ def field(holder: object, key: str, kind: type[T]) -> T:
     return value
 
 
-def checked(value: object, kind: type[T]) -> T:
+def check_kind(value: object, kind: type[T]) -> T:
     """Return the value unchanged.
 
     Raises:
@@ -133,7 +133,7 @@ def checked(value: object, kind: type[T]) -> T:
 
 def real(value: object) -> float:
     """Convert a number to float; raise ModelError for other values."""
-    return float(value) if _is(value, int) else checked(value, float)
+    return float(value) if _is(value, int) else check_kind(value, float)
 
 
 def item(items: Sequence[T], index: object) -> T:

@@ -31,7 +31,7 @@ _DOUBLE = "double"
 
 
 class Desc:
-    """Base of the messages."""
+    """Base class of the messages."""
 
 
 class TensorDesc(Desc):

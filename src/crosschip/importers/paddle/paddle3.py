@@ -15,7 +15,7 @@ from typing import Any
 
 from crosschip.importers.paddle import tensor_types
 from crosschip.importers.paddle.dialect import COUNTERPARTS, Counterpart
-from crosschip.importers.paddle.json_reader import JsonStream, checked, field, item, only, real
+from crosschip.importers.paddle.json_reader import JsonStream, check_kind, field, item, only, real
 from crosschip.importers.paddle.program import (
     MAX_DEPTH,
     Attributes,
@@ -90,12 +90,12 @@ class _Reader:
         results = field(op, "O", list)
         match label:
             case "pd_op.data" | "pd_op.feed":
-                name = checked(attributes.get("name"), str)
+                name = check_kind(attributes.get("name"), str)
                 self.inputs.append(self._declare(name, only(results)))
             case "pd_op.fetch":
-                self._output(checked(attributes.get("name"), str), only(only(read)))
+                self._output(check_kind(attributes.get("name"), str), only(only(read)))
             case "builtin.shadow_output":
-                self._output(checked(attributes.get("output_name"), str), only(only(read)))
+                self._output(check_kind(attributes.get("output_name"), str), only(only(read)))
             case "builtin.combine":
                 self._define(only(results), [name for names in read for name in names])
             case "builtin.split":
@@ -106,8 +106,8 @@ class _Reader:
             case "cf.yield":
                 self._yielded = [name for names in read for name in names]
             case _:
-                regions = checked(op, dict).get("regions", [])
-                blocks = tuple(map(self._block, checked(regions, list)))
+                regions = check_kind(op, dict).get("regions", [])
+                blocks = tuple(map(self._block, check_kind(regions, list)))
                 replacement = self._operator(number, label, read, results, attributes, blocks)
                 if replacement is not None:  # the operator overwrites its first input
                     self._values[field(item(field(op, "I", list), 0), "%", int)] = replacement
@@ -134,9 +134,9 @@ class _Reader:
         return read
 
     def _parameter(self, op: object) -> None:
-        name = checked(item(field(op, "A", list), 3), str)
+        name = check_kind(item(field(op, "A", list), 3), str)
         variable = self._declare(name, field(op, "O", dict))
-        output_attributes = checked(checked(op, dict).get("OA", []), list)
+        output_attributes = check_kind(check_kind(op, dict).get("OA", []), list)
         # Parameters that do not persist, such as training state, have no value in the file.
         if not output_attributes or output_attributes[0] != 0:
             self.parameters[name] = variable
@@ -296,9 +296,9 @@ def _attributes(op: object) -> dict[str, Mapping[str, Any]]:
 def _value(typed: Mapping[str, Any]) -> Value:
     match _kind(typed):
         case "a_array":
-            return tuple(_scalar(checked(entry, dict)) for entry in field(typed, "D", list))
+            return tuple(_scalar(check_kind(entry, dict)) for entry in field(typed, "D", list))
         case "a_intarray":
-            return tuple(checked(entry, int) for entry in field(typed, "D", list))
+            return tuple(check_kind(entry, int) for entry in field(typed, "D", list))
         case "a_dtype" if field(typed, "D", str).startswith(_ANY_TYPE):
             return None
         case _:
@@ -332,7 +332,7 @@ def _tensor(name: str, type: Mapping[str, Any]) -> Variable:
     return Variable(
         name,
         tensor_types.from_type_name(_kind(element)),
-        tensor_types.shape(checked(size, int) for size in checked(sizes, list)),
+        tensor_types.shape(check_kind(size, int) for size in check_kind(sizes, list)),
     )
 
 

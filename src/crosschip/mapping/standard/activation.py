@@ -37,7 +37,7 @@ from crosschip.ops.standard.layout import Reshape
 
 
 def _is_per_channel(use: Export) -> bool:
-    """Return whether there is one slope per channel on axis 1, which a rank of 1 means."""
+    """Return whether the slopes have rank 1, which means one slope per channel (axis 1)."""
     slope = use.operation.operand("slope")
     return slope is not None and slope.type.shape is not None and len(slope.type.shape) == 1
 
@@ -69,13 +69,13 @@ class PReluSlope(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         operand = use.operation.operand(self.slot)
-        assert operand is not None, "there are slopes"
+        assert operand is not None, "slope is required"
         if _is_per_channel(use):
             return operand
         *leading, size = operand.type.shape or (None,)
         on_last_axis = use.channels_last or size == 1
         if size is None or not on_last_axis or any(dim != 1 for dim in leading):
-            raise refusal(use, self.slot, "must run along one axis there")
+            raise refusal(use, self.slot, "must run along one axis in the target")
         return use.before.add(Reshape, operand, (-1,))
 
 

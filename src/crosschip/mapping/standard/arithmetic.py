@@ -58,7 +58,7 @@ class ClipBound(Rule):
         PassThrough(self.slot).import_operand(operand, use)
 
     def export_operand(self, use: Export) -> Operand | None:
-        assert isinstance(use.operation, Clip), "its row has this rule"
+        assert isinstance(use.operation, Clip), "only its row has this rule"
         operand, type_ = use.operation.operand(self.slot), use.operation.input.type
         if operand is not None and operand.value is None:
             return operand
@@ -68,7 +68,7 @@ class ClipBound(Rule):
             bound = quantized.stored(reals, type_.quantization, type_.element_type)
             dequantized = quantized.reals(bound, type_.quantization).astype(np.float32)
             if np.isfinite(number) and dequantized != reals:
-                raise refusal(use, self.slot, f"no integer of the input's stands for {number:g}")
+                raise refusal(use, self.slot, f"no integer of the input represents {number:g}")
         elif type_.element_type.dtype.kind in "iu":
             bound = np.array([clamp_to_type(number, type_.element_type)], type_.element_type.dtype)
         else:
@@ -106,12 +106,12 @@ class ScaleBias(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         operand, scale = (use.operation.operand(slot) for slot in ("bias", "scale"))
-        assert scale is not None, "there is a scale"
+        assert scale is not None, "scale is required"
         if operand is not None:
             return operand
         shape = static_shape(scale.type.shape)
         if shape is None or scale.type.quantization is not None:
-            raise refusal(use, self.slot, "cannot be left out there")
+            raise refusal(use, self.slot, "cannot be omitted in the target")
         zeros = np.zeros(shape, scale.type.element_type.dtype)
         return constant(zeros, f"{use.operation.name}.bias")
 

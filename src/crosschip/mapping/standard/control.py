@@ -18,9 +18,9 @@ class SingleTensor(Rule):
         use.slots[self.slot] = [] if operand is None else [operand]
 
     def export_operand(self, use: Export) -> Operand | None:
-        assert isinstance(use.operation, Assert), "its row has this rule"
+        assert isinstance(use.operation, Assert), "only its row has this rule"
         if len(use.operation.data) > 1:
-            raise refusal(use, self.slot, "has no operand there beyond the first")
+            raise refusal(use, self.slot, "has no operand in the target beyond the first")
         return use.operation.data[0]
 
 

@@ -31,7 +31,7 @@ class UnquantizedInput(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         operand = use.operation.operand(self.slot)
         if operand is not None and operand.type.quantization is not None:
-            raise refusal(use, self.slot, "there is no number for what is quantized")
+            raise refusal(use, self.slot, "has no code for quantized operands")
         return operand
 
 

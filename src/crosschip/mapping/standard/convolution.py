@@ -53,7 +53,7 @@ class ChannelwiseGroups(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         channels = (use.operation.inputs[0].type.shape or (None, None))[1]  # type: ignore[union-attr]
         if parameter_value(use, self.slot) != channels:
-            raise refusal(use, self.slot, "has no operand there, and is not that of the channels")
+            raise refusal(use, self.slot, "has no operand, and is not the number of channels")
         return None
 
 
@@ -71,13 +71,13 @@ class TransposedFilter(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         operand = use.operation.operand(self.slot)
-        assert operand is not None, "there is a filter"
+        assert operand is not None, "filter is required"
         count = int(parameter_value(use, "group").item())
         if count == 1:
             return transpose(use.before, operand, (1, 2, 3, 0))
         array = _per_tensor_elements(operand)
         if array is None:
-            raise refusal(use, self.slot, "must be constant there, as there are groups")
+            raise refusal(use, self.slot, "must be constant in the target if there are groups")
         inputs, per_group, height, width = array.shape
         parts = array.reshape(count, inputs // count, per_group, height, width)
         shape = (count * per_group, height, width, inputs // count)

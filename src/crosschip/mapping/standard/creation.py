@@ -49,10 +49,10 @@ class TypedValue(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         operand = use.operation.operand(self.slot)
         if operand is None or operand.value is None or operand.type.quantization is not None:
-            raise refusal(use, self.slot, "there is no number for what is not a constant real")
+            raise refusal(use, self.slot, "has no code for operands that are not real constants")
         array = np.asarray(operand.value).reshape(-1)
         if not np.array_equal(array.astype(np.float32), array):
-            raise refusal(use, self.slot, f"there is no number for {array.item()}")
+            raise refusal(use, self.slot, f"has no code for {array.item()}")
         return constant(array.astype(np.float32), f"{use.operation.name}.value")
 
 
@@ -94,10 +94,10 @@ class RangeBound(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         operand = use.operation.operand(self.slot)
         if operand is None or operand.value is None or operand.type.quantization is not None:
-            raise refusal(use, self.slot, "there is no number for what is not a constant")
+            raise refusal(use, self.slot, "has no code for operands that are not constant")
         value = np.asarray(operand.value).item()
         if value != int(value):
-            raise refusal(use, self.slot, f"there is no number for {value}")
+            raise refusal(use, self.slot, f"has no code for {value}")
         return constant(np.array([int(value)], np.int64), operand.name)
 
 

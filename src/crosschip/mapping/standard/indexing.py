@@ -35,9 +35,9 @@ class ZerosOfShape(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         operand = use.operation.operand(self.slot)
         if operand is None or operand.value is None or np.any(np.asarray(operand.value)):
-            raise refusal(use, self.slot, "has no operand there, and is not 0")
+            raise refusal(use, self.slot, "has no operand in the target, and is not 0")
         if operand.type.quantization is not None:
-            raise refusal(use, self.slot, "there is no number for what is quantized")
+            raise refusal(use, self.slot, "has no code for quantized operands")
         shape = np.array(np.asarray(operand.value).shape, np.int32)
         return constant(shape, f"{use.operation.name}.shape")
 

@@ -52,7 +52,7 @@ class FlattenAxis(Rule):
         elif rank > 1 and (start, end) == (0, rank - 2):
             axis = rank - 1
         else:
-            raise refusal(use, self.slot, f"there is no number for the axes {start} to {end}")
+            raise refusal(use, self.slot, f"has no code for the axes {start} to {end}")
         return constant(np.array([axis], np.int64), f"{use.operation.name}.axis")
 
 

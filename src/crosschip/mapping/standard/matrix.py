@@ -49,7 +49,7 @@ class FlattenAxisIfUsed(Rule):
 
 
 class HasBiasFlag(Rule):
-    """The flag whether there is a bias; if omitted, the bias is used if it has an operand."""
+    """The flag whether to use the bias; if the flag is omitted, an existing bias is used."""
 
     slot = ""
     text = "without HAS_BIAS, `bias` is not looked at"

@@ -55,20 +55,20 @@ class NormalizedAffine(_RequiredAffine):
 
     def export_operand(self, use: Export) -> Operand | None:
         input, operand = (use.operation.operand(slot) for slot in ("input", self.slot))
-        assert input is not None, "there is an input"
+        assert input is not None, "input is required"
         shape = input.type.shape or ()
         begin = int(parameter_value(use, "begin_norm_axis").item()) % max(len(shape), 1)
         normalized_shape = static_shape(shape[begin:])
         if normalized_shape is None:
-            raise refusal(use, self.slot, "must have known sizes there")
+            raise refusal(use, self.slot, "must have known sizes in the target")
         if operand is None:
             type_ = input.type.element_type
             if type_ not in FLOATS:
-                raise refusal(use, self.slot, "cannot be left out there")
+                raise refusal(use, self.slot, "cannot be omitted in the target")
             array = np.full(normalized_shape, self._neutral).astype(type_.dtype)
             return constant(array, f"{use.operation.name}.{self.slot}")
         if operand.type.shape != normalized_shape:
-            raise refusal(use, self.slot, f"must have the shape {list(normalized_shape)} there")
+            raise refusal(use, self.slot, f"must have the shape {list(normalized_shape)}")
         return operand
 
 
@@ -90,7 +90,7 @@ class BeginNormAxis(Rule):
         axis = int(parameter_value(use, self.slot).item())
         axis += rank if axis < 0 else 0
         if not 1 <= axis < rank:
-            raise refusal(use, self.slot, f"there is no number for {axis}")
+            raise refusal(use, self.slot, f"has no code for {axis}")
         return constant(np.array([axis], np.int64), f"{use.operation.name}.{self.slot}")
 
 
@@ -134,7 +134,7 @@ class UnsupportedParameter(Rule):
 
 
 class AffineFlag(Rule):
-    """Exports that there are a scale and a bias; ignored on import."""
+    """Exports true, because scale and bias are always exported; ignored on import."""
 
     slot = ""
 
@@ -147,12 +147,12 @@ class ChannelAffine(_RequiredAffine):
 
     def export_operand(self, use: Export) -> Operand | None:
         input, operand = (use.operation.operand(slot) for slot in ("input", self.slot))
-        assert input is not None, "there is an input"
+        assert input is not None, "input is required"
         if operand is not None:
             return operand
         channels = (input.type.shape or (None, None))[1]
         if not isinstance(channels, int) or input.type.element_type not in FLOATS:
-            raise refusal(use, self.slot, "cannot be left out there")
+            raise refusal(use, self.slot, "cannot be omitted in the target")
         array = np.full(channels, self._neutral).astype(input.type.element_type.dtype)
         return constant(array, f"{use.operation.name}.{self.slot}")
 
@@ -170,7 +170,7 @@ class DepthRadius(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         size = int(parameter_value(use, self.slot).item())
         if size % 2 == 0:
-            raise refusal(use, self.slot, f"there is no number for {size}")
+            raise refusal(use, self.slot, f"has no code for {size}")
         return constant(np.array([size // 2], np.int32), f"{use.operation.name}.radius")
 
 

@@ -30,10 +30,10 @@ class PadValue(Rule):
         if operand is None:
             return None
         if operand.value is None or operand.type.quantization is not None:
-            raise refusal(use, self.slot, "must be a constant real there")
+            raise refusal(use, self.slot, "must be a constant real in the target")
         array = np.asarray(operand.value)
         if not np.array_equal(array.astype(np.float32), array):
-            raise refusal(use, self.slot, f"there is no number for {array.item()}")
+            raise refusal(use, self.slot, f"has no code for {array.item()}")
         return constant(array.astype(np.float32).reshape(-1), operand.name)
 
 

@@ -52,7 +52,9 @@ class OfSizesOnly(Rule):
             inputs[getattr(type(operation), self.slot).index] = None
             shapes = [output.shape for output in operation.with_inputs(tuple(inputs)).infer()]
             if shapes != [output.type.shape for output in operation.outputs]:
-                raise refusal(use, self.slot, "has no operand there, and there are other windows")
+                raise refusal(
+                    use, self.slot, "has no operand in the target, but changes the windows"
+                )
         return None
 
 

@@ -31,12 +31,12 @@ class OutputScales(Rule):
 
     def import_operand(self, operand: Operand | None, use: Import) -> None:
         quantization = use.declared[0].quantization
-        assert quantization is not None, "else this is not the row"
+        assert quantization is not None, "checked by fits"
         use.slots |= parameters(quantization)
 
     def export_operand(self, use: Export) -> Operand | None:
         if use.outputs[0].type.quantization is None:
-            raise refusal(use, "dtype", "there is no number for floats of so few bits")
+            raise refusal(use, "dtype", "has no code for unquantized types")
         return None
 
 

@@ -39,14 +39,14 @@ class ZeroDefault(Rule):
 
     def export_operand(self, use: Export) -> Operand | None:
         operation = use.operation
-        assert isinstance(operation, LSTM), "its row has this rule"
+        assert isinstance(operation, LSTM), "only its row has this rule"
         operand = operation.operand(self.slot)
         if operand is not None:
             return operand
         weight = static_shape(operation.weight.type.shape)
         hidden = static_shape(operation.outputs[1].type.shape)
         if weight is None or hidden is None:
-            raise refusal(use, self.slot, "cannot be left out there")
+            raise refusal(use, self.slot, "cannot be omitted in the target")
         shape = (weight[0], 2 * weight[1]) if self.slot == "bias" else hidden
         zeros = np.zeros(shape, operation.input.type.element_type.dtype)
         return constant(zeros, f"{operation.name}.{self.slot}")
@@ -65,7 +65,7 @@ class BidirectionalFlag(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         direction = Direction(int(parameter_value(use, self.slot).item()))
         if direction is Direction.REVERSE:
-            raise refusal(use, self.slot, f"there is no number for {direction.name}")
+            raise refusal(use, self.slot, f"has no code for {direction.name}")
         both = np.array([direction is Direction.BIDIRECTIONAL])
         return constant(both, f"{use.operation.name}.both")
 
@@ -131,7 +131,7 @@ class LayerCount(Rule):
         type_ = use.outputs[0].type
         shape = static_shape(type_.shape)
         if shape is None:
-            raise refusal(use, "input", "must have a known shape there")
+            raise refusal(use, "input", "must have a known shape in the target")
         steps, passes, batch, size = shape
         batch_second = TensorType(type_.element_type, (steps, batch, passes, size))
         flat = TensorType(type_.element_type, (steps, batch, passes * size))

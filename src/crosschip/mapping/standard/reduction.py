@@ -52,7 +52,7 @@ class ReducedAxes(Rule):
             return PassThrough(self.slot).export_operand(use)
         input = use.operation.inputs[0]
         if input is None or input.type.shape is None:
-            raise refusal(use, self.slot, "must be listed there, and are not known")
+            raise refusal(use, self.slot, "must be listed in the target, but are unknown")
         axes = np.arange(len(input.type.shape), dtype=np.int32)
         return constant(axes, f"{use.operation.name}.axes")
 

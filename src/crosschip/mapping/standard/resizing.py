@@ -62,17 +62,14 @@ def _sizes(use: Export) -> Array:
         if o
     )
     if scales.value is None or image is None or output_size is None or 0 in output_size:
-        raise refusal(use, "scales", "there is no number for them, but for sizes")
+        raise refusal(use, "scales", "has no code for scales, but for sizes")
     ratios = (
         np.float32(np.array(image) / output_size),
         np.float32(1 / np.asarray(scales.value, float)),
     )
     if not np.array_equal(*ratios) and not parameter_value(use, "align_corners"):
-        raise refusal(
-            use,
-            "scales",
-            f"there is no number for what is not quite {list(output_size)} of {list(image)}",
-        )
+        reason = f"has no code for scales that differ from {list(output_size)} / {list(image)}"
+        raise refusal(use, "scales", reason)
     return np.array(output_size)
 
 
@@ -94,7 +91,7 @@ class CoordinateMode(Rule):
         mode = AlignMode(int(parameter_value(use, self.slot).item()))
         numbers = {AlignMode.ASYMMETRIC: 0, AlignMode.HALF_PIXEL: 2}
         if not corners and mode not in numbers:
-            raise refusal(use, self.slot, f"there is no number for {mode.name}")
+            raise refusal(use, self.slot, f"has no code for {mode.name}")
         code = np.array([1 if corners else numbers[mode]], np.int32)
         return constant(code, f"{use.operation.name}.mode")
 
@@ -116,7 +113,7 @@ class PytorchCoordinateMode(CoordinateMode):
             corners = bool(parameter_value(use, "align_corners"))
             return constant(np.array(1 if corners else 2), f"{use.operation.name}.mode")
         if mode is AlignMode.HALF_PIXEL and not parameter_value(use, "align_corners"):
-            raise refusal(use, self.slot, "there is no number for HALF_PIXEL with a new size of 1")
+            raise refusal(use, self.slot, "has no code for HALF_PIXEL with a new size of 1")
         return super().export_operand(use)
 
 
@@ -152,7 +149,7 @@ class CubicCoefficient(Rule):
     def export_operand(self, use: Export) -> Operand | None:
         coefficient = parameter_value(use, self.slot)
         if not coefficient:
-            raise refusal(use, self.slot, "there is no number for 0, which means the usual one")
+            raise refusal(use, self.slot, "has no code for 0, which means the default")
         return constant(coefficient, f"{use.operation.name}.coefficient")
 
 

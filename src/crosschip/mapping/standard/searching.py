@@ -55,7 +55,7 @@ class SelectedOutput(Rule):
         use.postprocessing.append(lambda outputs: outputs[self._output : self._output + 1])
 
     def export_operand(self, use: Export) -> Operand | None:
-        raise refusal(use, "k", "there is no number for it where there are two outputs")
+        raise refusal(use, "k", "has no code for two outputs")
 
 
 _INDICES = Selector("OUT_MAX_VALUE", "false", lambda flag: not flag, np.array([False]))
@@ -94,6 +94,7 @@ def _top_k(values: bool) -> NNRt:
 
 
 def _case_of_values(values: bool) -> Selector:
+    """Select the output with the values, or else the output with the indices."""
     text = str(values).lower()
     return Selector("outMaxValue", text, lambda flag: bool(flag) == values, np.array(values))
 

@@ -25,12 +25,12 @@ def _bounds(use: Export) -> tuple[Array, Array]:
     """Return the first index and the length of a slice on each of its axes."""
     starts, ends = (parameter_value(use, slot).reshape(-1) for slot in ("starts", "ends"))
     input, listed = use.operation.operand("input"), use.operation.operand("axes")
-    assert input is not None, "there is an input"
+    assert input is not None, "input is required"
     axes = np.arange(starts.size) if listed is None else parameter_value(use, "axes").reshape(-1)
     shape = input.type.shape or ()
     sizes = static_shape(tuple(shape[int(axis)] for axis in axes)) if shape else None
     if sizes is None:
-        raise refusal(use, "ends", "must be on axes of known size there")
+        raise refusal(use, "ends", "must be on axes of known size in the target")
     ranges = [slice(*pair).indices(n) for *pair, n in zip(starts, ends, sizes, strict=True)]
     begin = np.array([start for start, *_ in ranges], np.int32)
     return begin, np.array([max(stop - start, 0) for start, stop, _ in ranges], np.int32)
@@ -80,7 +80,7 @@ class UnitSteps(Rule):
         if use.operation.operand(self.slot) is not None:
             steps = parameter_value(use, self.slot)
             if np.any(steps != 1):
-                raise refusal(use, self.slot, f"there is no number for {steps.tolist()}")
+                raise refusal(use, self.slot, f"has no code for {steps.tolist()}")
         return None
 
 

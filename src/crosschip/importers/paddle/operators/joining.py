@@ -175,7 +175,7 @@ def partial_concat(op: Context) -> None:
 
 
 def partial_columns(op: Context) -> Sequence[Operand]:
-    """Return `length` columns of each input from `start_index` on; all if it is negative."""
+    """Return `length` columns of each input from `start_index` on; all if `length` is negative."""
     start, count = op.integer("start_index", 0), op.integer("length", -1)
     end = _END if count < 0 else start + count
     if start < 0 <= start + count:

@@ -100,7 +100,7 @@ def _matrix(op: Context, operand: Operand, axis: int) -> Operand:
 
 
 def _concat_sizes(op: Context, *parts: tuple[Operand, slice]) -> tuple[int, ...] | Operand:
-    """Concatenate sizes of ranges of axes of tensors; one unknown size becomes -1."""
+    """Return the concatenated sizes of axis ranges of tensors; one unknown size becomes -1."""
     sizes = [size for operand, axes in parts for size in (operand.type.shape or ())[axes]]
     static = [size if isinstance(size, int) else -1 for size in sizes]
     if static.count(-1) <= 1 and 0 not in static:

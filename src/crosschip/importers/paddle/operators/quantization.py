@@ -37,9 +37,8 @@ def quantize_linear(op: Context) -> None:
     if _pass_if_observer(op):
         return
     _check_zero_point(op)
-    op.define(
-        _as_float_integers(op, _quantize(op, op.input(), _constant(op, "Scale"), _axis(op))), "Y"
-    )
+    integers = _quantize(op, op.input(), _constant(op, "Scale"), _axis(op))
+    op.define(_as_float_integers(op, integers), "Y")
 
 
 @imports("dequantize_linear")

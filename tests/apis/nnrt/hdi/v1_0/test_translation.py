@@ -153,7 +153,7 @@ def test_what_has_no_node_is_refused_by_name_with_the_slot() -> None:
     zero = b.add(ResizeCubic, x, (8, 8), coefficient=0.0, name="zero")
     b.output("y", zero)
     with write_parts(b.build()) as parts:
-        assert "'zero': RESIZE_CUBIC.coefficient: there is no number for 0" in str(parts.refused[0])
+        assert "'zero': RESIZE_CUBIC.coefficient: has no code for 0" in str(parts.refused[0])
         assert not parts.model.nodes
     b = Builder()
     x = b.input("x", TensorType(ElementType.BFLOAT16, (2, 3)))
