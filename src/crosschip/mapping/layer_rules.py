@@ -104,7 +104,7 @@ class ActivationCode(Rule):
             )
         elif code in _PARAMETERIZED:
             raise ModelError(
-                f"activationType: {_PARAMETERIZED[code]} takes numbers that only its own node has"
+                f"activationType: {_PARAMETERIZED[code]} has parameters, and must be an ACTIVATION"
             )
         elif code not in _NO_ACTIVATION:
             raise ModelError(f"activationType: is {code}, which is no activation")

@@ -268,5 +268,5 @@ def test_a_computed_axis_that_the_sizes_do_not_allow(tmp_path: Path) -> None:
     for axis in (4, -5):
         with pytest.raises(Error, match="condition"):
             concat(tmp_path, axis, IMAGE, SECOND)
-    with pytest.raises(ModelFileError, match="cannot be put together along any axis"):
+    with pytest.raises(ModelFileError, match="cannot be concatenated along any axis"):
         concat(tmp_path, 1, IMAGE, longer[:, :1])

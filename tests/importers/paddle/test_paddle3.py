@@ -84,7 +84,7 @@ def test_a_place_in_an_array_must_be_known(tmp_path: Path) -> None:
     writer.input("x", "int64", [1])
     writer.operator("write_to_array", {"X": "x", "I": "x"}, {"Out": "a"})
     writer.output("a")
-    assert "I: the place in an array is computed" in import_error(writer.save(tmp_path))
+    assert "I: the index in an array is computed" in import_error(writer.save(tmp_path))
 
 
 def test_masked_fill(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_offsets_that_are_lost_are_missed_by_name(tmp_path: Path, between: str) 
     made.operator("sequence_pool", {"X": "z"}, {"Out": "y"})
     made.output("y")
     message = import_error(made.save(tmp_path))
-    assert "operator 2 (sequence_pool): X: nothing says which sequences 'z' holds" in message
+    assert "operator 2 (sequence_pool): X: the LoD of 'z' is unknown" in message
     assert "lod_level" in message
 
 

@@ -85,8 +85,8 @@ class ComputedAxis:
         """Compute the masks for an operand with one integer, which may be negative."""
         self._op = op
         axis = op.as_type(op.add(Reshape, axis, ()), ElementType.INT64)
-        is_low = op.add(GreaterEqual, axis, np.int64(-rank))
-        self.exists = op.add(And, is_low, op.add(Less, axis, np.int64(rank)))
+        is_above_min = op.add(GreaterEqual, axis, np.int64(-rank))
+        self.exists = op.add(And, is_above_min, op.add(Less, axis, np.int64(rank)))
         axis = op.add(Mod, axis, np.int64(rank))
         numbers = op.constant(np.arange(rank), "numbers")
         self._is_before = op.add(Less, numbers, axis)

@@ -401,8 +401,8 @@ class Context:
         for name, lod in lods:
             if lod is None:
                 raise UnsupportedError(
-                    f"{slot}: nothing says which sequences {name!r} holds; declare the input that "
-                    f"it comes from with its lod_level"
+                    f"{slot}: the LoD of {name!r} is unknown; declare the lod_level of the input "
+                    f"that it is computed from"
                 )
             levels.append(lod.levels())
         return levels

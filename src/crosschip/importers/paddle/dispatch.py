@@ -40,7 +40,7 @@ def import_operators(operators: Iterable[Operator], values: Values) -> None:
         except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
             # Functions compute with numbers of the program, which a damaged file can set freely.
             where = f"operator {operator.number} ({operator.label})"
-            raise ModelError(f"{where}: its numbers do not go together: {error}") from None
+            raise ModelError(f"{where}: its numbers are inconsistent: {error}") from None
     builder.origins = outer_origins
 
 

@@ -77,7 +77,7 @@ def from_message(program: ProgramDesc) -> Program:
             case _:
                 operators.append(blocks.operator(number, op))
     if not fetches:
-        raise ModelError("is no inference model: no operator 'fetch' hands out a result")
+        raise ModelError("is no inference model: it has no operator 'fetch'")
     return Program(
         inputs=[_input(name, variables) for name in _unique_names("inputs", feeds)],
         parameters={

@@ -49,7 +49,7 @@ def read(data: bytes) -> Program:
     reader.read_all(_operators(stream, _OPERATORS_PATH))
     stream.end()
     if not reader.outputs:
-        raise ModelError("is no inference model: no operator 'fetch' hands out a result")
+        raise ModelError("is no inference model: it has no operator 'fetch'")
     return Program(reader.inputs, reader.parameters, deque(reader.operators), reader.outputs)
 
 
@@ -127,7 +127,7 @@ class _Reader:
             inputs.append(name)
         self.read_all(field(block, "ops", list))
         if self._yielded is None:
-            raise ModelError("a block of control flow hands nothing back")
+            raise ModelError("a block of control flow does not yield")
         read = Block(inputs, self.operators, self._yielded)
         self._depth -= 1
         self.operators, self._yielded = operators, yielded
@@ -208,7 +208,7 @@ class _Reader:
         if number == 0:
             return ()
         if number not in self._values:
-            raise ModelError(f"value {number} is read, but nothing before makes it")
+            raise ModelError(f"value {number} is read before it is defined")
         return self._values[number]
 
 

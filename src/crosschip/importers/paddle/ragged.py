@@ -73,7 +73,7 @@ def row_sequences(op: Context, offsets: Operand, rows: Operand) -> Operand:
 
 
 def sequence_positions(op: Context, lengths: Operand) -> tuple[Operand, Operand]:
-    """Return, for each row of sequences with these lengths, its sequence and its index in that."""
+    """Return, for each row of sequences with these lengths, its sequence and its index in it."""
     rows = arange(op, total_length(op, lengths))
     stops = op.add(CumSum, lengths, 0)
     is_past = op.add(GreaterEqual, op.add(Unsqueeze, rows, (1,)), op.add(Unsqueeze, stops, (0,)))

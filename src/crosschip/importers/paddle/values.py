@@ -94,7 +94,7 @@ class Values:
         if variable in self._operands:
             return self._operands[variable]
         if self._outer is None:
-            raise ModelError(f"{variable!r} is read, but nothing before makes it")
+            raise ModelError(f"{variable!r} is read before it is defined")
         outside = self._outer[variable]
         operand = self.captures.of(outside)
         if outside in self.stacked:

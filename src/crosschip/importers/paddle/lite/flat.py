@@ -36,22 +36,22 @@ class Table:
 
     def scalar(self, field: int, form: str, default: Any = 0) -> Any:
         """Return a scalar field."""
-        position = self._at(field)
+        position = self._field_position(field)
         return default if position is None else self._buffer.scalar(form, position)
 
     def text(self, field: int) -> bytes:
         """Return the bytes of a string field."""
-        position = self._at(field)
+        position = self._field_position(field)
         return b"" if position is None else self._buffer.text(self._buffer.follow(position))
 
     def table(self, field: int) -> Table | None:
         """Return a table field; `None` if it is missing."""
-        position = self._at(field)
+        position = self._field_position(field)
         return None if position is None else Table(self._buffer, self._buffer.follow(position))
 
     def numbers(self, field: int, form: str) -> Sequence[Any]:
         """Return a field with a list of scalars."""
-        position = self._at(field)
+        position = self._field_position(field)
         return () if position is None else self._buffer.numbers(self._buffer.follow(position), form)
 
     def texts(self, field: int) -> list[bytes]:
@@ -64,17 +64,17 @@ class Table:
 
     def vector(self, field: int) -> tuple[int, int]:
         """Return the offset in the buffer and the size of a byte vector field."""
-        position = self._at(field)
+        position = self._field_position(field)
         return (0, 0) if position is None else self._buffer.vector(self._buffer.follow(position), 1)
 
-    def _at(self, field: int) -> int | None:
+    def _field_position(self, field: int) -> int | None:
         if field >= self._count:
             return None
         offset = self._buffer.scalar("H", self._entries + 4 + 2 * field)
         return self._position + offset if offset else None
 
     def _positions(self, field: int) -> Iterator[int]:
-        position = self._at(field)
+        position = self._field_position(field)
         if position is None:
             return
         begin, count = self._buffer.vector(self._buffer.follow(position), 4)
@@ -107,7 +107,7 @@ class Buffer:
     def scalar(self, form: str, position: int) -> Any:
         """Return the scalar at an offset."""
         packed = _SCALARS[form]
-        data, index = self._window.at(self._checked(position, packed.size), packed.size)
+        data, index = self._window.at(self._check_range(position, packed.size), packed.size)
         return packed.unpack_from(data, index)[0]
 
     def follow(self, position: int) -> int:
@@ -130,7 +130,7 @@ class Buffer:
     def vector(self, position: int, size: int) -> tuple[int, int]:
         """Return the offset and the number of elements, of `size` bytes each, of a vector."""
         count = int(self.scalar("I", position))
-        self._checked(position + 4, count * size)
+        self._check_range(position + 4, count * size)
         self._unread -= 4 + count * size
         if self._unread < 0:
             raise ModelError("is damaged: a part of it belongs to several others")
@@ -140,7 +140,7 @@ class Buffer:
         """Return the offset in the source of an offset in the buffer."""
         return self._begin + position
 
-    def _checked(self, position: int, size: int) -> int:
+    def _check_range(self, position: int, size: int) -> int:
         if not 0 <= position <= self._size - size:
             raise ModelError(f"is damaged: it leads to byte {position} of {self._size}")
         return self._begin + position

@@ -75,7 +75,7 @@ def unfuse(operator: Operator) -> Sequence[Operator]:
     except KeyError as error:
         raise ModelError(f"{where}: has no {error}") from None
     except ValueError:
-        raise ModelError(f"{where}: makes other than one result") from None
+        raise ModelError(f"{where}: must have one output") from None
 
 
 def _copy(operator: Operator) -> Iterator[Operator]:

@@ -59,7 +59,7 @@ def _write(
 def _append(op: Context, array: LoopArray) -> None:
     """Append a tensor in an iteration of a loop."""
     if array.appended is not None:
-        raise UnsupportedError("writes to an array a second time in one run of a loop's body")
+        raise UnsupportedError("writes to an array twice in one iteration of a loop")
     x, index = op.input(), op.input("I")
     if index not in array.lengths:
         index = op.as_type(op.add(Reshape, index, ()), ElementType.INT64)
@@ -89,7 +89,7 @@ def lod_array_length(op: Context) -> None:
         if array.appended is None:
             array.lengths.add(length)
         else:
-            raise UnsupportedError("the length of an array that this run has written to")
+            raise UnsupportedError("reads the length of an array written in the same iteration")
         op.define(length)
     else:
         op.make_constant(np.array([len(array)], np.int64))
@@ -145,8 +145,8 @@ def _array(op: Context, slot: str = "X") -> Sequence[Operand] | LoopArray | Stac
     (array,) = op.variables(slot)
     if array not in op.values.arrays:
         raise UnsupportedError(
-            f"{slot}: {array!r} is an array that control flow fills; only one that is filled "
-            f"outside of branches, and by a loop once each time, is expressed. Write to a tensor "
+            f"{slot}: {array!r} is an array that control flow fills; supported are arrays written "
+            f"outside of control flow, or once in each iteration of a loop. Write to a tensor "
             f"instead, and export"
         )
     return op.values.arrays[array]
@@ -156,8 +156,8 @@ def _elements(array: Sequence[Operand] | LoopArray | StackedArray) -> Sequence[O
     """Return the tensors of an array that is not filled by a loop."""
     if isinstance(array, LoopArray | StackedArray):
         raise UnsupportedError(
-            "an array that a loop fills is read inside of it, or written to outside; only the "
-            "loop may write to it, and read what it has written as a tensor"
+            "an array that a loop fills is read in the loop, or written outside of it; only the "
+            "loop may write it, and the array can be read as a tensor after the loop"
         )
     return array
 
@@ -165,5 +165,5 @@ def _elements(array: Sequence[Operand] | LoopArray | StackedArray) -> Sequence[O
 def _constant_index(op: Context) -> int:
     index = op.input("I").value
     if index is None:
-        raise UnsupportedError("I: the place in an array is computed when the model runs")
+        raise UnsupportedError("I: the index in an array is computed when the model runs")
     return int(index.item())

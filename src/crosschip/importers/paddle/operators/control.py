@@ -79,7 +79,7 @@ def while_(op: Context) -> None:
         return _body(op.values, block, inputs, body_types, yielded, f"{op.name}.body", arrays)
 
     if not len(names) == len(yielded) - 1 == len(state) == len(results):
-        raise ModelError(f"{len(state)} values go in, but {len(yielded) - 1} come back")
+        raise ModelError(f"the loop has {len(state)} states, but yields {len(yielded) - 1}")
     state = _with_placeholders(state, import_body)
     types = [operand.type for operand in state]
     body = with_settled_state(import_body, types, (2, 1), op.values.open_axes, op.name)
@@ -108,7 +108,7 @@ def _written_arrays(block: Block) -> Sequence[str]:
 def _appended_tensor(array: object, name: str) -> Operand:
     """Return the tensor that a loop's body appends; raise UnsupportedError if there is none."""
     if not isinstance(array, LoopArray) or array.appended is None:
-        raise UnsupportedError(f"{name!r} is an array that a loop does not write to each time")
+        raise UnsupportedError(f"{name!r} is an array that a loop does not write in each iteration")
     return array.appended
 
 

@@ -186,7 +186,7 @@ def _bounds(op: Context, count: int, name: str, slot: str) -> Sequence[int | Ope
         return numbers
     computed = op.integers_or_tensor(name, slot)
     if not isinstance(computed, Operand):
-        raise ModelError(f"{name}: is neither known nor computed")
+        raise ModelError(f"{name}: is neither constant nor computed")
     computed_list = op.as_type(computed, ElementType.INT64)
     parts = [op.add(Slice, computed_list, (0,), (index,), (index + 1,)) for index in range(count)]
     return [op.add(Reshape, part, ()) for part in parts]

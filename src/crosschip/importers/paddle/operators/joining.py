@@ -31,7 +31,7 @@ def concat(op: Context) -> None:
     axes = _concat_axes(parts)
     if axes is not None and not axes:
         types = ", ".join(str(part.type) for part in parts)
-        raise ModelError(f"X: {types} cannot be put together along any axis")
+        raise ModelError(f"X: {types} cannot be concatenated along any axis")
     if axes is not None and len(axes) == 1:
         (only,) = axes
         axis = op.as_type(axis, ElementType.INT64)
@@ -93,7 +93,7 @@ def split(op: Context) -> None:
     x, axis = op.input(), op.integer("axis", 0, "AxisTensor")
     sections = op.integers("sections", (), "SectionsTensorList")
     if sections.count(-1) > 1:
-        raise ModelError(f"sections: {list(sections)} leave several sizes open")
+        raise ModelError(f"sections: {list(sections)} have several unknown sizes")
     size = _size(op, axis)
     if size is None:
         _slice_sections(op, sections or _equal_sections(op, axis), axis)
