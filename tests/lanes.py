@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import pytest
 
-from crosschip.conformance.cases import Case
+from crosschip.conformance import Case, all_cases
 
 NIGHTLY = "nightly"
 """The option of the command line, and the mark of tests that run only with it."""
 
 _PART = 12
 """One of how many cases of the conformance kit runs in the whole suite."""
+
+
+@cache
+def quick_kit() -> tuple[Case, ...]:
+    """The quick cases of the conformance kit, generated once in a process."""
+    return tuple(all_cases(quick=True))
 
 
 def share(cases: Iterable[Case], config: pytest.Config) -> list[Case]:

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from crosschip.conformance.cases import Case, all_cases
+from crosschip.conformance.cases import DEVICE, all_cases
 from crosschip.conformance.company import Company
 from crosschip.conformance.judge import Verdict
 from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, Runner, Timeouts
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
+from crosschip.ops.packages import every_operator
 from crosschip.runtime.configuration import Configuration
 
 
@@ -69,32 +70,30 @@ class Kit(pytest.Collector):
         return Company(self.runner, self._together, self.runner.run)
 
     def collect(self) -> Iterator[OperatorTest]:
-        grouped: dict[str, list[Case]] = {}
-        for case in all_cases(quick=self._quick):
-            grouped.setdefault(case.operator, []).append(case)
-        for operator, cases in grouped.items():
-            yield OperatorTest.from_parent(self, name=operator, cases=cases)
+        for operator in (*every_operator(), DEVICE):
+            yield OperatorTest.from_parent(self, name=operator, quick=self._quick)
 
     def teardown(self) -> None:
         self.runner.close()
 
 
 class OperatorTest(pytest.Item):
-    """The cases of one operator."""
+    """The cases of one operator, which are generated when the test runs."""
 
     parent: Kit
 
-    def __init__(self, *, cases: list[Case], **named: Any) -> None:
+    def __init__(self, *, quick: bool, **named: Any) -> None:
         super().__init__(**named)
-        self.cases = cases
+        self._quick = quick
 
     def runtest(self) -> None:
-        by_id = {r.id: r for r in self.parent.company.results([case.id for case in self.cases])}
-        results = [by_id[case.id] for case in self.cases]
+        cases = list(all_cases(self.name, quick=self._quick))
+        by_id = {r.id: r for r in self.parent.company.results([case.id for case in cases])}
+        results = [by_id[case.id] for case in cases]
         bad = [r for r in results if r.verdict in (Verdict.FAIL, Verdict.NOT_RUN)]
         if bad:
             pytest.fail("\n".join(f"{r.id}: {r.detail}" for r in bad), pytrace=False)
-        valid = [r for case, r in zip(self.cases, results, strict=True) if not case.invalid]
+        valid = [r for case, r in zip(cases, results, strict=True) if not case.invalid]
         if all(result.verdict is not Verdict.PASS for result in valid):
             pytest.skip(valid[0].detail)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from itertools import groupby, islice
@@ -56,7 +56,7 @@ def run_cases(
 
     Args:
         device: the name of its entry point, or its class as `module:Class`.
-        cases: what to run.
+        cases: what to run; an iterator is read while cases run.
         jobs: how many processes run cases at once.
         seed: what random elements are made from.
         timeout: after how many seconds a case counts as hanging, besides compiling.
@@ -77,7 +77,6 @@ def run_cases(
     Raises:
         DeviceError: the device does not open.
     """
-    chosen = cases if taken is not None else list(cases)
     results = dict(done or {})
     runners = [
         Runner(
@@ -92,7 +91,7 @@ def run_cases(
         for _ in range(jobs)
     ]
     about = runners[0].about
-    work = _Work(chosen, results, budget, tries, together, on_result, taken)
+    work = _Work(cases, results, budget, tries, together, on_result, taken)
     with ThreadPoolExecutor(jobs) as threads:
         running = [threads.submit(work.run, runner) for runner in runners]
         try:
@@ -107,7 +106,7 @@ def run_cases(
     return Report.of(
         about["device"],
         about["version"],
-        work.begun if taken is not None else list(chosen),
+        list(cases) if taken is None and isinstance(cases, Collection) else work.begun,
         results,
         seed,
         options=options,
