@@ -69,22 +69,22 @@ class ChannelsLast(Rule):
     def text(self) -> str:
         return f"the channels of `{self.slot}` are its last axis"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is not None and (self.always or use.channels_last):
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if operand is not None and (self.always or ctx.channels_last):
             axes = channels_first_axes(rank_of(operand, self.slot))
-            operand = transpose(use.builder, operand, axes)
+            operand = transpose(ctx.builder, operand, axes)
         if operand is not None:
-            use.slots[self.slot] = operand
+            ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is None:
-            raise refusal(use, self.slot, "cannot be omitted in the target")
+            raise refusal(ctx, self.slot, "cannot be omitted in the target")
         if operand.type.shape is None:
-            raise refusal(use, self.slot, "must have a known number of axes in the target")
-        if not (self.always or use.channels_last):
+            raise refusal(ctx, self.slot, "must have a known number of axes in the target")
+        if not (self.always or ctx.channels_last):
             return operand
-        return transpose(use.before, operand, channels_last_axes(len(operand.type.shape)))
+        return transpose(ctx.before, operand, channels_last_axes(len(operand.type.shape)))
 
 
 class ChannelsLastOutput(Rule):
@@ -93,24 +93,24 @@ class ChannelsLastOutput(Rule):
     slot = ""
     text = "the channels of the output are its last axis"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if not use.channels_last:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if not ctx.channels_last:
             return
-        first, *rest = use.declared
-        use.declared = [transpose_type(first, channels_first_axes(len(first.shape or ()))), *rest]
+        first, *rest = ctx.declared
+        ctx.declared = [transpose_type(first, channels_first_axes(len(first.shape or ()))), *rest]
 
         def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
             axes = channels_last_axes(rank_of(outputs[0], "output"))
-            return (transpose(use.builder, outputs[0], axes), *outputs[1:])
+            return (transpose(ctx.builder, outputs[0], axes), *outputs[1:])
 
-        use.postprocessing.append(finish)
+        ctx.postprocessing.append(finish)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        type_ = use.outputs[0].type
+    def export_operand(self, ctx: Export) -> Operand | None:
+        type_ = ctx.outputs[0].type
         if type_.shape is None:
-            raise refusal(use, "output", "must have a known number of axes in the target")
+            raise refusal(ctx, "output", "must have a known number of axes in the target")
         rank = len(type_.shape)
-        if rank > 2 and use.channels_last:
+        if rank > 2 and ctx.channels_last:
             stored = transpose_type(type_, channels_last_axes(rank))
-            use.follow(0, stored, Transpose, channels_first_axes(rank))
+            ctx.follow(0, stored, Transpose, channels_first_axes(rank))
         return None

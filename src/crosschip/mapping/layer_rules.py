@@ -93,14 +93,14 @@ class ActivationCode(Rule):
     slot: str = field(default="fuse_code", init=False)
     text: str = field(default="an activation that is not fused becomes an operation", init=False)
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         code = 0 if operand is None else int(number(operand, "activationType"))
-        if code in _FUSES and any(slot.name == self.slot for slot in use.operator.slots):
-            use.slots[self.slot] = _FUSES[code]
+        if code in _FUSES and any(slot.name == self.slot for slot in ctx.operator.slots):
+            ctx.slots[self.slot] = _FUSES[code]
         elif code in _SEPARATE:
             follower, named = _SEPARATE[code]
-            use.postprocessing.append(
-                lambda outputs: (use.builder.add(follower, outputs[0], **named), *outputs[1:])
+            ctx.postprocessing.append(
+                lambda outputs: (ctx.builder.add(follower, outputs[0], **named), *outputs[1:])
             )
         elif code in _PARAMETERIZED:
             raise ModelError(
@@ -109,13 +109,13 @@ class ActivationCode(Rule):
         elif code not in _NO_ACTIVATION:
             raise ModelError(f"activationType: is {code}, which is no activation")
 
-    def export_operand(self, use: Export) -> Operand | None:
+    def export_operand(self, ctx: Export) -> Operand | None:
         fuse_code = next(
-            (code for code, fuse in _FUSES.items() if fuse is use.operation.fused), None
+            (code for code, fuse in _FUSES.items() if fuse is ctx.operation.fused), None
         )
         if fuse_code is None:
-            raise refusal(use, self.slot, f"has no code for {use.operation.fused.name}")
-        return constant(np.array(fuse_code), f"{use.operation.name}.activation")
+            raise refusal(ctx, self.slot, f"has no code for {ctx.operation.fused.name}")
+        return constant(np.array(fuse_code), f"{ctx.operation.name}.activation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +125,14 @@ class SeparateActivation(Rule):
     slot: str = ""
     text: str = "an activation becomes an operation after it"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         code = 0 if operand is None else number(operand, "activation")
         if code not in (0, 1, 2):
             raise ModelError(f"activation: is {code:g}, but there are 0, 1, 2")
         if code:
             follower = Relu if code == 1 else Relu6
-            use.postprocessing.append(
-                lambda outputs: (use.builder.add(follower, outputs[0]), *outputs[1:])
+            ctx.postprocessing.append(
+                lambda outputs: (ctx.builder.add(follower, outputs[0]), *outputs[1:])
             )
 
 
@@ -150,11 +150,11 @@ class ProductBias(Rule):
     slot: str = "bias"
     text: str = "an int32 bias without quantization has the scales of input times weight"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             return
-        input_scale = slot_operand(use, "input").type.quantization
-        scales = slot_operand(use, self.weight).type.quantization
+        input_scale = slot_operand(ctx, "input").type.quantization
+        scales = slot_operand(ctx, self.weight).type.quantization
         integers = operand.type.element_type is ElementType.INT32
         if integers and operand.type.quantization is None and input_scale and scales:
             if operand.value is None:
@@ -163,27 +163,27 @@ class ProductBias(Rule):
             product = tuple(float(scale * np.float32(s)) for s in scales.scale)
             quantization = Quantization(product, axis=None if scales.axis is None else 0)
             operand = constant(np.asarray(operand.value), operand.name, quantization)
-        use.slots[self.slot] = operand
+        ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is None:
-            return self._zeros(use) if self.required else None
+            return self._zeros(ctx) if self.required else None
         if operand.type.quantization is None:
             return operand
         if operand.value is None:
-            raise refusal(use, self.slot, "is quantized, and must be constant in the target")
+            raise refusal(ctx, self.slot, "is quantized, and must be constant in the target")
         return constant(np.asarray(operand.value), operand.name)
 
-    def _zeros(self, use: Export) -> Operand:
-        input = use.operation.operand("input")
-        shape = use.operation.outputs[0].type.shape
+    def _zeros(self, ctx: Export) -> Operand:
+        input = ctx.operation.operand("input")
+        shape = ctx.operation.outputs[0].type.shape
         assert input is not None
         if shape is None or not isinstance(shape[1], int):
-            raise refusal(use, self.slot, "is required in the target, but the channels are unknown")
+            raise refusal(ctx, self.slot, "is required in the target, but the channels are unknown")
         integers = input.type.quantization is not None
         dtype = ElementType.INT32.dtype if integers else input.type.element_type.dtype
-        return constant(np.zeros(shape[1], dtype), f"{use.operation.name}.{self.slot}")
+        return constant(np.zeros(shape[1], dtype), f"{ctx.operation.name}.{self.slot}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,19 +193,19 @@ class PaddingMode(Rule):
     slot: str = "auto_pad"
     text: str = "`auto_pad` is one of 0 SAME, 1 and 2 VALID, NONE without it"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None:
             modes = {0: AutoPad.SAME, 1: AutoPad.VALID, 2: AutoPad.VALID}
-            PassThrough(self.slot, modes).import_operand(operand, use)
+            PassThrough(self.slot, modes).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        mode = parameter_value(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        mode = parameter_value(ctx, self.slot)
         if mode == AutoPad.NONE:
             return None
         if mode not in (AutoPad.SAME, AutoPad.VALID):
             name = AutoPad(int(mode.item())).name
-            raise refusal(use, self.slot, f"has no code for {name}")
-        return constant(np.array([mode == AutoPad.VALID], np.int8), f"{use.operation.name}.mode")
+            raise refusal(ctx, self.slot, f"has no code for {name}")
+        return constant(np.array([mode == AutoPad.VALID], np.int8), f"{ctx.operation.name}.mode")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +214,12 @@ class PadsWithoutMode(Rule):
 
     slot: str = "pads"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        if parameter_value(use, "auto_pad") == AutoPad.NONE:
-            return PassThrough(self.slot).export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        if parameter_value(ctx, "auto_pad") == AutoPad.NONE:
+            return PassThrough(self.slot).export_operand(ctx)
         return None
 
 
@@ -230,14 +230,14 @@ class ExplicitPads(Rule):
     slot: str = "pads"
     text: str = "`pads` count where padMode is 0 PAD"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        mode = use.slots.get("auto_pad")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        mode = ctx.slots.get("auto_pad")
         if isinstance(mode, Operand) and number(mode, "padMode"):
             return
         if operand is not None:
-            use.slots[self.slot] = operand
+            ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        if np.any(parameter_value(use, "auto_pad")):
+    def export_operand(self, ctx: Export) -> Operand | None:
+        if np.any(parameter_value(ctx, "auto_pad")):
             return None
-        return constant(parameter_value(use, self.slot), f"{use.operation.name}.pads")
+        return constant(parameter_value(ctx, self.slot), f"{ctx.operation.name}.pads")

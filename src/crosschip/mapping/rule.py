@@ -102,21 +102,21 @@ class Rule:
     def text(self) -> str:
         return ""
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         """Return whether an operation can be imported with this rule.
 
         Where several rows have the same operator, the first row whose rules all fit is used.
         """
         return True
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         """Set the slot from an operand; `None` if the operand is omitted or does not exist.
 
         Raises:
             ModelError: the operand is invalid; the message starts with the slot.
         """
 
-    def export_operand(self, use: Export) -> Operand | None:
+    def export_operand(self, ctx: Export) -> Operand | None:
         """Return the operand for the slot; `None` if it is omitted or does not exist.
 
         Raises:
@@ -139,18 +139,18 @@ class InexpressibleError(UnsupportedError):
         self.why = why
 
 
-def refusal(use: Export, slot: str, why: str) -> InexpressibleError:
+def refusal(ctx: Export, slot: str, why: str) -> InexpressibleError:
     """Return the error for a slot of an operation that is being exported."""
-    return InexpressibleError(use.operation, slot, why)
+    return InexpressibleError(ctx.operation, slot, why)
 
 
-def slot_operand(use: Import, slot: str) -> Operand:
+def slot_operand(ctx: Import, slot: str) -> Operand:
     """Return the operand that a rule has set for a slot.
 
     Raises:
         ModelError: no rule has set one.
     """
-    operand = use.slots.get(slot)
+    operand = ctx.slots.get(slot)
     if not isinstance(operand, Operand):
         raise ModelError(f"{slot}: is missing")
     return operand
@@ -207,26 +207,26 @@ def value_or_default(slot: Parameter[Any], operand: Operand | None) -> Array | N
     return None if slot.default is None else slot.encode(slot.default)
 
 
-def parameter_value(use: Export, slot: str) -> Array:
+def parameter_value(ctx: Export, slot: str) -> Array:
     """Return the value of a parameter, or its default.
 
     Raises:
         UnsupportedError: the parameter is not constant.
     """
-    operator: type[Operator] = type(use.operation)
+    operator: type[Operator] = type(ctx.operation)
     parameter = getattr(operator, slot)
     assert isinstance(parameter, Parameter)
-    value = value_or_default(parameter, use.operation.operand(slot))
+    value = value_or_default(parameter, ctx.operation.operand(slot))
     if value is None:
-        raise refusal(use, slot, "must be constant in the target")
+        raise refusal(ctx, slot, "must be constant in the target")
     return value
 
 
 def type_code(
-    use: Export, type_: TensorType, codes: Mapping[int, int], dtype: DTypeLike = np.int64
+    ctx: Export, type_: TensorType, codes: Mapping[int, int], dtype: DTypeLike = np.int64
 ) -> Operand:
     """Return the code of an element type in another system, as a constant of shape [1]."""
     code = next((k for k, ours in codes.items() if ours == type_.element_type.code), None)
     if code is None:
-        raise refusal(use, "dtype", f"has no code for {type_}")
-    return constant(np.array([code], dtype), f"{use.operation.name}.type")
+        raise refusal(ctx, "dtype", f"has no code for {type_}")
+    return constant(np.array([code], dtype), f"{ctx.operation.name}.type")

@@ -51,31 +51,31 @@ class PassThrough(Rule):
     text: str = ""
     default: object = None
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             if self.default is not None:
-                use.slots[self.slot] = self.default
+                ctx.slots[self.slot] = self.default
             return
-        slot = getattr(use.operator, self.slot)
+        slot = getattr(ctx.operator, self.slot)
         if isinstance(slot, Parameter):
             operand = _converted_constant(slot, operand)
             if self.numbers is not None:
                 operand = self._import_code(operand, self.numbers)
-        use.slots[self.slot] = operand
+        ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        slot = getattr(type(use.operation), self.slot)
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        slot = getattr(type(ctx.operation), self.slot)
+        operand = ctx.operation.operand(self.slot)
         if not isinstance(slot, Parameter):
             return operand
         array = value_or_default(slot, operand)
         if array is None:
             return operand
         if self.numbers is not None:
-            array = self._export_code(array, use, slot, self.numbers)
+            array = self._export_code(array, ctx, slot, self.numbers)
         if not array.size and slot.default == ():
             return None
-        return constant(_narrow(slot, array), f"{use.operation.name}.{self.slot}")
+        return constant(_narrow(slot, array), f"{ctx.operation.name}.{self.slot}")
 
     def _import_code(self, operand: Operand, codes: Numbers) -> Operand:
         code = int(number(operand, self.slot))
@@ -85,12 +85,12 @@ class PassThrough(Rule):
         return constant(np.array([codes[code]], np.int32), operand.name)
 
     def _export_code(
-        self, array: Array, use: Export, slot: Parameter[Any], codes: Numbers
+        self, array: Array, ctx: Export, slot: Parameter[Any], codes: Numbers
     ) -> Array:
         value = int(array.item())
         code = next((theirs for theirs, ours in codes.items() if ours == value), None)
         if code is None:
-            raise refusal(use, self.slot, f"has no code for {slot.decode(array)}")
+            raise refusal(ctx, self.slot, f"has no code for {slot.decode(array)}")
         return np.array([code], np.int32)
 
 
@@ -138,17 +138,17 @@ class CastOnExport(Rule):
     slot: str
     element_type: ElementType
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        slot = getattr(type(use.operation), self.slot)
-        array = value_or_default(slot, use.operation.operand(self.slot))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        slot = getattr(type(ctx.operation), self.slot)
+        array = value_or_default(slot, ctx.operation.operand(self.slot))
         if array is None:
-            return use.operation.operand(self.slot)
+            return ctx.operation.operand(self.slot)
         limits = np.iinfo(self.element_type.dtype)
         held = np.clip(array, limits.min, limits.max).astype(self.element_type.dtype)
-        return constant(np.atleast_1d(held), f"{use.operation.name}.{self.slot}")
+        return constant(np.atleast_1d(held), f"{ctx.operation.name}.{self.slot}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,9 @@ class TypeOfOutput(Rule):
     def text(self) -> str:
         return f"`{self.slot}` is the element type of the output operand"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if self.output < len(use.declared):
-            use.slots[self.slot] = use.declared[self.output].element_type
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if self.output < len(ctx.declared):
+            ctx.slots[self.slot] = ctx.declared[self.output].element_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +184,13 @@ class FixedValue(Rule):
         value = f"{self.value:.6g}" if isinstance(self.value, float) else str(self.value)
         return f"`{self.slot}` is {value}"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = self.value
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = self.value
 
-    def export_operand(self, use: Export) -> Operand | None:
-        value = parameter_value(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        value = parameter_value(ctx, self.slot)
         if not np.array_equal(value, np.asarray(self.value, value.dtype)):
-            raise refusal(use, self.slot, f"has no code for {value.tolist()}")
+            raise refusal(ctx, self.slot, f"has no code for {value.tolist()}")
         return None
 
 
@@ -211,7 +211,7 @@ class RequiredValue(Rule):
     def text(self) -> str:
         return f"{self.name} must be {self.value:g}"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None and number(operand, self.name) != self.value:
             raise ModelError(f"{self.name}: must be {self.value:g}")
 
@@ -239,11 +239,11 @@ class Selector(Rule):
     def text(self) -> str:
         return f"with {self.name} {self.description}"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         return self.holds(self.default if operand is None else number(operand, self.name))
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(self.written, f"{use.operation.name}.{self.name.lower()}")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(self.written, f"{ctx.operation.name}.{self.name.lower()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,11 +270,11 @@ class TypePromotion(Rule):
     other: str
     text: str = "operands of two types become the wider of them, or the one that is real"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             return
-        first = slot_operand(use, self.other)
-        use.slots[self.slot] = operand
+        first = slot_operand(ctx, self.other)
+        ctx.slots[self.slot] = operand
         types = first.type.element_type, operand.type.element_type
         if types[0] is types[1] or first.type.quantization or operand.type.quantization:
             return
@@ -283,10 +283,10 @@ class TypePromotion(Rule):
         type_ = floats[0] if len(floats) == 1 else common
         for slot, part in ((self.slot, operand), (self.other, first)):
             if part.type.element_type is not type_:
-                use.slots[slot] = use.builder.add(Cast, part, type_)
+                ctx.slots[slot] = ctx.builder.add(Cast, part, type_)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return PassThrough(self.slot).export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return PassThrough(self.slot).export_operand(ctx)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,13 +296,13 @@ class BoolCast(Rule):
     slot: str
     text: str = "what is not 0 is true"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None and operand.type.element_type is not ElementType.BOOL:
-            operand = use.builder.add(Cast, operand, ElementType.BOOL)
-        use.slots[self.slot] = operand
+            operand = ctx.builder.add(Cast, operand, ElementType.BOOL)
+        ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return ctx.operation.operand(self.slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,17 +312,17 @@ class AnyInteger(Rule):
     slot: str
     text: str = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if (
             operand is not None
             and operand.value is None
             and operand.type.element_type in INTEGERS - INDICES
         ):
-            operand = use.builder.add(Cast, operand, ElementType.INT64)
-        PassThrough(self.slot).import_operand(operand, use)
+            operand = ctx.builder.add(Cast, operand, ElementType.INT64)
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return PassThrough(self.slot).export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return PassThrough(self.slot).export_operand(ctx)
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,17 +337,17 @@ class SingleAxis(Rule):
     slot: str = field(default="axes", init=False)
     text: str = field(default="`axes` is one axis", init=False)
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None:
-            use.slots[self.slot] = (int(number(operand, self.slot)),)
+            ctx.slots[self.slot] = (int(number(operand, self.slot)),)
         elif self.default is not None:
-            use.slots[self.slot] = (self.default,)
+            ctx.slots[self.slot] = (self.default,)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        axes = parameter_value(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        axes = parameter_value(ctx, self.slot)
         if axes.size != 1:
-            raise refusal(use, self.slot, f"has no code for {axes.tolist()}")
-        return constant(axes.astype(np.int32).reshape(1), f"{use.operation.name}.axis")
+            raise refusal(ctx, self.slot, f"has no code for {axes.tolist()}")
+        return constant(axes.astype(np.int32).reshape(1), f"{ctx.operation.name}.axis")
 
 
 class ChannelAxis(Rule):
@@ -355,18 +355,18 @@ class ChannelAxis(Rule):
 
     slot = "axis"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        rank = 0 if use.channels_last else rank_of(slot_operand(use, "input"), "input")
-        use.slots[self.slot] = 1 if rank > 2 else -1
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        rank = 0 if ctx.channels_last else rank_of(slot_operand(ctx, "input"), "input")
+        ctx.slots[self.slot] = 1 if rank > 2 else -1
 
-    def export_operand(self, use: Export) -> Operand | None:
+    def export_operand(self, ctx: Export) -> Operand | None:
         axis, rank = (
-            int(parameter_value(use, self.slot).item()),
-            len(use.outputs[0].type.shape or ()),
+            int(parameter_value(ctx, self.slot).item()),
+            len(ctx.outputs[0].type.shape or ()),
         )
-        channels = rank - 1 if use.channels_last or rank < 3 else 1
+        channels = rank - 1 if ctx.channels_last or rank < 3 else 1
         if axis not in (channels, channels - rank):
-            raise refusal(use, self.slot, f"has no code for {axis}")
+            raise refusal(ctx, self.slot, f"has no code for {axis}")
         return None
 
 
@@ -376,12 +376,12 @@ class NumericFlag(Rule):
     def __init__(self, slot: str) -> None:
         self.slot = slot
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = operand is not None and bool(number(operand, self.slot))
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = operand is not None and bool(number(operand, self.slot))
 
-    def export_operand(self, use: Export) -> Operand | None:
-        held = parameter_value(use, self.slot).astype(np.int32).reshape(1)
-        return constant(held, f"{use.operation.name}.{self.slot}")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        held = parameter_value(ctx, self.slot).astype(np.int32).reshape(1)
+        return constant(held, f"{ctx.operation.name}.{self.slot}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,19 +394,19 @@ class Pairs(Rule):
     def text(self) -> str:
         return f"`{self.slot}` has two axes"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             return
         if operand.value is None:
-            operand = use.builder.add(Reshape, operand, (-1,))
+            operand = ctx.builder.add(Reshape, operand, (-1,))
         else:
             operand = constant(numbers(operand, self.slot), operand.name)
-        PassThrough(self.slot).import_operand(operand, use)
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = PassThrough(self.slot).export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = PassThrough(self.slot).export_operand(ctx)
         if operand is None or operand.value is None:
-            raise refusal(use, self.slot, "must be constant in the target")
+            raise refusal(ctx, self.slot, "must be constant in the target")
         return constant(np.asarray(operand.value).reshape(-1, 2), operand.name)
 
 
@@ -427,16 +427,16 @@ class ConstantTerm(Rule):
     text: str
     slot: str = field(default="", init=False)
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None and number(operand, self.text) != self.neutral:
-            apply_constant(use, self.other, self.operator, number(operand, self.text))
+            apply_constant(ctx, self.other, self.operator, number(operand, self.text))
 
 
-def apply_constant(use: Import, slot: str, operator: type[Mul | Add], value: float) -> None:
+def apply_constant(ctx: Import, slot: str, operator: type[Mul | Add], value: float) -> None:
     """Replace the operand of a slot by its product or sum with a constant."""
-    operand = slot_operand(use, slot)
+    operand = slot_operand(ctx, slot)
     array = np.array(value, operand.type.element_type.dtype)
-    use.slots[slot] = use.builder.add(operator, operand, array)
+    ctx.slots[slot] = ctx.builder.add(operator, operand, array)
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,10 +452,10 @@ class TypeCode(Rule):
     codes: Numbers = field(default_factory=lambda: NNRT_CODES[ElementType])
     slot: str = field(default="", init=False)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        first = use.outputs[0] if self.output else use.operation.inputs[0]
+    def export_operand(self, ctx: Export) -> Operand | None:
+        first = ctx.outputs[0] if self.output else ctx.operation.inputs[0]
         assert first is not None, "input is required"
-        return type_code(use, first.type, self.codes)
+        return type_code(ctx, first.type, self.codes)
 
 
 class UnquantizedOutput(Rule):
@@ -464,5 +464,5 @@ class UnquantizedOutput(Rule):
     slot = ""
     text = "the output's quantization means nothing"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.declared = [TensorType(t.element_type, t.shape) for t in use.declared]
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.declared = [TensorType(t.element_type, t.shape) for t in ctx.declared]

@@ -65,11 +65,11 @@ class Row:
         Raises:
             ModelError: there are too many operands, or too few.
         """
-        use = Import(Builder(), self.operator, declared)
+        ctx = Import(Builder(), self.operator, declared)
         return all(
-            rule.fits(operands[0] if operands else None, values, use)
+            rule.fits(operands[0] if operands else None, values, ctx)
             for rule, operands in _assign_operands(self.operands, values)
-        ) and all(rule.fits(None, values, use) for rule in self.other_rules)
+        ) and all(rule.fits(None, values, ctx) for rule in self.other_rules)
 
 
 def row_of(
@@ -117,25 +117,25 @@ def import_operation(
     Raises:
         ModelError: there are too many operands, or a rule refuses one.
     """
-    use = Import(builder, row.operator, declared, channels_last)
+    ctx = Import(builder, row.operator, declared, channels_last)
     try:
         for rule, operands in _assign_operands(row.operands, values):
             if isinstance(rule, Variadic):
-                use.slots[rule.slot] = operands
+                ctx.slots[rule.slot] = operands
             else:
-                rule.import_operand(operands[0], use)
+                rule.import_operand(operands[0], ctx)
         for rule in row.other_rules:
-            rule.import_operand(None, use)
-        declared = use.declared
+            rule.import_operand(None, ctx)
+        declared = ctx.declared
     except ModelError as error:
         raise ModelError(f"{name!r}: {row.operator.type}.{error}") from None
-    quantized = any(isinstance(o, Operand) and o.type.quantization for o in _flatten(use.slots))
+    quantized = any(isinstance(o, Operand) and o.type.quantization for o in _flatten(ctx.slots))
     quantization = tuple(type_.quantization for type_ in declared)
     while quantization and quantization[-1] is None:
         quantization = quantization[:-1]
-    arguments: dict[str, Any] = {"quantization": quantization if quantized else None, **use.slots}
+    arguments: dict[str, Any] = {"quantization": quantization if quantized else None, **ctx.slots}
     outputs = builder.add_all(row.operator, name=name, **arguments)
-    for finish in use.postprocessing:
+    for finish in ctx.postprocessing:
         outputs = finish(outputs)
     return outputs
 
@@ -152,22 +152,22 @@ def export_operation(row: Row, operation: Operator, channels_last: bool = True) 
         UnsupportedError: the operation cannot be expressed; the message names the slot.
     """
     before, after = (Builder(prefix=f"{operation.name}.{side}.") for side in ("in", "out"))
-    use = Export(operation, before, after, list(operation.outputs), channels_last)
+    ctx = Export(operation, before, after, list(operation.outputs), channels_last)
     handled = {rule.slot for rule in (*row.operands, *row.other_rules)}
     for slot, _ in operation.slot_operand():
         if slot.name not in handled:
-            raise refusal(use, slot.name, "has no operand in the target")
+            raise refusal(ctx, slot.name, "has no operand in the target")
     values: list[Operand | None] = []
     for rule in row.operands:
         if isinstance(rule, Variadic):
             values.extend(getattr(operation, rule.slot))
         else:
-            values.append(rule.export_operand(use))
+            values.append(rule.export_operand(ctx))
     for rule in row.other_rules:
-        rule.export_operand(use)
+        rule.export_operand(ctx)
     return Expressed(
         tuple(values),
-        tuple(use.outputs),
+        tuple(ctx.outputs),
         tuple(before.operations),
         tuple(reversed(after.operations)),
     )

@@ -36,9 +36,9 @@ from crosschip.ops.standard.activation import (
 from crosschip.ops.standard.layout import Reshape
 
 
-def _is_per_channel(use: Export) -> bool:
+def _is_per_channel(ctx: Export) -> bool:
     """Return whether the slopes have rank 1, which means one slope per channel (axis 1)."""
-    slope = use.operation.operand("slope")
+    slope = ctx.operation.operand("slope")
     return slope is not None and slope.type.shape is not None and len(slope.type.shape) == 1
 
 
@@ -48,12 +48,12 @@ class PReluInput(Rule):
     slot = "input"
     text = "slopes run along the last axis"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        rule: Rule = ChannelsLast(self.slot) if _is_per_channel(use) else PassThrough(self.slot)
-        return rule.export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        rule: Rule = ChannelsLast(self.slot) if _is_per_channel(ctx) else PassThrough(self.slot)
+        return rule.export_operand(ctx)
 
 
 class PReluSlope(Rule):
@@ -61,22 +61,22 @@ class PReluSlope(Rule):
 
     slot = "slope"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if operand is not None and rank_of(operand, self.slot) == 1 and use.channels_last:
-            rank = rank_of(slot_operand(use, "input"), "input")
-            operand = use.builder.add(Reshape, operand, (*(1,) * (rank - 1), -1))
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if operand is not None and rank_of(operand, self.slot) == 1 and ctx.channels_last:
+            rank = rank_of(slot_operand(ctx, "input"), "input")
+            operand = ctx.builder.add(Reshape, operand, (*(1,) * (rank - 1), -1))
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         assert operand is not None, "slope is required"
-        if _is_per_channel(use):
+        if _is_per_channel(ctx):
             return operand
         *leading, size = operand.type.shape or (None,)
-        on_last_axis = use.channels_last or size == 1
+        on_last_axis = ctx.channels_last or size == 1
         if size is None or not on_last_axis or any(dim != 1 for dim in leading):
-            raise refusal(use, self.slot, "must run along one axis in the target")
-        return use.before.add(Reshape, operand, (-1,))
+            raise refusal(ctx, self.slot, "must run along one axis in the target")
+        return ctx.before.add(Reshape, operand, (-1,))
 
 
 class PReluOutput(Rule):
@@ -84,8 +84,8 @@ class PReluOutput(Rule):
 
     slot = ""
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return ChannelsLastOutput().export_operand(use) if _is_per_channel(use) else None
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return ChannelsLastOutput().export_operand(ctx) if _is_per_channel(ctx) else None
 
 
 class ChannelShared(Rule):
@@ -93,11 +93,11 @@ class ChannelShared(Rule):
 
     slot = ""
 
-    def export_operand(self, use: Export) -> Operand | None:
-        slope = use.operation.operand("slope")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        slope = ctx.operation.operand("slope")
         shape = None if slope is None else slope.type.shape
         shared = shape is not None and set(shape) <= {1}
-        return constant(np.array(shared), f"{use.operation.name}.channel_shared")
+        return constant(np.array(shared), f"{ctx.operation.name}.channel_shared")
 
 
 _HARD_SIGMOID = (FixedValue("alpha", 1 / 6), FixedValue("beta", 0.5))

@@ -48,32 +48,32 @@ class ClipBound(Rule):
     def text(self) -> str:
         return f"`{self.slot}` has the type of the input, quantized if that is"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         scales = operand.type.quantization if operand is not None else None
         if operand is not None and scales is not None:
             if operand.value is None:
                 raise ModelError(f"{self.slot}: is quantized, and so must be constant")
             real = quantized.reals(operand.value, scales).astype(np.float32)
             operand = constant(real, operand.name)
-        PassThrough(self.slot).import_operand(operand, use)
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        assert isinstance(use.operation, Clip), "only its row has this rule"
-        operand, type_ = use.operation.operand(self.slot), use.operation.input.type
+    def export_operand(self, ctx: Export) -> Operand | None:
+        assert isinstance(ctx.operation, Clip), "only its row has this rule"
+        operand, type_ = ctx.operation.operand(self.slot), ctx.operation.input.type
         if operand is not None and operand.value is None:
             return operand
-        number = getattr(use.operation, self.slot)
+        number = getattr(ctx.operation, self.slot)
         if type_.quantization is not None:
             reals = np.array([number], np.float32)
             bound = quantized.stored(reals, type_.quantization, type_.element_type)
             dequantized = quantized.reals(bound, type_.quantization).astype(np.float32)
             if np.isfinite(number) and dequantized != reals:
-                raise refusal(use, self.slot, f"no integer of the input represents {number:g}")
+                raise refusal(ctx, self.slot, f"no integer of the input represents {number:g}")
         elif type_.element_type.dtype.kind in "iu":
             bound = np.array([clamp_to_type(number, type_.element_type)], type_.element_type.dtype)
         else:
             bound = np.array([number]).astype(type_.element_type.dtype)
-        return constant(bound, f"{use.operation.name}.{self.slot}", type_.quantization)
+        return constant(bound, f"{ctx.operation.name}.{self.slot}", type_.quantization)
 
 
 def clamp_to_type(number: float, element_type: ElementType) -> int:
@@ -101,19 +101,19 @@ class ScaleBias(Rule):
 
     slot = "bias"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand, scale = (use.operation.operand(slot) for slot in ("bias", "scale"))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand, scale = (ctx.operation.operand(slot) for slot in ("bias", "scale"))
         assert scale is not None, "scale is required"
         if operand is not None:
             return operand
         shape = static_shape(scale.type.shape)
         if shape is None or scale.type.quantization is not None:
-            raise refusal(use, self.slot, "cannot be omitted in the target")
+            raise refusal(ctx, self.slot, "cannot be omitted in the target")
         zeros = np.zeros(shape, scale.type.element_type.dtype)
-        return constant(zeros, f"{use.operation.name}.bias")
+        return constant(zeros, f"{ctx.operation.name}.bias")
 
 
 _SCALE = ConstantTerm("input0", Mul, 1, "the base is multiplied by SCALE")

@@ -14,14 +14,14 @@ class SingleTensor(Rule):
     slot = "data"
     text = "the data is one tensor"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = [] if operand is None else [operand]
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = [] if operand is None else [operand]
 
-    def export_operand(self, use: Export) -> Operand | None:
-        assert isinstance(use.operation, Assert), "only its row has this rule"
-        if len(use.operation.data) > 1:
-            raise refusal(use, self.slot, "has no operand in the target beyond the first")
-        return use.operation.data[0]
+    def export_operand(self, ctx: Export) -> Operand | None:
+        assert isinstance(ctx.operation, Assert), "only its row has this rule"
+        if len(ctx.operation.data) > 1:
+            raise refusal(ctx, self.slot, "has no operand in the target beyond the first")
+        return ctx.operation.data[0]
 
 
 map_operator(

@@ -21,17 +21,17 @@ class UnquantizedInput(Rule):
     slot = "input"
     text = "where the input or the output is quantized, this is DEQUANTIZE or QUANTIZE"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         types = [operand.type] if operand is not None else []
-        return not any(type_.quantization for type_ in (*types, *use.declared))
+        return not any(type_.quantization for type_ in (*types, *ctx.declared))
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = operand
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is not None and operand.type.quantization is not None:
-            raise refusal(use, self.slot, "has no code for quantized operands")
+            raise refusal(ctx, self.slot, "has no code for quantized operands")
         return operand
 
 
@@ -40,8 +40,8 @@ class OutputTypeCode(Rule):
 
     slot = ""
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return type_code(use, use.outputs[0].type, HDI_CODES[ElementType], np.int32)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return type_code(ctx, ctx.outputs[0].type, HDI_CODES[ElementType], np.int32)
 
 
 map_operator(

@@ -44,16 +44,16 @@ class ChannelwiseGroups(Rule):
     slot = "group"
     text = "`group` is the number of channels of the input"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        channels = (slot_operand(use, "input").type.shape or (None, None))[1]
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        channels = (slot_operand(ctx, "input").type.shape or (None, None))[1]
         if not isinstance(channels, int):
             raise ModelError("input: must have a known number of channels")
-        use.slots[self.slot] = channels
+        ctx.slots[self.slot] = channels
 
-    def export_operand(self, use: Export) -> Operand | None:
-        channels = (use.operation.inputs[0].type.shape or (None, None))[1]  # type: ignore[union-attr]
-        if parameter_value(use, self.slot) != channels:
-            raise refusal(use, self.slot, "has no operand, and is not the number of channels")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        channels = (ctx.operation.inputs[0].type.shape or (None, None))[1]  # type: ignore[union-attr]
+        if parameter_value(ctx, self.slot) != channels:
+            raise refusal(ctx, self.slot, "has no operand, and is not the number of channels")
         return None
 
 
@@ -66,18 +66,18 @@ class TransposedFilter(Rule):
     slot = "filter"
     text = "`filter` is [C_out, kernel_h, kernel_w, C_in / group]"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         assert operand is not None, "filter is required"
-        count = int(parameter_value(use, "group").item())
+        count = int(parameter_value(ctx, "group").item())
         if count == 1:
-            return transpose(use.before, operand, (1, 2, 3, 0))
+            return transpose(ctx.before, operand, (1, 2, 3, 0))
         array = _per_tensor_elements(operand)
         if array is None:
-            raise refusal(use, self.slot, "must be constant in the target if there are groups")
+            raise refusal(ctx, self.slot, "must be constant in the target if there are groups")
         inputs, per_group, height, width = array.shape
         parts = array.reshape(count, inputs // count, per_group, height, width)
         shape = (count * per_group, height, width, inputs // count)
@@ -90,12 +90,12 @@ class FilterLayout(Rule):
 
     slot = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        operand = slot_operand(use, "filter")
-        group = use.slots.get("group")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        operand = slot_operand(ctx, "filter")
+        group = ctx.slots.get("group")
         count = 1 if not isinstance(group, Operand) else int(number(group, "group"))
         if count == 1:
-            use.slots["filter"] = transpose(use.builder, operand, (3, 0, 1, 2))
+            ctx.slots["filter"] = transpose(ctx.builder, operand, (3, 0, 1, 2))
             return
         array = _per_tensor_elements(operand)
         if array is None or array.shape[0] % count:
@@ -104,7 +104,7 @@ class FilterLayout(Rule):
         parts = array.reshape(count, out // count, height, width, per_group)
         shape = (count * per_group, out // count, height, width)
         array = parts.transpose(0, 4, 1, 2, 3).reshape(shape)
-        use.slots["filter"] = constant(array, operand.name, operand.type.quantization)
+        ctx.slots["filter"] = constant(array, operand.name, operand.type.quantization)
 
 
 class KernelSize(Rule):
@@ -119,8 +119,8 @@ class KernelSize(Rule):
     def __init__(self, axes: tuple[int, int]) -> None:
         self._axes = axes
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        shape = slot_operand(use, "filter").type.shape
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        shape = slot_operand(ctx, "filter").type.shape
         if operand is None or shape is None:
             return
         kernel_size = numbers(operand, "kernelSize").tolist()
@@ -130,8 +130,8 @@ class KernelSize(Rule):
         ):
             raise ModelError(f"filter: its windows are {window}, but kernelSize is {kernel_size}")
 
-    def export_operand(self, use: Export) -> Operand | None:
-        filter = use.operation.operand("filter")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        filter = ctx.operation.operand("filter")
         sizes = None if filter is None else static_shape((filter.type.shape or (None,))[2:])
         return constant(np.array(sizes), "kernelSize") if sizes else None
 
@@ -152,12 +152,12 @@ class Channels(Rule):
         self._axis = axis
         self._per_group = per_group
 
-    def export_operand(self, use: Export) -> Operand | None:
-        filter = use.operation.operand("filter")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        filter = ctx.operation.operand("filter")
         size = ((filter.type.shape if filter else None) or (None,) * 2)[self._axis]
         if not isinstance(size, int):
             return None
-        count = int(parameter_value(use, "group").item()) if self._per_group else 1
+        count = int(parameter_value(ctx, "group").item()) if self._per_group else 1
         return constant(np.array(size * count), "channels")
 
 

@@ -25,15 +25,15 @@ class ValueTypeCode(Rule):
     def __init__(self, codes: Numbers = NNRT_CODES[ElementType]) -> None:
         self._codes = codes
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        declared = use.declared[0].element_type.code
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        declared = ctx.declared[0].element_type.code
         code = declared if operand is None else self._codes.get(int(number(operand, "DATA_TYPE")))
         if code is None:
             raise ModelError("DATA_TYPE: there is no such type")
-        use.slots["dtype"] = code
+        ctx.slots["dtype"] = code
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return type_code(use, use.outputs[0].type, self._codes)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return type_code(ctx, ctx.outputs[0].type, self._codes)
 
 
 class TypedValue(Rule):
@@ -41,19 +41,19 @@ class TypedValue(Rule):
 
     slot = "value"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        dtype = ElementType.from_code(int(str(use.slots.pop("dtype")))).dtype
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        dtype = ElementType.from_code(int(str(ctx.slots.pop("dtype")))).dtype
         value = 0.0 if operand is None else number(operand, "VALUE")
-        use.slots[self.slot] = constant(np.array(value).astype(dtype), "value")
+        ctx.slots[self.slot] = constant(np.array(value).astype(dtype), "value")
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is None or operand.value is None or operand.type.quantization is not None:
-            raise refusal(use, self.slot, "has no code for operands that are not real constants")
+            raise refusal(ctx, self.slot, "has no code for operands that are not real constants")
         array = np.asarray(operand.value).reshape(-1)
         if not np.array_equal(array.astype(np.float32), array):
-            raise refusal(use, self.slot, f"has no code for {array.item()}")
-        return constant(array.astype(np.float32), f"{use.operation.name}.value")
+            raise refusal(ctx, self.slot, f"has no code for {array.item()}")
+        return constant(array.astype(np.float32), f"{ctx.operation.name}.value")
 
 
 class TypeExemplar(Rule):
@@ -62,13 +62,13 @@ class TypeExemplar(Rule):
     slot = ""
     text = "start, end and step have the element type of the input, of which nothing else matters"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             raise ModelError("input: is missing")
-        use.slots["start"] = operand
+        ctx.slots["start"] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return use.operation.operand("start")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return ctx.operation.operand("start")
 
 
 class RangeBound(Rule):
@@ -83,21 +83,21 @@ class RangeBound(Rule):
         self.slot = slot
         self._default = default
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        exemplar = slot_operand(use, "start")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        exemplar = slot_operand(ctx, "start")
         value = self._default if operand is None else number(operand, self.slot)
         array = np.array(value).astype(exemplar.type.element_type.dtype)
         if self.slot == "start":
-            use.slots |= {"end": exemplar, "step": exemplar}
-        use.slots[self.slot] = constant(array, self.slot)
+            ctx.slots |= {"end": exemplar, "step": exemplar}
+        ctx.slots[self.slot] = constant(array, self.slot)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is None or operand.value is None or operand.type.quantization is not None:
-            raise refusal(use, self.slot, "has no code for operands that are not constant")
+            raise refusal(ctx, self.slot, "has no code for operands that are not constant")
         value = np.asarray(operand.value).item()
         if value != int(value):
-            raise refusal(use, self.slot, f"has no code for {value}")
+            raise refusal(ctx, self.slot, f"has no code for {value}")
         return constant(np.array([int(value)], np.int64), operand.name)
 
 

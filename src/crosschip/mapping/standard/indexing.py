@@ -26,20 +26,20 @@ class ZerosOfShape(Rule):
     slot = "input"
     text = "the third input is the shape of zeros that are `input`"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             raise ModelError("shape: is missing")
-        dtype = slot_operand(use, "updates").type.element_type.dtype
-        use.slots[self.slot] = use.builder.add(Fill, operand, np.zeros((), dtype))
+        dtype = slot_operand(ctx, "updates").type.element_type.dtype
+        ctx.slots[self.slot] = ctx.builder.add(Fill, operand, np.zeros((), dtype))
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is None or operand.value is None or np.any(np.asarray(operand.value)):
-            raise refusal(use, self.slot, "has no operand in the target, and is not 0")
+            raise refusal(ctx, self.slot, "has no operand in the target, and is not 0")
         if operand.type.quantization is not None:
-            raise refusal(use, self.slot, "has no code for quantized operands")
+            raise refusal(ctx, self.slot, "has no code for quantized operands")
         shape = np.array(np.asarray(operand.value).shape, np.int32)
-        return constant(shape, f"{use.operation.name}.shape")
+        return constant(shape, f"{ctx.operation.name}.shape")
 
 
 map_operator(GatherND, nnrt=(NNRt(108, "GATHER_ND", ("input", "indices")),), onnx=("GatherND",))

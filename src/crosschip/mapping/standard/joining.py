@@ -16,8 +16,8 @@ class OutputCount(Rule):
 
     slot = "num"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = len(use.declared)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = len(ctx.declared)
 
 
 class EqualSplit(Rule):
@@ -26,23 +26,23 @@ class EqualSplit(Rule):
     slot = ""
     text = "without SIZE_SPLITS, there are OUTPUT_NUM pieces of equal size"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        sizes = use.slots.get("split")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        sizes = ctx.slots.get("split")
         if isinstance(sizes, Operand) and sizes.type.shape != (0,):
             return
-        count = len(use.declared) if operand is None else int(number(operand, "OUTPUT_NUM"))
-        axis_operand = use.slots["axis"]
+        count = len(ctx.declared) if operand is None else int(number(operand, "OUTPUT_NUM"))
+        axis_operand = ctx.slots["axis"]
         axis = int(number(axis_operand, "axis")) if isinstance(axis_operand, Operand) else 0
-        shape = slot_operand(use, "input").type.shape or ()
+        shape = slot_operand(ctx, "input").type.shape or ()
         if not -len(shape) <= axis < len(shape) or not isinstance(size := shape[axis], int):
             raise ModelError("input: must have a known size on the axis")
         if count < 1 or size % count:
             raise ModelError(f"split: {size} is not {count} pieces of equal size")
-        use.slots["split"] = (size // count,) * count
+        ctx.slots["split"] = (size // count,) * count
 
-    def export_operand(self, use: Export) -> Operand | None:
-        count = np.array([len(use.outputs)], np.int32)
-        return constant(count, f"{use.operation.name}.output_num")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        count = np.array([len(ctx.outputs)], np.int32)
+        return constant(count, f"{ctx.operation.name}.output_num")
 
 
 map_operator(

@@ -26,34 +26,34 @@ class FlattenAxis(Rule):
     slot = "start_axis"
     text = "the axes before AXIS become one, and those from it on another"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        input = slot_operand(use, "input")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        input = slot_operand(ctx, "input")
         rank = rank_of(input, "input")
         axis = 1 if operand is None else int(number(operand, "axis"))
         axis += rank if axis < 0 else 0
         if not 0 <= axis <= rank:
             raise ModelError(f"axis: is {axis}, but there are {rank} axes")
         if axis == 0:
-            use.slots |= {"start_axis": 0, "end_axis": -1}
-            use.postprocessing.append(
-                lambda outputs: (use.builder.add(Unsqueeze, outputs[0], (0,)),)
+            ctx.slots |= {"start_axis": 0, "end_axis": -1}
+            ctx.postprocessing.append(
+                lambda outputs: (ctx.builder.add(Unsqueeze, outputs[0], (0,)),)
             )
             return
         tail = (Unsqueeze, (-1,)) if axis == rank else (Flatten, axis, -1)
-        use.slots["input"] = use.builder.add(tail[0], input, *tail[1:])
-        use.slots |= {"start_axis": 0, "end_axis": axis - 1}
+        ctx.slots["input"] = ctx.builder.add(tail[0], input, *tail[1:])
+        ctx.slots |= {"start_axis": 0, "end_axis": axis - 1}
 
-    def export_operand(self, use: Export) -> Operand | None:
-        rank = len((use.operation.inputs[0].type.shape if use.operation.inputs[0] else None) or ())
-        start, end = (int(parameter_value(use, slot).item()) for slot in ("start_axis", "end_axis"))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        rank = len((ctx.operation.inputs[0].type.shape if ctx.operation.inputs[0] else None) or ())
+        start, end = (int(parameter_value(ctx, slot).item()) for slot in ("start_axis", "end_axis"))
         start, end = (axis + rank if axis < 0 else axis for axis in (start, end))
         if rank > 1 and (start, end) == (1, rank - 1):
             axis = 1
         elif rank > 1 and (start, end) == (0, rank - 2):
             axis = rank - 1
         else:
-            raise refusal(use, self.slot, f"has no code for the axes {start} to {end}")
-        return constant(np.array([axis], np.int64), f"{use.operation.name}.axis")
+            raise refusal(ctx, self.slot, f"has no code for the axes {start} to {end}")
+        return constant(np.array([axis], np.int64), f"{ctx.operation.name}.axis")
 
 
 map_operator(

@@ -17,8 +17,8 @@ class UseAxisFlag(Rule):
 
     slot = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots["axis"] = None if operand is None else bool(number(operand, "USE_AXIS"))
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots["axis"] = None if operand is None else bool(number(operand, "USE_AXIS"))
 
 
 class FlattenAxis(Rule):
@@ -27,13 +27,13 @@ class FlattenAxis(Rule):
     slot = ""
     text = "with AXIS or USE_AXIS, the input is flattened from AXIS, 0 by default, on"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        used = use.slots.pop("axis")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        used = ctx.slots.pop("axis")
         if operand is not None and used is False:
             raise ModelError("AXIS: is given, but USE_AXIS is false")
         if operand is not None or used:
             axis = 0 if operand is None else int(number(operand, "AXIS"))
-            use.slots["input"] = use.builder.add(Flatten, slot_operand(use, "input"), axis, -1)
+            ctx.slots["input"] = ctx.builder.add(Flatten, slot_operand(ctx, "input"), axis, -1)
 
 
 class FlattenAxisIfUsed(Rule):
@@ -42,10 +42,10 @@ class FlattenAxisIfUsed(Rule):
     slot = ""
     text = "with useAxis, the input is flattened from `axis` on"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if use.slots.pop("axis"):
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if ctx.slots.pop("axis"):
             axis = 0 if operand is None else int(number(operand, "axis"))
-            use.slots["input"] = use.builder.add(Flatten, slot_operand(use, "input"), axis, -1)
+            ctx.slots["input"] = ctx.builder.add(Flatten, slot_operand(ctx, "input"), axis, -1)
 
 
 class HasBiasFlag(Rule):
@@ -54,13 +54,13 @@ class HasBiasFlag(Rule):
     slot = ""
     text = "without HAS_BIAS, `bias` is not looked at"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None and not number(operand, "HAS_BIAS"):
-            use.slots.pop("bias", None)
+            ctx.slots.pop("bias", None)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        has_bias = use.operation.operand("bias") is not None
-        return constant(np.array([has_bias]), f"{use.operation.name}.has_bias")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        has_bias = ctx.operation.operand("bias") is not None
+        return constant(np.array([has_bias]), f"{ctx.operation.name}.has_bias")
 
 
 map_operator(

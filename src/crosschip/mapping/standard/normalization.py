@@ -46,29 +46,29 @@ class _RequiredAffine(Rule):
         self.slot = slot
         self._neutral = neutral
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
 
 class NormalizedAffine(_RequiredAffine):
     """A scale or bias, which NNRt requires to have the shape of the normalized axes."""
 
-    def export_operand(self, use: Export) -> Operand | None:
-        input, operand = (use.operation.operand(slot) for slot in ("input", self.slot))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        input, operand = (ctx.operation.operand(slot) for slot in ("input", self.slot))
         assert input is not None, "input is required"
         shape = input.type.shape or ()
-        begin = int(parameter_value(use, "begin_norm_axis").item()) % max(len(shape), 1)
+        begin = int(parameter_value(ctx, "begin_norm_axis").item()) % max(len(shape), 1)
         normalized_shape = static_shape(shape[begin:])
         if normalized_shape is None:
-            raise refusal(use, self.slot, "must have known sizes in the target")
+            raise refusal(ctx, self.slot, "must have known sizes in the target")
         if operand is None:
             type_ = input.type.element_type
             if type_ not in FLOATS:
-                raise refusal(use, self.slot, "cannot be omitted in the target")
+                raise refusal(ctx, self.slot, "cannot be omitted in the target")
             array = np.full(normalized_shape, self._neutral).astype(type_.dtype)
-            return constant(array, f"{use.operation.name}.{self.slot}")
+            return constant(array, f"{ctx.operation.name}.{self.slot}")
         if operand.type.shape != normalized_shape:
-            raise refusal(use, self.slot, f"must have the shape {list(normalized_shape)}")
+            raise refusal(ctx, self.slot, f"must have the shape {list(normalized_shape)}")
         return operand
 
 
@@ -78,20 +78,20 @@ class BeginNormAxis(Rule):
     slot = "begin_norm_axis"
     text = "`begin_norm_axis` is 1 by default, and from 1 on"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        rank = rank_of(slot_operand(use, "input"), "input")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        rank = rank_of(slot_operand(ctx, "input"), "input")
         axis = 1 if operand is None else int(number(operand, self.slot))
         if not 1 <= axis < rank:
             raise ModelError(f"{self.slot}: is {axis}, but must be from 1 to {rank - 1}")
-        use.slots[self.slot] = axis
+        ctx.slots[self.slot] = axis
 
-    def export_operand(self, use: Export) -> Operand | None:
-        rank = len((use.operation.inputs[0].type.shape if use.operation.inputs[0] else None) or ())
-        axis = int(parameter_value(use, self.slot).item())
+    def export_operand(self, ctx: Export) -> Operand | None:
+        rank = len((ctx.operation.inputs[0].type.shape if ctx.operation.inputs[0] else None) or ())
+        axis = int(parameter_value(ctx, self.slot).item())
         axis += rank if axis < 0 else 0
         if not 1 <= axis < rank:
-            raise refusal(use, self.slot, f"has no code for {axis}")
-        return constant(np.array([axis], np.int64), f"{use.operation.name}.{self.slot}")
+            raise refusal(ctx, self.slot, f"has no code for {axis}")
+        return constant(np.array([axis], np.int64), f"{ctx.operation.name}.{self.slot}")
 
 
 class BeginParamsAxis(Rule):
@@ -100,16 +100,16 @@ class BeginParamsAxis(Rule):
     slot = ""
     text = "BEGIN_PARAM_AXIS must be the same"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             return
-        rank = rank_of(slot_operand(use, "input"), "input")
+        rank = rank_of(slot_operand(ctx, "input"), "input")
         axis = int(number(operand, "begin_param_axis"))
-        if axis % rank != use.slots["begin_norm_axis"]:
+        if axis % rank != ctx.slots["begin_norm_axis"]:
             raise ModelError(f"begin_param_axis: is {axis}, but the normalization has another")
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return BeginNormAxis().export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return BeginNormAxis().export_operand(ctx)
 
 
 class UnsupportedParameter(Rule):
@@ -128,7 +128,7 @@ class UnsupportedParameter(Rule):
     def text(self) -> str:
         return f"{self._name} is refused"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None:
             raise ModelError(f"{self._name}: is not taken")
 
@@ -138,23 +138,23 @@ class AffineFlag(Rule):
 
     slot = ""
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(np.array(True), f"{use.operation.name}.affine")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(np.array(True), f"{ctx.operation.name}.affine")
 
 
 class ChannelAffine(_RequiredAffine):
     """A scale or bias per channel."""
 
-    def export_operand(self, use: Export) -> Operand | None:
-        input, operand = (use.operation.operand(slot) for slot in ("input", self.slot))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        input, operand = (ctx.operation.operand(slot) for slot in ("input", self.slot))
         assert input is not None, "input is required"
         if operand is not None:
             return operand
         channels = (input.type.shape or (None, None))[1]
         if not isinstance(channels, int) or input.type.element_type not in FLOATS:
-            raise refusal(use, self.slot, "cannot be omitted in the target")
+            raise refusal(ctx, self.slot, "cannot be omitted in the target")
         array = np.full(channels, self._neutral).astype(input.type.element_type.dtype)
-        return constant(array, f"{use.operation.name}.{self.slot}")
+        return constant(array, f"{ctx.operation.name}.{self.slot}")
 
 
 class DepthRadius(Rule):
@@ -163,15 +163,15 @@ class DepthRadius(Rule):
     slot = "size"
     text = "`size` is 2 * DEPTH_RADIUS + 1"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         radius = 0 if operand is None else int(number(operand, "depth_radius"))
-        use.slots[self.slot] = 2 * radius + 1
+        ctx.slots[self.slot] = 2 * radius + 1
 
-    def export_operand(self, use: Export) -> Operand | None:
-        size = int(parameter_value(use, self.slot).item())
+    def export_operand(self, ctx: Export) -> Operand | None:
+        size = int(parameter_value(ctx, self.slot).item())
         if size % 2 == 0:
-            raise refusal(use, self.slot, f"has no code for {size}")
-        return constant(np.array([size // 2], np.int32), f"{use.operation.name}.radius")
+            raise refusal(ctx, self.slot, f"has no code for {size}")
+        return constant(np.array([size // 2], np.int32), f"{ctx.operation.name}.radius")
 
 
 _IMAGE, _OUTPUT = ChannelsLast("input"), ChannelsLastOutput()

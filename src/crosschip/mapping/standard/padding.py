@@ -17,23 +17,23 @@ class PadValue(Rule):
     slot = "value"
     text = "`value` is float32"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             return
-        type_ = slot_operand(use, "input").type
+        type_ = slot_operand(ctx, "input").type
         element_type = ElementType.FLOAT32 if type_.quantization else type_.element_type
         array = np.array(number(operand, self.slot)).astype(element_type.dtype)
-        use.slots[self.slot] = constant(array, operand.name)
+        ctx.slots[self.slot] = constant(array, operand.name)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operand = use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operand = ctx.operation.operand(self.slot)
         if operand is None:
             return None
         if operand.value is None or operand.type.quantization is not None:
-            raise refusal(use, self.slot, "must be a constant real in the target")
+            raise refusal(ctx, self.slot, "must be a constant real in the target")
         array = np.asarray(operand.value)
         if not np.array_equal(array.astype(np.float32), array):
-            raise refusal(use, self.slot, f"has no code for {array.item()}")
+            raise refusal(ctx, self.slot, f"has no code for {array.item()}")
         return constant(array.astype(np.float32).reshape(-1), operand.name)
 
 
@@ -43,9 +43,9 @@ class PadsAttribute(Rule):
     slot = "pads"
     text = "paddings count where there is no second input"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if self.slot not in use.slots:
-            Pairs(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if self.slot not in ctx.slots:
+            Pairs(self.slot).import_operand(operand, ctx)
 
 
 map_operator(

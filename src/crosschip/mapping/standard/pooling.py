@@ -42,18 +42,18 @@ class OfSizesOnly(Rule):
 
     slot: str
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         return
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operation = use.operation
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operation = ctx.operation
         if operation.operand(self.slot) is not None:
             inputs = list(operation.inputs)
             inputs[getattr(type(operation), self.slot).index] = None
             shapes = [output.shape for output in operation.with_inputs(tuple(inputs)).infer()]
             if shapes != [output.type.shape for output in operation.outputs]:
                 raise refusal(
-                    use, self.slot, "has no operand in the target, but changes the windows"
+                    ctx, self.slot, "has no operand in the target, but changes the windows"
                 )
         return None
 
@@ -99,11 +99,11 @@ class FormatOfImage(Rule):
 
     slot = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         return  # some always write 0, whatever the tensor says
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(np.array(int(use.channels_last)), "format")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(np.array(int(ctx.channels_last)), "format")
 
 
 _FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": ActivationCode()}

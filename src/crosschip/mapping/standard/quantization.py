@@ -26,17 +26,17 @@ class OutputScales(Rule):
     slot = "scale"
     text = "the scales are those of the output"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
-        return bool(use.declared) and use.declared[0].quantization is not None
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
+        return bool(ctx.declared) and ctx.declared[0].quantization is not None
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        quantization = use.declared[0].quantization
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        quantization = ctx.declared[0].quantization
         assert quantization is not None, "checked by fits"
-        use.slots |= parameters(quantization)
+        ctx.slots |= parameters(quantization)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        if use.outputs[0].type.quantization is None:
-            raise refusal(use, "dtype", "has no code for unquantized types")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        if ctx.outputs[0].type.quantization is None:
+            raise refusal(ctx, "dtype", "has no code for unquantized types")
         return None
 
 
@@ -45,15 +45,15 @@ class QuantizedInput(Rule):
 
     slot = "input"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         quantized = operand is not None and operand.type.quantization is not None
-        return quantized and not (use.declared and use.declared[0].quantization)
+        return quantized and not (ctx.declared and ctx.declared[0].quantization)
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.slots[self.slot] = operand
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return use.operation.operand(self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return ctx.operation.operand(self.slot)
 
 
 class ScaleAxis(Rule):
@@ -61,12 +61,12 @@ class ScaleAxis(Rule):
 
     slot = ""
 
-    def export_operand(self, use: Export) -> Operand | None:
-        for operand in (*use.operation.inputs, *use.outputs):
+    def export_operand(self, ctx: Export) -> Operand | None:
+        for operand in (*ctx.operation.inputs, *ctx.outputs):
             quantization = None if operand is None else operand.type.quantization
             if quantization is not None and quantization.axis is not None:
                 return constant(
-                    np.array([quantization.axis], np.int64), f"{use.operation.name}.axis"
+                    np.array([quantization.axis], np.int64), f"{ctx.operation.name}.axis"
                 )
         return None
 

@@ -17,8 +17,8 @@ class RepeatAxes(Rule):
     slot = ""
     text = "DIMS are the axes that the repeats are for; the others are repeated once"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        input, repeats = slot_operand(use, "input"), slot_operand(use, "repeats")
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        input, repeats = slot_operand(ctx, "input"), slot_operand(ctx, "repeats")
         rank = rank_of(input, "input")
         if operand is not None:
             counts = np.ones(rank, np.int64)
@@ -27,12 +27,12 @@ class RepeatAxes(Rule):
             if axes.size != values.size or np.any((axes < -rank) | (axes >= rank)):
                 raise ModelError(f"DIMS: {axes.tolist()} do not fit {values.size} repeats")
             counts[axes] = values
-            use.slots["repeats"] = tuple(counts.tolist())
+            ctx.slots["repeats"] = tuple(counts.tolist())
             return
         shape = static_shape(repeats.type.shape)
         if shape and shape[0] > rank:
             axes = np.arange(shape[0] - rank)
-            use.slots["input"] = use.builder.add(Unsqueeze, input, tuple(axes.tolist()))
+            ctx.slots["input"] = ctx.builder.add(Unsqueeze, input, tuple(axes.tolist()))
 
 
 class RepeatsAttribute(Rule):
@@ -41,10 +41,10 @@ class RepeatsAttribute(Rule):
     slot = "repeats"
     text = "dims are the repeats where there is no second input"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if self.slot not in use.slots and operand is not None:
-            use.slots[self.slot] = operand
-        RepeatAxes().import_operand(None, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if self.slot not in ctx.slots and operand is not None:
+            ctx.slots[self.slot] = operand
+        RepeatAxes().import_operand(None, ctx)
 
 
 map_operator(

@@ -33,12 +33,12 @@ class ZeroDefault(Rule):
     def __init__(self, slot: str) -> None:
         self.slot = slot
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None:
-            use.slots[self.slot] = operand
+            ctx.slots[self.slot] = operand
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operation = use.operation
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operation = ctx.operation
         assert isinstance(operation, LSTM), "only its row has this rule"
         operand = operation.operand(self.slot)
         if operand is not None:
@@ -46,7 +46,7 @@ class ZeroDefault(Rule):
         weight = static_shape(operation.weight.type.shape)
         hidden = static_shape(operation.outputs[1].type.shape)
         if weight is None or hidden is None:
-            raise refusal(use, self.slot, "cannot be omitted in the target")
+            raise refusal(ctx, self.slot, "cannot be omitted in the target")
         shape = (weight[0], 2 * weight[1]) if self.slot == "bias" else hidden
         zeros = np.zeros(shape, operation.input.type.element_type.dtype)
         return constant(zeros, f"{operation.name}.{self.slot}")
@@ -58,16 +58,16 @@ class BidirectionalFlag(Rule):
     slot = "direction"
     text = "BIDIRECTIONAL sets `direction`"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         both = operand is not None and bool(number(operand, "BIDIRECTIONAL"))
-        use.slots[self.slot] = Direction.BIDIRECTIONAL if both else Direction.FORWARD
+        ctx.slots[self.slot] = Direction.BIDIRECTIONAL if both else Direction.FORWARD
 
-    def export_operand(self, use: Export) -> Operand | None:
-        direction = Direction(int(parameter_value(use, self.slot).item()))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        direction = Direction(int(parameter_value(ctx, self.slot).item()))
         if direction is Direction.REVERSE:
-            raise refusal(use, self.slot, f"has no code for {direction.name}")
+            raise refusal(ctx, self.slot, f"has no code for {direction.name}")
         both = np.array([direction is Direction.BIDIRECTIONAL])
-        return constant(both, f"{use.operation.name}.both")
+        return constant(both, f"{ctx.operation.name}.both")
 
 
 class HasBiasFlag(Rule):
@@ -76,12 +76,12 @@ class HasBiasFlag(Rule):
     slot = ""
     text = "with HAS_BIAS false, the bias is left out"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is not None and not number(operand, "HAS_BIAS"):
-            use.slots.pop("bias", None)
+            ctx.slots.pop("bias", None)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(np.array([True]), f"{use.operation.name}.has_bias")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(np.array([True]), f"{ctx.operation.name}.has_bias")
 
 
 class LayerCount(Rule):
@@ -93,56 +93,56 @@ class LayerCount(Rule):
         "the directions are side by side, [T, N, D * H], in the first output and between layers"
     )
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         count = 1 if operand is None else int(number(operand, "NUM_LAYERS"))
-        passes = 2 if use.slots["direction"] is Direction.BIDIRECTIONAL else 1
-        by_layer = {slot: use.slots[slot] for slot in _LAYER_SLOTS if slot in use.slots}
-        shape = slot_operand(use, "weight").type.shape
+        passes = 2 if ctx.slots["direction"] is Direction.BIDIRECTIONAL else 1
+        by_layer = {slot: ctx.slots[slot] for slot in _LAYER_SLOTS if slot in ctx.slots}
+        shape = slot_operand(ctx, "weight").type.shape
         if not shape or count < 1 or shape[0] != count * passes:
             raise ModelError(f"weight: has no rows for {count} layers in {passes} directions")
-        shared: dict[str, Any] = {"direction": use.slots["direction"]}
+        shared: dict[str, Any] = {"direction": ctx.slots["direction"]}
 
         def rows(layer: int) -> dict[str, Any]:
             if count == 1:
                 return by_layer
             begin, end = (layer * passes,), ((layer + 1) * passes,)
             return {
-                slot: use.builder.add(Slice, operand, axes=(0,), starts=begin, ends=end)
+                slot: ctx.builder.add(Slice, operand, axes=(0,), starts=begin, ends=end)
                 for slot, operand in by_layer.items()
             }
 
-        use.slots |= rows(0)
+        ctx.slots |= rows(0)
 
         def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
             states = [outputs[1:]]
-            hidden = _flatten_directions(use, outputs[0])
+            hidden = _flatten_directions(ctx, outputs[0])
             for layer in range(1, count):
-                outputs = use.builder.add_all(LSTM, input=hidden, **rows(layer), **shared)
-                hidden = _flatten_directions(use, outputs[0])
+                outputs = ctx.builder.add_all(LSTM, input=hidden, **rows(layer), **shared)
+                hidden = _flatten_directions(ctx, outputs[0])
                 states.append(outputs[1:])
             if count == 1:
                 return (hidden, *outputs[1:])
-            final = (use.builder.add(Concat, list(parts), 0) for parts in zip(*states, strict=True))
+            final = (ctx.builder.add(Concat, list(parts), 0) for parts in zip(*states, strict=True))
             return (hidden, *final)
 
-        use.postprocessing.append(finish)
+        ctx.postprocessing.append(finish)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        type_ = use.outputs[0].type
+    def export_operand(self, ctx: Export) -> Operand | None:
+        type_ = ctx.outputs[0].type
         shape = static_shape(type_.shape)
         if shape is None:
-            raise refusal(use, "input", "must have a known shape in the target")
+            raise refusal(ctx, "input", "must have a known shape in the target")
         steps, passes, batch, size = shape
         batch_second = TensorType(type_.element_type, (steps, batch, passes, size))
         flat = TensorType(type_.element_type, (steps, batch, passes * size))
-        use.follow(0, batch_second, Transpose, (0, 2, 1, 3))
-        use.follow(0, flat, Reshape, (steps, batch, passes, size))
-        return constant(np.array([1], np.int64), f"{use.operation.name}.layers")
+        ctx.follow(0, batch_second, Transpose, (0, 2, 1, 3))
+        ctx.follow(0, flat, Reshape, (steps, batch, passes, size))
+        return constant(np.array([1], np.int64), f"{ctx.operation.name}.layers")
 
 
-def _flatten_directions(use: Import, hidden: Operand) -> Operand:
+def _flatten_directions(ctx: Import, hidden: Operand) -> Operand:
     """Convert hidden values [T, D, N, H] to [T, N, D * H]."""
-    return use.builder.add(Flatten, use.builder.add(Transpose, hidden, (0, 2, 1, 3)), 2, 3)
+    return ctx.builder.add(Flatten, ctx.builder.add(Transpose, hidden, (0, 2, 1, 3)), 2, 3)
 
 
 map_operator(RNN, onnx=["RNN"])

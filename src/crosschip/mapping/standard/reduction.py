@@ -43,18 +43,18 @@ class ReducedAxes(Rule):
 
     slot = "axes"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        axes = parameter_value(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        axes = parameter_value(ctx, self.slot)
         if axes.size:
-            return PassThrough(self.slot).export_operand(use)
-        input = use.operation.inputs[0]
+            return PassThrough(self.slot).export_operand(ctx)
+        input = ctx.operation.inputs[0]
         if input is None or input.type.shape is None:
-            raise refusal(use, self.slot, "must be listed in the target, but are unknown")
+            raise refusal(ctx, self.slot, "must be listed in the target, but are unknown")
         axes = np.arange(len(input.type.shape), dtype=np.int32)
-        return constant(axes, f"{use.operation.name}.axes")
+        return constant(axes, f"{ctx.operation.name}.axes")
 
 
 class ReduceToEnd(Rule):
@@ -63,15 +63,15 @@ class ReduceToEnd(Rule):
     slot = ""
     text = "with REDUCE_TO_END, `axes` are the first that is named and all after it"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None or not number(operand, "REDUCE_TO_END"):
             return
-        rank = rank_of(slot_operand(use, "input"), "input")
-        axes = numbers(slot_operand(use, "axes"), "axes")
+        rank = rank_of(slot_operand(ctx, "input"), "input")
+        axes = numbers(slot_operand(ctx, "axes"), "axes")
         if not axes.size:
             raise ModelError("axes: must have the one to begin with")
         axis = int(axes[0])
-        use.slots["axes"] = tuple(range(axis % rank if rank else 0, rank))
+        ctx.slots["axes"] = tuple(range(axis % rank if rank else 0, rank))
 
 
 class Coefficient(Rule):
@@ -80,16 +80,16 @@ class Coefficient(Rule):
     slot = ""
     text = "a COEFF other than 0 (not set) and 1 multiplies the result"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         factor = 0 if operand is None else number(operand, "COEFF")
         if factor in (0, 1):
             return
 
         def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
             array = np.array(factor, outputs[0].type.element_type.dtype)
-            return (use.builder.add(Mul, outputs[0], array),)
+            return (ctx.builder.add(Mul, outputs[0], array),)
 
-        use.postprocessing.append(finish)
+        ctx.postprocessing.append(finish)
 
 
 class ReduceToEndCoefficient(Coefficient):
@@ -97,9 +97,9 @@ class ReduceToEndCoefficient(Coefficient):
 
     text = "a coeff other than 0 (not set) and 1 multiplies what is reduced to the end"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        if isinstance(use.slots["axes"], tuple):  # set by ReduceToEnd; otherwise an operand
-            super().import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        if isinstance(ctx.slots["axes"], tuple):  # set by ReduceToEnd; otherwise an operand
+            super().import_operand(operand, ctx)
 
 
 _KEEP_DIMS = PassThrough("keepdim", default=False)

@@ -37,39 +37,39 @@ class OutputSize(Rule):
     def __init__(self, index: int) -> None:
         self._index = index
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             raise ModelError("shape: the new height and width must be given")
         size = int(number(operand, self.slot))
-        use.slots[self.slot] = (*cast(tuple[int, ...], use.slots.get(self.slot, ())), size)
+        ctx.slots[self.slot] = (*cast(tuple[int, ...], ctx.slots.get(self.slot, ())), size)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        sizes = _sizes(use)
-        return constant(sizes[self._index : self._index + 1], f"{use.operation.name}.size")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        sizes = _sizes(ctx)
+        return constant(sizes[self._index : self._index + 1], f"{ctx.operation.name}.size")
 
 
-def _sizes(use: Export) -> Array:
+def _sizes(ctx: Export) -> Array:
     """Return the new height and width.
 
     Where the operation has scales, its static output size is used if its ratio equals the scales.
     """
-    scales = use.operation.operand("scales")
-    if use.operation.operand("shape") is not None or scales is None:
-        return parameter_value(use, "shape")
+    scales = ctx.operation.operand("scales")
+    if ctx.operation.operand("shape") is not None or scales is None:
+        return parameter_value(ctx, "shape")
     image, output_size = (
         static_shape((o.type.shape or (None,))[2:])
-        for o in (use.operation.operand("input"), *use.outputs)
+        for o in (ctx.operation.operand("input"), *ctx.outputs)
         if o
     )
     if scales.value is None or image is None or output_size is None or 0 in output_size:
-        raise refusal(use, "scales", "has no code for scales, but for sizes")
+        raise refusal(ctx, "scales", "has no code for scales, but for sizes")
     ratios = (
         np.float32(np.array(image) / output_size),
         np.float32(1 / np.asarray(scales.value, float)),
     )
-    if not np.array_equal(*ratios) and not parameter_value(use, "align_corners"):
+    if not np.array_equal(*ratios) and not parameter_value(ctx, "align_corners"):
         reason = f"has no code for scales that differ from {list(output_size)} / {list(image)}"
-        raise refusal(use, "scales", reason)
+        raise refusal(ctx, "scales", reason)
     return np.array(output_size)
 
 
@@ -79,21 +79,21 @@ class CoordinateMode(Rule):
     slot = "align_mode"
     text = "COORDINATE_TRANSFORM_MODE is one of 0 ASYMMETRIC, 1 align_corners, 2 HALF_PIXEL"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         mode = 0 if operand is None else number(operand, self.slot)
         if mode not in (0, 1, 2):
             raise ModelError(f"{self.slot}: is {mode:g}, but there are 0, 1, 2")
-        use.slots["align_corners"] = mode == 1
-        use.slots[self.slot] = AlignMode.ASYMMETRIC if mode == 0 else AlignMode.HALF_PIXEL
+        ctx.slots["align_corners"] = mode == 1
+        ctx.slots[self.slot] = AlignMode.ASYMMETRIC if mode == 0 else AlignMode.HALF_PIXEL
 
-    def export_operand(self, use: Export) -> Operand | None:
-        corners = bool(parameter_value(use, "align_corners"))
-        mode = AlignMode(int(parameter_value(use, self.slot).item()))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        corners = bool(parameter_value(ctx, "align_corners"))
+        mode = AlignMode(int(parameter_value(ctx, self.slot).item()))
         numbers = {AlignMode.ASYMMETRIC: 0, AlignMode.HALF_PIXEL: 2}
         if not corners and mode not in numbers:
-            raise refusal(use, self.slot, f"has no code for {mode.name}")
+            raise refusal(ctx, self.slot, f"has no code for {mode.name}")
         code = np.array([1 if corners else numbers[mode]], np.int32)
-        return constant(code, f"{use.operation.name}.mode")
+        return constant(code, f"{ctx.operation.name}.mode")
 
 
 class PytorchCoordinateMode(CoordinateMode):
@@ -101,20 +101,20 @@ class PytorchCoordinateMode(CoordinateMode):
 
     text = "coordinateTransformMode is one of 0 ASYMMETRIC, 1 align_corners, 2 PYTORCH_HALF_PIXEL"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        super().import_operand(operand, use)
-        if use.slots[self.slot] is AlignMode.HALF_PIXEL:
-            use.slots[self.slot] = AlignMode.PYTORCH_HALF_PIXEL
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        super().import_operand(operand, ctx)
+        if ctx.slots[self.slot] is AlignMode.HALF_PIXEL:
+            ctx.slots[self.slot] = AlignMode.PYTORCH_HALF_PIXEL
 
-    def export_operand(self, use: Export) -> Operand | None:
-        mode = AlignMode(int(parameter_value(use, self.slot).item()))
-        equivalent = mode is AlignMode.HALF_PIXEL and 1 not in _sizes(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        mode = AlignMode(int(parameter_value(ctx, self.slot).item()))
+        equivalent = mode is AlignMode.HALF_PIXEL and 1 not in _sizes(ctx)
         if equivalent or mode is AlignMode.PYTORCH_HALF_PIXEL:
-            corners = bool(parameter_value(use, "align_corners"))
-            return constant(np.array(1 if corners else 2), f"{use.operation.name}.mode")
-        if mode is AlignMode.HALF_PIXEL and not parameter_value(use, "align_corners"):
-            raise refusal(use, self.slot, "has no code for HALF_PIXEL with a new size of 1")
-        return super().export_operand(use)
+            corners = bool(parameter_value(ctx, "align_corners"))
+            return constant(np.array(1 if corners else 2), f"{ctx.operation.name}.mode")
+        if mode is AlignMode.HALF_PIXEL and not parameter_value(ctx, "align_corners"):
+            raise refusal(ctx, self.slot, "has no code for HALF_PIXEL with a new size of 1")
+        return super().export_operand(ctx)
 
 
 class NearestMode(Rule):
@@ -123,15 +123,15 @@ class NearestMode(Rule):
     slot = "rounding"
     text = "nearestMode is one of 0 and 2 UP_AT_HALF, 1 DOWN_AT_HALF, 3 DOWN, 4 UP"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot, HDI_CODES[Rounding]).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot, HDI_CODES[Rounding]).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        usual = Rounding.UP_AT_HALF if parameter_value(use, "align_corners") else Rounding.DOWN
-        rounding = Rounding(int(parameter_value(use, self.slot).item()))
+    def export_operand(self, ctx: Export) -> Operand | None:
+        usual = Rounding.UP_AT_HALF if parameter_value(ctx, "align_corners") else Rounding.DOWN
+        rounding = Rounding(int(parameter_value(ctx, self.slot).item()))
         explicit = usual if rounding is Rounding.USUAL else rounding
         code = next(theirs for theirs, ours in HDI_CODES[Rounding].items() if ours == explicit)
-        return constant(np.array(code), f"{use.operation.name}.nearest")
+        return constant(np.array(code), f"{ctx.operation.name}.nearest")
 
 
 class CubicCoefficient(Rule):
@@ -140,17 +140,17 @@ class CubicCoefficient(Rule):
     slot = "coefficient"
     text = "a cubicCoeff of 0 is -0.5 for HALF_PIXEL and -0.75 else"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         coefficient = 0 if operand is None else number(operand, "cubicCoeff")
-        half_pixel = use.slots["align_mode"] is AlignMode.PYTORCH_HALF_PIXEL
-        default = -0.5 if half_pixel and not use.slots["align_corners"] else -0.75
-        use.slots[self.slot] = coefficient or default
+        half_pixel = ctx.slots["align_mode"] is AlignMode.PYTORCH_HALF_PIXEL
+        default = -0.5 if half_pixel and not ctx.slots["align_corners"] else -0.75
+        ctx.slots[self.slot] = coefficient or default
 
-    def export_operand(self, use: Export) -> Operand | None:
-        coefficient = parameter_value(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        coefficient = parameter_value(ctx, self.slot)
         if not coefficient:
-            raise refusal(use, self.slot, "has no code for 0, which means the default")
-        return constant(coefficient, f"{use.operation.name}.coefficient")
+            raise refusal(ctx, self.slot, "has no code for 0, which means the default")
+        return constant(coefficient, f"{ctx.operation.name}.coefficient")
 
 
 def _resize_node(method: int, name: str, attributes: Mapping[str, str | Rule]) -> HDI:

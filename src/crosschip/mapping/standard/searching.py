@@ -21,20 +21,20 @@ class SortedFlag(Rule):
     slot = "sorted"
     text = "with SORTED false, both outputs are reversed"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None or number(operand, "SORTED"):
             return
-        axis_operand = use.slots["axis"]
+        axis_operand = ctx.slots["axis"]
         axis = int(number(axis_operand, "axis")) if isinstance(axis_operand, Operand) else -1
         reverse: dict[str, Any] = {"starts": (-1,), "ends": (-(2**31),), "steps": (-1,)}
 
         def finish(outputs: tuple[Operand, ...]) -> tuple[Operand, ...]:
-            return tuple(use.builder.add(Slice, out, axes=(axis,), **reverse) for out in outputs)
+            return tuple(ctx.builder.add(Slice, out, axes=(axis,), **reverse) for out in outputs)
 
-        use.postprocessing.append(finish)
+        ctx.postprocessing.append(finish)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(np.array([True]), f"{use.operation.name}.sorted")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(np.array([True]), f"{ctx.operation.name}.sorted")
 
 
 class SelectedOutput(Rule):
@@ -49,13 +49,13 @@ class SelectedOutput(Rule):
     def __init__(self, output: int) -> None:
         self._output = output
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if self._output == 1:
-            use.slots["return_indices_dtype"] = use.declared[0].element_type
-        use.postprocessing.append(lambda outputs: outputs[self._output : self._output + 1])
+            ctx.slots["return_indices_dtype"] = ctx.declared[0].element_type
+        ctx.postprocessing.append(lambda outputs: outputs[self._output : self._output + 1])
 
-    def export_operand(self, use: Export) -> Operand | None:
-        raise refusal(use, "k", "has no code for two outputs")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        raise refusal(ctx, "k", "has no code for two outputs")
 
 
 _INDICES = Selector("OUT_MAX_VALUE", "false", lambda flag: not flag, np.array([False]))
@@ -68,14 +68,14 @@ class TopKCount(Rule):
     slot = "k"
     text = "with TOP_K above 1"
 
-    def fits(self, operand: Operand | None, values: Sequence[Operand | None], use: Import) -> bool:
+    def fits(self, operand: Operand | None, values: Sequence[Operand | None], ctx: Import) -> bool:
         return operand is not None and number(operand, "TOP_K") != 1
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return PassThrough(self.slot).export_operand(use)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return PassThrough(self.slot).export_operand(ctx)
 
 
 def _top_k(values: bool) -> NNRt:

@@ -21,16 +21,16 @@ from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.slicing import Crop, Slice, StridedSlice
 
 
-def _bounds(use: Export) -> tuple[Array, Array]:
+def _bounds(ctx: Export) -> tuple[Array, Array]:
     """Return the first index and the length of a slice on each of its axes."""
-    starts, ends = (parameter_value(use, slot).reshape(-1) for slot in ("starts", "ends"))
-    input, listed = use.operation.operand("input"), use.operation.operand("axes")
+    starts, ends = (parameter_value(ctx, slot).reshape(-1) for slot in ("starts", "ends"))
+    input, listed = ctx.operation.operand("input"), ctx.operation.operand("axes")
     assert input is not None, "input is required"
-    axes = np.arange(starts.size) if listed is None else parameter_value(use, "axes").reshape(-1)
+    axes = np.arange(starts.size) if listed is None else parameter_value(ctx, "axes").reshape(-1)
     shape = input.type.shape or ()
     sizes = static_shape(tuple(shape[int(axis)] for axis in axes)) if shape else None
     if sizes is None:
-        raise refusal(use, "ends", "must be on axes of known size in the target")
+        raise refusal(ctx, "ends", "must be on axes of known size in the target")
     ranges = [slice(*pair).indices(n) for *pair, n in zip(starts, ends, sizes, strict=True)]
     begin = np.array([start for start, *_ in ranges], np.int32)
     return begin, np.array([max(stop - start, 0) for start, stop, _ in ranges], np.int32)
@@ -41,11 +41,11 @@ class SliceBegin(Rule):
 
     slot = "starts"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        PassThrough(self.slot).import_operand(operand, use)
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        PassThrough(self.slot).import_operand(operand, ctx)
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(_bounds(use)[0], f"{use.operation.name}.begin")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(_bounds(ctx)[0], f"{ctx.operation.name}.begin")
 
 
 class SliceSize(Rule):
@@ -54,21 +54,21 @@ class SliceSize(Rule):
     slot = "ends"
     text = "the third input is a size: `ends` is `starts` and that"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         if operand is None:
             raise ModelError("size: is missing")
-        begin = slot_operand(use, "starts")
+        begin = slot_operand(ctx, "starts")
         if operand.value is None or begin.value is None:
             same = TypePromotion("size", "starts")
-            same.import_operand(operand, use)
-            parts = (use.slots["starts"], use.slots.pop("size"))
-            use.slots[self.slot] = use.builder.add(Add, *parts)
+            same.import_operand(operand, ctx)
+            parts = (ctx.slots["starts"], ctx.slots.pop("size"))
+            ctx.slots[self.slot] = ctx.builder.add(Add, *parts)
             return
         total = numbers(begin, "starts") + numbers(operand, "size").astype(np.int64)
-        use.slots[self.slot] = tuple(total.tolist())
+        ctx.slots[self.slot] = tuple(total.tolist())
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(_bounds(use)[1], f"{use.operation.name}.size")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(_bounds(ctx)[1], f"{ctx.operation.name}.size")
 
 
 class UnitSteps(Rule):
@@ -76,11 +76,11 @@ class UnitSteps(Rule):
 
     slot = "steps"
 
-    def export_operand(self, use: Export) -> Operand | None:
-        if use.operation.operand(self.slot) is not None:
-            steps = parameter_value(use, self.slot)
+    def export_operand(self, ctx: Export) -> Operand | None:
+        if ctx.operation.operand(self.slot) is not None:
+            steps = parameter_value(ctx, self.slot)
             if np.any(steps != 1):
-                raise refusal(use, self.slot, f"has no code for {steps.tolist()}")
+                raise refusal(ctx, self.slot, f"has no code for {steps.tolist()}")
         return None
 
 

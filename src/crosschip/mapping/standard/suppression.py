@@ -15,18 +15,18 @@ class FlatIndices(Rule):
     slot = ""
     text = "the indices are [K]"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
-        use.postprocessing.append(
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
+        ctx.postprocessing.append(
             lambda outputs: (
                 *outputs[:2],
-                *(use.builder.add(Squeeze, o, (1,)) for o in outputs[2:]),
+                *(ctx.builder.add(Squeeze, o, (1,)) for o in outputs[2:]),
             )
         )
 
-    def export_operand(self, use: Export) -> Operand | None:
-        for index, output in list(enumerate(use.outputs))[2:]:
+    def export_operand(self, ctx: Export) -> Operand | None:
+        for index, output in list(enumerate(ctx.outputs))[2:]:
             shape = output.type.shape and output.type.shape[:1]
-            use.follow(index, TensorType(output.type.element_type, shape), Unsqueeze, (1,))
+            ctx.follow(index, TensorType(output.type.element_type, shape), Unsqueeze, (1,))
         return None
 
 

@@ -46,13 +46,13 @@ class ExpBase(Rule):
     slot = ""
     text = "BASE is what is raised to it, -1 standing for e"
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         base = -1 if operand is None else number(operand, "BASE")
         if base == -1:
             return
         if base <= 0:
             raise ModelError(f"BASE: is {base:g}, but must be positive, or -1")
-        apply_constant(use, "input", Mul, math.log(base))
+        apply_constant(ctx, "input", Mul, math.log(base))
 
 
 map_operator(
