@@ -98,9 +98,9 @@ class ActivationCode(Rule):
         if code in _FUSES and any(slot.name == self.slot for slot in ctx.operator.slots):
             ctx.slots[self.slot] = _FUSES[code]
         elif code in _SEPARATE:
-            follower, named = _SEPARATE[code]
+            operator, attributes = _SEPARATE[code]
             ctx.postprocessing.append(
-                lambda outputs: (ctx.builder.add(follower, outputs[0], **named), *outputs[1:])
+                lambda outputs: (ctx.builder.add(operator, outputs[0], **attributes), *outputs[1:])
             )
         elif code in _PARAMETERIZED:
             raise ModelError(
@@ -130,9 +130,9 @@ class SeparateActivation(Rule):
         if code not in (0, 1, 2):
             raise ModelError(f"activation: is {code:g}, but there are 0, 1, 2")
         if code:
-            follower = Relu if code == 1 else Relu6
+            operator = Relu if code == 1 else Relu6
             ctx.postprocessing.append(
-                lambda outputs: (ctx.builder.add(follower, outputs[0]), *outputs[1:])
+                lambda outputs: (ctx.builder.add(operator, outputs[0]), *outputs[1:])
             )
 
 

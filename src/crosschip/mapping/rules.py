@@ -147,8 +147,8 @@ class CastOnExport(Rule):
         if array is None:
             return ctx.operation.operand(self.slot)
         limits = np.iinfo(self.element_type.dtype)
-        held = np.clip(array, limits.min, limits.max).astype(self.element_type.dtype)
-        return constant(np.atleast_1d(held), f"{ctx.operation.name}.{self.slot}")
+        clipped = np.clip(array, limits.min, limits.max).astype(self.element_type.dtype)
+        return constant(np.atleast_1d(clipped), f"{ctx.operation.name}.{self.slot}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,14 +224,14 @@ class Selector(Rule):
         name: the operand's name in documentation.
         description: the values that select this operator, in words.
         holds: whether a value selects this operator.
-        written: the value to export.
+        exported: the value to export.
         default: the value of an omitted operand.
     """
 
     name: str
     description: str
     holds: Callable[[float], bool]
-    written: Array
+    exported: Array
     default: float = 0
     slot: str = field(default="", init=False)
 
@@ -243,7 +243,7 @@ class Selector(Rule):
         return self.holds(self.default if operand is None else number(operand, self.name))
 
     def export_operand(self, ctx: Export) -> Operand | None:
-        return constant(self.written, f"{ctx.operation.name}.{self.name.lower()}")
+        return constant(self.exported, f"{ctx.operation.name}.{self.name.lower()}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,8 +380,8 @@ class NumericFlag(Rule):
         ctx.slots[self.slot] = operand is not None and bool(number(operand, self.slot))
 
     def export_operand(self, ctx: Export) -> Operand | None:
-        held = parameter_value(ctx, self.slot).astype(np.int32).reshape(1)
-        return constant(held, f"{ctx.operation.name}.{self.slot}")
+        flag = parameter_value(ctx, self.slot).astype(np.int32).reshape(1)
+        return constant(flag, f"{ctx.operation.name}.{self.slot}")
 
 
 @dataclass(frozen=True, slots=True)

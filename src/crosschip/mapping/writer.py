@@ -124,8 +124,8 @@ class Writer(ABC, Generic[K]):
         for earlier in expressed.before:
             self.operation(earlier)
         self.call(key, expressed)
-        for follower in expressed.after:
-            self.operation(follower)
+        for operation in expressed.after:
+            self.operation(operation)
 
     def resolve(self, operand: Operand) -> Operand:
         """Return the operand that the aliases of an operand lead to, or the operand itself."""

@@ -87,8 +87,8 @@ _ACTIVATION: Mapping[str, str | Rule] = {"activationType": ActivationCode()}
 
 
 def _eltwise(description: str, mode: int) -> NNRt:
-    written = np.array([mode], np.int8)
-    return NNRt(12, "ELTWISE", _PAIR, {"MODE": Selector("MODE", description, mode.__eq__, written)})
+    code = np.array([mode], np.int8)
+    return NNRt(12, "ELTWISE", _PAIR, {"MODE": Selector("MODE", description, mode.__eq__, code)})
 
 
 def _eltwise_node(description: str, mode: int) -> HDI:

@@ -59,15 +59,15 @@ class BidirectionalFlag(Rule):
     text = "BIDIRECTIONAL sets `direction`"
 
     def import_operand(self, operand: Operand | None, ctx: Import) -> None:
-        both = operand is not None and bool(number(operand, "BIDIRECTIONAL"))
-        ctx.slots[self.slot] = Direction.BIDIRECTIONAL if both else Direction.FORWARD
+        is_bidirectional = operand is not None and bool(number(operand, "BIDIRECTIONAL"))
+        ctx.slots[self.slot] = Direction.BIDIRECTIONAL if is_bidirectional else Direction.FORWARD
 
     def export_operand(self, ctx: Export) -> Operand | None:
         direction = Direction(int(parameter_value(ctx, self.slot).item()))
         if direction is Direction.REVERSE:
             raise refusal(ctx, self.slot, f"has no code for {direction.name}")
-        both = np.array([direction is Direction.BIDIRECTIONAL])
-        return constant(both, f"{ctx.operation.name}.both")
+        flag = np.array([direction is Direction.BIDIRECTIONAL])
+        return constant(flag, f"{ctx.operation.name}.both")
 
 
 class HasBiasFlag(Rule):

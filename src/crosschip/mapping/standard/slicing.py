@@ -24,9 +24,11 @@ from crosschip.ops.standard.slicing import Crop, Slice, StridedSlice
 def _bounds(ctx: Export) -> tuple[Array, Array]:
     """Return the first index and the length of a slice on each of its axes."""
     starts, ends = (parameter_value(ctx, slot).reshape(-1) for slot in ("starts", "ends"))
-    input, listed = ctx.operation.operand("input"), ctx.operation.operand("axes")
+    input, axes_operand = ctx.operation.operand("input"), ctx.operation.operand("axes")
     assert input is not None, "input is required"
-    axes = np.arange(starts.size) if listed is None else parameter_value(ctx, "axes").reshape(-1)
+    axes = (
+        np.arange(starts.size) if axes_operand is None else parameter_value(ctx, "axes").reshape(-1)
+    )
     shape = input.type.shape or ()
     sizes = static_shape(tuple(shape[int(axis)] for axis in axes)) if shape else None
     if sizes is None:

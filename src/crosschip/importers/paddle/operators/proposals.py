@@ -171,17 +171,17 @@ def distribute_fpn_proposals(op: Context) -> None:
     level = op.as_type(op.add(Clip, level, float(first), float(last)), ElementType.INT64)
     offsets = _offsets_of_regions(op, "FpnRois", "RoisNum")
     rows_of_levels = []
-    for place in range(count):
-        is_in_level = op.add(Equal, level, np.int64(first + place))
+    for level_index in range(count):
+        is_in_level = op.add(Equal, level, np.int64(first + level_index))
         rows = op.add(Squeeze, op.add(NonZero, is_in_level), (0,))
         rows_of_levels.append(rows)
-        variable = op.output_names("MultiFpnRois")[place]
+        variable = op.output_names("MultiFpnRois")[level_index]
         op.values.define(variable, op.add(Gather, regions, rows, 0))
         counts = _counts(op, offsets, rows)
         op.set_levels_of(variable, [ragged.offsets_from_lengths(op, counts)])
         if op.count("MultiLevelRoIsNum"):
             number = op.as_type(counts, ElementType.INT32)
-            op.values.define(op.output_names("MultiLevelRoIsNum")[place], number)
+            op.values.define(op.output_names("MultiLevelRoIsNum")[level_index], number)
     order = op.add(Concat, parts=rows_of_levels, axis=0)
     numbers = ragged.arange(op, ragged.size(op, order))
     zeros = op.add(Fill, op.add(Reshape, ragged.size(op, order), (1,)), np.int64(0))

@@ -83,8 +83,8 @@ def rnn(op: Context) -> None:
     for variable, layer_parts in zip(
         op.output_names("State"), zip(*layer_states, strict=True), strict=True
     ):
-        whole = op.add(Concat, parts=layer_parts, axis=0) if layers > 1 else layer_parts[0]
-        op.values.define(variable, whole)
+        merged = op.add(Concat, parts=layer_parts, axis=0) if layers > 1 else layer_parts[0]
+        op.values.define(variable, merged)
 
 
 def _stack_directions(op: Context, gates: Sequence[int], weights: Sequence[Operand]) -> Operand:

@@ -402,12 +402,12 @@ def merge_lod_tensor(op: Context) -> None:
     unmarked = op.as_type(op.add(Not, mask), ElementType.INT64)
     false_index = op.add(Sub, op.add(CumSum, unmarked, 0), np.int64(1))
     rows = op.add(Where, mask, true_index, op.add(Add, false_index, ragged.size(op, true_rows)))
-    both = op.add(Concat, parts=[true_rows, false_rows], axis=0)
+    all_rows = op.add(Concat, parts=[true_rows, false_rows], axis=0)
     # The output has the rows of both tensors; those beyond the mask are 0.
-    missing = op.add(Sub, ragged.size(op, both), ragged.size(op, mask))
-    out_of_range = op.add(Expand, ragged.size(op, both), op.add(Reshape, missing, (1,)))
+    missing = op.add(Sub, ragged.size(op, all_rows), ragged.size(op, mask))
+    out_of_range = op.add(Expand, ragged.size(op, all_rows), op.add(Reshape, missing, (1,)))
     rows = op.add(Concat, parts=[rows, out_of_range], axis=0)
-    op.define(ragged.gather_rows(op, both, rows, op.add(Less, rows, ragged.size(op, both))))
+    op.define(ragged.gather_rows(op, all_rows, rows, op.add(Less, rows, ragged.size(op, all_rows))))
 
 
 def _check_no_sequences(op: Context, slot: str) -> None:

@@ -195,7 +195,7 @@ def nms(op: Context) -> None:
     boxes = op.input("Boxes")
     numbers = ragged.arange(op, ragged.size(op, boxes))
     scores = op.add(Neg, op.as_type(numbers, boxes.type.element_type))
-    _, _, places = op.add_all(
+    _, _, selected = op.add_all(
         NonMaxSuppression,
         op.add(Unsqueeze, boxes, (0,)),
         op.add(Unsqueeze, scores, (0, 1)),
@@ -204,5 +204,5 @@ def nms(op: Context) -> None:
         nms_threshold=op.real("iou_threshold", 1.0),
         return_index=True,
     )
-    indices = op.as_type(op.add(Reshape, places, (-1,)), ElementType.INT64)
+    indices = op.as_type(op.add(Reshape, selected, (-1,)), ElementType.INT64)
     op.define(indices, "KeepBoxesIdxs")
