@@ -154,7 +154,7 @@ def export_operation(row: Row, operation: Operator, channels_last: bool = True) 
     before, after = (Builder(prefix=f"{operation.name}.{side}.") for side in ("in", "out"))
     ctx = Export(operation, before, after, list(operation.outputs), channels_last)
     handled = {rule.slot for rule in (*row.operands, *row.other_rules)}
-    for slot, _ in operation.slot_operand():
+    for slot, _ in operation.filled():
         if slot.name not in handled:
             raise refusal(ctx, slot.name, "has no operand in the target")
     values: list[Operand | None] = []

@@ -138,7 +138,7 @@ class _Writer(Writer[NNAdapterOperationCode]):
         read = tuple(
             None if operand is None else self.index_of(operand) for operand in expressed.inputs
         )
-        outputs = tuple(map(self.place, expressed.outputs))
+        outputs = tuple(map(self.index_of, expressed.outputs))
         self.calls.operations.append(OperationCall(key, read, outputs))
 
 

@@ -165,7 +165,7 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
             for operand, type_ in zip(parameters, entry.parameters, strict=True)
             if operand is not None
         ]
-        outputs = tuple(map(self.place, expression.outputs))
+        outputs = tuple(map(self.index_of, expression.outputs))
         self.calls.operations.append(
             OperationCall(code, tuple(parameter_tensors), tuple(read), outputs)
         )

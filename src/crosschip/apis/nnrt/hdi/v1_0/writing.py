@@ -179,7 +179,7 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         if any(operand is None for operand in expression.inputs):
             raise UnsupportedError(f"{name}: an input in front of others cannot be left out")
         read = tuple(self.index_of(operand) for operand in expression.inputs if operand is not None)
-        outputs = tuple(map(self.place, expression.outputs))
+        outputs = tuple(map(self.index_of, expression.outputs))
         quantized = bool(outputs) and bool(self._tensors[outputs[0]].quantParams)
         self._nodes.append(
             Node(name, node_type, encoded(attributes), read, outputs, QuantType(int(quantized)))
