@@ -68,7 +68,9 @@ class NormalizedAffine(_RequiredAffine):
             array = np.full(normalized_shape, self._neutral).astype(type_.dtype)
             return constant(array, f"{ctx.operation.name}.{self.slot}")
         if operand.type.shape != normalized_shape:
-            raise refusal(ctx, self.slot, f"must have the shape {list(normalized_shape)}")
+            raise refusal(
+                ctx, self.slot, f"must have the shape {list(normalized_shape)} in the target"
+            )
         return operand
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -55,7 +56,7 @@ def check(model: Model, inputs: Mapping[str, Array], format: Format) -> None:
     try:
         written = write_model(model, format)
     except UnsupportedError as error:
-        assert "driver interface" in str(error) or "there" in str(error)  # noqa: PT017
+        assert re.search("driver interface|has no (operand|code)|in the target", str(error))  # noqa: PT017
         return
     with written:
         back = read_model(written.model)
