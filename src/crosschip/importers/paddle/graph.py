@@ -13,14 +13,7 @@ from crosschip.importers.paddle.lod import InputLod, level_name
 from crosschip.importers.paddle.program import Program, Variable, all_operators
 from crosschip.importers.paddle.scales import dequantize_weight, quantized_weights
 from crosschip.importers.paddle.values import Values
-from crosschip.ir import (
-    Array,
-    Builder,
-    Dim,
-    Model,
-    TensorType,
-    symbol,
-)
+from crosschip.ir import Array, Builder, Dim, Model, TensorType, symbol
 from crosschip.ir.files import Stored
 from crosschip.ops.packages import of_title
 

@@ -161,8 +161,7 @@ def one_hot(op: Context) -> None:
 def _one_hot(op: Context, indices: Operand) -> None:
     """Build one-hot rows; a row is 0 if the index is out of range."""
     columns = op.as_type(
-        _arange(op, op.integer_or_tensor("depth", -1, "depth_tensor")),
-        indices.type.element_type,
+        _arange(op, op.integer_or_tensor("depth", -1, "depth_tensor")), indices.type.element_type
     )
     is_hot = op.add(Equal, op.add(Unsqueeze, indices, (-1,)), columns)
     op.make(Cast, is_hot, op.element_type("dtype") or ElementType.FLOAT32)

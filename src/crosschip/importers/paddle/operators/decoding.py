@@ -216,12 +216,7 @@ def _source_offsets(op: Context) -> Operand:
 
 
 def _make_best(
-    op: Context,
-    scores: Operand,
-    ids: Operand,
-    beam_ids: Operand,
-    offsets: Operand,
-    end: np.int64,
+    op: Context, scores: Operand, ids: Operand, beam_ids: Operand, offsets: Operand, end: np.int64
 ) -> None:
     """Set the outputs to the best candidates of each source, in the order of their rows."""
     width, dtype = ragged.size(op, scores, 1), scores.type.element_type.dtype.type
@@ -241,9 +236,7 @@ def _make_best(
     index = op.add(Add, op.add(Mul, row, width), op.add(Mod, candidates, width))
     chosen_ids = op.add(Gather, flat_ids, index, 0)
     has_ended = op.add(
-        And,
-        op.add(Equal, chosen_ids, end),
-        op.add(Equal, op.add(Gather, beam_ids, row, 0), end),
+        And, op.add(Equal, chosen_ids, end), op.add(Equal, op.add(Gather, beam_ids, row, 0), end)
     )
     all_ended = op.add(ReduceAll, op.add(Or, has_ended, op.add(Not, is_valid)), (1,), keepdim=True)
     is_selected = op.add(And, is_valid, op.add(Not, all_ended))

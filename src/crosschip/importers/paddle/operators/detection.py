@@ -91,10 +91,7 @@ def box_coder(op: Context) -> None:
     )
     target_mid = op.add(Add, op.add(Mul, offset, size), centre)
     half = op.add(Mul, op.add(Mul, op.add(Exp, ratio), size), 0.5)
-    corners = [
-        op.add(Sub, target_mid, half),
-        op.add(Sub, op.add(Add, target_mid, half), extra),
-    ]
+    corners = [op.add(Sub, target_mid, half), op.add(Sub, op.add(Add, target_mid, half), extra)]
     op.make(Concat, parts=corners, axis=-1, output="OutputBox")
 
 

@@ -14,11 +14,7 @@ from crosschip.ops.standard.padding import PadMode
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 _MODES = {"bilinear": Kernel.BILINEAR, "nearest": Kernel.NEAREST}
-_PADDINGS = {
-    "zeros": PadMode.CONSTANT,
-    "border": PadMode.EDGE,
-    "reflection": PadMode.REFLECT,
-}
+_PADDINGS = {"zeros": PadMode.CONSTANT, "border": PadMode.EDGE, "reflection": PadMode.REFLECT}
 
 
 @imports("grid_sampler", "grid_sample")
