@@ -112,5 +112,5 @@ class ChannelsLastOutput(Rule):
         rank = len(type_.shape)
         if rank > 2 and ctx.channels_last:
             stored = transpose_type(type_, channels_last_axes(rank))
-            ctx.follow(0, stored, Transpose, channels_first_axes(rank))
+            ctx.replace_output(0, stored, Transpose, channels_first_axes(rank))
         return None

@@ -68,15 +68,15 @@ class Export:
     outputs: list[Operand]
     channels_last: bool = True
 
-    def follow(
+    def replace_output(
         self, output: int, type_: TensorType, operator: type[Operator], *arguments: object
     ) -> None:
-        """Replace an output of the other operator and compute the original from the replacement.
+        """Replace an output of the other operator, and append an operation that computes it.
 
         Args:
             output: the index of the output.
             type_: the type of the replacement.
-            operator: the standard operator that computes the original output.
+            operator: the standard operator that computes the output from the replacement.
             arguments: its arguments after the replacement.
         """
         operand = self.outputs[output]

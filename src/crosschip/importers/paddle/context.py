@@ -177,7 +177,7 @@ class Context:
         return _FUSED[name]
 
     def element_type(self, name: str) -> ElementType | None:
-        """Return an element type parameter; `None` if it is missing or undefined."""
+        """Return an element type; `None` if the parameter is missing or undefined."""
         values = self._parameter(name)
         if values and isinstance(values[0], ElementType):
             return values[0]

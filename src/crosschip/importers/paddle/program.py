@@ -29,7 +29,7 @@ class Attributes(Mapping[str, Value]):
 
     Args:
         raw: the attributes as stored in the file.
-        decode: the function that decodes one; raises `ModelError` or `UnsupportedError`.
+        decode: the function that decodes a value; raises `ModelError` or `UnsupportedError`.
     """
 
     __slots__ = ("_decode", "_raw")

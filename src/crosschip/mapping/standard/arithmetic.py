@@ -58,7 +58,7 @@ class ClipBound(Rule):
         PassThrough(self.slot).import_operand(operand, ctx)
 
     def export_operand(self, ctx: Export) -> Operand | None:
-        assert isinstance(ctx.operation, Clip), "only its row has this rule"
+        assert isinstance(ctx.operation, Clip), "only rows of CLIP have this rule"
         operand, type_ = ctx.operation.operand(self.slot), ctx.operation.input.type
         if operand is not None and operand.value is None:
             return operand

@@ -18,7 +18,7 @@ class SingleTensor(Rule):
         ctx.slots[self.slot] = [] if operand is None else [operand]
 
     def export_operand(self, ctx: Export) -> Operand | None:
-        assert isinstance(ctx.operation, Assert), "only its row has this rule"
+        assert isinstance(ctx.operation, Assert), "only rows of ASSERT have this rule"
         if len(ctx.operation.data) > 1:
             raise refusal(ctx, self.slot, "has no operand in the target beyond the first")
         return ctx.operation.data[0]

@@ -39,7 +39,7 @@ class ZeroDefault(Rule):
 
     def export_operand(self, ctx: Export) -> Operand | None:
         operation = ctx.operation
-        assert isinstance(operation, LSTM), "only its row has this rule"
+        assert isinstance(operation, LSTM), "only rows of LSTM have this rule"
         operand = operation.operand(self.slot)
         if operand is not None:
             return operand
@@ -135,8 +135,8 @@ class LayerCount(Rule):
         steps, passes, batch, size = shape
         batch_second = TensorType(type_.element_type, (steps, batch, passes, size))
         flat = TensorType(type_.element_type, (steps, batch, passes * size))
-        ctx.follow(0, batch_second, Transpose, (0, 2, 1, 3))
-        ctx.follow(0, flat, Reshape, (steps, batch, passes, size))
+        ctx.replace_output(0, batch_second, Transpose, (0, 2, 1, 3))
+        ctx.replace_output(0, flat, Reshape, (steps, batch, passes, size))
         return constant(np.array([1], np.int64), f"{ctx.operation.name}.layers")
 
 

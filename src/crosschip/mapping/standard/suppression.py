@@ -26,7 +26,7 @@ class FlatIndices(Rule):
     def export_operand(self, ctx: Export) -> Operand | None:
         for index, output in list(enumerate(ctx.outputs))[2:]:
             shape = output.type.shape and output.type.shape[:1]
-            ctx.follow(index, TensorType(output.type.element_type, shape), Unsqueeze, (1,))
+            ctx.replace_output(index, TensorType(output.type.element_type, shape), Unsqueeze, (1,))
         return None
 
 

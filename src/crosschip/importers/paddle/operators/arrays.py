@@ -127,9 +127,9 @@ def _concat_stacked(op: Context, array: StackedArray, axis: int, stacks: bool) -
     else:
         shape = op.add(ShapeOf, transposed)
         size = op.add(Slice, shape, (0,), (index + 1,), (index + 2,))
-        bounds_around = [((0,), (index,)), ((index + 2,), (_END,))]
-        before, after = (op.add(Slice, shape, (0,), *bounds) for bounds in bounds_around)
-        merged = op.constant(np.array([-1]), "both")
+        before = op.add(Slice, shape, (0,), (0,), (index,))
+        after = op.add(Slice, shape, (0,), (index + 2,), (_END,))
+        merged = op.constant(np.array([-1]), "merged")
         op.make(Reshape, transposed, op.add(Concat, parts=[before, merged, after], axis=0))
     if op.is_read("OutIndex"):
         ones = op.add(Fill, _length(op, array), np.int64(1))
