@@ -137,7 +137,7 @@ def command(
         report = run_cases(
             device,
             cases_to_take(counted, seed, operators, element_type) if counted else chosen,
-            taken=counted,
+            limit=counted,
             jobs=jobs,
             seed=seed,
             timeout=timeout,

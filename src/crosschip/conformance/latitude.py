@@ -60,8 +60,8 @@ def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -
     (operation,) = model.operations
     if not isinstance(operation, Operator):
         return Latitude()
-    given = dict(zip(model.inputs.values(), inputs, strict=True))
-    known = {o: Operand(o.name, o.type, array) for o, array in given.items()}
+    input_arrays = dict(zip(model.inputs.values(), inputs, strict=True))
+    known = {o: Operand(o.name, o.type, array) for o, array in input_arrays.items()}
     operation = operation.with_inputs(tuple(o and known.get(o, o) for o in operation.inputs))
     arrays: dict[str, list[Array]] = {}
     for slot, operand in operation.filled():

@@ -95,7 +95,7 @@ class _Search:
             name: list(accumulate(_WEIGHTS.get(setting.words, 1) for setting in settings))
             for name, settings in factors.items()
         }
-        self._given = [_settings_of_example(use) for use in examples]
+        self._settings_of_examples = [_settings_of_example(use) for use in examples]
         self._once = [
             setting
             for name, settings in factors.items()
@@ -104,7 +104,7 @@ class _Search:
         ]
         self._numbers: dict[str, int] = {}
         self._covered: set[int] = set()
-        self._taken: set[tuple[int, str]] = set()
+        self._accepted: set[tuple[int, str]] = set()
         self._refusals: Counter[tuple[int, str]] = Counter()
 
     def next_mixture(self, number: int, random: Random) -> tuple[int, list[Setting], Use]:
@@ -149,7 +149,7 @@ class _Search:
 
     def _may_fit(self, index: int, setting: Setting) -> bool:
         key = (index, setting.words)
-        return key in self._taken or self._refusals[key] < _MOST_REFUSALS
+        return key in self._accepted or self._refusals[key] < _MOST_REFUSALS
 
     def _applied(
         self, index: int, row: Sequence[Setting], random: Random
@@ -161,7 +161,7 @@ class _Search:
         for setting in row:
             at_once = None if at_once is None else setting.change(at_once)
         if at_once is not None and _is_filled(at_once, row):
-            self._taken.update((index, setting.words) for setting in row)
+            self._accepted.update((index, setting.words) for setting in row)
             return at_once, list(row)
         for drawn in row:
             others = self._factors[drawn.factor]
@@ -172,14 +172,17 @@ class _Search:
                 if changed is not None and _is_filled(changed, [*applied, setting]):
                     use = changed
                     applied.append(setting)
-                    self._taken.add((index, setting.words))
+                    self._accepted.add((index, setting.words))
                     break
                 self._refusals[index, setting.words] += 1
         return use, applied
 
     def _groups(self, index: int, row: Sequence[Setting]) -> list[int]:
         """Return the pairs and triples of a row's and its example's settings, as numbers."""
-        words = {**self._given[index], **{setting.factor: setting.words for setting in row}}
+        words = {
+            **self._settings_of_examples[index],
+            **{setting.factor: setting.words for setting in row},
+        }
         numbers = sorted(
             self._numbers.setdefault(w, len(self._numbers) + 1) for w in words.values()
         )

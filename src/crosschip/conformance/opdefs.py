@@ -69,13 +69,13 @@ def standard_collection(devices: Sequence[GuardedDevice] = ()) -> OpDefCollectio
     Args:
         devices: the devices to query.
     """
-    kept = [kept for operator in operators().values() if (kept := _Uses(operator)).op_def]
+    all_uses = [uses for uses in map(_Uses, operators().values()) if uses.op_def]
     return OpDefCollection(
         package_name="crosschip",
         domain="crosschip",
         version=crosschip.__version__,
-        definitions=OpDefList(op_defs=tuple(uses.op_def for uses in kept)),
-        supplements=tuple(_supplement(device, kept) for device in devices),
+        definitions=OpDefList(op_defs=tuple(uses.op_def for uses in all_uses)),
+        supplements=tuple(_supplement(device, all_uses) for device in devices),
     )
 
 
@@ -221,14 +221,14 @@ def _outputs(models: Sequence[Model], first: Input) -> Iterator[Output]:
     alike = all(len({_type(o) for o in outputs}) == 1 for outputs in outputs_of_models)
     repeated = len(counts) > 1 and alike
     for index in range(1 if repeated else max(counts)):
-        found = set(
+        datatypes = set(
             _datatypes([_type(outs[index]) for outs in outputs_of_models if index < len(outs)])
         )
-        found |= quantized if found & quantized else set()
+        datatypes |= quantized if datatypes & quantized else set()
         yield Output(
             name="output" if max(counts) == 1 or repeated else f"output{index}",
             mandatory=index < min(counts),
-            datatypes=tuple(datatype for datatype in Datatype if datatype in found),
+            datatypes=tuple(datatype for datatype in Datatype if datatype in datatypes),
             shape=Shape(rank=Rank.ANY),
             repeated=repeated,
         )
@@ -240,17 +240,21 @@ def _type(operand: Operand) -> tuple[ElementType, bool]:
 
 def _supplement(device: GuardedDevice, all_uses: Sequence[_Uses]) -> SupplementalOpDefList:
     ask = asking(device, _OPTIONS)
-    accounts = {uses.operator.type: _told(ask, uses) for uses in all_uses}
+    accounts = {uses.operator.type: _supported_subset(ask, uses) for uses in all_uses}
     return SupplementalOpDefList(
         backend=device.name,
-        supported=SupportedOps(names=tuple(n for n, said in accounts.items() if said is not None)),
+        supported=SupportedOps(
+            names=tuple(n for n, supplement in accounts.items() if supplement is not None)
+        ),
         op_defs=tuple(
-            said for said in accounts.values() if said and (said.inputs or said.parameters)
+            supplement
+            for supplement in accounts.values()
+            if supplement and (supplement.inputs or supplement.parameters)
         ),
     )
 
 
-def _told(ask: Ask, uses: _Uses) -> SupplementalOpDef | None:
+def _supported_subset(ask: Ask, uses: _Uses) -> SupplementalOpDef | None:
     """Return what a device supports of an operator; `None` if it supports none of the examples."""
 
     def runs(model: Model) -> bool:
@@ -265,20 +269,22 @@ def _told(ask: Ask, uses: _Uses) -> SupplementalOpDef | None:
             for slot, operand in operation.named_inputs():
                 supported.setdefault(slot, []).append(_type(operand))
     fewer = {
-        tensor.name: found
+        tensor.name: datatypes
         for tensor in uses.op_def.inputs
-        if (found := _datatypes(supported.get(tensor.name, ())))
-        and not set(found) >= set(_datatypes(_asked(uses, tensor.name)))
+        if (datatypes := _datatypes(supported.get(tensor.name, ())))
+        and not set(datatypes) >= set(_datatypes(_queried_types(uses, tensor.name)))
     }
     only = [n for n, models in uses.settings.items() if models and not any(map(runs, models))]
     return SupplementalOpDef(
         name=uses.operator.type,
-        inputs=tuple(SupplementalTensor(name=n, datatypes=found) for n, found in fewer.items()),
+        inputs=tuple(
+            SupplementalTensor(name=n, datatypes=datatypes) for n, datatypes in fewer.items()
+        ),
         parameters=tuple(SupplementalTensor(name=n, only_default=True) for n in only),
     )
 
 
-def _asked(uses: _Uses, name: str) -> list[tuple[ElementType, bool]]:
+def _queried_types(uses: _Uses, name: str) -> list[tuple[ElementType, bool]]:
     """Return the element types of a tensor about which devices are queried."""
     return [
         _type(operand)

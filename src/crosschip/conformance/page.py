@@ -45,7 +45,7 @@ def to_html(report: Report) -> str:
     parts = [
         f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{title}</title>",
         f"<style>{_STYLE}</style></head>\n<body><h1>{escape(report.device)}</h1>",
-        f"<p>{escape(_about(report))}</p>",
+        f"<p>{escape(_describe_run(report))}</p>",
         _bar(report),
         _failures(report),
         _exclusions(report),
@@ -55,7 +55,7 @@ def to_html(report: Report) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _about(report: Report) -> str:
+def _describe_run(report: Report) -> str:
     cases = f"{len(report.entries)} cases"
     return ", ".join([f"version {report.version}", cases, f"seed {report.seed}", *report.asked_for])
 

@@ -48,7 +48,7 @@ def run_cases(
     done: Mapping[str, Result] | None = None,
     on_result: OnResult | None = None,
     on_wait: OnWait | None = None,
-    taken: int | None = None,
+    limit: int | None = None,
 ) -> Report:
     """Run cases on a device in worker processes.
 
@@ -72,7 +72,7 @@ def run_cases(
         done: results of an earlier run, which are not run again.
         on_result: called with each result, one at a time.
         on_wait: called about once a second with the seconds that the current case has taken.
-        taken: the number of cases that the device must support; further cases are not run.
+        limit: the number of cases that the device must support; further cases are not run.
 
     Raises:
         DeviceError: the device does not open.
@@ -91,7 +91,7 @@ def run_cases(
         for _ in range(jobs)
     ]
     description = runners[0].device_info
-    work = _Work(cases, results, budget, tries, together, on_result, taken)
+    work = _Work(cases, results, budget, tries, together, on_result, limit)
     with ThreadPoolExecutor(jobs) as threads:
         running = [threads.submit(work.run, runner) for runner in runners]
         try:
@@ -106,7 +106,7 @@ def run_cases(
     return Report.of(
         description["device"],
         description["version"],
-        list(cases) if taken is None and isinstance(cases, Collection) else work.begun,
+        list(cases) if limit is None and isinstance(cases, Collection) else work.begun,
         results,
         seed,
         options=options,
@@ -131,14 +131,14 @@ class _Work:
         tries: int,
         together: int,
         on_result: OnResult | None,
-        taken: int | None,
+        limit: int | None,
     ) -> None:
         self.stopped = False
         self.begun: list[Case] = []
         self._cases: dict[str, Case] = {}
-        self._left = taken
+        self._left = limit
         self._tried: Counter[str] = Counter()
-        self._taken: Counter[str] = Counter()
+        self._accepted: Counter[str] = Counter()
         self._batches = _batches(cases, by_operator=together < 2)
         self._together = together
         self._results = results
@@ -200,7 +200,9 @@ class _Work:
     def _begins(self, case: Case) -> bool:
         """Return whether a case must run now; false if it has an earlier result."""
         with self._lock:
-            is_hopeless = self._tried[case.operator] >= _HOPELESS and not self._taken[case.operator]
+            is_hopeless = (
+                self._tried[case.operator] >= _HOPELESS and not self._accepted[case.operator]
+            )
             if self._left is not None and (self._left == 0 or is_hopeless):
                 return False
             self.begun.append(case)
@@ -214,7 +216,7 @@ class _Work:
         """Count a result as supported by the device, or not."""
         self._tried[case.operator] += 1
         if result.verdict in (Verdict.PASS, Verdict.FAIL):
-            self._taken[case.operator] += 1
+            self._accepted[case.operator] += 1
             if self._left:
                 self._left -= 1
 
@@ -237,20 +239,20 @@ class _Work:
         self._failures[case.operator, how] += 1
         if self._failures[case.operator, how] > _SHRUNK or "~" in case.id:
             return result
-        use, found = use_at(case.id), result
+        use, smallest = use_at(case.id), result
 
         def fails(way: Sequence[int]) -> bool:
-            nonlocal found
-            tried = runner.run(_behind(case.id, way))
+            nonlocal smallest
+            tried = runner.run(_id_of_path(case.id, way))
             alike = tried.verdict is Verdict.FAIL and manner(tried.detail) == how
-            found = tried if alike else found
+            smallest = tried if alike else smallest
             return alike and not self.stopped
 
         way = shrink(use, fails, self._tries)
-        return replace(result, smallest=f"{found.id}: {followed(use, way)}: {found.detail}")
+        return replace(result, smallest=f"{smallest.id}: {followed(use, way)}: {smallest.detail}")
 
 
-def _behind(id: str, way: Sequence[int]) -> str:
+def _id_of_path(id: str, way: Sequence[int]) -> str:
     return f"{id}~{'.'.join(map(str, way))}" if way else id
 
 

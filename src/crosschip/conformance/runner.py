@@ -171,13 +171,13 @@ class _Worker:
         self._timeouts = timeouts
         self._on_wait = on_wait
         self._compiles = False
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
         # In a session of its own: Ctrl-C is for the kit, which ends the process itself.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
+            stderr=self._stderr,
             text=True,
             encoding="utf-8",
             start_new_session=True,
@@ -196,7 +196,7 @@ class _Worker:
     def events(self, ids: Sequence[str], together: int) -> Iterator[Event]:
         """Send cases to the worker and yield its events."""
         assert self._process.stdin is not None, "it has been asked for"
-        before = self._said.seek(0, 2)
+        before = self._stderr.seek(0, 2)
         with suppress(BrokenPipeError):  # if it has died, that shows when it does not answer
             request = {"cases": list(ids), "together": together}
             self._process.stdin.write(f"{json.dumps(request)}\n")
@@ -223,7 +223,7 @@ class _Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._said.close()
+        self._stderr.close()
         self.dead = True
 
     def _read(self) -> None:
@@ -280,9 +280,9 @@ class _Worker:
     def _last_words(self, since: int) -> str:
         """Return the end of what the process has written to standard error since an offset."""
         self._process.wait()
-        end = self._said.seek(0, 2)
-        self._said.seek(max(since, end - _LAST_WORDS))
-        words = self._said.read().decode("utf-8", "replace").strip()
+        end = self._stderr.seek(0, 2)
+        self._stderr.seek(max(since, end - _LAST_WORDS))
+        words = self._stderr.read().decode("utf-8", "replace").strip()
         return f"; its last words: {words}" if words else ""
 
 

@@ -202,9 +202,9 @@ def _more_values(slot: Parameter[Any], operator: type[Operator]) -> Iterator[Set
         if slot.name.endswith("axes"):
             yield from (value_setting(slot, axes) for axes in _AXES)
         for example in examples_of(operator):
-            given: Any = example.get(slot.name)
-            if isinstance(given, tuple) and given:
-                yield from (value_setting(slot, value) for value in _lists(given))
+            value_in_example: Any = example.get(slot.name)
+            if isinstance(value_in_example, tuple) and value_in_example:
+                yield from (value_setting(slot, value) for value in _lists(value_in_example))
 
 
 def _lists(numbers: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:

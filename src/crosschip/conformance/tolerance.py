@@ -218,13 +218,13 @@ def difference(
     if not output.element_type.value.startswith(("float", "bfloat")):
         steps = 1 if output.quantization and not exact else 0
         return _worst(_steps_apart(actual, expected, steps), actual, expected)
-    made, wanted = actual.astype(np.float64), expected.astype(np.float64)
+    numbers, wanted = actual.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(wanted)
-    same = (made == wanted) | (np.isnan(made) & np.isnan(wanted))
+    same = (numbers == wanted) | (np.isnan(numbers) & np.isnan(wanted))
     largest = float(np.abs(wanted[finite]).max(initial=0.0))
-    same |= made == narrowed(expected, precision)
+    same |= numbers == narrowed(expected, precision)
     with np.errstate(invalid="ignore"):
-        near = same | (np.abs(made - wanted) <= allowed * largest + moved)
+        near = same | (np.abs(numbers - wanted) <= allowed * largest + moved)
     return _worst(~np.where(finite, near, same), actual, expected)
 
 

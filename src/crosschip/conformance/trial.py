@@ -299,18 +299,18 @@ def wrong_outputs(
     is_quantized = isinstance(operation, Operator) and bool(operation.quantized_inputs())
     exact = run.exact
     for index, (name, operand) in enumerate(model.outputs.items()):
-        made, wanted = outputs[index], run.expected[index]
-        if isinstance(made, np.ndarray) and made.shape == wanted.shape:
-            made = run.latitude.specified(index, made, wanted)
+        output, wanted = outputs[index], run.expected[index]
+        if isinstance(output, np.ndarray) and output.shape == wanted.shape:
+            output = run.latitude.specified(index, output, wanted)
         type_ = computed_in(operand.type, precision)
         stored = counted_in(operation, type_)
         allowed = tolerance(stored, read) if claimed is None else claimed
-        wrong = difference(made, wanted, operand.type, allowed, precision=precision, exact=exact)
-        if wrong and is_quantized and np.shape(made) == wanted.shape:
+        wrong = difference(output, wanted, operand.type, allowed, precision=precision, exact=exact)
+        if wrong and is_quantized and np.shape(output) == wanted.shape:
             # The reals that integers stand for may be rounded to float32 first.
-            made = np.where(made == in_steps(model, run.inputs)[index], wanted, made)
+            output = np.where(output == in_steps(model, run.inputs)[index], wanted, output)
             wrong = difference(
-                made, wanted, operand.type, allowed, precision=precision, exact=exact
+                output, wanted, operand.type, allowed, precision=precision, exact=exact
             )
         if wrong and operand.type.element_type in FLOATS:
             least = run.latitude.spacings * epsilon(type_.element_type)
@@ -318,9 +318,9 @@ def wrong_outputs(
                 model, run.inputs, run.random, run.expected, precision, least_size(model)
             )[index]
             moved = max(moved, least)
-            wrong = difference(made, wanted, operand.type, allowed, moved, precision)
+            wrong = difference(output, wanted, operand.type, allowed, moved, precision)
         if not wrong and signs_bind(operation):
-            wrong = wrong_zeros(made, wanted)
+            wrong = wrong_zeros(output, wanted)
         if wrong:
             return f"{name}: {wrong}"
     return ""
@@ -400,8 +400,8 @@ def _is_of_nothing(model: Model, run: Run, outputs: Sequence[Array]) -> bool:
     """Return whether a device returned empty outputs for a run with an empty tensor."""
     (operation,) = model.operations
     assert isinstance(operation, Operator), "cases are of standard operators"
-    given = dict(zip(model.inputs.values(), run.inputs, strict=True))
+    input_arrays = dict(zip(model.inputs.values(), run.inputs, strict=True))
     tensors = [o for slot, o in operation.filled() if not slot.parameter]
-    read = [given.get(operand, operand.value) for operand in tensors]
+    read = [input_arrays.get(operand, operand.value) for operand in tensors]
     is_empty = any(array is not None and not array.size for array in read)
     return is_empty and not any(np.size(output) for output in outputs)

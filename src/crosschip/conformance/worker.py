@@ -72,7 +72,7 @@ def main() -> None:
             try:
                 cases.append(case_of(id))
             except KeyError:
-                say(_told(Result(id, Verdict.NOT_RUN, "there is no such case")))
+                say(_to_document(Result(id, Verdict.NOT_RUN, "there is no such case")))
         common = (device, claims, arguments.seed, arguments.options)
         events: Iterable[Result | ProgramStarted | ProgramBroken | CaseWrong]
         if request["together"] > 1:
@@ -80,12 +80,14 @@ def main() -> None:
         else:
             events = (judge(case, *common) for case in cases)
         for event in events:
-            say(_told(event))
+            say(_to_document(event))
         say({"done": True})
     device.close()
 
 
-def _told(event: Result | ProgramStarted | ProgramBroken | CaseWrong) -> Mapping[str, object]:
+def _to_document(
+    event: Result | ProgramStarted | ProgramBroken | CaseWrong,
+) -> Mapping[str, object]:
     """Return an event as a document."""
     if isinstance(event, Result):
         verdict = event.verdict.value

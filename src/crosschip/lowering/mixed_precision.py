@@ -54,8 +54,10 @@ def is_quantized(operation: Operation, model: Model) -> bool:
     """Tell whether an operation computes on quantized tensors, in one form or the other."""
     if not isinstance(operation, Operator) or isinstance(operation, Quantize | Dequantize):
         return False
-    between = any(isinstance(model.producers.get(o), Dequantize) for o in operation.inputs if o)
-    return between or bool(operation.quantized_inputs())
+    reads_dequantized = any(
+        isinstance(model.producers.get(o), Dequantize) for o in operation.inputs if o
+    )
+    return reads_dequantized or bool(operation.quantized_inputs())
 
 
 class _Sweep:

@@ -80,8 +80,8 @@ def OH_NNModel_AddTensor(model: OH_NNModel, tensor: OH_NN_Tensor) -> None:
         quantization = _quantization(
             params.scale, params.zeroPoint, params.numBits, tensor.dimensions
         )
-    added = _add_tensor(own, tensor.dataType, tensor.dimensions)
-    added.type, added.quantization = type_, quantization
+    tensor_operand = _add_tensor(own, tensor.dataType, tensor.dimensions)
+    tensor_operand.type, tensor_operand.quantization = type_, quantization
 
 
 @returns_code

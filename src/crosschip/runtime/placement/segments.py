@@ -168,11 +168,11 @@ def cut(
         return fewest_runs(colours, readers)
     units = grouped(readers, groups)
     unit_of = {node: number for number, unit in enumerate(units) for node in unit}
-    between = [
+    unit_readers = [
         sorted({unit_of[reader] for node in unit for reader in readers[node]} - {number})
         for number, unit in enumerate(units)
     ]
-    runs = fewest_runs([colours[unit[0]] for unit in units], between)
+    runs = fewest_runs([colours[unit[0]] for unit in units], unit_readers)
     return [sorted(node for number in run for node in units[number]) for run in runs]
 
 
