@@ -1,4 +1,4 @@
-"""Activations that are written out."""
+"""Patterns of activation functions."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _slope, _offset = AnyNumber(), AnyNumber()
 _CUBIC, _FACTOR = 0.044715, sqrt(2 / pi)
 
 
-def _of_a_variable(match: Match) -> bool:
+def _is_not_constant(match: Match) -> bool:
     return not match[_x].is_constant
 
 
 HARD_SIGMOID = Formula(
     *(HardSigmoid, (_x, _slope, _offset), clipped(_x * _slope + _offset)),
-    when=_of_a_variable,
+    when=_is_not_constant,
     types=FLOATS,
 )
-"""NNRt has it with a slope of 1/6 only, so that others come written out."""
+"""NNRt supports a slope of 1/6 only; models with other slopes spell the formula out."""
 
 SWISH = Formula(Swish, (_x,), _x * sigmoid(_x))
 

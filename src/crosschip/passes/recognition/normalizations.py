@@ -1,4 +1,4 @@
-"""Normalizations that are written out."""
+"""Patterns of normalizations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _normal = _centred / root(mean(square(_centred), _axis) + _epsilon)
 
 
 def _fits(match: Match) -> bool:
-    """Tell whether scale and bias have the sizes of the axes, and the root is one of positives."""
+    """Return whether scale and bias span the normalized axes, and epsilon is not negative."""
     sizes = shape_of(match[_x])[match[_axis] :]
     operands = [match.values.get(each) for each in (_scale, _bias)]
     return match[_epsilon] >= 0 and all(
