@@ -1,4 +1,4 @@
-"""Legalization: a model becomes one of operations that a target computes, one to one."""
+"""Legalization of a model for a target."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from crosschip.lowering.capability_check import Screen
 from crosschip.lowering.decomposition import Decompose
 from crosschip.passes.base import Pass, run
 
-_MOST_REASONS = 8
-"""The most reasons that an error lists."""
+_MAX_REASONS = 8
+"""How many reasons an error lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a device computes, as data, and the passes that adapt models to it.
+    """The operations that a device supports, as data, and the passes that adapt models to it.
 
     Attributes:
-        name: the device's; messages begin with it.
-        operators: the names of the operators that it computes.
-        capabilities: its element types, ranks, open sizes, layouts and precisions.
-        supports: the answer about an operation that the data allows, where there are more rules.
-        passes: what is done to a model of supported operations before they are emitted one to one,
-            in order.
+        name: the device's name, for messages.
+        operators: the names of the supported operators.
+        capabilities: element types, ranks, dynamic shapes, layouts and precisions.
+        supports: a further check of operations that the data allows.
+        passes: rewrites of a model of supported operations, in order, before it is emitted one to
+            one.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Target:
     passes: tuple[Pass, ...] = ()
 
     def query(self, model: Model) -> Offer:
-        """The answers about the operations of a model: the legality oracle, as `Device.query`."""
+        """Return the answers for a model's operations, as `Device.query` does."""
         screen = Screen(self.capabilities, Options())
         return Offer([self._answer(operation, screen) for operation in model.operations])
 
@@ -55,20 +55,20 @@ class Target:
 
 
 def legalize(model: Model, target: Target) -> Model:
-    """Rewrite a model into operations that a target computes.
+    """Rewrite a model into operations that a target supports.
 
-    Operations that it does not support are decomposed first; then its passes run.
+    Unsupported operations are decomposed first; then the target's passes run.
 
     Raises:
-        CompileError: some operations remain that the target does not support; the message has the
-            reasons, and `operations` the names.
+        CompileError: unsupported operations remain; the message has the reasons, and `operations`
+            the names.
     """
     legal = run(model, (Decompose(target.query), *target.passes))
     answers = target.query(legal).answers
     illegal = [o for o, answer in zip(legal.operations, answers, strict=True) if not answer]
     if illegal:
         reasons = list(dict.fromkeys(answer.reason for answer in answers if not answer))
-        more = len(reasons) - _MOST_REASONS
-        text = "; ".join(reasons[:_MOST_REASONS]) + (f"; and {more} more" if more > 0 else "")
+        more = len(reasons) - _MAX_REASONS
+        text = "; ".join(reasons[:_MAX_REASONS]) + (f"; and {more} more" if more > 0 else "")
         raise CompileError(f"{target.name}: {text}", illegal)
     return legal

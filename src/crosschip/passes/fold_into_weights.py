@@ -1,4 +1,4 @@
-"""Folding of batch normalization and bias addition in_channels the preceding weights."""
+"""Folding of batch normalization and bias addition into the preceding weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crosschip.passes.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class FoldIntoWeights(Pass):
-    """Folds operations that scale or shift channels in_channels the preceding weighted operation.
+    """Folds operations that scale or shift channels into the preceding weighted operation.
 
     1. `BATCH_NORMALIZATION` after a convolution, a transposed convolution or `FULLY_CONNECTED`:
        the filter is scaled and the bias adapted.
@@ -111,7 +111,7 @@ def _fold_addend(add: Add, rewriter: Rewriter) -> _Folded | None:
 
 
 def _weighted_source(operand: Operand, rewriter: Rewriter) -> _Weighted | None:
-    """Return the producer of an operand if it is weighted and can be folded in_channels, else `None`."""
+    """Return the weighted producer of an operand if it can be folded into, else `None`."""
     source = rewriter.producer(operand)
     if not isinstance(source, _Weighted) or not rewriter.used_once(operand):
         return None
@@ -127,7 +127,7 @@ def _weights(source: _Weighted) -> Operand:
 
 
 def _with_folded(source: _Weighted, last: Operation, factor: Array | None, bias: Array) -> _Folded:
-    """Return the source and a copy that has new weights, new bias and the last one's outputs."""
+    """Return the source and a copy with new weights and bias and the last one's outputs."""
     weights = _weights(source)
     dtype = weights.type.element_type.dtype
     inputs: dict[str, Any] = dict(source.named_inputs())

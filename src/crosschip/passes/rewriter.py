@@ -54,7 +54,7 @@ class Rewriter:
         self.keep(self._refine(operation))
 
     def withdraw(self, operation: Operation) -> None:
-        """Remove an added operation that was merged into another and has no readers."""
+        """Remove an added operation that was merged into another one."""
         del self._operations[operation]
 
     def replace(self, old: Operand, new: Operand) -> None:
@@ -77,7 +77,7 @@ class Rewriter:
         return self._producers.get(operand)
 
     def used_once(self, operand: Operand) -> bool:
-        """Return whether an operand and the operands that it replaced have at most one use in all."""
+        """Return whether an operand and those it replaced have at most one use in all."""
         uses = self.model.uses
         return sum(uses.get(o, 0) for o in (operand, *self._replaced.get(operand, ()))) <= 1
 

@@ -35,14 +35,14 @@ class Parts:
         self._factors: dict[Operand, Sequence[Operand]] = {}
 
     def of(self, operand: Operand | None, *kinds: type[Operator]) -> Operator | None:
-        """Return the producer of an operand if it is a plain operation of some kinds, else `None`."""
+        """Return the producer of an operand if it is plain and of some kinds, else `None`."""
         operation = None if operand is None else self._producers.get(operand)
         if operation is None or not self.is_plain(operation, *kinds):
             return None
         return operation
 
     def is_plain(self, operation: Operation, *kinds: type[Operator]) -> TypeGuard[Operator]:
-        """Return whether an operation has a kind, one real output and no fused activation."""
+        """Return whether an operation is of some kind, and has one real output, not fused."""
         if not isinstance(operation, kinds or Operator) or len(operation.outputs) != 1:
             return False
         type_ = operation.outputs[0].type
