@@ -1,4 +1,4 @@
-"""Blocks of channels and pixels."""
+"""Rearrangement between channels and blocks of pixels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading and writing at given places."""
+"""Gather and scatter operators."""
 
 from __future__ import annotations
 
@@ -32,20 +32,23 @@ _REDUCTIONS = {
 
 @converts(GatherND, types=MOVABLE, nonempty=True)
 def gather_nd(g: Graph, op: GatherND) -> str:
-    indices = _checked_indices(g, op) if _may_be_nothing(op) else g.cast(g[op.indices], np.int64)
+    indices = (
+        _checked_indices(g, op) if _may_gather_nothing(op) else g.cast(g[op.indices], np.int64)
+    )
     return g.add("GatherND", g[op.input], indices, batch_dims=op.batch_dims)
 
 
-def _may_be_nothing(op: GatherND) -> bool:
-    """Tell whether what is at a place may have no elements."""
-    shape, places = op.input.type.shape, op.indices.type.shape
-    if shape is None or places is None or not isinstance(places[-1], int):
+def _may_gather_nothing(op: GatherND) -> bool:
+    """Return whether the gathered slices may be empty."""
+    shape, index_shape = op.input.type.shape, op.indices.type.shape
+    if shape is None or index_shape is None or not isinstance(index_shape[-1], int):
         return True
-    return not is_static(shape[op.batch_dims + places[-1] :])
+    return not is_static(shape[op.batch_dims + index_shape[-1] :])
 
 
 def _checked_indices(g: Graph, op: GatherND) -> str:
-    """The indices, refused if one is out of range: for nothing, ONNX Runtime does not look."""
+    """Return the indices, checked: ONNX Runtime does not check them for empty slices."""
+    # Quirk place-of-nothing.
     indices = g.cast(g[op.indices], np.int64)
     count = g.add("Shape", indices, start=-1)
     first = g.int64([op.batch_dims])
@@ -63,22 +66,21 @@ def gather_elements(g: Graph, op: GatherElements) -> str:
     return g.add("GatherElements", g[op.input], g[op.indices], axis=op.axis)
 
 
-def _with_axes(op: ScatterND | ScatterElements) -> Refusal | None:
+def _scatter_limit(op: ScatterND | ScatterElements) -> Refusal | None:
     return Refusal("input", "must have axes", Rule.SHAPE) if op.input.type.shape == () else None
 
 
-@converts(ScatterND, types=MOVABLE, limit=_with_axes)
+@converts(ScatterND, types=MOVABLE, limit=_scatter_limit)
 def scatter_nd(g: Graph, op: ScatterND) -> str:
-    return _scattered(g, op, g.cast(g[op.indices], np.int64))
+    return _scatter(g, op, g.cast(g[op.indices], np.int64))
 
 
-@converts(ScatterElements, types=MOVABLE, limit=_with_axes)
+@converts(ScatterElements, types=MOVABLE, limit=_scatter_limit)
 def scatter_elements(g: Graph, op: ScatterElements) -> str:
-    return _scattered(g, op, g[op.indices], axis=op.axis)
+    return _scatter(g, op, g[op.indices], axis=op.axis)
 
 
-def _scattered(g: Graph, op: ScatterND | ScatterElements, indices: str, **axis: int) -> str:
-    """What the node of an operator's name makes."""
+def _scatter(g: Graph, op: ScatterND | ScatterElements, indices: str, **axis: int) -> str:
     node = "ScatterND" if isinstance(op, ScatterND) else "ScatterElements"
     reduction = _REDUCTIONS[op.reduction]
     return g.add(node, g[op.input], indices, g[op.updates], reduction=reduction, **axis)

@@ -38,19 +38,19 @@ _COMPARED = FLOAT_TYPES | INDICES | BOOLEANS | {ElementType.INT8, ElementType.UI
 
 
 def reduce(node: str) -> Callable[[Graph, Reduction], str]:
-    """The converter to an ONNX reduction."""
+    """Return the converter to an ONNX reduction."""
 
     def convert(g: Graph, op: Reduction) -> str:
         axes = op.axes
-        if op.input.type.shape:  # of no elements, ONNX Runtime does not find negative axes
+        if op.input.type.shape:  # quirk axes-of-nothing
             axes = tuple(axis % rank_of(op.input) for axis in axes)
         return g.add(node, g[op.input], g.int64(axes), keepdims=int(op.keepdim))
 
     return convert
 
 
-def _sizes_only(op: ReduceProd) -> Refusal | None:
-    """ONNX Runtime multiplies integers as float64, which holds the products of sizes."""
+def _reduce_prod_limit(op: ReduceProd) -> Refusal | None:
+    """Refuse large products: ONNX Runtime computes in float64, enough for sizes only."""
     shape, element_type = op.input.type.shape, op.input.type.element_type
     if element_type not in INDICES or is_product_of_few(op):
         return None
@@ -60,7 +60,7 @@ def _sizes_only(op: ReduceProd) -> Refusal | None:
     return None
 
 
-converts(ReduceProd, types=FLOAT_TYPES | INDICES, limit=_sizes_only)(reduce("ReduceProd"))
+converts(ReduceProd, types=FLOAT_TYPES | INDICES, limit=_reduce_prod_limit)(reduce("ReduceProd"))
 converts(ReduceMean, limit=some_elements)(reduce("ReduceMean"))
 converts(ReduceMax, types=_COMPARED)(reduce("ReduceMax"))
 converts(ReduceMin, types=_COMPARED)(reduce("ReduceMin"))
@@ -71,19 +71,19 @@ converts(ReduceLogSum)(reduce("ReduceLogSum"))
 converts(ReduceLogSumExp)(reduce("ReduceLogSumExp"))
 
 
-def _counted(op: ReduceSum) -> Refusal | None:
+def _reduce_sum_limit(op: ReduceSum) -> Refusal | None:
     if op.input.type.element_type not in INDICES:
         return None
     return needs_rank("input", op.input) or some_elements(op)
 
 
-converts(ReduceSum, types=FLOAT_TYPES | INDICES, limit=_counted)(reduce("ReduceSum"))
+converts(ReduceSum, types=FLOAT_TYPES | INDICES, limit=_reduce_sum_limit)(reduce("ReduceSum"))
 
 
 def _axis(g: Graph, input: Operand, axis: Operand) -> str:
-    """One axis; where there are no elements, ONNX Runtime does not look whether there is such."""
+    """Return an axis, checked: ONNX Runtime does not check it on empty inputs."""
     index = g.indices(axis)
-    if axis.value is None:
+    if axis.value is None:  # quirk axis-beyond-nothing
         rank = g.add("Shape", g.add("Shape", g[input]))
         beyond = g.add("GreaterOrEqual", index, rank)
         beyond = g.add("Or", beyond, g.add("Less", index, g.add("Neg", rank)))
@@ -94,6 +94,6 @@ def _axis(g: Graph, input: Operand, axis: Operand) -> str:
 @converts(CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])
 def cum_sum(g: Graph, op: CumSum) -> str:
     axis = op.operand("axis")
-    place = _axis(g, op.input, axis) if axis else g.constant(np.array(-1))
+    axis_name = _axis(g, op.input, axis) if axis else g.constant(np.array(-1))
     flags = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
-    return g.add("CumSum", g[op.input], place, **flags)
+    return g.add("CumSum", g[op.input], axis_name, **flags)

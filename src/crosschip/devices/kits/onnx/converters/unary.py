@@ -1,4 +1,4 @@
-"""Functions of one number."""
+"""Elementwise operators with one operand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ for _operator, _node in _OF_NARROW_FLOATS.items():
 
 converts(unary.Abs, types=FLOAT_TYPES | INTEGERS)(same("Abs"))
 converts(unary.Neg, types=FLOAT_TYPES | _SIGNED)(same("Neg"))
-# The sign of NaN is 0 in float16 there.
+# ONNX Runtime returns 0 for NaN in float16 (quirk sign-of-nan).
 converts(unary.Sign, types=(FLOAT_TYPES | INTEGERS) - {ElementType.FLOAT16})(same("Sign"))
 converts(unary.IsNaN, types=FLOAT_TYPES | BOOLEANS)(same("IsNaN"))
 
