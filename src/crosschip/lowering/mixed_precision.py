@@ -113,7 +113,8 @@ class _Sweep:
         """Return a float32 operand in place of a quantized output; other outputs unchanged."""
         if output.type.quantization is None:
             return output
-        return Operand(f"{output.name}.unrounded", _float32_type(output))
+        type_ = TensorType(ElementType.FLOAT32, output.type.shape)
+        return Operand(f"{output.name}.unrounded", type_)
 
     def _quantize(self, producer: Operation, reals: Operand, old: Operand) -> Operand:
         """Emit a `QUANTIZE` of a chosen operation's result, for readers of the old output."""
@@ -144,7 +145,3 @@ def _real_constant(operand: Operand) -> Operand:
     assert quantization is not None, "a DEQUANTIZE reads it, or an operation that computes on reals"
     value = quantized.reals(np.asarray(operand.value), quantization).astype(np.float32)
     return constant(value, operand.name)
-
-
-def _float32_type(operand: Operand) -> TensorType:
-    return TensorType(ElementType.FLOAT32, operand.type.shape)

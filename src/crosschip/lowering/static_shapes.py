@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from crosschip.hal import CompileError
-from crosschip.ir import Array, Model, ModelError, Operand, Operation, TensorType
+from crosschip.ir import Array, Model, ModelError, Operand, Operation
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import name_of
@@ -93,13 +93,8 @@ def _remaining_model(model: Model, fixing: Fixing, operations: Sequence[Operatio
             {f"output{index}": operand for index, operand in enumerate(computed)},
         ),
         tuple(input_indices[operand] for operand in read if not operand.is_constant),
-        tuple(_index_or_value(operand, output_indices) for operand in outputs),
+        tuple(output_indices[o] if (value := o.value) is None else value for o in outputs),
     )
-
-
-def _index_or_value(operand: Operand, indices: Mapping[Operand, int]) -> int | Array:
-    value = operand.value
-    return indices[operand] if value is None else value
 
 
 class Fixing:
@@ -156,7 +151,8 @@ class Fixing:
         if (is_open and not (alone and is_data_dependent(fixed))) or has_open_bodies(fixed):
             raise DependsOnData(f"{operation.type}: a size depends on data, and must be known here")
         values: Sequence[Array | None] = [None] * len(types)
-        if not is_open and _describes_sizes(fixed, self._known) and _are_few(types):
+        sizes_are_few = all(math.prod(t.static_shape or ()) <= _MAX_VALUES for t in types)
+        if not is_open and _describes_sizes(fixed, self._known) and sizes_are_few:
             assert isinstance(fixed, Operator), "_describes_sizes requires it"
             values = fixed.kernel()([elements_or_zeros(operand) for operand in fixed.inputs])
         outputs = tuple(
@@ -214,10 +210,6 @@ def _describes_sizes(operation: Operation, known: Collection[Operand]) -> bool:
         and any(operand in known for operand in read)
         and all(operand in known or operand.is_constant for operand in read)
     )
-
-
-def _are_few(types: Sequence[TensorType]) -> bool:
-    return all(math.prod(type_.static_shape or ()) <= _MAX_VALUES for type_ in types)
 
 
 def elements_or_zeros(operand: Operand | None) -> Array | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosschip.ir import Model, ModelError, Operand, Operation, TensorType, constant
+from crosschip.ir import Model, ModelError, Operand, Operation, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.definition.kinds import aligned_row_axis
@@ -108,7 +108,8 @@ class _Mover:
         """Emit an operation in its new axis order; transpose its output back for other readers."""
         assert isinstance(operation, Operator), "nothing else is moved"
         order, (output,) = self._orders[operation], operation.outputs
-        declared = Operand(f"{output.name}.moved", _permuted(output.type, _inverse(order)))
+        moved_shape = tuple((output.type.shape or ())[axis] for axis in _inverse(order))
+        declared = Operand(f"{output.name}.moved", replace(output.type, shape=moved_shape))
         inputs = self._inputs(operation, order)
         moved = operation.with_inputs(type(operation).bind(operation.name, (), inputs), (declared,))
         result = Operand(declared.name, moved.infer()[0])
@@ -187,11 +188,11 @@ def _find_orders(model: Model) -> Mapping[Operation, Order]:
             readers.setdefault(operand, []).append(operation)
     orders: dict[Operation, Order] = {}
     merging: set[Operation] = set()  # a transposition between two regions vanishes once
-    for operations in {id(region): region for region in regions.values()}.values():
-        region = _Region(model, operations, readers)
-        order = region.order()
-        if order is not None and merging.isdisjoint(region.transposes):
-            merging |= region.transposes
+    for operations in {id(each): each for each in regions.values()}.values():
+        candidate = _Region(model, operations, readers)
+        order = candidate.order()
+        if order is not None and merging.isdisjoint(candidate.transposes):
+            merging |= candidate.transposes
             orders.update(dict.fromkeys(operations, order))
     return orders
 
@@ -304,10 +305,6 @@ def _is_single_number(operand: Operand) -> bool:
 def _size(operand: Operand) -> int:
     """Return the number of elements, taking dynamic dimensions as 1."""
     return math.prod(size for size in operand.type.shape or () if isinstance(size, int))
-
-
-def _permuted(type_: TensorType, order: Order) -> TensorType:
-    return replace(type_, shape=tuple((type_.shape or ())[axis] for axis in order))
 
 
 def _inverse(order: Order) -> Order:

@@ -90,7 +90,8 @@ class _Attempt:
         """
         match operation:
             case If():
-                return self._branch(operation)
+                body = operation.bodies[0 if _is_true(operation.condition) else 1]
+                return self._inline(body, operation.captures, operation.name)
             case Loop():
                 return self._loop(operation)
             case Scan():
@@ -102,10 +103,6 @@ class _Attempt:
             return [constant(v, o.name, o.type.quantization) for v, o in pairs]
         self.operations.append(operation)
         return operation.outputs
-
-    def _branch(self, operation: If) -> Sequence[Operand]:
-        body = operation.bodies[0 if _is_true(operation.condition) else 1]
-        return self._inline(body, operation.captures, operation.name)
 
     def _loop(self, operation: Loop) -> Sequence[Operand]:
         trips = None

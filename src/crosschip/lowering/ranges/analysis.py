@@ -173,7 +173,9 @@ class Ranges:
     def follow(self, operation: Operation) -> None:
         """Compute the ranges of an operation's outputs."""
         self._follow_sizes(operation)
-        if type(operation) not in RULES and not any(map(_is_integer, operation.outputs)):
+        if type(operation) not in RULES and all(
+            output.type.element_type in FLOATS for output in operation.outputs
+        ):
             return
         self._sources = set()
         results = zip(operation.outputs, self._by_rule(operation), strict=True)
@@ -256,10 +258,6 @@ class Ranges:
             return None
         first, *rest = map(self.value, values)
         return first.hull(*rest)
-
-
-def _is_integer(operand: Operand) -> bool:
-    return operand.type.element_type not in FLOATS
 
 
 def _range_of_type(operand: Operand) -> Range:

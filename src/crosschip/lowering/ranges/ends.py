@@ -129,10 +129,6 @@ _COUNTING = (creation.Range, searching.ArgMax, searching.ArgMin)
 """Operators whose outputs are less than the end."""
 
 
-def _same_end(op: Any, ends: EndOf) -> Dim | None:
-    return ends(op.input)
-
-
 def _arg_extreme(op: searching.ArgMax | searching.ArgMin, ends: EndOf) -> Dim | None:
     shape = op.input.type.shape
     return None if shape is None else shape[op.axis]
@@ -165,7 +161,7 @@ _PICKING = (
 """Operators whose output has some elements of the input."""
 
 _RULES: dict[type, Callable[[Any, EndOf], Dim | None]] = {
-    **dict.fromkeys((*_MOVING, *_PICKING), _same_end),
+    **dict.fromkeys((*_MOVING, *_PICKING), lambda op, ends: ends(op.input)),
     **dict.fromkeys((searching.ArgMax, searching.ArgMin), _arg_extreme),
     creation.Range: _range,
     arithmetic.Add: _sum,

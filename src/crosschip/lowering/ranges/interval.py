@@ -98,15 +98,13 @@ def _interval_of(ends: Sequence[Any], *of: Interval) -> Interval:
     special = any(each.special for each in of)
     if isinstance(low, int) and isinstance(high, int):
         return Interval(low, high, special)
-    error = _ROUNDING * max(abs(end) for each in (Interval(low, high), *of) for end in _ends(each))
+    error = _ROUNDING * max(
+        abs(end) for each in (Interval(low, high), *of) for end in (each.low, each.high)
+    )
     low, high = low - error, high + error
     if low >= -_GREATEST and high <= _GREATEST:
         return Interval(low, high, special)
     return Interval(-_GREATEST, _GREATEST, True)
-
-
-def _ends(interval: Interval) -> tuple[float, float]:
-    return interval.low, interval.high
 
 
 def of_type(element_type: ElementType) -> Interval | None:

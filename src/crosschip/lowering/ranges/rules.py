@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from crosschip.ir import Dim, Operand
@@ -113,12 +114,6 @@ def _where(op: logical.Where, ranges: KnownRanges) -> Range:
 def _pad(op: padding.Pad, ranges: KnownRanges) -> Range:
     range_ = _hull(ranges, op.input, op.value)
     return range_ if range_ is None or op.value is not None else range_.hull(Interval(0, 0))
-
-
-@range_of(rearranging.Trilu)
-def _trilu(op: rearranging.Trilu, ranges: KnownRanges) -> Range:
-    range_ = ranges.of(op.input)
-    return None if range_ is None else range_.hull(Interval(0, 0))
 
 
 @range_of(indexing.ScatterElements, indexing.ScatterND)
@@ -304,9 +299,7 @@ def _sum(op: arithmetic.Sum, ranges: KnownRanges) -> Range:
 # Arithmetic
 
 
-def _binary(
-    combine: Callable[[Interval, Interval], Range],
-) -> Callable[[Any, KnownRanges], Range]:
+def _binary(combine: Callable[[Interval, Interval], Range]) -> Callable[[Any, KnownRanges], Range]:
     """Return the rule of an operator on two tensors, given the rule for two ranges."""
 
     def rule(op: Any, ranges: KnownRanges) -> Range:
@@ -322,24 +315,15 @@ range_of(arithmetic.Mul)(_binary(lambda a, b: a * b))
 range_of(arithmetic.SquaredDifference)(_binary(lambda a, b: _squares(a - b)))
 
 
-@range_of(arithmetic.Max)
-def _max(op: arithmetic.Max, ranges: KnownRanges) -> Range:
-    return _extreme(op, ranges, max)
-
-
-@range_of(arithmetic.Min)
-def _min(op: arithmetic.Min, ranges: KnownRanges) -> Range:
-    return _extreme(op, ranges, min)
-
-
-def _extreme(op: Any, ranges: KnownRanges, choose: Callable[[float, float], float]) -> Range:
-    first, second = ranges.of(op.input0), ranges.of(op.input1)
-    if first is None or second is None:
-        return None
+def _extreme(choose: Callable[..., float], first: Interval, second: Interval) -> Interval:
     low, high = choose(first.low, second.low), choose(first.high, second.high)
     chosen = Interval(low, high, first.special or second.special)
     # If one operand may be infinite or NaN, the result may be the other one.
     return chosen.hull(first, second) if chosen.special else chosen
+
+
+range_of(arithmetic.Max)(_binary(partial(_extreme, max)))
+range_of(arithmetic.Min)(_binary(partial(_extreme, min)))
 
 
 @range_of(arithmetic.Div, arithmetic.FloorDiv)
@@ -400,12 +384,6 @@ def _clip(op: arithmetic.Clip, ranges: KnownRanges) -> Range:
     return Interval(min(bounds), max(bounds), special=True)
 
 
-@range_of(Relu)
-def _relu(op: Relu, ranges: KnownRanges) -> Range:
-    range_ = ranges.of(op.input)
-    return None if range_ is None else range_.within(0, math.inf)
-
-
 def _unary(of: Callable[[Interval], Range]) -> Callable[[Any, KnownRanges], Range]:
     """Return the rule of an operator on one tensor, given the rule for its range."""
 
@@ -445,6 +423,8 @@ def _log(range_: Interval) -> Interval:
 _LOG_ERROR = 1e-3
 """The absolute error of engines' logarithms."""
 
+range_of(Relu)(_unary(lambda range_: range_.within(0, math.inf)))
+range_of(rearranging.Trilu)(_unary(lambda range_: range_.hull(Interval(0, 0))))
 range_of(unary.Abs)(_unary(lambda range_: range_.magnitude))
 range_of(unary.Neg)(_unary(lambda range_: -range_))
 range_of(unary.Square)(_unary(_squares))

@@ -44,11 +44,6 @@ def _greatest(ranges: KnownRanges, sizes: Sequence[Dim]) -> Interval:
     return first.hull(*rest)
 
 
-def _slice(op: slicing.Slice, index: int, ranges: KnownRanges) -> Bounds:
-    """Bound each axis by its size."""
-    return [ranges.size(size) for size in op.input.type.shape or ()]
-
-
 def _top_k(op: searching.TopK, index: int, ranges: KnownRanges) -> Bounds:
     """Bound each axis by its size and by k."""
     sizes, count = [ranges.size(size) for size in op.input.type.shape or ()], op.operand("k")
@@ -96,7 +91,7 @@ def _shape_operand(op: layout.Reshape | layout.Expand | creation.Fill) -> Operan
 _Rule = Callable[[Any, int, KnownRanges], Bounds]
 _RULES: Sequence[tuple[tuple[type, ...], _Rule]] = (
     ((Broadcast, logical.Where), _broadcast),
-    ((slicing.Slice,), _slice),
+    ((slicing.Slice,), lambda op, _, ranges: [*map(ranges.size, op.input.type.shape or ())]),
     ((searching.TopK,), _top_k),
     ((creation.Range,), _range),
     ((searching.NonZero, searching.Unique), _non_zero),

@@ -29,13 +29,9 @@ _slope, _offset = AnyNumber(), AnyNumber()
 _CUBIC, _FACTOR = 0.044715, sqrt(2 / pi)
 
 
-def _is_not_constant(match: Match) -> bool:
-    return not match[_x].is_constant
-
-
 HARD_SIGMOID = Formula(
     *(HardSigmoid, (_x, _slope, _offset), clipped(_x * _slope + _offset)),
-    when=_is_not_constant,
+    when=lambda match: not match[_x].is_constant,
     types=FLOATS,
 )
 """NNRt supports a slope of 1/6 only; models with other slopes spell the formula out."""

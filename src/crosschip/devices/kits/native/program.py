@@ -87,10 +87,7 @@ class SubmittingProgram(NativeProgram):
         self._allocate = allocate
 
     def submit(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer | None],
-        after: Sequence[Event],
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
         for event in after:
             event.wait()

@@ -11,20 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from crosschip.devices.kits.onnx.converters import converters
-from crosschip.devices.kits.onnx.standalone import (
-    Dialect,
-    Written,
-    fingerprint,
-    on_reals,
-    unwritable,
-    write,
-)
-from crosschip.devices.kits.onnx.units import (
-    computes_float32,
-    merge_overlapping,
-    submodel,
-    units,
-)
+from crosschip.devices.kits.onnx.standalone import Dialect, fingerprint, on_reals, unwritable, write
+from crosschip.devices.kits.onnx.units import computes_float32, merge_overlapping, submodel, units
 from crosschip.devices.kits.toolchain.answers import Answers
 from crosschip.devices.kits.toolchain.files import FileToolchain
 from crosschip.devices.kits.toolchain.program import OutputMap
@@ -265,13 +253,11 @@ class Toolchain(FileToolchain):
         write(model, self.dialect, self.amend).model.store(Path(folder, "model.onnx"))
 
     def named_in(self, model: Model, message: str) -> Collection[Operation]:
-        return self._written(model).named_in(message)
+        written = write(OutputMap(model).requested, self.dialect, self.amend)
+        return written.named_in(message)
 
     def _settings(self, model: Model, options: Options) -> Mapping[str, Any]:
         return self.settings(options, quantized=bool(units(model)))
-
-    def _written(self, model: Model) -> Written:
-        return write(OutputMap(model).requested, self.dialect, self.amend)
 
 
 def _atoms(model: Model) -> list[tuple[Operation, ...]]:

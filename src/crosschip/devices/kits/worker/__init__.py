@@ -83,11 +83,7 @@ class Worker(Closing):
     """
 
     def __init__(
-        self,
-        name: str,
-        script: Path,
-        python: str = sys.executable,
-        folder: str | None = None,
+        self, name: str, script: Path, python: str = sys.executable, folder: str | None = None
     ) -> None:
         self.name = name
         self._lock = threading.Lock()

@@ -24,31 +24,15 @@ converts(activation.Tanh)(same("Tanh"))
 converts(activation.Relu, types=FLOAT_TYPES | {ElementType.INT8, ElementType.INT32})(same("Relu"))
 converts(activation.Softsign, types=NARROW_FLOATS)(same("Softsign"))
 converts(activation.Mish, types=NARROW_FLOATS)(same("Mish"))
+converts(activation.LeakyRelu, types=NARROW_FLOATS)(same("LeakyRelu", "alpha"))
+converts(activation.ThresholdedRelu, types=NARROW_FLOATS)(same("ThresholdedRelu", "alpha"))
+converts(activation.Shrink, types=NARROW_FLOATS)(same("Shrink", "bias", "lambd"))
+converts(activation.HardSigmoid, types=NARROW_FLOATS)(same("HardSigmoid", "alpha", "beta"))
 
 
 @converts(activation.Relu6)
 def relu6(g: Graph, op: activation.Relu6) -> str:
     return g.add("Clip", g[op.input], g.scalar(0, op.input), g.scalar(6, op.input))
-
-
-@converts(activation.LeakyRelu, types=NARROW_FLOATS)
-def leaky_relu(g: Graph, op: activation.LeakyRelu) -> str:
-    return g.add("LeakyRelu", g[op.input], alpha=op.alpha)
-
-
-@converts(activation.ThresholdedRelu, types=NARROW_FLOATS)
-def thresholded_relu(g: Graph, op: activation.ThresholdedRelu) -> str:
-    return g.add("ThresholdedRelu", g[op.input], alpha=op.alpha)
-
-
-@converts(activation.Shrink, types=NARROW_FLOATS)
-def shrink(g: Graph, op: activation.Shrink) -> str:
-    return g.add("Shrink", g[op.input], bias=op.bias, lambd=op.lambd)
-
-
-@converts(activation.HardSigmoid, types=NARROW_FLOATS)
-def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> str:
-    return g.add("HardSigmoid", g[op.input], alpha=op.alpha, beta=op.beta)
 
 
 accepts(activation.HardSwish, activation.Swish, types=NARROW_FLOATS)
@@ -74,9 +58,8 @@ def _elu_limit(op: activation.Elu | activation.Selu) -> Refusal | None:
     return None if isfinite(op.alpha) else Refusal("alpha", f"is {op.alpha:g}")
 
 
-@converts(activation.Elu, types=NARROW_FLOATS, limit=_elu_limit)
-def elu(g: Graph, op: activation.Elu) -> str:
-    return g.add("Elu", g[op.input], alpha=op.alpha)
+converts(activation.Elu, types=NARROW_FLOATS, limit=_elu_limit)(same("Elu", "alpha"))
+converts(activation.Selu, types=NARROW_FLOATS, limit=_elu_limit)(same("Selu", "alpha", "gamma"))
 
 
 def _celu_limit(op: activation.Celu) -> Refusal | None:
@@ -88,11 +71,6 @@ def _celu_limit(op: activation.Celu) -> Refusal | None:
 @converts(activation.Celu, types={ElementType.FLOAT32}, limit=_celu_limit)
 def celu(g: Graph, op: activation.Celu) -> str:
     return g.add("Celu", g[op.input], alpha=op.alpha)
-
-
-@converts(activation.Selu, types=NARROW_FLOATS, limit=_elu_limit)
-def selu(g: Graph, op: activation.Selu) -> str:
-    return g.add("Selu", g[op.input], alpha=op.alpha, gamma=op.gamma)
 
 
 _ALONG_AXIS: dict[type[activation.AlongAxis], str] = {

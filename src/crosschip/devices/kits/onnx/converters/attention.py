@@ -94,7 +94,7 @@ def _size(g: Graph, operand: Operand) -> str:
     return g.add("Shape", g[operand], start=axis, end=axis + 1)
 
 
-def _rotary_embedding_limit(op: RotaryEmbedding) -> Refusal | None:
+def _rotary_limit(op: RotaryEmbedding) -> Refusal | None:
     shape, tables = op.input.type.shape, op.cos.type.shape
     if op.positions is None:
         return Refusal("positions", "are left out")
@@ -108,9 +108,7 @@ def _rotary_embedding_limit(op: RotaryEmbedding) -> Refusal | None:
     return Refusal("cos", "does not rotate whole heads") if 2 * tables[1] != size else None
 
 
-@converts(
-    RotaryEmbedding, types=NARROW_FLOATS | INDICES, limit=_rotary_embedding_limit, nonempty=True
-)
+@converts(RotaryEmbedding, types=NARROW_FLOATS | INDICES, limit=_rotary_limit, nonempty=True)
 def rotary_embedding(g: Graph, op: RotaryEmbedding) -> str:
     assert op.positions is not None, "the limit requires it"
     rows, _ = shape_of(op.cos)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.devices.kits.onnx.converters.table import (
-    FLOAT_TYPES,
-    converts,
-)
+from crosschip.devices.kits.onnx.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
 

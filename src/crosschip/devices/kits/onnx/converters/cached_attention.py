@@ -15,7 +15,7 @@ _RANK = 3
 """The rank of queries, keys and values: [batch, tokens, heads * head size]."""
 
 
-def _group_query_attention_limit(op: GroupQueryAttention) -> Refusal | None:
+def _limit(op: GroupQueryAttention) -> Refusal | None:
     if not isinstance(op.head_size, int):
         return Refusal("query", "its last size must be known", Rule.SHAPE)
     if op.head_size % (8 if op.cos is None else 16):
@@ -26,9 +26,7 @@ def _group_query_attention_limit(op: GroupQueryAttention) -> Refusal | None:
     return None
 
 
-@converts(
-    GroupQueryAttention, types=SINGLE | INDICES, limit=_group_query_attention_limit, nonempty=True
-)
+@converts(GroupQueryAttention, types=SINGLE | INDICES, limit=_limit, nonempty=True)
 def group_query_attention(g: Graph, op: GroupQueryAttention) -> list[str]:
     tensors = _unsplit(g, [g[operand] for operand in (op.query, op.key, op.value)])
     past = [g[operand] if operand else "" for operand in (op.past_key, op.past_value)]

@@ -23,14 +23,12 @@ from crosschip.ops.standard.convolution import (
 from crosschip.ops.standard.deformable import DeformableConv2D
 
 
-def _deformable_conv_limit(op: DeformableConv2D) -> Refusal | None:
+def _deformable_limit(op: DeformableConv2D) -> Refusal | None:
     known = op.filter.type.static_shape is not None
     return None if known else Refusal("filter", "its shape must be known", Rule.SHAPE)
 
 
-@converts(
-    DeformableConv2D, types={ElementType.FLOAT32}, limit=_deformable_conv_limit, nonempty=True
-)
+@converts(DeformableConv2D, types={ElementType.FLOAT32}, limit=_deformable_limit, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
     top, bottom, left, right = op.pads
     inputs = (op.input, op.filter, op.offset, op.bias, op.mask)

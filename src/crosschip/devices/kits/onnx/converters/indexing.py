@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.kits.onnx.converters.table import (
-    MOVABLE,
-    converts,
-    refused_unless,
-)
+from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts, refused_unless, same
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ops.definition.windows import is_static
@@ -61,9 +57,8 @@ def _checked_indices(g: Graph, op: GatherND) -> str:
     return refused_unless(g, holds, indices, g.add("Shape", indices))
 
 
-@converts(GatherElements, types=MOVABLE)
-def gather_elements(g: Graph, op: GatherElements) -> str:
-    return g.add("GatherElements", g[op.input], g[op.indices], axis=op.axis)
+converts(GatherElements, types=MOVABLE)(same("GatherElements", "axis"))
+converts(indexing.Gather, types=MOVABLE)(same("Gather", "axis"))
 
 
 def _scatter_limit(op: ScatterND | ScatterElements) -> Refusal | None:
@@ -84,8 +79,3 @@ def _scatter(g: Graph, op: ScatterND | ScatterElements, indices: str, **axis: in
     node = "ScatterND" if isinstance(op, ScatterND) else "ScatterElements"
     reduction = _REDUCTIONS[op.reduction]
     return g.add(node, g[op.input], indices, g[op.updates], reduction=reduction, **axis)
-
-
-@converts(indexing.Gather, types=MOVABLE)
-def gather(g: Graph, op: indexing.Gather) -> str:
-    return g.add("Gather", g[op.input], g[op.indices], axis=op.axis)

@@ -7,12 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from crosschip.devices.kits.onnx.converters.table import (
-    MOVABLE,
-    converts,
-    rank_of,
-    refused_unless,
-)
+from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts, rank_of, refused_unless
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.standard import joining

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts, needs_rank, rank_of
 from crosschip.devices.kits.onnx.graph import Graph
-from crosschip.hal import Refusal
 from crosschip.ops.standard import layout
 
 
@@ -34,11 +33,7 @@ def unsqueeze(g: Graph, op: layout.Unsqueeze) -> str:
     return g.add("Unsqueeze", g[op.input], g.int64(op.axes))
 
 
-def _flatten_limit(op: layout.Flatten) -> Refusal | None:
-    return needs_rank("input", op.input)
-
-
-@converts(layout.Flatten, types=MOVABLE, limit=_flatten_limit)
+@converts(layout.Flatten, types=MOVABLE, limit=lambda op: needs_rank("input", op.input))
 def flatten(g: Graph, op: layout.Flatten) -> str:
     sizes = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
     if sizes.count(-1) < 2 and 0 not in sizes:

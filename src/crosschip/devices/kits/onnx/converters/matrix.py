@@ -8,6 +8,7 @@ from crosschip.devices.kits.onnx.converters.table import (
     converts,
     needs_rank,
     rank_of,
+    same,
 )
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -32,10 +33,7 @@ def _matmul_limit(op: matrix.MatMul) -> Refusal | None:
 
 
 @converts(
-    matrix.MatMul,
-    types=FLOAT_TYPES | INDICES | _UNSIGNED,
-    limit=_matmul_limit,
-    nonempty=True,
+    matrix.MatMul, types=FLOAT_TYPES | INDICES | _UNSIGNED, limit=_matmul_limit, nonempty=True
 )
 def matmul(g: Graph, op: matrix.MatMul) -> str:
     return g.add("MatMul", g[op.x], g[op.y])
@@ -51,9 +49,7 @@ def fully_connected(g: Graph, op: matrix.FullyConnected) -> str:
     return g.add("Gemm", g[op.input], g[op.weight], bias, transB=1)
 
 
-@converts(matrix.Det, types={ElementType.FLOAT32})
-def det(g: Graph, op: matrix.Det) -> str:
-    return g.add("Det", g[op.input])
+converts(matrix.Det, types={ElementType.FLOAT32})(same("Det"))
 
 
 def _matmul_n_bits_limit(op: matrix.MatMulNBits) -> Refusal | None:

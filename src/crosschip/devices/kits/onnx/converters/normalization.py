@@ -13,6 +13,7 @@ from crosschip.devices.kits.onnx.converters.table import (
     needs_rank,
     rank_of,
     refused_unless,
+    same,
 )
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -28,33 +29,27 @@ from crosschip.ops.standard.normalization import (
     RMSNormalization,
 )
 
-
-@converts(BatchNormalization, limit=one_type)
-def batch_normalization(g: Graph, op: BatchNormalization) -> str:
-    statistics = [g[operand] for operand in (op.scale, op.bias, op.mean, op.variance)]
-    return g.add("BatchNormalization", g[op.input], *statistics, epsilon=op.epsilon)
+converts(BatchNormalization, limit=one_type)(same("BatchNormalization", "epsilon"))
 
 
-def _layer_normalization_limit(op: LayerNormalization) -> Refusal | None:
+def _layer_limit(op: LayerNormalization) -> Refusal | None:
     return Refusal("scale", "is left out") if op.scale is None else one_type(op)
 
 
-@converts(LayerNormalization, limit=_layer_normalization_limit, nonempty=True)
+@converts(LayerNormalization, limit=_layer_limit, nonempty=True)
 def layer_normalization(g: Graph, op: LayerNormalization) -> str:
     inputs = [g[operand] for operand in (op.input, op.scale, op.bias) if operand]
     return g.add("LayerNormalization", *inputs, axis=op.begin_norm_axis, epsilon=op.epsilon)
 
 
-def _instance_normalization_limit(op: InstanceNormalization) -> Refusal | None:
+def _instance_limit(op: InstanceNormalization) -> Refusal | None:
     shape = op.input.type.shape
     if shape is None or not isinstance(shape[1], int):
         return Refusal("input", "its channels must be known", Rule.SHAPE)
     return one_type(op)
 
 
-@converts(
-    InstanceNormalization, types=NARROW_FLOATS, limit=_instance_normalization_limit, nonempty=True
-)
+@converts(InstanceNormalization, types=NARROW_FLOATS, limit=_instance_limit, nonempty=True)
 def instance_normalization(g: Graph, op: InstanceNormalization) -> str:
     scale, bias = _per_channel(g, op.input, op.scale, 1), _per_channel(g, op.input, op.bias, 0)
     channels, *image = shape_of(op.input)[1:]
@@ -64,12 +59,12 @@ def instance_normalization(g: Graph, op: InstanceNormalization) -> str:
     return _normalize_groups(g, op, channels, scale, bias)
 
 
-def _group_normalization_limit(op: GroupNormalization) -> Refusal | None:
+def _group_limit(op: GroupNormalization) -> Refusal | None:
     return needs_rank("input", op.input) or one_type(op)
 
 
 # ONNX's own GroupNormalization subtracts the square of the mean from the mean of the squares.
-@converts(GroupNormalization, types=NARROW_FLOATS, limit=_group_normalization_limit, nonempty=True)
+@converts(GroupNormalization, types=NARROW_FLOATS, limit=_group_limit, nonempty=True)
 def group_normalization(g: Graph, op: GroupNormalization) -> str:
     one, zero = (_repeat(g, op.input, op.groups, value) for value in (1, 0))
     result = _normalize_groups(g, op, op.groups, one, zero)
@@ -87,11 +82,7 @@ def group_normalization(g: Graph, op: GroupNormalization) -> str:
 
 
 def _normalize_groups(
-    g: Graph,
-    op: InstanceNormalization | GroupNormalization,
-    groups: int,
-    scale: str,
-    bias: str,
+    g: Graph, op: InstanceNormalization | GroupNormalization, groups: int, scale: str, bias: str
 ) -> str:
     """Normalize groups of channels, with a scale and a bias per group."""
     grouped = g.add("Reshape", g[op.input], _grouped_shape(g, op, groups), allowzero=1)
@@ -133,7 +124,7 @@ def _repeat(g: Graph, like: Operand, count: int, value: float) -> str:
     return g.constant(np.full(count, value, like.type.element_type.dtype))
 
 
-def _rms_normalization_limit(op: RMSNormalization) -> Refusal | None:
+def _rms_limit(op: RMSNormalization) -> Refusal | None:
     shape = op.input.type.shape
     if shape is None or op.scale.type.shape != shape[op.begin_norm_axis :]:
         return Refusal("scale", "must have the normalized axes' sizes", Rule.SHAPE)
@@ -141,7 +132,7 @@ def _rms_normalization_limit(op: RMSNormalization) -> Refusal | None:
 
 
 # ONNX Runtime registers this operator in ONNX's own domain.
-@converts(RMSNormalization, limit=_rms_normalization_limit, nonempty=True)
+@converts(RMSNormalization, limit=_rms_limit, nonempty=True)
 def rms_normalization(g: Graph, op: RMSNormalization) -> str:
     inputs = (g[op.input], g[op.scale])
     return g.add(

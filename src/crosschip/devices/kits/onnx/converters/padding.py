@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosschip.devices.kits.limits import padded_once
-from crosschip.devices.kits.onnx.converters.table import (
-    MOVABLE,
-    converts,
-    refused_unless,
-)
+from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts, refused_unless
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.kits.onnx.converters.table import (
-    MOVABLE,
-    converts,
-)
+from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType

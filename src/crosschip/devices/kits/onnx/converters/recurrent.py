@@ -36,7 +36,7 @@ _TENSORS = (
 )
 
 
-def _recurrent_limit(op: Recurrent) -> Refusal | None:
+def _limit(op: Recurrent) -> Refusal | None:
     # exp(x) overflows in ONNX Runtime's Softplus (quirk softplus-in-cells).
     if CellFunction.SOFTPLUS in op.activations:
         return Refusal("activations", "SOFTPLUS overflows")
@@ -53,9 +53,7 @@ def _size_limit(op: Recurrent) -> Refusal | None:
     return hidden_size(op)
 
 
-@converts(
-    RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_recurrent_limit, nonempty=True
-)
+@converts(RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_limit, nonempty=True)
 def recurrent(g: Graph, op: Recurrent) -> list[str]:
     tensors = _tensors(g, op, _TENSORS)
     while not tensors[-1]:
@@ -67,7 +65,7 @@ def _dynamic_quantize_limit(op: DynamicQuantizeLSTM) -> Refusal | None:
     for slot, weight in (("weight", op.weight), ("recurrence_weight", op.recurrence_weight)):
         if weight.value is None:
             return Refusal(slot, "ONNX Runtime takes constants only", Rule.COMPUTED)
-    return _recurrent_limit(op)
+    return _limit(op)
 
 
 @converts(

@@ -12,18 +12,14 @@ from crosschip.devices.kits.limits import (
     interpolation_limit,
     usual_pixels,
 )
-from crosschip.devices.kits.onnx.converters.table import (
-    NARROW_FLOATS,
-    converts,
-    refused_unless,
-)
+from crosschip.devices.kits.onnx.converters.table import NARROW_FLOATS, converts, refused_unless
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
-def _resize_limit(op: ResizeCubic | ResizeLinear) -> Refusal | None:
+def _limit(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     is_empty = 0 in (op.outputs[0].type.shape or ())
     return (
         Refusal("shape", "the image has no pixels", Rule.SHAPE)
@@ -32,14 +28,12 @@ def _resize_limit(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     )
 
 
-@converts(ResizeLinear, types=NARROW_FLOATS, computed=["shape", "scales"], limit=_resize_limit)
+@converts(ResizeLinear, types=NARROW_FLOATS, computed=["shape", "scales"], limit=_limit)
 def resize_linear(g: Graph, op: ResizeLinear) -> str:
     return _resize(g, op, "linear", coordinate_mode(op))
 
 
-@converts(
-    ResizeCubic, types={ElementType.FLOAT32}, computed=["shape", "scales"], limit=_resize_limit
-)
+@converts(ResizeCubic, types={ElementType.FLOAT32}, computed=["shape", "scales"], limit=_limit)
 def resize_cubic(g: Graph, op: ResizeCubic) -> str:
     weights = {"cubic_coeff_a": op.coefficient, "exclude_outside": int(op.exclude_outside)}
     return _resize(g, op, "cubic", coordinate_mode(op), **weights)

@@ -31,11 +31,12 @@ def accepts(*operators: type[Operator], **rules: Any) -> None:
     converts(*operators, **rules)(_never_converted)
 
 
-def same(node: str) -> Callable[[Graph, Operator], str]:
-    """Return the converter to an ONNX operator with the same operands and results."""
+def same(node: str, *attributes: str) -> Callable[[Graph, Operator], str]:
+    """Return the converter to an ONNX operator with the same operands, results and attributes."""
 
     def convert(g: Graph, op: Operator) -> str:
-        return g.add(node, *(g[o] for slot, o in op.filled() if not slot.parameter))
+        operands = [g[o] for slot, o in op.filled() if not slot.parameter]
+        return g.add(node, *operands, **{name: getattr(op, name) for name in attributes})
 
     return convert
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.devices.kits.onnx.converters.table import (
-    FLOAT_TYPES,
-    NARROW_FLOATS,
-    converts,
-    same,
-)
+from crosschip.devices.kits.onnx.converters.table import FLOAT_TYPES, NARROW_FLOATS, converts, same
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INTEGERS
