@@ -90,8 +90,8 @@ class Screen:
             self._option = "the number of threads cannot be set on this device"
         self._precision = ""
         if options.precision not in precisions and not capabilities.pairs:
-            words = " or ".join(sorted(precision.value for precision in precisions)) or "integers"
-            self._precision = f"computes in {words}, not in {options.precision.value}"
+            names = " or ".join(sorted(precision.value for precision in precisions)) or "integers"
+            self._precision = f"computes in {names}, not in {options.precision.value}"
         self._sizes = capabilities.sizing is Sizing.BOUNDED or capabilities.max_rank is not None
         self._missing_types = ALL_TYPES - capabilities.types - capabilities.narrowed.keys()
         self.needed = bool(self._option or self._precision or self._sizes or self._missing_types)

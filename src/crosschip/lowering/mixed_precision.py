@@ -54,8 +54,10 @@ def is_quantized(operation: Operation, model: Model) -> bool:
     """Return whether an operation computes on quantized tensors, directly or dequantized."""
     if not isinstance(operation, Operator) or isinstance(operation, Quantize | Dequantize):
         return False
-    between = any(isinstance(model.producers.get(o), Dequantize) for o in operation.inputs if o)
-    return between or bool(operation.quantized_inputs())
+    is_dequantized = any(
+        isinstance(model.producers.get(o), Dequantize) for o in operation.inputs if o
+    )
+    return is_dequantized or bool(operation.quantized_inputs())
 
 
 class _Sweep:

@@ -194,7 +194,7 @@ class _Bits:
     def refusal(
         self, operation: Operation, slot: str, operand: Operand, bits: int | None, range_: object
     ) -> Support:
-        """Return the refusal of an operation that is not shown to fit."""
+        """Return the refusal of an operation whose values may not fit."""
         element_type = operand.type.element_type
         narrow = f"{bits} bits" if bits is not None else self.narrowed[element_type]
         detail = f"{element_type} is computed in {narrow}, which may not hold its values"
@@ -274,11 +274,11 @@ class _Search:
             self.ranges.follow(operation)
 
     def _mismatch(self) -> tuple[int, str, Operand] | None:
-        """Return the first operation that does not fit, with its slot and operand, or `None`."""
+        """Return the first operation that may not fit, with its slot and operand, or `None`."""
         return next(self._mismatches(), None)
 
     def _mismatches(self) -> Iterator[tuple[int, str, Operand]]:
-        """Yield operations that do not fit, each with the first mismatched slot and operand."""
+        """Yield operations that may not fit, each with the first such slot and operand."""
         for index, limits in self._limits.items():
             if self._answers[index] and index not in self.declined:
                 mismatches = (

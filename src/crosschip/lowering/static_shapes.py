@@ -32,7 +32,7 @@ class FixedModel:
         model: the remaining operations, with static shapes. Only outputs of a single operation may
             be data-dependent. Constants that hold no sizes are the original operands.
         reads: the indices of the inputs that `model` reads, in order.
-        makes: for each original output, its index among the outputs of `model`, or its elements.
+        makes: the index among the outputs of `model`, or the elements, of each original output.
     """
 
     model: Model
@@ -41,30 +41,35 @@ class FixedModel:
 
 
 def fix_sizes(
-    model: Model, shapes: Sequence[tuple[int, ...]], held: Mapping[Operand, Array], who: str
+    model: Model,
+    shapes: Sequence[tuple[int, ...]],
+    size_values: Mapping[Operand, Array],
+    prefix: str,
 ) -> FixedModel:
     """Return the model for given input shapes.
 
     Args:
         model: the model with dynamic dimensions.
         shapes: the shape of each input.
-        held: the elements of inputs that hold sizes.
-        who: the beginning of error messages.
+        size_values: the elements of inputs that hold sizes.
+        prefix: the beginning of error messages.
 
     Raises:
         CompileError: an operation breaks a rule with these shapes, or a size depends on data and is
             not one of the only operation's outputs.
     """
     alone = len(model.operations) == 1
-    fixing = Fixing(sizes_of(model, shapes))
+    fixing = Fixing({})
     for operand, shape in zip(model.inputs.values(), shapes, strict=True):
-        fixing.take(operand, shape, held.get(operand))
+        fixing.record_sizes(operand, shape)
+    for operand, shape in zip(model.inputs.values(), shapes, strict=True):
+        fixing.take(operand, shape, size_values.get(operand))
     operations = []
     for operation in model.operations:
         try:
             remaining = fixing.follow(operation, alone=alone)
         except ModelError as error:
-            text = f"{who}: {operation.name!r}: {error}"
+            text = f"{prefix}: {operation.name!r}: {error}"
             raise CompileError(text, [operation]) from None
         if remaining is not None:
             operations.append(remaining)
@@ -117,15 +122,15 @@ class Fixing:
         """Return whether an operand of the model has a static one."""
         return operand in self._fixed
 
-    def take(self, operand: Operand, shape: tuple[int, ...], held: Array | None = None) -> None:
+    def take(self, operand: Operand, shape: tuple[int, ...], value: Array | None = None) -> None:
         """Fix the shape of an input, and its elements if it holds sizes and these are known."""
         type_ = replace(operand.type, shape=shape, shape_value=None)
-        elements = operand.type.substitute(self.sizes).shape_value
-        if held is None and elements is not None and all(isinstance(s, int) for s in elements):
-            held = np.array(elements, type_.element_type.dtype).reshape(shape)
-        fixed = Operand(operand.name, type_, held)
+        sizes = operand.type.substitute(self.sizes).shape_value
+        if value is None and sizes is not None and all(isinstance(s, int) for s in sizes):
+            value = np.array(sizes, type_.element_type.dtype).reshape(shape)
+        fixed = Operand(operand.name, type_, value)
         self._fixed[operand] = fixed
-        if held is not None:
+        if value is not None:
             self._known.add(fixed)
 
     def resolved(self, operation: Operation) -> Operation:
@@ -162,27 +167,17 @@ class Fixing:
         self._known.update(output for output in outputs if output.is_constant)
         for output, fixed_output in zip(operation.outputs, outputs, strict=True):
             self._fixed[output] = fixed_output
-            self._record_sizes(output, fixed_output.type.static_shape or ())
+            self.record_sizes(output, fixed_output.type.static_shape or ())
         if outputs and all(output.is_constant for output in outputs):
             return None
         return fixed.with_outputs(outputs)
 
-    def _record_sizes(self, operand: Operand, shape: tuple[int, ...]) -> None:
+    def record_sizes(self, operand: Operand, shape: tuple[int, ...]) -> None:
+        """Record the values of an operand's named dimensions."""
         for size, number in zip(operand.type.shape or (), shape, strict=False):
             name = name_of(size)
             if name is not None:
                 self.sizes.setdefault(name, number)
-
-
-def sizes_of(model: Model, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """Return the values of the named dimensions of a model's inputs for given shapes."""
-    sizes: dict[str, int] = {}
-    for operand, shape in zip(model.inputs.values(), shapes, strict=True):
-        for size, number in zip(operand.type.shape or (), shape, strict=False):
-            name = name_of(size)
-            if name is not None:
-                sizes[name] = number
-    return sizes
 
 
 def is_data_dependent(operation: Operation) -> bool:
@@ -216,8 +211,8 @@ def elements_or_zeros(operand: Operand | None) -> Array | None:
     """Return an operand's elements; zeros of its shape if these are not known."""
     if operand is None:
         return None
-    held = operand.value
-    if held is not None:
-        return held
-    nothing = np.zeros((), operand.type.element_type.dtype)
-    return np.broadcast_to(nothing, operand.type.static_shape or ())
+    value = operand.value
+    if value is not None:
+        return value
+    zero = np.zeros((), operand.type.element_type.dtype)
+    return np.broadcast_to(zero, operand.type.static_shape or ())

@@ -124,8 +124,8 @@ class _Narrow:
             type_ = replace(operand.type, element_type=narrow_type)
             value = operand.value
             # Values that do not fit are refused by `narrowing`.
-            held = None if value is None else value.astype(narrow_type.dtype)
-            self._operands[operand] = Operand(operand.name, type_, held)
+            narrow_value = None if value is None else value.astype(narrow_type.dtype)
+            self._operands[operand] = Operand(operand.name, type_, narrow_value)
         return self._operands[operand]
 
     def _parameters(self, operation: Operator) -> dict[int, Operand | None]:

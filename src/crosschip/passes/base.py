@@ -85,11 +85,13 @@ def run(model: Model, passes: Iterable[Pass]) -> Model:
 def verifying() -> bool:
     """Return whether models are verified after each pass.
 
-    `verified` decides inside its block; elsewhere the environment variable `CROSSCHIP_VERIFY` does:
-    any value but an empty one and 0 turns verification on.
+    Inside a `verified` block, its argument decides. Outside, the environment variable
+    `CROSSCHIP_VERIFY` turns verification on, unless it is empty or 0.
     """
-    here = _verifying.get()
-    return os.environ.get("CROSSCHIP_VERIFY", "0") not in ("", "0") if here is None else here
+    in_block = _verifying.get()
+    return (
+        os.environ.get("CROSSCHIP_VERIFY", "0") not in ("", "0") if in_block is None else in_block
+    )
 
 
 @contextmanager

@@ -47,7 +47,9 @@ class CancelTransposes(Pass):
         model = sweep(_rewrite(model, {}))
         while orders := _find_orders(model):
             moved = sweep(_rewrite(model, orders))
-            if _transposed(moved) >= _transposed(model):  # sizes are only estimates where open
+            if _transposed_size(moved) >= _transposed_size(
+                model
+            ):  # votes ignore dynamic dimensions
                 break
             model = moved
         return model
@@ -57,7 +59,7 @@ class CancelTransposes(Pass):
         for operation in after.operations:
             if _merge(operation, after.producers.get) is not None:
                 raise ModelError(f"{operation.type} {operation.name!r} still reads a TRANSPOSE")
-        was, is_ = (_transposed(RemoveUnused().rewrite(model)) for model in (before, after))
+        was, is_ = (_transposed_size(RemoveUnused().rewrite(model)) for model in (before, after))
         if is_ > was:
             raise ModelError(f"{is_} elements are transposed, but {was} were")
 
@@ -106,7 +108,7 @@ class _Mover:
 
     def move(self, operation: Operation) -> None:
         """Emit an operation in its new axis order; transpose its output back for other readers."""
-        assert isinstance(operation, Operator), "nothing else is moved"
+        assert isinstance(operation, Operator), "_is_movable requires it"
         order, (output,) = self._orders[operation], operation.outputs
         moved_shape = tuple((output.type.shape or ())[axis] for axis in _inverse(order))
         declared = Operand(f"{output.name}.moved", replace(output.type, shape=moved_shape))
@@ -147,20 +149,20 @@ class _Mover:
         return transposed
 
     def _transposed(self, operand: Operand, order: Order) -> Operand:
-        back = _inverse(order)
+        perm = _inverse(order)
         if operand.value is not None:
             ones = (1,) * (len(order) - operand.value.ndim)
-            array = operand.value.reshape(ones + operand.value.shape).transpose(back)
+            array = operand.value.reshape(ones + operand.value.shape).transpose(perm)
             return constant(np.ascontiguousarray(array), operand.name, operand.type.quantization)
         source = self.rewriter.resolve(operand)
         before = self.rewriter.producer(source)
         inner = None if before is None else _order_of(before)
         if isinstance(before, Transpose) and inner is not None:
-            source, back = before.input, tuple(inner[axis] for axis in back)
-            if back == tuple(range(len(back))):
+            source, perm = before.input, tuple(inner[axis] for axis in perm)
+            if perm == tuple(range(len(perm))):
                 return source
-        name = f"{operand.name}.to_{'_'.join(map(str, back))}"
-        inputs = Transpose.bind(name, (source, back), {})
+        name = f"{operand.name}.to_{'_'.join(map(str, perm))}"
+        inputs = Transpose.bind(name, (source, perm), {})
         result = Operand(name, Transpose(name, inputs).infer()[0])
         self.rewriter.keep(Transpose(name, inputs, (result,)))
         return result
@@ -187,7 +189,7 @@ def _find_orders(model: Model) -> Mapping[Operation, Order]:
         for operand in {o for o in operation.inputs if o is not None}:
             readers.setdefault(operand, []).append(operation)
     orders: dict[Operation, Order] = {}
-    merging: set[Operation] = set()  # a transposition between two regions vanishes once
+    merging: set[Operation] = set()  # a transposition can merge with one region only
     for operations in {id(each): each for each in regions.values()}.values():
         candidate = _Region(model, operations, readers)
         order = candidate.order()
@@ -229,9 +231,11 @@ class _Region:
             for output in operation.outputs
         }
         producers = {producer for producer, _ in self.read.values() if producer is not None}
-        others = {reader for each in self.readers.values() for reader in each}
-        self.transposes = {part for part in producers | others if _order_of(part) is not None}
-        self._turned = self.transposes & producers & others
+        readers_outside = {reader for each in self.readers.values() for reader in each}
+        self.transposes = {
+            part for part in producers | readers_outside if _order_of(part) is not None
+        }
+        self._inner_transposes = self.transposes & producers & readers_outside
 
     def order(self) -> Order | None:
         """Return the axis order to move to; `None` if a move saves nothing."""
@@ -244,7 +248,7 @@ class _Region:
             for outer in filter(None, map(_order_of, others)):
                 votes[_inverse(outer)] = votes.get(_inverse(outer), 0) + _size(operand)
         best = max(votes, key=lambda order: votes[order], default=None)
-        if best is None or self._turned:
+        if best is None or self._inner_transposes:
             return None  # a transposition inside the region stays in any axis order
         return best if self._saved_elements(best) > 0 else None
 
@@ -311,8 +315,8 @@ def _inverse(order: Order) -> Order:
     return tuple(order.index(axis) for axis in range(len(order)))
 
 
-def _transposed(model: Model) -> int:
-    """The number of elements that are transposed in a model, all of which is used."""
+def _transposed_size(model: Model) -> int:
+    """Return how many elements a model transposes; all operations must be used."""
     return sum(_size(o.outputs[0]) for o in model.operations if _order_of(o) is not None)
 
 

@@ -40,7 +40,7 @@ class FoldIntoWeights(Pass):
 
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
-        with np.errstate(all="ignore"):  # weights that overflow do so without a warning when run
+        with np.errstate(all="ignore"):  # weights may overflow without a warning
             for operation in map(rewriter.resolved, model.operations):
                 folded = _fold(operation, rewriter)
                 if folded is None:

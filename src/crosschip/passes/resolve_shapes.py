@@ -115,9 +115,9 @@ class _Sizes:
             for axis, size in enumerate(requested)
         ]
         if None in resolved:
-            others = [size for size in resolved if size is not None]
-            # If a kept size is 0, the others do not determine -1.
-            if len(others) < len(resolved) - 1 or min(others, default=1) < 1:
+            fixed_sizes = [size for size in resolved if size is not None]
+            # -1 is not determined if a kept size is 0.
+            if len(fixed_sizes) < len(resolved) - 1 or min(fixed_sizes, default=1) < 1:
                 return None
             if product(shape) != product(tuple(requested)):
                 return None

@@ -99,7 +99,7 @@ class Checks:
         return self.check_shapes([array.shape for array in inputs])
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
-        """Check the sizes of inputs, given their shapes."""
+        """Check the shapes of inputs."""
         if shapes == self._last_shapes or (not self._always and self._need_no_check(shapes)):
             self._last_shapes = shapes
             return None

@@ -1,8 +1,7 @@
 """Limits that several engines share: rules of operators that they do not follow.
 
-Each function returns the rule that an operation breaks as a `Refusal`, or `None`, like the limits
-of
-converters.
+Each function returns the rule that an operation breaks as a `Refusal`, or `None`, as the limits of
+converters do.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def two_spatial_axes(operation: Operation) -> Refusal | None:
 
 
 def no_output_shape(op: ConvTranspose) -> Refusal | None:
-    """Refuse a given output size: engines distribute the remaining padding differently."""
+    """Refuse an explicit output size: engines distribute the remaining padding differently."""
     if op.auto_pad.keeps_size:
         return Refusal("auto_pad", f"{op.auto_pad.name}")
     return (
@@ -174,11 +173,11 @@ def padded_once(op: Pad) -> Refusal | None:
         return Refusal(slot, f"{what} must be known in mode {op.mode.name}", Rule.SHAPE)
     narrower = 1 if op.mode is PadMode.REFLECT else 0
     for size, before, after in zip(shape, op.pads[::2], op.pads[1::2], strict=True):
-        most = max(before, after)
+        width = max(before, after)
         if min(before, after) < 0:
             return Refusal("pads", f"negative ones in mode {op.mode.name}")
-        if most > 0 and (not isinstance(size, int) or size - narrower < most):
-            return Refusal("pads", f"{most} on an axis of size {size} in mode {op.mode.name}")
+        if width > 0 and (not isinstance(size, int) or size - narrower < width):
+            return Refusal("pads", f"{width} on an axis of size {size} in mode {op.mode.name}")
     return None
 
 

@@ -156,8 +156,8 @@ class Quirk:
         if isinstance(outcome, NotInstalled):
             return Verdict.NOT_INSTALLED
         if self._matches(outcome, self.right):
-            here = not self.processor or self.processor in processor().split()
-            return Verdict.GONE if here else Verdict.ELSEWHERE
+            has_feature = not self.processor or self.processor in processor().split()
+            return Verdict.GONE if has_feature else Verdict.ELSEWHERE
         return Verdict.PRESENT if self._matches(outcome, self.wrong) else Verdict.DIFFERENT
 
     def is_news(self, verdict: Verdict) -> bool:
@@ -175,10 +175,10 @@ class Quirk:
             return isinstance(outcome, Raises) and expected.text in outcome.text
         if isinstance(expected, Dies) or isinstance(outcome, Raises | Dies | NotInstalled):
             return isinstance(expected, Dies) and isinstance(outcome, Dies)
-        several = expected if isinstance(expected, tuple) else (expected,)
-        return len(outcome) >= len(several) and all(
-            _is_close(one, np.asarray(other), self.tolerance)
-            for one, other in zip(outcome, several, strict=False)
+        expected_outputs = expected if isinstance(expected, tuple) else (expected,)
+        return len(outcome) >= len(expected_outputs) and all(
+            _is_close(output, np.asarray(expected_output), self.tolerance)
+            for output, expected_output in zip(outcome, expected_outputs, strict=False)
         )
 
     def build(self) -> Model:
@@ -234,9 +234,8 @@ class Quirks:
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Decorator: register a function as the reproduction of a quirk, named after the function.
 
-        Lists among the inputs are converted to float32. See `Quirk` for the other arguments. A
-        quirk
-        that is fixed stays as long as crosschip supports engine versions with it.
+        Lists among the inputs are converted to float32. See `Quirk` for the other arguments. Quirks
+        that are fixed stay while crosschip supports engine versions with them.
         """
 
         def register(reproduction: Callable[..., Any]) -> Callable[..., Any]:

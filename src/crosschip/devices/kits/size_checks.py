@@ -70,8 +70,8 @@ class Sizes:
         fits = [fit for fit in self._fits.values() if fit is not None]
         equal = dict.fromkeys(chain.from_iterable(fit.equal for fit in fits))
         positive = dict.fromkeys(chain.from_iterable(fit.positive for fit in fits))
-        known = all(map(self._reader.knows, chain(positive, *equal)))
-        if len(fits) < len(self._fits) or not known:
+        sizes_are_known = all(map(self._reader.knows, chain(positive, *equal)))
+        if len(fits) < len(self._fits) or not sizes_are_known:
             return InputRequirements(Needed.ALWAYS)
         return InputRequirements(Needed.UNLESS_FITTING, self._inputs, list(equal), list(positive))
 

@@ -74,10 +74,10 @@ def fit_of(operation: Operation) -> Fit | None:
 
 def _has_all_scales(operand: Operand) -> bool:
     """Return whether an operand is quantized per tensor, or along a static axis."""
-    stored, shape = operand.type.quantization, operand.type.shape
-    if stored is None or stored.axis is None:
+    quantization, shape = operand.type.quantization, operand.type.shape
+    if quantization is None or quantization.axis is None:
         return True
-    return shape is not None and isinstance(shape[stored.axis % len(shape)], int)
+    return shape is not None and isinstance(shape[quantization.axis % len(shape)], int)
 
 
 def _fit(equal: Iterable[tuple[Dim, Dim]] = (), positive: Iterable[Dim] = ()) -> Fit:
@@ -88,8 +88,8 @@ def _fit(equal: Iterable[tuple[Dim, Dim]] = (), positive: Iterable[Dim] = ()) ->
     )
 
 
-def _always_if(known: bool) -> Fit | None:
-    return ALWAYS if known else None
+def _always_if(fits: bool) -> Fit | None:
+    return ALWAYS if fits else None
 
 
 def _concat(operation: Concat) -> Fit:
@@ -104,8 +104,8 @@ def _concat(operation: Concat) -> Fit:
 
 def _convolution(operation: Conv | ConvTranspose) -> Fit | None:
     """Require positive input and output sizes: otherwise there is no window."""
-    image, *others = (_shape(o) for o in operation.inputs if o is not None)
-    if not isinstance(image[1], int) or not all(map(_is_known, others)):
+    image, *parameter_shapes = (_shape(o) for o in operation.inputs if o is not None)
+    if not isinstance(image[1], int) or not all(map(_is_known, parameter_shapes)):
         return None
     output_shape = operation.infer_shape()
     return _fit(positive=(*image[2:], *output_shape[2:]))
@@ -135,8 +135,8 @@ def _quantization(operation: Quantize | Dequantize) -> Fit:
 
 
 def _channel_normalization(operation: Operation) -> Fit | None:
-    image, *numbers = (_shape(o) for o in operation.inputs if o is not None)
-    return _always_if(isinstance(image[1], int) and all(map(_is_known, numbers)))
+    image, *parameter_shapes = (_shape(o) for o in operation.inputs if o is not None)
+    return _always_if(isinstance(image[1], int) and all(map(_is_known, parameter_shapes)))
 
 
 def _gather_elements(operation: GatherElements) -> Fit:
@@ -146,14 +146,20 @@ def _gather_elements(operation: GatherElements) -> Fit:
 
 
 def _last_axes_normalization(operation: Operation) -> Fit | None:
-    value, *numbers = (_shape(o) for o in operation.inputs if o is not None)
-    most = max(map(len, numbers), default=0)
-    return _always_if(all(map(_is_known, numbers)) and _is_known(value[len(value) - most :]))
+    input_shape, *parameter_shapes = (_shape(o) for o in operation.inputs if o is not None)
+    rank = max(map(len, parameter_shapes), default=0)
+    return _always_if(
+        all(map(_is_known, parameter_shapes)) and _is_known(input_shape[len(input_shape) - rank :])
+    )
 
 
 def _fully_connected(operation: FullyConnected) -> Fit | None:
-    value, *others = (_shape(o) for o in operation.inputs if o is not None)
-    return _always_if(len(value) == 2 and isinstance(value[1], int) and all(map(_is_known, others)))
+    input_shape, *parameter_shapes = (_shape(o) for o in operation.inputs if o is not None)
+    return _always_if(
+        len(input_shape) == 2
+        and isinstance(input_shape[1], int)
+        and all(map(_is_known, parameter_shapes))
+    )
 
 
 def _pad(operation: Pad) -> Fit | None:

@@ -130,10 +130,10 @@ class Ranges:
         self._sources |= entry[1]
         return entry[0]
 
-    def fits(self, operand: Operand, held: Interval) -> bool:
+    def fits(self, operand: Operand, interval: Interval) -> bool:
         """Return whether an operand is known to be in a range."""
         range_ = self.of(operand)
-        return range_ is not None and range_ in held
+        return range_ is not None and range_ in interval
 
     def size(self, size: Dim) -> Interval:
         """Return the range of a dimension."""
@@ -184,9 +184,9 @@ class Ranges:
             ranges = [self._limited_by_end(operation, ranges[0])]
         sources = frozenset(self._sources)
         for output, range_ in zip(operation.outputs, ranges, strict=True):
-            whole = of_type(output.type.element_type)
-            if whole is not None and (range_ is None or range_ not in whole):
-                range_ = whole  # integers wrap around
+            type_range = of_type(output.type.element_type)
+            if type_range is not None and (range_ is None or range_ not in type_range):
+                range_ = type_range  # integers wrap around
             self._computed_ranges[output] = range_, sources
 
     def _follow_sizes(self, operation: Operation) -> None:
@@ -256,20 +256,19 @@ class Ranges:
         values = operand.type.shape_value
         if not values or operand.type.element_type not in INTEGERS:
             return None
-        first, *rest = map(self.value, values)
-        return first.hull(*rest)
+        return Interval.hull_of(map(self.value, values))
 
 
 def _range_of_type(operand: Operand) -> Range:
     """Return the range of a constant's elements, or of an element type."""
     element_type, shape = operand.type.element_type, operand.type.static_shape
-    whole = of_type(element_type)
+    type_range = of_type(element_type)
     if not operand.is_constant or shape is None or operand.type.quantization is not None:
-        return whole
+        return type_range
     count = math.prod(shape)
     if not count:
         return Interval(0, 0)
-    if whole is None and (element_type not in FLOATS or count > _MAX_FLOATS):
+    if type_range is None and (element_type not in FLOATS or count > _MAX_FLOATS):
         return None
     value = operand.value
     return None if value is None else of_elements(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,12 @@ class Interval:
         first, last = (min(max(end, low), high) for end in (self.low, self.high))
         return Interval(first, last, self.special)
 
+    @staticmethod
+    def hull_of(intervals: Iterable[Interval]) -> Interval:
+        """Return the least interval that contains several, at least one."""
+        first, *others = intervals
+        return first.hull(*others)
+
     @property
     def magnitude(self) -> Interval:
         """The interval of absolute values."""
@@ -79,7 +85,7 @@ class Interval:
         return Interval(least, max(ends), self.special)
 
     @property
-    def whole(self) -> Interval:
+    def to_integers(self) -> Interval:
         """The interval widened to integers, without infinities and NaN."""
         return Interval(math.floor(self.low), math.ceil(self.high))
 

@@ -69,9 +69,10 @@ def range_of(*operators: type[Operator]) -> Callable[[Rule], Rule]:
 
 def _hull(ranges: KnownRanges, *operands: Operand | None) -> Range:
     """Return the least range of elements of several operands."""
-    each_range = [ranges.of(operand) for operand in operands if operand is not None]
-    known = [each for each in each_range if each is not None]
-    return known[0].hull(*known[1:]) if known and len(known) == len(each_range) else None
+    operand_ranges = [ranges.of(operand) for operand in operands if operand is not None]
+    known_ranges = [each for each in operand_ranges if each is not None]
+    is_known = known_ranges and len(known_ranges) == len(operand_ranges)
+    return Interval.hull_of(known_ranges) if is_known else None
 
 
 @range_of(
@@ -91,8 +92,8 @@ def _elements(op: Any, ranges: KnownRanges) -> Range:
     shape = op.input.type.shape
     axes = op.axes or range(len(shape or ()))
     is_nonempty = shape is not None and all(ranges.size(shape[axis]).low > 0 for axis in axes)
-    whole = of_type(op.input.type.element_type)
-    return range_ if is_nonempty else whole
+    type_range = of_type(op.input.type.element_type)
+    return range_ if is_nonempty else type_range
 
 
 @range_of(joining.Concat, joining.Stack)
@@ -140,7 +141,7 @@ def _cast(op: conversion.Cast, ranges: KnownRanges) -> Range:
     if range_ is None or source_type not in FLOATS:
         return range_
     # Casts of infinities and NaN to integers are undefined.
-    return range_.whole
+    return range_.to_integers
 
 
 # Creation
@@ -151,8 +152,7 @@ def _shape(op: creation.ShapeOf, ranges: KnownRanges) -> Range:
     sizes = op.input.type.shape
     if not sizes:
         return Interval(0, 0) if sizes == () else None
-    first, *rest = map(ranges.size, sizes)
-    return first.hull(*rest)
+    return Interval.hull_of(map(ranges.size, sizes))
 
 
 @range_of(creation.Range)
@@ -399,8 +399,8 @@ def _squares(range_: Interval) -> Interval:
 
 
 def _round(range_: Interval) -> Interval:
-    near = range_.rounded.whole
-    return Interval(float(near.low), float(near.high), range_.special)
+    integers = range_.rounded.to_integers
+    return Interval(float(integers.low), float(integers.high), range_.special)
 
 
 def _sqrt(range_: Interval) -> Interval:
@@ -454,7 +454,7 @@ def _bitwise(op: Any, ranges: KnownRanges) -> Range:
 
 @range_of(logical.BitwiseNot)
 def _bitwise_not(op: logical.BitwiseNot, ranges: KnownRanges) -> Range:
-    range_, whole = ranges.of(op.input), of_type(op.input.type.element_type)
-    if range_ is None or whole is None or whole.low == 0:
+    range_, type_range = ranges.of(op.input), of_type(op.input.type.element_type)
+    if range_ is None or type_range is None or type_range.low == 0:
         return None
     return Interval(~int(range_.high), ~int(range_.low))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from crosschip.ir import Dim, Operand, Operation
+from crosschip.ir import Operand, Operation
 from crosschip.ir.dimension import product
 from crosschip.lowering.ranges.interval import Interval
 from crosschip.lowering.ranges.rules import KnownRanges
@@ -33,15 +33,11 @@ def bounds_of(operation: Operation, index: int, ranges: KnownRanges) -> Bounds:
 def _broadcast(op: Operation, index: int, ranges: KnownRanges) -> Bounds:
     """Bound each axis by the greatest of the broadcast sizes."""
     shapes = [operand.type.shape for operand in op.inputs if operand is not None]
-    known = [shape[::-1] for shape in shapes if shape is not None]
-    if len(known) < len(shapes):
+    reversed_shapes = [shape[::-1] for shape in shapes if shape is not None]
+    if len(reversed_shapes) < len(shapes):
         return ()
-    return [_greatest(ranges, sizes) for sizes in zip_longest(*known, fillvalue=1)][::-1]
-
-
-def _greatest(ranges: KnownRanges, sizes: Sequence[Dim]) -> Interval:
-    first, *rest = map(ranges.size, sizes)
-    return first.hull(*rest)
+    axes = zip_longest(*reversed_shapes, fillvalue=1)
+    return [Interval.hull_of(map(ranges.size, sizes)) for sizes in axes][::-1]
 
 
 def _top_k(op: searching.TopK, index: int, ranges: KnownRanges) -> Bounds:

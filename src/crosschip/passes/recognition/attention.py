@@ -50,9 +50,14 @@ def _find_joined_heads(parts: Parts, last: Operator) -> Replacement | None:
     """
     if not isinstance(last, Reshape):
         return None
-    back = parts.of(last.input, Transpose)
-    attention = parts.of(None if back is None else back.inputs[0], Attention)
-    if not isinstance(back, Transpose) or list(back.perm) != _HEADS_SECOND:
+    transposed_output = parts.of(last.input, Transpose)
+    attention = parts.of(
+        None if transposed_output is None else transposed_output.inputs[0], Attention
+    )
+    if (
+        not isinstance(transposed_output, Transpose)
+        or list(transposed_output.perm) != _HEADS_SECOND
+    ):
         return None
     if not isinstance(attention, Attention) or not _has_four_axes(*attention.inputs[:3]):
         return None
@@ -71,7 +76,9 @@ def _find_joined_heads(parts: Parts, last: Operator) -> Replacement | None:
     options = [attention.operand(slot) for slot in ("mask", "causality", "scale", "softcap")]
     operands = [operand for operand, _ in unsplit]
     arguments = [*operands, *options, heads, 0 if key_heads == heads else key_heads]
-    return Replacement([*split_operations, attention, back, last], Attention, arguments)
+    return Replacement(
+        [*split_operations, attention, transposed_output, last], Attention, arguments
+    )
 
 
 @dataclass(frozen=True)

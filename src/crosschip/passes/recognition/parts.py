@@ -35,14 +35,14 @@ class Parts:
         self._factors: dict[Operand, Sequence[Operand]] = {}
 
     def of(self, operand: Operand | None, *kinds: type[Operator]) -> Operator | None:
-        """Return the producer of an operand if it is plain and of some kinds, else `None`."""
+        """Return the producer of an operand if it is plain and of one of the kinds, else `None`."""
         operation = None if operand is None else self._producers.get(operand)
         if operation is None or not self.is_plain(operation, *kinds):
             return None
         return operation
 
     def is_plain(self, operation: Operation, *kinds: type[Operator]) -> TypeGuard[Operator]:
-        """Return whether an operation is of some kind, and has one real output, not fused."""
+        """Return whether an operation of some kind has one real output and no fused activation."""
         if not isinstance(operation, kinds or Operator) or len(operation.outputs) != 1:
             return False
         type_ = operation.outputs[0].type
@@ -74,14 +74,14 @@ class Parts:
         operation = self.of(operand, Mul, Div, Pow, Square)
         if operation is None:
             return None
-        first, *others = (o for o in operation.inputs if o is not None)
+        first, *other_inputs = (o for o in operation.inputs if o is not None)
         base = self.product(first, of)
         if base is None:
             return None
         if isinstance(operation, Mul):
-            other = self.product(others[0], of)
+            other = self.product(other_inputs[0], of)
             return None if other is None else base.times(other, operation)
-        power = 2.0 if isinstance(operation, Square) else self.number(others[0])
+        power = 2.0 if isinstance(operation, Square) else self.number(other_inputs[0])
         if power is None or power == 0:
             return None
         if isinstance(operation, Div):

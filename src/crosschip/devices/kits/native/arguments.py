@@ -43,7 +43,7 @@ class Arguments:
             argument.access, argument.owner = _access(), self._handle
 
     def set(self, inputs: Sequence[Memory], outputs: Sequence[Memory | None]) -> None:
-        """Set the inputs, and the memory of the outputs; `None` allocates it."""
+        """Set the inputs and the memory of outputs; allocate memory for `None`."""
         for argument, memory in zip(self._read, inputs, strict=False):
             self._fill(argument, memory)
         self._output_memory = [
@@ -108,7 +108,7 @@ def _describe(argument: Any, element_type: ElementType) -> None:
 
 @lru_cache(maxsize=1)
 def _access() -> Any:
-    """Return the C function by which drivers request output memory; it returns NULL on errors."""
+    """Return the C function by which drivers request output memory."""
     ffi = foreign()
 
     def access(argument: Any, rank: int, shape: Any) -> Any:

@@ -95,8 +95,8 @@ class Description:
     def _index(self, operand: Operand) -> int:
         return self._operands.setdefault(operand, len(self._operands))
 
-    def _text(self, words: str) -> Any:
-        return self._new("char[]", words.encode())
+    def _text(self, text: str) -> Any:
+        return self._new("char[]", text.encode())
 
     def _new(self, kind: str, value: Any) -> Any:
         memory = self._ffi.new(kind, value)

@@ -41,8 +41,12 @@ def enumerators(name: str) -> dict[str, int]:
 def codes(enumeration: type[E]) -> dict[E, int]:
     """Return the C code of each member that has one."""
     name, prefix = _C_NAMES[enumeration]
-    words = {f"{prefix}{member.name}": member for member in enumeration}
-    return {words[word]: code for word, code in enumerators(name).items() if word in words}
+    members_by_name = {f"{prefix}{member.name}": member for member in enumeration}
+    return {
+        members_by_name[name_in_c]: code
+        for name_in_c, code in enumerators(name).items()
+        if name_in_c in members_by_name
+    }
 
 
 @cache

@@ -45,11 +45,11 @@ class Library:
                 f"{path}: is made for version {contract} of the driver contract; this is version "
                 f"{CONTRACT_VERSION}; compile it with this version's crosschip_hal.h"
             )
-        whole = ffi.sizeof("crosschip_device")
+        expected_size = ffi.sizeof("crosschip_device")
         if self.driver.size < ffi.offsetof("crosschip_device", "last_error"):
             raise DeviceError(
                 f"{path}: its {symbol} has {self.driver.size} bytes, too few to hold what is "
-                f"required; set .size to sizeof(crosschip_device), which is {whole}"
+                f"required; set .size to sizeof(crosschip_device), which is {expected_size}"
             )
         self._validate(symbol)
         self.vendor = text(self.driver.vendor)

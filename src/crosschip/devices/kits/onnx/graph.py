@@ -75,7 +75,7 @@ class Graph:
         self._functions: dict[tuple[str, str, str], FunctionProto] = {}
         self._prefixes = 0
         self._names: dict[Operand, str] = {}
-        self._node_of_value: dict[str, int] = {}  # by index
+        self._node_of_value: dict[str, int] = {}  # the index of the producer of each value
         self._removable: list[int] = []
         self._once: dict[Hashable, str] = {}
         self._root: Graph = self if parent is None else parent._root
@@ -151,7 +151,7 @@ class Graph:
         return self.add_all("If", len(operation.outputs), condition, **bodies)
 
     def once(self, key: Hashable, make: Callable[[], str]) -> str:
-        """Return the value with a key; make it the first time."""
+        """Return the value with a key; add it on the first call."""
         if key not in self._once:
             self._once[key] = make()
         return self._once[key]
@@ -214,9 +214,8 @@ class Graph:
     def sizes(self, operand: Operand, start: int | None = None, end: int | None = None) -> str:
         """Return the shape of an operand, or a range of it.
 
-        The shape of a dequantized value is read from the integers: ONNX Runtime dequantizes once
-        for
-        each reader of the float value.
+        The shape of a dequantized value is read from the integers, so that the float value has no
+        further reader: ONNX Runtime dequantizes once per reader.
         """
         name = self[operand]
         node = self.producer(name)

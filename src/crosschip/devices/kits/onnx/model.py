@@ -27,7 +27,7 @@ class OnnxModel:
     proto: bytes
     external: Mapping[str, Array]
 
-    def whole(self) -> ModelProto:
+    def with_constants(self) -> ModelProto:
         """Return the model with all constants inside."""
         # Imported late: runs do not need it.
         from crosschip.onnx_messages import ModelProto, TensorProto
@@ -48,7 +48,7 @@ class OnnxModel:
         """
         if sum(array.nbytes for array in self.external.values()) >= _MAX_BYTES:
             raise DeviceError("the constants take 2 GiB or more, which no ONNX file can hold")
-        path.write_bytes(self.whole().SerializeToString())
+        path.write_bytes(self.with_constants().SerializeToString())
 
 
 def aligned(size: int) -> int:

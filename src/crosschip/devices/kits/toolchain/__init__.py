@@ -1,9 +1,8 @@
 """Devices with a vendor's offline compiler.
 
-A device is a subclass of `Toolchain`, which writes ONNX files in the compiler's dialect
-(`dialect`),
-or of `FileToolchain`, which writes other files (`write`). A script of a few functions (`script`)
-drives the vendor's tool in a process, and possibly a Python installation, of its own:
+A device is a subclass of `Toolchain`, which writes ONNX files in a `dialect`, or of
+`FileToolchain`, which writes other files (`write`). Its `script` of a few functions drives the
+vendor's tool in a process, and possibly a Python installation, of its own:
 
     def about() -> dict            return {"version": …}: the version of the tool
     def check(folder, settings)    optional, for ONNX: return refusal reasons by node name

@@ -40,32 +40,32 @@ class Answers:
                 lines = content.splitlines() if len(content) <= _MAX_BYTES else []
                 for line in lines:
                     with suppress(ValueError, TypeError, RecursionError):
-                        key, why = json.loads(line)
-                        if isinstance(key, str) and isinstance(why, str):
-                            self._reasons[key] = why
+                        key, reason = json.loads(line)
+                        if isinstance(key, str) and isinstance(reason, str):
+                            self._reasons[key] = reason
 
     def get(self, fingerprint: str) -> str | None:
         """Return the refusal reason, empty if accepted; `None` if there is no answer yet."""
         return self._reasons.get(fingerprint)
 
-    def learn(self, fingerprint: str, why: str) -> str:
+    def learn(self, fingerprint: str, reason: str) -> str:
         """Add an answer; if the folder cannot be written to, for this process only.
 
         Returns:
             The stored reason, which may be truncated.
         """
-        why = self._reasons.setdefault(fingerprint, why[:_MAX_REASON])
+        reason = self._reasons.setdefault(fingerprint, reason[:_MAX_REASON])
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if _is_private(self._path.parent):
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
                 with open(open_own(self._path, flags), "ab", buffering=0) as file:
-                    file.write(f"{json.dumps([fingerprint, why])}\n".encode())
-        return why
+                    file.write(f"{json.dumps([fingerprint, reason])}\n".encode())
+        return reason
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether a folder belongs to the user and nobody else can write to it."""
+    """Return whether only the user can write to a folder."""
     status = folder.stat()
     if not hasattr(os, "geteuid"):
         return True

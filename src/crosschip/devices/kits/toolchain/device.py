@@ -95,7 +95,7 @@ class Toolchain(FileToolchain):
         return {}
 
     def limit(self, operation: Operation, options: Options) -> Refusal | None:
-        """Return the device's rule that an operation breaks, besides the dialect's, or `None`."""
+        """Return the rule of the device that an operation breaks, or `None`."""
         return None
 
     def amend(self, model: ModelProto) -> None:
@@ -271,7 +271,7 @@ def _atoms(model: Model) -> list[tuple[Operation, ...]]:
 
 
 def _groups(parts: Sequence[Sequence[Operation]], index: Mapping[str, int]) -> list[list[int]]:
-    """Return the indices of operations in parts of several, merging parts that share some."""
+    """Return indices of operations by part, omitting single ones and merging overlapping parts."""
     return merge_overlapping(
         [index[member.name] for member in part] for part in parts if len(part) > 1
     )

@@ -96,7 +96,7 @@ class FileToolchain(Device):
 
     @classmethod
     def missing(cls) -> str:
-        """Return that the tool is not installed, without starting it; empty if it is."""
+        """Return a sentence that the tool is not installed; empty if it is installed."""
         python = Path(cls.interpreter())
         if python == Path(sys.executable):
             installed = find_spec(cls.module) is not None

@@ -15,24 +15,24 @@ from crosschip.ops.standard import joining
 
 @converts(joining.Concat, types=MOVABLE)
 def concat(g: Graph, op: joining.Concat) -> str:
-    joined = g.add("Concat", *(g[part] for part in op.parts), axis=op.axis)
+    result = g.add("Concat", *(g[part] for part in op.parts), axis=op.axis)
     if not _may_differ(op):
-        return joined
+        return result
     # ONNX Runtime does not check the other sizes of an empty part (quirk part-of-nothing).
     axis = _only_differing_axis(op)
     if axis is not None:
         sizes = [g.sizes(part, axis, axis + 1) for part in op.parts]
         fits = [g.add("Equal", size, other) for size, other in pairwise(sizes)]
         # In the target shape of Reshape, 0 keeps a size.
-        same = g.int64([0] * rank_of(op.parts[0]))
-        return refused_unless(g, reduce(partial(g.add, "And"), fits), joined, same)
-    shape = g.add("Shape", joined)
+        same_shape = g.int64([0] * rank_of(op.parts[0]))
+        return refused_unless(g, reduce(partial(g.add, "And"), fits), result, same_shape)
+    shape = g.add("Shape", result)
     is_concat_axis = _is_concat_axis(g, op, shape)
     fits = [
         g.add("Or", is_concat_axis, g.add("Equal", g.add("Shape", g[part]), shape))
         for part in op.parts
     ]
-    return refused_unless(g, reduce(partial(g.add, "And"), fits), joined, shape)
+    return refused_unless(g, reduce(partial(g.add, "And"), fits), result, shape)
 
 
 def _may_differ(op: joining.Concat) -> bool:
@@ -49,7 +49,7 @@ def _may_differ(op: joining.Concat) -> bool:
 
 
 def _only_differing_axis(op: joining.Concat) -> int | None:
-    """Return the only axis, from 0 on, on which parts may wrongly differ in size.
+    """Return the only axis (counted from 0) on which parts may wrongly differ in size.
 
     Return `None` if there are several such axes, or ranks are unknown.
     """

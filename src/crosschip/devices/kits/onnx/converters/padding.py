@@ -46,7 +46,7 @@ def _reflect(g: Graph, value: str, axis: int, before: int, after: int) -> str:
 
 
 def _check_rank(g: Graph, value: str, rank: int) -> str:
-    """Return a tensor; fail the run unless it has a rank."""
+    """Return a tensor; fail the run unless its rank is `rank`."""
     shape = g.add("Shape", value)
     actual = g.add("Shape", shape)
     holds = g.add("Equal", actual, g.int64([rank]))

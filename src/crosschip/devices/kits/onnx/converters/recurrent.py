@@ -106,17 +106,17 @@ def _lengths(g: Graph, op: Recurrent) -> str:
     if isinstance(op, RNN) or isinstance(batch, int):
         return lengths
 
-    def count() -> str:
+    def batch_size() -> str:
         return g.add("Max", g.sizes(op.input, 1, 2), g.int64([1]))
 
     if lengths:
-        return g.add("Reshape", lengths, count())
+        return g.add("Reshape", lengths, batch_size())
 
-    def whole() -> str:
-        return g.add("Expand", g.cast(g.sizes(op.input, end=1), np.int32), count())
+    def full_lengths() -> str:
+        return g.add("Expand", g.cast(g.sizes(op.input, end=1), np.int32), batch_size())
 
     # Layers of a network share the lengths.
-    return g.once((Recurrent, length, batch), whole) if batch else whole()
+    return g.once((Recurrent, length, batch), full_lengths) if batch else full_lengths()
 
 
 def _attributes(op: Recurrent) -> dict[str, Any]:

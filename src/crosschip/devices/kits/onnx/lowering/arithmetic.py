@@ -45,7 +45,7 @@ def quotient_without_traps(b: Builder, op: Div) -> Sequence[Operand] | None:
 
 
 def remainder_without_traps(b: Builder, op: Mod) -> Sequence[Operand] | None:
-    """Take the remainder by 1 instead of 0 and -1; it is 0, too.
+    """Take the remainder by 1 instead of 0 and -1: all of them are 0.
 
     Quirk `integers-by-zero`.
     """
@@ -67,10 +67,10 @@ def remainder_with_sign_of_divisor(b: Builder, op: Mod) -> Sequence[Operand] | N
     """Correct the sign: ONNX's remainder of reals has the dividend's."""
     if op.fmod or op.input0.type.element_type not in FLOATS:
         return None
-    rest = rebuild(b, op, fmod=True)
-    signs = b.add(Mul, b.add(Sign, rest), b.add(Sign, op.input1))
+    remainder = rebuild(b, op, fmod=True)
+    signs = b.add(Mul, b.add(Sign, remainder), b.add(Sign, op.input1))
     differ = b.add(Less, signs, constant_like(b, op.input0, 0))
-    return (b.add(Where, differ, b.add(Add, rest, op.input1), rest),)
+    return (b.add(Where, differ, b.add(Add, remainder, op.input1), remainder),)
 
 
 def choice_in_wider_type(b: Builder, op: Where) -> Sequence[Operand] | None:

@@ -38,7 +38,7 @@ def slope_along_channels(b: Builder, op: PRelu) -> Sequence[Operand] | None:
 
 
 def transpose_operands(b: Builder, op: MatMul) -> Sequence[Operand] | None:
-    """Transpose operands before the product: ONNX's has no such flags."""
+    """Transpose operands before the product: ONNX's `MatMul` has no flags for it."""
     if not (op.transpose_x or op.transpose_y):
         return None
     x = _transpose(b, op.x) if op.transpose_x else op.x
