@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ class _Attempt:
         """
         match operation:
             case If():
-                body = operation.bodies[0 if _is_true(operation.condition) else 1]
+                body = operation.bodies[0 if _scalar(operation.condition) else 1]
                 return self._inline(body, operation.captures, operation.name)
             case Loop():
                 return self._loop(operation)
@@ -105,10 +106,8 @@ class _Attempt:
         return operation.outputs
 
     def _loop(self, operation: Loop) -> Sequence[Operand]:
-        trips = None
-        if operation.trip_count is not None:
-            trips = _number(operation.trip_count)
-        runs = operation.condition is None or _is_true(operation.condition)
+        trips = None if operation.trip_count is None else _scalar(operation.trip_count)
+        runs = operation.condition is None or _scalar(operation.condition)
         state: Sequence[Operand] = operation.state
         collected: list[Sequence[Operand]] = []
         while runs and (trips is None or len(collected) < trips):
@@ -119,7 +118,7 @@ class _Attempt:
             arguments = (trip, condition, *state, *operation.captures)
             name = f"{operation.name}/{len(collected)}"
             continues, *results = self._inline(operation.body, arguments, name)
-            runs = _is_true(continues)
+            runs = _scalar(continues)
             state = results[: operation.states]
             collected.append(results[operation.states :])
         axes = [0] * (len(operation.outputs) - operation.states)
@@ -223,13 +222,8 @@ def _empty_constant(output: Operand) -> Operand:
     return constant(array, output.name, output.type.quantization)
 
 
-def _is_true(condition: Operand) -> bool:
-    if condition.value is None or condition.value.size != 1:
-        raise _Unresolved
-    return bool(condition.value.item())
-
-
-def _number(operand: Operand) -> int:
+def _scalar(operand: Operand) -> Any:
+    """Return the only element of a constant; raise _Unresolved for other operands."""
     if operand.value is None or operand.value.size != 1:
         raise _Unresolved
-    return max(0, int(operand.value.item()))
+    return operand.value.item()

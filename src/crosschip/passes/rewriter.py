@@ -77,7 +77,7 @@ class Rewriter:
         return self._producers.get(operand)
 
     def used_once(self, operand: Operand) -> bool:
-        """Return whether an operand and those it replaced have at most one use in all."""
+        """Return whether an operand and those that it replaced have at most one use in all."""
         uses = self.model.uses
         return sum(uses.get(o, 0) for o in (operand, *self._replaced.get(operand, ()))) <= 1
 

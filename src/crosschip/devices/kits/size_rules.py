@@ -10,26 +10,10 @@ from crosschip.ir import Dim, Operand, Operation, Shape
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.definition.slots import ComputedParameter
-from crosschip.ops.standard.convolution import (
-    Conv,
-    Conv1D,
-    Conv1DTranspose,
-    Conv2D,
-    Conv2DTranspose,
-    Conv3D,
-    Conv3DTranspose,
-    ConvTranspose,
-)
+from crosschip.ops.standard import convolution, normalization
 from crosschip.ops.standard.indexing import GatherElements, GatherND
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.matrix import FullyConnected
-from crosschip.ops.standard.normalization import (
-    BatchNormalization,
-    GroupNormalization,
-    InstanceNormalization,
-    LayerNormalization,
-    RMSNormalization,
-)
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, DynamicQuantizeLSTM
@@ -102,7 +86,7 @@ def _concat(operation: Concat) -> Fit:
     )
 
 
-def _convolution(operation: Conv | ConvTranspose) -> Fit | None:
+def _convolution(operation: convolution.Conv | convolution.ConvTranspose) -> Fit | None:
     """Require positive input and output sizes: otherwise there is no window."""
     image, *parameter_shapes = (_shape(o) for o in operation.inputs if o is not None)
     if not isinstance(image[1], int) or not all(map(_is_known, parameter_shapes)):
@@ -173,13 +157,16 @@ def _pad(operation: Pad) -> Fit | None:
 
 _FIT_RULES: Mapping[type[Operation], Callable[[Any], Fit | None]] = {
     Concat: _concat,
-    **dict.fromkeys((Conv1D, Conv2D, Conv3D), _convolution),
-    **dict.fromkeys((Conv1DTranspose, Conv2DTranspose, Conv3DTranspose), _convolution),
-    BatchNormalization: _channel_normalization,
-    GroupNormalization: _channel_normalization,
-    InstanceNormalization: _channel_normalization,
-    LayerNormalization: _last_axes_normalization,
-    RMSNormalization: _last_axes_normalization,
+    **dict.fromkeys((convolution.Conv1D, convolution.Conv2D, convolution.Conv3D), _convolution),
+    **dict.fromkeys(
+        (convolution.Conv1DTranspose, convolution.Conv2DTranspose, convolution.Conv3DTranspose),
+        _convolution,
+    ),
+    normalization.BatchNormalization: _channel_normalization,
+    normalization.GroupNormalization: _channel_normalization,
+    normalization.InstanceNormalization: _channel_normalization,
+    normalization.LayerNormalization: _last_axes_normalization,
+    normalization.RMSNormalization: _last_axes_normalization,
     FullyConnected: _fully_connected,
     GatherElements: _gather_elements,
     GatherND: _gather_nd,

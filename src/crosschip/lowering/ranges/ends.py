@@ -41,8 +41,8 @@ def end_of(operation: Operation, ends: EndOf) -> Dim | None:
         return None
 
 
-class Lasts:
-    """The greatest integers that operations produce, followed in order."""
+class UpperBounds:
+    """Upper bounds of the integers that operations produce, computed in model order."""
 
     def __init__(self) -> None:
         self._ends: dict[Operand, Dim | None] = {}
@@ -139,14 +139,11 @@ def _range(op: creation.Range, ends: EndOf) -> Dim | None:
     return ends(op.end) if upwards else None
 
 
-def _sum(op: arithmetic.Add, ends: EndOf) -> Dim | None:
+def _sum_or_product(op: arithmetic.Add | arithmetic.Mul, ends: EndOf) -> Dim | None:
     one, other = ends(op.input0), ends(op.input1)
-    return None if one is None or other is None else one + other
-
-
-def _product(op: arithmetic.Mul, ends: EndOf) -> Dim | None:
-    one, other = ends(op.input0), ends(op.input1)
-    return None if one is None or other is None else one * other
+    if one is None or other is None:
+        return None
+    return one + other if isinstance(op, arithmetic.Add) else one * other
 
 
 _MOVING = (
@@ -164,6 +161,5 @@ _RULES: dict[type, Callable[[Any, EndOf], Dim | None]] = {
     **dict.fromkeys((*_MOVING, *_PICKING), lambda op, ends: ends(op.input)),
     **dict.fromkeys((searching.ArgMax, searching.ArgMin), _arg_extreme),
     creation.Range: _range,
-    arithmetic.Add: _sum,
-    arithmetic.Mul: _product,
+    **dict.fromkeys((arithmetic.Add, arithmetic.Mul), _sum_or_product),
 }

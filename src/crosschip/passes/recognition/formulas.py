@@ -13,12 +13,12 @@ from crosschip.passes.recognition.terms import (
     AnyNumber,
     Constant,
     Match,
+    Mean,
+    Root,
     Variable,
     clipped,
     erf,
-    mean,
     product,
-    root,
     sigmoid,
     square,
     tanh,
@@ -55,8 +55,8 @@ ACTIVATIONS = (HARD_SIGMOID, SWISH, GELU, GELU_BY_CUBE, GELU_BY_SQUARE)
 _axis = Variable()
 _scale, _bias, _epsilon = Constant(), Constant(), AnyNumber()
 
-_centred = _x - mean(_x, _axis)
-_normal = _centred / root(mean(square(_centred), _axis) + _epsilon)
+_centred = _x - Mean(_x, _axis)
+_normal = _centred / Root(Mean(square(_centred), _axis) + _epsilon)
 
 
 def _normalizes_all_axes(match: Match) -> bool:
@@ -82,7 +82,7 @@ LAYER_NORMALIZATION_WITHOUT_BIAS = Formula(
 
 RMS_NORMALIZATION = Formula(
     *(RMSNormalization, (_x, _scale, _axis, _epsilon)),
-    _x / root(mean(square(_x), _axis) + _epsilon) * _scale,
+    _x / Root(Mean(square(_x), _axis) + _epsilon) * _scale,
     when=_normalizes_all_axes,
 )
 

@@ -81,7 +81,7 @@ class Term(ABC):
     def __mul__(self, other: Term | float) -> Term:
         return _Pair(Mul, self, _term(other))
 
-    def __truediv__(self, other: _Root) -> Term:
+    def __truediv__(self, other: Root) -> Term:
         return _Quotient(self, other)
 
 
@@ -117,7 +117,7 @@ class AnyNumber(Variable):
 
 @dataclass(frozen=True)
 class _Number(Term):
-    """A constant with one given element."""
+    """A constant whose one element is a given number."""
 
     number: float
 
@@ -154,7 +154,7 @@ class _Clipped(_Function):
             yield match
 
 
-class _Mean(_Function):
+class Mean(_Function):
     """The mean over the last axes; binds a variable to the first of them, as a negative index."""
 
     def __init__(self, argument: Term, axis: Variable) -> None:
@@ -189,7 +189,7 @@ class _Pair(Term):
                     yield whole.after(operation)
 
 
-class _Root(Term):
+class Root(Term):
     """A square root."""
 
     kinds = (Sqrt, Pow)
@@ -233,7 +233,7 @@ class _Quotient(Term):
 
     kinds = (Div, Mul)
 
-    def __init__(self, numerator: Term, denominator: _Root) -> None:
+    def __init__(self, numerator: Term, denominator: Root) -> None:
         self.within = (numerator, denominator)
         self._numerator, self._denominator = numerator, denominator
 
@@ -286,19 +286,9 @@ def product(number: float, *factors: Term) -> Term:
     return _Product(number, factors)
 
 
-def mean(argument: Term, axis: Variable) -> Term:
-    """Return the mean over the last axes, from a variable axis on."""
-    return _Mean(argument, axis)
-
-
 def square(argument: Term) -> Term:
     """Return the square, in any spelling."""
     return product(1.0, argument, argument)
-
-
-def root(argument: Term) -> _Root:
-    """Return the square root."""
-    return _Root(argument)
 
 
 def clipped(argument: Term) -> Term:

@@ -74,7 +74,7 @@ class Written:
 def on_reals(operation: Operation) -> Operation:
     """Return a quantized operation on real tensors; other operations unchanged.
 
-    With conversions before and after it, ONNX compilers recognize a quantized operation.
+    ONNX compilers recognize a quantized operation by the conversions before and after it.
     """
     if not isinstance(operation, Operator) or isinstance(operation, Quantize | Dequantize):
         return operation

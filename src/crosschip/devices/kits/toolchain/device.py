@@ -178,7 +178,7 @@ class Toolchain(FileToolchain):
         return replace(options, precision=Precision.FLOAT16) if self._half else options
 
     def _check_rules(self, operation: Operation, options: Options) -> Support:
-        """Return the answer by the converters and the device's own rules."""
+        """Return the answer from the converters and the device's own rules."""
         if isinstance(operation, Assert):
             return Support.no(operation, "", "a chip does not stop in the middle", Rule.OPERATOR)
         answer = converters.supports(on_reals(operation))

@@ -10,6 +10,7 @@ import numpy as np
 
 from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ops.standard import reduction
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
@@ -18,16 +19,6 @@ from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Squeeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.reduction import (
-    CumSum,
-    ReduceLogSumExp,
-    ReduceMax,
-    ReduceMean,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reduction,
-)
 from crosschip.ops.standard.unary import Abs, IsNaN
 from crosschip.passes.rewrite_operations import constant_like, rebuild
 
@@ -35,7 +26,9 @@ FACTORS = 32
 """How many integers are multiplied one by one at most, so that products wrap around."""
 
 
-def extreme_of_booleans(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Operand] | None:
+def extreme_of_booleans(
+    b: Builder, op: reduction.ReduceMax | reduction.ReduceMin
+) -> Sequence[Operand] | None:
     """Reduce booleans as bytes: ONNX Runtime fails on empty boolean reductions.
 
     Quirk `greatest-of-no-booleans`.
@@ -47,7 +40,7 @@ def extreme_of_booleans(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Opera
 
 
 def nan_of_reduction(
-    b: Builder, op: ReduceMax | ReduceMin | ReduceLogSumExp
+    b: Builder, op: reduction.ReduceMax | reduction.ReduceMin | reduction.ReduceLogSumExp
 ) -> Sequence[Operand] | None:
     """Return NaN, which ONNX Runtime may ignore, where the sum of absolute values is NaN.
 
@@ -58,12 +51,12 @@ def nan_of_reduction(
         return None
     narrow = element_type is ElementType.FLOAT16
     value = b.add(Cast, op.input, ElementType.FLOAT32) if narrow else op.input
-    sums = b.add(ReduceSum, b.add(Abs, value), axes=op.axes, keepdim=op.keepdim)
+    sums = b.add(reduction.ReduceSum, b.add(Abs, value), axes=op.axes, keepdim=op.keepdim)
     nan = constant_like(b, op.input, np.nan)
     return (b.add(Where, b.add(IsNaN, sums), nan, rebuild(b, op)),)
 
 
-def is_product_of_few(op: ReduceProd) -> bool:
+def is_product_of_few(op: reduction.ReduceProd) -> bool:
     """Return whether a product is known to have from 1 to `FACTORS` factors."""
     shape = op.input.type.shape
     sizes = [shape[axis] for axis in _axes(op)] if shape is not None else []
@@ -71,7 +64,7 @@ def is_product_of_few(op: ReduceProd) -> bool:
     return 0 < len(static_sizes) == len(sizes) and 0 < math.prod(static_sizes) <= FACTORS
 
 
-def product_of_few(b: Builder, op: ReduceProd) -> Sequence[Operand] | None:
+def product_of_few(b: Builder, op: reduction.ReduceProd) -> Sequence[Operand] | None:
     """Multiply integers one by one: ONNX Runtime multiplies them as float64.
 
     Quirk `product-of-int64`.
@@ -87,7 +80,7 @@ def product_of_few(b: Builder, op: ReduceProd) -> Sequence[Operand] | None:
     return (value if op.keepdim else b.add(Squeeze, value, axes),)
 
 
-def sum_that_wraps(b: Builder, op: ReduceSum) -> Sequence[Operand] | None:
+def sum_that_wraps(b: Builder, op: reduction.ReduceSum) -> Sequence[Operand] | None:
     """Take the last element of a cumulative sum of integers, which wraps around.
 
     ONNX Runtime's `ReduceSum` adds them as float64, and saturates. Where there may be no elements,
@@ -102,13 +95,13 @@ def sum_that_wraps(b: Builder, op: ReduceSum) -> Sequence[Operand] | None:
         if not isinstance((op.input.type.shape or ())[axis], int):
             pads = [int(side == 2 * axis) for side in range(2 * len(total.type.shape or ()))]
             total = b.add(Pad, total, pads)
-        running = b.add(CumSum, total, axis)
+        running = b.add(reduction.CumSum, total, axis)
         total = b.add(Gather, running, np.array([-1] if op.keepdim else -1), axis=axis)
     assert rank or total is op.input, "a scalar has no axes"
     return (total,)
 
 
-def mean_of_nothing(b: Builder, op: ReduceMean) -> Sequence[Operand] | None:
+def mean_of_nothing(b: Builder, op: reduction.ReduceMean) -> Sequence[Operand] | None:
     """Return NaN for the mean of no elements, where ONNX Runtime returns 0.
 
     Quirk `mean-of-no-elements`.
@@ -119,11 +112,11 @@ def mean_of_nothing(b: Builder, op: ReduceMean) -> Sequence[Operand] | None:
     sizes = b.add(ShapeOf, op.input, ElementType.INT64)
     if op.axes:
         sizes = b.add(Gather, sizes, np.array(op.axes))
-    is_empty = b.add(Equal, b.add(ReduceProd, sizes, keepdim=False), np.array(0))
+    is_empty = b.add(Equal, b.add(reduction.ReduceProd, sizes, keepdim=False), np.array(0))
     return (b.add(Where, is_empty, constant_like(b, op.input, np.nan), rebuild(b, op)),)
 
 
-def _axes(op: Reduction) -> tuple[int, ...]:
+def _axes(op: reduction.Reduction) -> tuple[int, ...]:
     """Return the reduced axes as non-negative indices."""
     rank = len(op.input.type.shape or ())
     return tuple(axis % rank for axis in op.axes) if op.axes else tuple(range(rank))
