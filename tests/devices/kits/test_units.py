@@ -1,4 +1,4 @@
-"""Quantized operations, found in models that write them with conversions around them."""
+"""Quantized operations spelled out with conversions around float32 operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The greatest values of integers, as expressions over sizes."""
+"""Upper bounds of integers, as expressions over dimensions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SIZES = ("n", "m")
 
 
 def sizes_of(b: Builder, x: Operand) -> list[Operand]:
-    """The sizes of an input, one integer each."""
+    """Return the sizes of an input as lists of one integer."""
     shape = b.add(ShapeOf, x)
     return [b.add(Gather, shape, np.array(axis), 0) for axis in range(len(SIZES))]
 
 
 def positions(draw: st.DrawFn, b: Builder, x: Operand) -> Operand:
-    """Integers that are computed from the places on axes, as columns or rows."""
+    """Return integers computed from positions on axes, as columns or rows."""
     sizes = sizes_of(b, x)
 
     def leaf() -> Operand:
