@@ -10,7 +10,7 @@ from tests.modelling import float32
 import crosschip
 from crosschip.ir import Builder, ElementType, Operand, TensorType, symbol
 from crosschip.ir.dimension import substitute
-from crosschip.lowering.ranges.ends import UpperBounds
+from crosschip.lowering.ranges.upper_bounds import UpperBounds
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from crosschip.ir import Dim, Operand, Operation
 from crosschip.ir.dimension import is_natural
 from crosschip.lowering.ranges.analysis import LONGEST, Assumptions, Ranges
-from crosschip.lowering.ranges.ends import UpperBounds
 from crosschip.lowering.ranges.interval import Interval
+from crosschip.lowering.ranges.upper_bounds import UpperBounds
 
 
 class Bounds:

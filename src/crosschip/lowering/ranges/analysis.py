@@ -10,10 +10,10 @@ from crosschip.ir import Dim, Operand, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import Dimension, name_of
 from crosschip.ir.types import FLOATS, INTEGERS
-from crosschip.lowering.ranges.ends import end_of, end_of_known
 from crosschip.lowering.ranges.interval import Interval, of_elements, of_size, of_type
 from crosschip.lowering.ranges.rules import RULES, Range
 from crosschip.lowering.ranges.sizes import bounds_of
+from crosschip.lowering.ranges.upper_bounds import end_of, end_of_known
 from crosschip.ops import Operator
 from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.definition.slots import ComputedParameter
