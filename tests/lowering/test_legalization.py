@@ -1,4 +1,4 @@
-"""Models for a small target: only what it computes is left of them, or the reasons are told."""
+"""Legalization for a small target: supported operations remain, or the error has reasons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STEPS = Quantization((0.25,))
 
 
 def classifiers(models: Path) -> dict[str, Model]:
-    """Networks that classify images, for one image."""
+    """Draw image classification networks with batch 1."""
     return {
         path.stem: simplify(Specialize({"x": (1, 3, 224, 224)})(crosschip.load(path)))
         for path in sorted((models / "onnx").glob("*.onnx"))

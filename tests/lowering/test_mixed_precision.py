@@ -1,4 +1,4 @@
-"""Chosen operations of quantized models in float32, against ONNX's own evaluator and formulas."""
+"""Mixed precision of quantized models, against ONNX's evaluator and formulas."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ def _convert(type: str, input: str, output: str, of: str) -> onnx.NodeProto:
 
 
 def pairs(in_float: Collection[str] = ()) -> onnx.ModelProto:
-    """Float operations between conversions: conv, product with a matrix, conv.
+    """Return float operations between conversions: convolution, matrix product, convolution.
 
     Args:
-        in_float: the operations around which nothing is converted. What is rounded is what leaves
-            these for others; their weights are what the integers stand for.
+        in_float: the operations without conversions around them. Their outputs are rounded for
+            other operations; their weights are dequantized.
     """
     reads = {"first": "x", "mixed": "a", "second": "b"}
     makes = {"first": "a", "mixed": "b", "second": "y"}
@@ -120,7 +120,7 @@ def pairs(in_float: Collection[str] = ()) -> onnx.ModelProto:
 
 
 def operands() -> Model:
-    """The same network of operations on quantized tensors."""
+    """Return the same network with operations on quantized tensors."""
 
     def of(name: str) -> Quantization:
         return Quantization((SCALES[name],), (ZEROS[name],))
@@ -155,13 +155,13 @@ def model_of(form: str) -> Model:
 
 
 def oracle(in_float: Collection[str], x: Array) -> Array:
-    """The output of ONNX's evaluator for the network with these operations in float32."""
+    """Return the output of ONNX's evaluator, with these operations in float32."""
     (y,) = ReferenceEvaluator(pairs(in_float)).run(None, {"x": x})
     return np.asarray(y)
 
 
 def one_step(found: Array, expected: Array) -> None:
-    """The same, but for roundings that fall to the other side; of hardly any element."""
+    """Compare outputs, allowing hardly any element to differ by one rounding step."""
     steps = np.abs(found - expected) / SCALES["y"]
     assert steps.max() < 1.5
     assert np.mean(steps > 0.5) < 0.1
@@ -187,7 +187,7 @@ def test_what_is_listed_computes_in_float(device: str, form: str, in_float: list
 
 @pytest.mark.parametrize("form", FORMS)
 def test_all_in_float_rounds_nothing_but_the_end(form: str) -> None:
-    """The formula: reals of the integers of weights, and no rounding on the way."""
+    """By the formula: dequantized weights, and no intermediate rounding."""
     loaded = model_of(form)
     placement = crosschip.explain(
         loaded,
@@ -245,7 +245,7 @@ def test_nothing_chosen_changes_nothing(form: str) -> None:
 @settings(max_examples=20, deadline=None)
 @given(chosen=st.sets(st.integers(0, 14)), form=st.sampled_from(sorted(FORMS)))
 def test_any_choice_leaves_a_sound_model(chosen: set[int], form: str) -> None:
-    """Of any operations, conversions too, with the types of inputs and outputs as they were."""
+    """Any chosen operations, conversions too, keep the types of inputs and outputs."""
     model = simplify(model_of(form))
     picked = frozenset(o for index, o in enumerate(model.operations) if index in chosen)
     with verified():
@@ -298,7 +298,7 @@ def test_lines_without_effect_are_warned_of(caplog: pytest.LogCaptureFixture) ->
 
 
 def quantized_product(type_: str) -> onnx.ModelProto:
-    """A product of integers, between conversions."""
+    """Return an integer product between conversions."""
     names = {
         "QLinearMatMul": ["x_q", "x_s", "x_z", "m", "m_s", "m_z", "b_s", "b_z"],
         "MatMulInteger": ["x_q", "m", "x_z", "m_z"],
@@ -317,7 +317,7 @@ def quantized_product(type_: str) -> onnx.ModelProto:
 
 
 def test_arithmetic_on_integers_stays(caplog: pytest.LogCaptureFixture) -> None:
-    """ONNX defines this operator by what is done to the integers."""
+    """ONNX defines this operator by integer arithmetic."""
     (told,) = warnings_of(caplog, quantized_product("MatMulInteger"), "MatMulInteger")
     assert told.endswith("'MatMulInteger' names arithmetic on integers, and stays as it is")
 

@@ -44,7 +44,7 @@ WIDE, HALF = ElementType.INT64, ElementType.INT16
 
 
 class NarrowProgram(Program):
-    """Computes an operation after the other, and keeps 16 bits of every int64."""
+    """Runs operations one by one, and truncates int64 to 16 bits."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -68,7 +68,7 @@ def _narrow(array: Array) -> Array:
 
 
 class NarrowDevice(Device):
-    """A device that has 16 bits for an int64, and says so."""
+    """A device that declares to compute int64 in 16 bits."""
 
     vendor = "tests"
     kind = Kind.ACCELERATOR
@@ -96,7 +96,7 @@ class NarrowDevice(Device):
 
 
 def compiled(model: Model, *devices: Device, **more: Any) -> crosschip.CompiledModel:
-    """The model on a narrow device, and others if there are any."""
+    """Compile the model for a narrow device, and for others if there are any."""
     return crosschip.compile(model, [NarrowDevice(), *devices], cache=False, **more)
 
 
@@ -104,7 +104,7 @@ def compiled(model: Model, *devices: Device, **more: Any) -> crosschip.CompiledM
 @settings(max_examples=150)
 @given(integers(bits=16))
 def test_what_runs_is_right(example: Integers) -> None:
-    """Alone, the device is right or refuses; with one that has all bits, nothing is refused."""
+    """Alone, the device is right or refuses; with a device of 64 bits, nothing is refused."""
     arrays = [example.inputs[name] for name in example.model.inputs]
     expected = ReferenceProgram(example.model).run(arrays)
     with compiled(example.model, ReferenceDevice()) as both:
@@ -124,14 +124,14 @@ def test_what_runs_is_right(example: Integers) -> None:
 
 
 def model_of(build: Any, shape: Sequence[Any] = (3,), type_: ElementType = WIDE) -> Model:
-    """A model of one input, `x`."""
+    """Return a model with one input `x`."""
     b = Builder("narrow")
     b.output("y", build(b, b.input("x", TensorType(type_, tuple(shape)))))
     return b.build()
 
 
 def run(model: Model, numbers: Sequence[int], *devices: Device) -> Array:
-    """The output for some numbers."""
+    """Return the output for some numbers."""
     with compiled(model, *devices) as one:
         made: Array = one.run({"x": np.array(numbers)})["y"]
         return made
@@ -175,7 +175,7 @@ def test_runs_that_do_not_fit_go_elsewhere(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_what_cannot_fit_goes_elsewhere() -> None:
-    """A number of another device's that needs more bits is not read, whatever it is."""
+    """The narrow device does not read numbers of another device that need more bits."""
     b = Builder("hash")
     x = b.input("x", TensorType(WIDE, (3,)))
     y = b.add(Mul, b.add(Add, x, np.array(1)), np.array(2**40))
@@ -203,7 +203,7 @@ def test_sizes_that_do_not_fit_are_refused() -> None:
 
 
 def test_sizes_that_show_in_a_run_rely_on_those_that_they_are_made_of() -> None:
-    """A size without a name is no longer than that of which it is a part."""
+    """A dimension without a name is at most the size that it is a part of."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"),)))
     ends = b.add(Sub, b.add(ShapeOf, x), np.array([1]))
@@ -231,7 +231,7 @@ def test_sums_over_open_sizes_make_inputs_and_sizes_smaller() -> None:
 
 
 def test_products_of_sizes_are_smaller_where_fewer_bits_are_there() -> None:
-    """As exporters write the number of rows: all elements, divided by those of a row."""
+    """Exporters compute the number of rows as all elements divided by the row length."""
     n, m = symbol("N"), symbol("M")
 
     def rows(b: Builder, x: Operand) -> Operand:
@@ -319,7 +319,7 @@ def test_capabilities_cross_processes() -> None:
 
 
 def test_parts_of_an_operation_have_conditions_too() -> None:
-    """A device that declines an operator, and computes one of its parts in fewer bits."""
+    """The device refuses an operator, and computes one of its parts in fewer bits."""
 
     class Parts(NarrowDevice):
         def supports(self, operation: Operation, options: Options) -> Support:

@@ -1,4 +1,4 @@
-"""The ranges of integers, against what the reference computes."""
+"""Range analysis, against reference results."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ INT32 = Interval(-(2**31), 2**31 - 1)
 
 
 def assumptions(model: Model, *inputs: Interval, longest: int = LONGEST) -> Assumptions:
-    """That inputs are in these ranges."""
+    """Return the assumption that inputs are in these ranges."""
     given = dict(zip(model.inputs.values(), inputs, strict=False))
     return Assumptions(given, {}, longest, frozenset("NM"), INT32)
 
 
 def ranges_of(model: Model, assumed: Assumptions) -> Ranges:
-    """The ranges of a model's operands."""
+    """Return the ranges of a model's operands."""
     ranges = Ranges(assumed, {}, floats=True)
     for operation in model.operations:
         ranges.follow(operation)
@@ -83,7 +83,7 @@ def test_ranges_of_what_is_bounded_by_sizes() -> None:
 
 
 def test_sizes_that_show_in_a_run_only() -> None:
-    """Where nothing else is known of one, it is bounded by what it is made of."""
+    """A data-dependent size is bounded by the sizes that it derives from."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.INT64, (symbol("N"), 10)))
     count = b.input("count", TensorType(ElementType.INT64, ()))
@@ -127,7 +127,7 @@ def test_sums_over_sizes() -> None:
 
 
 def test_integers_of_logarithms() -> None:
-    """Of the logarithm of 0, an infinity, the integer is anything; nobody can rely on it."""
+    """The logarithm of 0 is an infinity, whose cast to an integer is undefined."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.INT64, (3,)))
     real = b.add(Log, b.add(Cast, x, ElementType.FLOAT32))
@@ -168,7 +168,7 @@ def test_expressions_over_sizes_keep_to_what_is_assumed_of_them() -> None:
 
 
 def test_positions_in_flattened_tensors_are_bounded_by_their_sizes() -> None:
-    """A row's number times the length of rows, and the place in it: as many as elements."""
+    """Row index times row length plus column index is bounded by the number of elements."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"), symbol("M"))))
     sizes = b.add(ShapeOf, x)

@@ -1,4 +1,4 @@
-"""Chips that have no int64 at all, and get int32 where a model has it."""
+"""Devices without int64, which get int32 in its place."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INT32, INT64 = ElementType.INT32, ElementType.INT64
 
 
 class Narrow(DelegatingDevice):
-    """Has no int64, and is given none."""
+    """A device that lacks int64, and checks that it gets none."""
 
     def capabilities(self) -> Capabilities:
         return Capabilities(types=ALL_TYPES - {INT64}, narrowed={INT64: INT32})

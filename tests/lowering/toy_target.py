@@ -1,4 +1,4 @@
-"""A target that computes 20 operators on int8, of at most four axes, in known sizes: all of it."""
+"""A target with 20 operators on int8, up to four axes and static shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosschip.passes.rewrite_operations import RewriteOperations
 
 
 def sub_as_sum(b: Builder, op: Sub) -> Sequence[Operand] | None:
-    """Add the negative: the toy's kernel of SUB swaps its operands (version 1)."""
+    """Add the negative: the toy's SUB kernel swaps its operands (version 1)."""
     if op.input1.type.element_type is not ElementType.FLOAT32:
         return None
     return (b.add(Add, op.input0, b.add(Neg, op.input1)),)

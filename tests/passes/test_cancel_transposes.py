@@ -1,4 +1,4 @@
-"""Transposing as little as possible, before and after."""
+"""Removal and merging of transpositions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def types_of(model: Model) -> list[str]:
 
 
 def same(model: Model, rewritten: Model, seed: int = 0) -> None:
-    """Both make the same of random numbers: bit for bit, as no function among them is rounded."""
+    """Compare two models on random inputs, bit for bit."""
     random = np.random.default_rng(seed)
     inputs: dict[str, Array] = {}
     for name, operand in model.inputs.items():
@@ -127,7 +127,7 @@ def test_a_transposition_of_a_computed_order_stays() -> None:
 
 
 def filtered(b: Builder, x: Operand, seed: int) -> Operand:
-    """A convolution whose image has its channels last, as a program for NNRt has it."""
+    """Return a convolution on channels-last images, as NNRt programs have it."""
     channels = x.type.shape[-1] if x.type.shape else 0
     assert isinstance(channels, int)
     filters = np.random.default_rng(seed).normal(size=(4, channels, 3, 3)).astype(np.float32)
@@ -136,7 +136,7 @@ def filtered(b: Builder, x: Operand, seed: int) -> Operand:
 
 
 def test_operations_between_convolutions_are_moved() -> None:
-    """A net with a residual, all of it with its channels last, and each kind of constant."""
+    """A channels-last network with a residual connection and each kind of constant."""
 
     def make(b: Builder, x: Operand) -> Operand:
         first = b.add(HardSwish, filtered(b, x, 1))
@@ -167,7 +167,7 @@ def test_what_a_normalization_follows_is_folded_all_the_same() -> None:
 
 
 def test_what_gains_nothing_stays() -> None:
-    """Its result is handed out, or read by what wants it as it is."""
+    """The result is a model output, or its readers need it as it is."""
 
     def make(b: Builder, x: Operand) -> tuple[Operand, ...]:
         last = b.add(Transpose, x, LAST)
@@ -238,7 +238,7 @@ ORDERS = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)]
 
 @st.composite
 def nets(draw: st.DrawFn) -> Model:
-    """Transpositions among operations that can be moved, some that cannot, and several outputs."""
+    """Draw networks of transpositions, movable and other operations, with several outputs."""
     b = Builder("net")
     sizes = {2: 2, 3: 3, 4: 4}
     shape = tuple(draw(st.permutations(list(sizes.values()))))
@@ -257,7 +257,7 @@ def nets(draw: st.DrawFn) -> Model:
 
 
 def grown(draw: st.DrawFn, b: Builder, known: list[Operand], x: Operand) -> Operand:
-    """One more operation on what is known, whatever its shape."""
+    """Add an operation on the operands so far, of any shape."""
     shape = x.type.shape or ()
     like = [o for o in known if (o.type.shape or ())[1:] == shape[1:] and len(shape) == 3]
     kind = draw(st.sampled_from(["turn", "turn", "relu", "add", "scale", "join", "round", "pick"]))

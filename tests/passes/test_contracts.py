@@ -1,4 +1,4 @@
-"""The promises of every pass, on random models."""
+"""The guarantees of all passes, on random models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ each_pass = pytest.mark.parametrize("step", PASSES, ids=lambda step: type(step).
 
 
 def assert_kept(example: Example, after: Model, exact: bool) -> None:
-    """Sound, with the same interface, and the same results."""
+    """Verify the model, its interface and its results."""
     before = example.model
     after.verify()
     assert after.name == before.name
@@ -87,7 +87,7 @@ def test_passes_run_in_order() -> None:
 
     @dataclass(frozen=True)
     class Recorder(Pass):
-        """Writes its name down."""
+        """A pass that records its name."""
 
         name: str
 

@@ -52,7 +52,7 @@ Inner = Callable[[Builder, Operand], Operand]
 
 
 def computed(model: Model, **inputs: Array) -> dict[str, Array]:
-    """The model's outputs as it stands, without any pass."""
+    """Return the model's outputs without any pass."""
     options = Options()
     with open_device("reference") as device:
         placement = place(model, {"reference": asking(device, options)})
@@ -69,7 +69,7 @@ def branch(make: Inner, name: str) -> Model:
 
 
 def chosen(condition: object) -> Model:
-    """The model of a branch; the condition is a constant, or an input if it is `None`."""
+    """Return a branch; the condition is a constant, or an input if it is `None`."""
     b = Builder("outer")
     x = b.input("x", float32(3))
     c = b.input("c", CONDITION) if condition is None else b.constant(np.array(condition))
@@ -82,7 +82,7 @@ def chosen(condition: object) -> Model:
 
 
 def looped(trips: int | None, *, limit: float | None = None, collects: bool = True) -> Model:
-    """`x` is doubled, n times (an input if `None`), or until its number is over a limit."""
+    """Return a loop that doubles `x` n times (an input if `None`), or until it exceeds a limit."""
     inner = Builder("body")
     number, going = inner.input("i", ITERATION), inner.input("going", CONDITION)
     state = inner.input("x", float32(3))
@@ -158,7 +158,7 @@ def test_a_long_loop_stays() -> None:
 
 
 def test_loops_that_would_make_too_much_stay() -> None:
-    """32 loops in a loop of 64 times: the outer one stays, those inside are unrolled."""
+    """32 loops in a loop of 64 trips: the outer one stays, the inner ones are unrolled."""
     inner = Builder("body")
     inner.input("i", ITERATION)
     going, state = inner.input("going", CONDITION), inner.input("x", float32(3))
@@ -246,7 +246,7 @@ GUARDED: dict[str, Callable[[Builder, Operand, Operand], Operand]] = {
 
 
 def guarded(make: Callable[[Builder, Operand, Operand], Operand]) -> Model:
-    """A branch on `float32[N, 3]` that not every N can run, or one that all can."""
+    """Return a branch on `float32[N, 3]` that some N cannot run, or one that all can."""
     type_ = float32(symbol("N"), 3)
     bodies = []
     for each in (make, lambda b, x, _: b.add(Neg, x)):
@@ -305,7 +305,7 @@ def test_models_without_control_flow_are_left_as_they_are() -> None:
 
 @st.composite
 def programs(draw: st.DrawFn, depth: int = 2) -> Inner:
-    """Functions that build something of float32[3], with control flow in it."""
+    """Draw functions that build float32[3] operands with control flow."""
     steps = [draw(steps_of(depth)) for _ in range(draw(st.integers(1, 3)))]
 
     def build(b: Builder, x: Operand) -> Operand:
@@ -378,7 +378,7 @@ def test_engines_compute_what_random_programs_do(device: str, make: Inner) -> No
 
 
 def test_what_is_refined_as_it_is_unrolled_is_what_the_next_time_reads() -> None:
-    """The size of a comparison of open sizes is another unknown each time that it is inferred."""
+    """Each inference of a comparison of dynamic sizes introduces a new unknown dimension."""
     body = Builder("body")
     state = body.input("state", TensorType(ElementType.FLOAT32, (symbol("n"), 3)))
     slice_ = body.input("slice", TensorType(ElementType.FLOAT32, (symbol("m"), 3)))

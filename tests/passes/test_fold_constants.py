@@ -1,4 +1,4 @@
-"""Constant folding, before and after."""
+"""Constant folding."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_what_reads_only_constants_becomes_a_constant() -> None:
 
 
 def test_what_holds_of_every_size_is_known() -> None:
-    """As exporters ask of a size whether it is -1."""
+    """Exporters compare sizes with -1."""
 
     def make(b: Builder, x: Operand) -> Operand:
         return b.add(Equal, b.add(ShapeOf, x), b.constant(np.array([-1])))
@@ -94,7 +94,7 @@ def test_a_shape_computed_from_known_sizes_makes_sizes_known() -> None:
 
 
 def test_numbers_that_follow_from_known_sizes_of_open_shapes_are_known() -> None:
-    """As the padding up to whole windows of pictures of one size, in batches of any."""
+    """A batch is dynamic; the padding of its images to whole windows is static."""
 
     def make(b: Builder, x: Operand) -> Operand:
         height = b.add(Slice, b.add(ShapeOf, x), (0,), (1,), (2,))

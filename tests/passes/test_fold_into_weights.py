@@ -1,4 +1,4 @@
-"""Folding into weights, before and after."""
+"""Folding into weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def weights(*shape: int) -> Array:
 
 
 def normalized(b: Builder, x: Operand, *, channels: int = 2) -> Operand:
-    """`(x - 1) / sqrt(4) * 6 + 10`, for every channel."""
+    """Return `(x - 1) / sqrt(4) * 6 + 10` for each channel."""
     values = (np.full(channels, value, np.float32) for value in (6, 10, 1, 4))
     return b.add(BatchNormalization, x, *values, epsilon=0.0)
 
@@ -232,7 +232,7 @@ def test_narrow_weights_are_rounded_once(element_type: ElementType) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("shape", [(515, 64, 3, 3), (1, 30, 100, 100), (70_001, 4, 1, 1)], ids=str)
 def test_large_weights_are_scaled_as_small_ones(shape: tuple[int, ...]) -> None:
-    """They are in several pieces and on two threads; without a warning where they overflow."""
+    """Large weights are scaled in chunks on two threads, without a warning on overflow."""
     kernel = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     kernel[-1, 0, 0, 0] = kernel[0, 0, 0, 0] = 3e38
     scales = np.linspace(3, 7, shape[0], dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Quantized models mean the same after each pass as before, to the last integer."""
+"""Passes keep the results of quantized models, to the last integer."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_plain_layers_of_a_quantized_model_are_still_folded() -> None:
 
 
 def assert_unchanged(model: Model) -> None:
-    """The simplified model computes what the model as it was built does, bit for bit."""
+    """Compare the simplified model with the original one, bit for bit."""
     random = np.random.default_rng(5)
     inputs = {}
     for name, operand in model.inputs.items():

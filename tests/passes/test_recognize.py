@@ -1,4 +1,4 @@
-"""Operators that are written out in parts: how exporters do it, and what only looks like it."""
+"""Recognition of composite operators in exporters' spellings, and of near misses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def recognized(model: Model) -> Model:
 
 
 def types(make: Make) -> list[str]:
-    """The operators of what is recognized in a model of [N, 4, 6]."""
+    """Return the operators in a model of [N, 4, 6] after recognition."""
     return [o.type for o in recognized(model_of(make, float32(N, 4, WIDTH))).operations]
 
 
@@ -159,7 +159,7 @@ def layer(
 
 
 def again(b: Builder, x: Operand, axes: tuple[int, ...] = (-1,)) -> Operand:
-    """One that subtracts the mean twice, as older exporters do."""
+    """Return a normalization that subtracts the mean twice, as older exporters do."""
     mean = b.add(ReduceMean, x, axes)
     v = b.add(ReduceMean, b.add(Pow, b.add(Sub, x, mean), 2.0), axes)
     normal = b.add(Div, b.add(Sub, x, mean), b.add(Sqrt, b.add(Add, v, 1e-5)))
@@ -193,7 +193,7 @@ def _one(b: Builder) -> Operand:
 
 
 def root(b: Builder, x: Operand, axes: tuple[int, ...] = (-1,), keep: bool = True) -> Operand:
-    """An RMS normalization."""
+    """Return an RMS normalization."""
     mean = b.add(ReduceMean, b.add(Pow, x, 2.0), axes, keep)
     return b.add(Mul, b.add(Mul, x, b.add(Rsqrt, b.add(Add, mean, 1e-6))), vector(b, WIDTH))
 
@@ -321,7 +321,7 @@ def attended(
     scale: Make = lambda b, s: b.add(Div, s, 2.0),
     axis: int = -1,
 ) -> Operand:
-    """Attention of heads that are apart, with the keys transposed."""
+    """Return attention on split heads, with the keys transposed."""
     scores = scale(b, b.add(MatMul, q, k))
     if mask is not None:
         scores = b.add(Add, scores, mask)

@@ -1,4 +1,4 @@
-"""A line between 0 and 1 becomes one operation, and nothing else does."""
+"""Recognition of HARD_SIGMOID in a linear function clipped to [0, 1]."""
 
 from __future__ import annotations
 

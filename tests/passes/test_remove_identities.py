@@ -1,4 +1,4 @@
-"""Removal of identities, before and after."""
+"""Removal of identities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes that are computed from shapes, before and after."""
+"""Simplification of computed shapes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ resolve = ResolveShapes()
 
 
 def size(b: Builder, x: Operand, axis: int) -> Operand:
-    """The size of an axis, as a list of one, the way exporters write it."""
+    """Return the size of an axis as a list of one integer, as exporters write it."""
     one = b.add(Gather, b.add(ShapeOf, x), np.array(axis), 0)
     return b.add(Unsqueeze, one, (0,))
 
@@ -75,7 +75,7 @@ def test_a_size_about_which_nothing_is_known_is_kept() -> None:
 
 
 def reshaped(*shape: Dim) -> tuple[int, ...] | None:
-    """The constant by which [N, M, 4] becomes a shape; `None` if it stays computed."""
+    """Return the constant shape of a RESHAPE of [N, M, 4]; `None` if it stays computed."""
 
     def make(b: Builder, x: Operand) -> Operand:
         sizes: list[Operand | int] = []

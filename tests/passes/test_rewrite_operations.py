@@ -1,4 +1,4 @@
-"""Rewrites of single operations: what is rewritten, what it is called, what it computes."""
+"""Rewrites of single operations: the operations, their names and their results."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from crosschip.passes.rewrite_operations import RewriteOperations, rebuild, sour
 
 
 def doubled_by_sum(b: Builder, op: Mul) -> Sequence[Operand] | None:
-    """`x * 2` as `x + x`."""
+    """Rewrite `x * 2` to `x + x`."""
     factor = op.input1.value
     return (b.add(Add, op.input0, op.input0),) if factor is not None and factor == 2 else None
 
 
 def halved(b: Builder, op: Mul) -> Sequence[Operand] | None:
-    """`x * factor` as `x * (factor / 2)`, twice added."""
+    """Rewrite `x * factor` to the sum of two `x * (factor / 2)`."""
     factor = np.asarray(op.input1.value)
     if factor <= 1:
         return None
@@ -53,7 +53,7 @@ def test_what_a_rewrite_builds_stands_for_the_operation() -> None:
 
 
 def test_an_operation_of_the_same_operator_keeps_its_name() -> None:
-    """And a pass rewrites what another one has built."""
+    """A pass also rewrites what an earlier pass has built."""
     model = product(4)
     after = run(model, (RewriteOperations(halved, (Mul,)), RewriteOperations(halved, (Mul,))))
     assert [operation.type for operation in after.operations] == ["MUL", "ADD", "ADD"]

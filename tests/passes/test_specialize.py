@@ -1,4 +1,4 @@
-"""Fixing the sizes that a model leaves open."""
+"""Specialization of dynamic dimensions."""
 
 from __future__ import annotations
 

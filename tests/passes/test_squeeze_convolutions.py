@@ -1,4 +1,4 @@
-"""Convolutions of images of height 1 become those of signals, with the same results."""
+"""Conversion of convolutions of height 1 to one-dimensional ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that a pass breaks is found right after it, if that is asked for."""
+"""Verification finds the pass that broke a model."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ QUANTIZED = TensorType(ElementType.INT8, (2, 3), HALVES)
 
 @dataclass(frozen=True)
 class Breaking(Pass):
-    """Does to a model whatever it is told to."""
+    """A pass that applies a given function."""
 
     what: str
     rewriting: Callable[[Model], Model] = field(repr=False)
@@ -83,7 +83,7 @@ def named_alike(model: Model) -> Model:
 
 
 def retyped(model: Model, type_: TensorType) -> Model:
-    """The model with another type declared for what its last operation makes."""
+    """Return the model with another declared type of the last operation's output."""
     *rest, last = model.operations
     made = Operand("retyped", type_)
     operations = [*rest, last.with_outputs((made,))]
@@ -91,7 +91,7 @@ def retyped(model: Model, type_: TensorType) -> Model:
 
 
 def requantized(model: Model) -> Model:
-    """The model with a last operation that is sound, but makes other integers."""
+    """Return the model with a valid last operation that computes other integers."""
     *rest, last = model.operations
     other = Quantization((0.7,))
     made = Operand("q", TensorType(ElementType.INT8, (2, 3), other))
@@ -158,7 +158,7 @@ def test_nothing_is_checked_unless_it_is_asked_for(kind: str) -> None:
 def test_the_promise_of_one_pass_is_checked_too() -> None:
     @dataclass(frozen=True)
     class Lazy(RemoveUnused):
-        """Removes nothing."""
+        """A pass that removes nothing."""
 
         def rewrite(self, model: Model) -> Model:
             return changed(model)

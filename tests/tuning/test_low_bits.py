@@ -70,7 +70,8 @@ def lstm() -> Model:
 
 def written(model: Model, path: Path) -> Path:
     onnx.save(
-        write(model, Dialect(types=frozenset(ElementType)), lambda _: None).model.whole(), path
+        write(model, Dialect(types=frozenset(ElementType)), lambda _: None).model.with_constants(),
+        path,
     )
     return path
 

@@ -1,4 +1,4 @@
-"""Operations as the simpler ones that a device runs in place of them."""
+"""Decomposition of unsupported operations into simpler ones."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from crosschip.passes.base import Pass
 from crosschip.passes.rewrite_operations import operations_for
 
 Ask = Callable[[Model], Offer]
-"""A device's offer for a model, whatever device it is."""
+"""Returns a device's offer for a model."""
 
 
 @dataclass(frozen=True)
 class Decompose(Pass):
     """Replaces operations that a device does not support by simpler ones that it does.
 
-    One that has no such form stays as it is.
+    Operations without a supported decomposition stay.
 
     Args:
-        ask: asks the device.
+        ask: returns the device's offer for a model.
     """
 
     exact = False
@@ -44,7 +44,7 @@ class Decompose(Pass):
 
 
 def decompose(operation: Operator, ask: Ask, used_names: set[str]) -> Sequence[Operation] | None:
-    """Replace an operation by simpler ones that the device supports; `None` if there are none."""
+    """Return supported operations that are equivalent to an operation, or `None`."""
     builder = Builder(prefix=f"{operation.name}.", used_names=used_names)
     results = operation.decomposition(builder)
     if results is None:
@@ -66,7 +66,7 @@ def decompose(operation: Operator, ask: Ask, used_names: set[str]) -> Sequence[O
 
 
 def model_of_parts(operation: Operation, parts: Sequence[Operation]) -> Model:
-    """The parts of an operation as a model that reads and makes what the operation does."""
+    """Return a model of the parts of an operation, with its inputs and outputs."""
     read = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
     return Model(
         operation.name,

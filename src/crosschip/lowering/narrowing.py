@@ -1,9 +1,9 @@
-"""Integers on devices that compute them in fewer bits than they have.
+"""Checks that integers fit devices that compute them in fewer bits.
 
-A device whose capabilities say that it computes int64 in int32, or whose answer says how many bits
-it computes an operation in, gets operations whose values are shown to fit. Of what comes into a
-model nothing can be shown, so runs are refused in which an input is beyond a range: the widest one
-in which all that the device makes of it fits.
+A device may declare that it computes int64 in int32, or in how many bits it computes an operation.
+Operations are placed on it only if their values are shown to fit. The values of model inputs are
+not known at compile time. So each input gets the widest range under which all values that the
+device derives from it fit, and runs with inputs outside the range are refused.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from crosschip.lowering.ranges.interval import Interval, of_type
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import Rank, ShapeOf
 
-_FEWER = 2**20
-"""The most elements of an axis, where more of them would be too many to count or add up."""
+_BOUNDED_SIZE = 2**20
+"""The size that dynamic dimensions are limited to, if sums or indices may not fit otherwise."""
 _TIGHTEST = Interval(-2, 1)
-"""The least range of an input that is worth computing on: it holds a mask."""
+"""The narrowest range that an input may be limited to; it holds a mask."""
 _OF_SHAPES = (ShapeOf, Rank)
-"""Operators that do not look at elements."""
+"""Operators that do not read elements."""
 
 
 class Narrowing:
-    """Asks a device that computes integers in fewer bits, and declines what is not shown to fit.
+    """Queries a device that computes integers in fewer bits; refuses what may not fit.
 
-    Whoever runs what it has said yes to sees to the conditions of its offer. Asked about the parts
-    of an operation of a model that it was asked about before, it knows the ranges of what they
-    read; what these need is added to the conditions for that operation.
+    Callers that run accepted operations must check the offer's conditions. A query about parts of
+    an operation of an earlier model uses the ranges of that model's operands; the conditions that
+    the parts need are added to that operation's.
 
     Args:
-        name: the device's.
-        ask: asks the device.
-        capabilities: the device's.
-        options: how it is to compile.
-        conditions: whether an offer may have conditions on elements of inputs; else what depends
-            on those that need not fit is declined.
+        name: the device's name.
+        ask: returns the device's offer for a model.
+        capabilities: the device's capabilities.
+        options: the compile options.
+        conditions: whether an offer may have conditions on elements of inputs; otherwise operations
+            that would need them are refused.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class Narrowing:
         self._options = options
         self._conditions = conditions
         self._offers: dict[Model, ConditionalOffer] = {}
-        self._homes: dict[Operand, tuple[_Asked, int]] = {}
+        self._origins: dict[Operand, tuple[_Query, int]] = {}
 
     def __call__(self, model: Model) -> ConditionalOffer:
-        """The device's offer, without what is not shown to fit."""
+        """Return the device's offer, without operations that are not shown to fit."""
         if model not in self._offers:
             self._offers[model] = self._offer(model)
         return self._offers[model]
@@ -77,32 +77,34 @@ class Narrowing:
     def _offer(self, model: Model) -> ConditionalOffer:
         offer = self._ask(model)
         floats = self._options.precision is Precision.FLOAT32
-        home = next((self._homes[o] for o in model.outputs.values() if o in self._homes), None)
-        if home is None:
+        origin = next(
+            (self._origins[o] for o in model.outputs.values() if o in self._origins), None
+        )
+        if origin is None:
             widest = self._assumptions(model)
             search = _Search(model, offer.answers, self._bits, widest, {}, floats=floats)
-            search.run(widest.tightest(_TIGHTEST, self._bits.fewer))
-            whole = _Asked(model, search.assumed, {}, [])
-            places: Sequence[int] = range(len(model.operations))
+            search.run(widest.tightest(_TIGHTEST, self._bits.size_limit))
+            query = _Query(model, search.assumed, {}, [])
+            indices: Sequence[int] = range(len(model.operations))
         else:
-            whole, place = home
-            assumed, known = whole.assumed, whole.ranges
+            query, index = origin
+            assumed, known = query.assumed, query.ranges
             search = _Search(model, offer.answers, self._bits, assumed, known, floats=floats)
-            search.run(assumed.smaller(self._bits.fewer))
-            places = [place] * len(model.operations)
-        whole.ranges.update(search.ranges.computed_ranges)
+            search.run(assumed.smaller(self._bits.size_limit))
+            indices = [index] * len(model.operations)
+        query.ranges.update(search.ranges.computed_ranges)
         for source, users in search.needs().items():
-            condition = whole.condition(source, search.assumed, self._name)
+            condition = query.condition(source, search.assumed, self._name)
             if condition is not None:
-                operations = frozenset(places[user] for user in users)
-                whole.conditions.append(replace(condition, operations=operations))
-        for operation, place in zip(model.operations, places, strict=True):
-            self._homes.update(dict.fromkeys(operation.outputs, (whole, place)))
+                operations = frozenset(indices[user] for user in users)
+                query.conditions.append(replace(condition, operations=operations))
+        for operation, index in zip(model.operations, indices, strict=True):
+            self._origins.update(dict.fromkeys(operation.outputs, (query, index)))
         answers = [search.declined.get(i, answer) for i, answer in enumerate(offer.answers)]
-        return ConditionalOffer(answers, offer.groups, whole.conditions)
+        return ConditionalOffer(answers, offer.groups, query.conditions)
 
     def _assumptions(self, model: Model) -> Assumptions:
-        """The widest conditions: everything that has a place inside the device."""
+        """Return the widest assumptions: all values that the device's integer types hold."""
         inputs = {}
         for operand in model.inputs.values() if self._conditions else ():
             widest = self._bits.widest(operand)
@@ -115,14 +117,14 @@ class Narrowing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A model that was asked about, and is not a part of another one.
+class _Query:
+    """A queried model that is not part of another one.
 
     Attributes:
         model: the model.
-        assumed: what its inputs and sizes must keep to.
-        ranges: those of its operands, and of those of its operations' parts.
-        conditions: all that its operations need, or their parts.
+        assumed: the assumptions about its inputs and sizes.
+        ranges: the ranges of its operands, and of the operands of its operations' parts.
+        conditions: the conditions of its operations and their parts.
     """
 
     model: Model
@@ -131,72 +133,73 @@ class _Asked:
     conditions: list[Condition]
 
     def condition(self, source: Source, assumed: Assumptions, device: str) -> Condition | None:
-        """An assumption as a condition; `None` if it always holds."""
+        """Return an assumption as a condition; `None` if it always holds."""
         if isinstance(source, Dimension):
             most = assumed.most_of_expression(source)
             return SizeRange(source, int(assumed.fit.low), most, device)
         if isinstance(source, str):
             return SizeRange(symbol(source), 0, assumed.most_of(source), device)
-        held = assumed.inputs[source]
-        if held == of_type(source.type.element_type):
+        limit = assumed.inputs[source]
+        if limit == of_type(source.type.element_type):
             return None
         name = next(name for name, operand in self.model.inputs.items() if operand is source)
-        return InputRange(name, int(held.low), int(held.high), device)
+        return InputRange(name, int(limit.low), int(limit.high), device)
 
 
 class _Bits:
-    """The bits in which a device computes integers.
+    """The integer types and bits that a device computes in.
 
     Args:
-        narrowed: the narrower type of each type that it computes in one.
+        narrowed: the narrower type that each type is computed in.
 
     Attributes:
-        sizes: the range of numbers that are computed from sizes.
-        fewer: the most elements of an axis, where more of them would not fit.
+        sizes: the range for values that are computed from sizes.
+        size_limit: the limit for dynamic dimensions, if sums or indices may not fit otherwise.
     """
 
     def __init__(self, narrowed: Mapping[ElementType, ElementType]) -> None:
         self.narrowed = narrowed
-        self._held: dict[ElementType, Interval] = {}
+        self._narrow_ranges: dict[ElementType, Interval] = {}
         for wide, narrow in narrowed.items():
-            held = of_type(narrow)
-            if held is None or of_type(wide) is None:
+            narrow_range = of_type(narrow)
+            if narrow_range is None or of_type(wide) is None:
                 raise DeviceError(f"capabilities: {wide} cannot be narrowed to {narrow}")
-            self._held[wide] = held
+            self._narrow_ranges[wide] = narrow_range
         self.sizes = min(
-            [Interval(-LONGEST - 1, LONGEST), *self._held.values()], key=lambda held: held.high
+            [Interval(-LONGEST - 1, LONGEST), *self._narrow_ranges.values()],
+            key=lambda narrow_range: narrow_range.high,
         )
 
-        self.fewer = min(_FEWER, int(self.sizes.high + 1) // 2)
+        self.size_limit = min(_BOUNDED_SIZE, int(self.sizes.high + 1) // 2)
 
     def widest(self, operand: Operand) -> Interval | None:
-        """All that an operand of integers may be; `None` for one of something else."""
+        """Return the range of an integer operand on the device; `None` for other operands."""
         element_type = operand.type.element_type
         if element_type not in INTEGERS or operand.type.quantization is not None:
             return None
-        return self._held.get(element_type) or of_type(element_type)
+        return self._narrow_ranges.get(element_type) or of_type(element_type)
 
-    def held(self, operand: Operand, bits: int | None) -> Interval | None:
-        """The range that an operand must be in; `None` if all that its type holds will do.
+    def limit_of(self, operand: Operand, bits: int | None) -> Interval | None:
+        """Return the range that an operand must stay in; `None` if its type already ensures it.
 
         Args:
-            operand: what the device computes on, or makes.
-            bits: those of the operation, if the device says how many.
+            operand: an input or output of an operation.
+            bits: the number of bits that the device computes the operation in, if it declares one.
         """
         widest = self.widest(operand)
         if widest is None or bits is None or widest.high < 2**bits:
-            return self._held.get(operand.type.element_type)
+            return self._narrow_ranges.get(operand.type.element_type)
         return widest.within(-(2**bits), 2**bits)
 
     def refusal(
         self, operation: Operation, slot: str, operand: Operand, bits: int | None, range_: object
     ) -> Support:
-        """The answer about an operation that is not shown to fit."""
-        own = operand.type.element_type
-        inside = f"{bits} bits" if bits is not None else self.narrowed[own]
-        detail = f"{own} is computed in {inside}, which may not hold its values"
+        """Return the refusal of an operation whose values may not fit."""
+        element_type = operand.type.element_type
+        narrow = f"{bits} bits" if bits is not None else self.narrowed[element_type]
+        detail = f"{element_type} is computed in {narrow}, which may not hold its values"
         if isinstance(range_, Interval):
-            detail = f"{own} is computed in {inside}, which does not hold values {range_}"
+            detail = f"{element_type} is computed in {narrow}, which does not hold values {range_}"
         return Support.no(operation, slot, detail, Rule.RANGE)
 
 
@@ -204,17 +207,17 @@ class _Search:
     """The search for the widest assumptions under which as much as possible fits.
 
     Args:
-        model: the model, or parts of one that has been searched before.
-        answers: the device's own about it.
-        bits: what its integers must fit in.
-        assumed: what may be assumed at most.
-        known: the ranges of what such parts read.
-        floats: whether floats can be followed.
+        model: the model, or parts of an operation of an earlier model.
+        answers: the device's answers.
+        bits: the limits of integers.
+        assumed: the widest assumptions.
+        known: the ranges of operands of the earlier model.
+        floats: whether ranges of floats are computed.
 
     Attributes:
-        assumed: what must be assumed.
-        ranges: the ranges under that.
-        declined: the answers about operations that do not fit under any assumption.
+        assumed: the assumptions that are needed.
+        ranges: the ranges under these assumptions.
+        declined: refusals of operations that do not fit under any assumptions.
     """
 
     def __init__(
@@ -232,77 +235,79 @@ class _Search:
         self._bits = bits
         self._known = known
         self._floats = floats
-        self._watched = self._watch()
+        self._limits = self._find_limits()
         self.declined: dict[int, Support] = {}
         self._assume(assumed)
 
     def run(self, tightest: Assumptions) -> None:
-        """Assume as little as it takes; decline what does not fit under the tightest."""
+        """Find the widest assumptions; refuse operations that do not fit under the tightest."""
         widest = self.assumed
         if self._mismatch() is None:
             return
         self._assume(tightest)
-        for index, slot, operand in self._misfits():
+        for index, slot, operand in self._mismatches():
             operation, bits = self._model.operations[index], self._answers[index].bits
             range_ = self.ranges.of(operand)
             self.declined[index] = self._bits.refusal(operation, slot, operand, bits, range_)
         self._assume(widest)
         while (mismatch := self._mismatch()) is not None:
-            self._assume(self.assumed.tightened(self.ranges.sources(mismatch[2]), self._bits.fewer))
+            self._assume(
+                self.assumed.tightened(self.ranges.sources(mismatch[2]), self._bits.size_limit)
+            )
 
     def needs(self) -> Mapping[Source, set[int]]:
-        """The assumptions, with the indices of the operations that rely on them.
+        """Return the assumptions, with the indices of the operations that rely on them.
 
-        Among these are such as the device declines, which it may run as simpler ones.
+        Operations that the device refuses are included: it may run their parts.
         """
         needed: dict[Source, set[int]] = {}
-        for index, watched in self._watched.items():
+        for index, limits in self._limits.items():
             if index not in self.declined:
-                for source in self.ranges.sources(*(operand for _, operand, _ in watched)):
+                for source in self.ranges.sources(*(operand for _, operand, _ in limits)):
                     needed.setdefault(source, set()).add(index)
         return needed
 
     def _assume(self, assumed: Assumptions) -> None:
         self.assumed = assumed
         self.ranges = Ranges(assumed, self._known, floats=self._floats)
-        for operation in self._model.operations if self._watched else ():
+        for operation in self._model.operations if self._limits else ():
             self.ranges.follow(operation)
 
     def _mismatch(self) -> tuple[int, str, Operand] | None:
-        """The first operation that does not fit, with the slot and operand at fault."""
-        return next(self._misfits(), None)
+        """Return the first operation that may not fit, with its slot and operand, or `None`."""
+        return next(self._mismatches(), None)
 
-    def _misfits(self) -> Iterator[tuple[int, str, Operand]]:
-        """The operations that do not fit, each with the first slot and operand at fault."""
-        for index, watched in self._watched.items():
+    def _mismatches(self) -> Iterator[tuple[int, str, Operand]]:
+        """Yield operations that may not fit, each with the first such slot and operand."""
+        for index, limits in self._limits.items():
             if self._answers[index] and index not in self.declined:
-                misfits = (
+                mismatches = (
                     (index, slot, operand)
-                    for slot, operand, held in watched
-                    if not self.ranges.fits(operand, held)
+                    for slot, operand, limit in limits
+                    if not self.ranges.fits(operand, limit)
                 )
-                yield from islice(misfits, 1)
+                yield from islice(mismatches, 1)
 
-    def _watch(self) -> dict[int, list[tuple[str, Operand, Interval]]]:
-        """The operands of each operation that must be in a range, with their slots."""
-        watched: dict[int, list[tuple[str, Operand, Interval]]] = {}
+    def _find_limits(self) -> dict[int, list[tuple[str, Operand, Interval]]]:
+        """Return the operands of each operation that must stay in a range, with their slots."""
+        limits: dict[int, list[tuple[str, Operand, Interval]]] = {}
         if not self._bits.narrowed and all(answer.bits is None for answer in self._answers):
-            return watched
+            return limits
         for index, answer in enumerate(self._answers):
             for slot, operand in self._operands(index):
-                held = self._bits.held(operand, answer.bits)
-                if held is not None:
-                    watched.setdefault(index, []).append((slot, operand, held))
-        return watched
+                limit = self._bits.limit_of(operand, answer.bits)
+                if limit is not None:
+                    limits.setdefault(index, []).append((slot, operand, limit))
+        return limits
 
     def _operands(self, index: int) -> Iterator[tuple[str, Operand]]:
-        """All that an operation reads but constant parameters, and what it makes, with slots."""
+        """Yield operands and outputs of an operation with slots, except constant parameters."""
         operation = self._model.operations[index]
         slots = operation.slots if isinstance(operation, Operator) else ()
         parameters = {slot.name for slot in slots if slot.parameter}
         for slot, operand in operation.named_inputs():
-            is_given = operand.is_constant and slot in parameters
-            if not is_given and not isinstance(operation, _OF_SHAPES):
+            is_parameter = operand.is_constant and slot in parameters
+            if not is_parameter and not isinstance(operation, _OF_SHAPES):
                 yield slot, operand
         yield from (("output", output) for output in operation.outputs)
         for body in operation.bodies:
@@ -312,17 +317,17 @@ class _Search:
 
 
 def narrowing(device: Device, options: Options) -> Narrowing:
-    """The way to ask a device directly."""
+    """Return the narrowing queries to a device."""
     return Narrowing(
         device.name, lambda model: device.query(model, options), device.capabilities(), options
     )
 
 
 def conditions_of(device: Device, model: Model, options: Options) -> Sequence[Condition]:
-    """The conditions under which a device runs a model, all of which it takes.
+    """Return the conditions under which a device runs a whole model.
 
     Raises:
-        DeviceError: there are none under which all of it fits.
+        DeviceError: an operation does not fit under any conditions.
     """
     offer = narrowing(device, options)(model)
     for answer in offer.answers:

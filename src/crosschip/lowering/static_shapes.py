@@ -1,4 +1,4 @@
-"""A model as it is in a run, where every size is known, and what follows from sizes is, too."""
+"""Static shape propagation: models for given input shapes, with size computations folded."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import replace
 import numpy as np
 
 from crosschip.hal import CompileError
-from crosschip.ir import Array, Model, ModelError, Operand, Operation, TensorType
+from crosschip.ir import Array, Model, ModelError, Operand, Operation
 from crosschip.ir.bodies import every_operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import name_of
 from crosschip.ops import Operator
 from crosschip.ops.standard.creation import Rank, ShapeOf
 
-_MOST_SIZES = 4096
-"""The most elements computed while sizes are fixed, so that parameters may depend on them."""
+_MAX_VALUES = 4096
+"""How many elements of an output are computed at most while shapes are fixed."""
 
 
 class DependsOnData(ModelError):
-    """A size is not known although all those of inputs are."""
+    """A size is not known although all input shapes are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,10 @@ class FixedModel:
     """A model for some shapes of its inputs.
 
     Attributes:
-        model: the operations that are left, all sizes of which are numbers, but those of outputs
-            that depend on data where there is only one operation. Constants that are no sizes are
-            the same operands as before.
-        reads: the places of the inputs that it reads, in order.
-        makes: for each output its place among those of `model`, or its elements.
+        model: the remaining operations, with static shapes. Only outputs of a single operation may
+            be data-dependent. Constants that hold no sizes are the original operands.
+        reads: the indices of the inputs that `model` reads, in order.
+        makes: the index among the outputs of `model`, or the elements, of each original output.
     """
 
     model: Model
@@ -42,38 +41,43 @@ class FixedModel:
 
 
 def fix_sizes(
-    model: Model, shapes: Sequence[tuple[int, ...]], held: Mapping[Operand, Array], who: str
+    model: Model,
+    shapes: Sequence[tuple[int, ...]],
+    size_values: Mapping[Operand, Array],
+    prefix: str,
 ) -> FixedModel:
-    """The model for inputs of these shapes.
+    """Return the model for given input shapes.
 
     Args:
-        model: with open sizes.
-        shapes: for each input.
-        held: the elements of inputs that hold sizes.
-        who: begins messages.
+        model: the model with dynamic dimensions.
+        shapes: the shape of each input.
+        size_values: the elements of inputs that hold sizes.
+        prefix: the beginning of error messages.
 
     Raises:
-        CompileError: an operation breaks a rule with these shapes, or a size depends on data that
-            is not an output of the only operation.
+        CompileError: an operation breaks a rule with these shapes, or a size depends on data and is
+            not one of the only operation's outputs.
     """
     alone = len(model.operations) == 1
-    fixing = Fixing(sizes_of(model, shapes))
+    fixing = Fixing({})
     for operand, shape in zip(model.inputs.values(), shapes, strict=True):
-        fixing.take(operand, shape, held.get(operand))
+        fixing.record_sizes(operand, shape)
+    for operand, shape in zip(model.inputs.values(), shapes, strict=True):
+        fixing.take(operand, shape, size_values.get(operand))
     operations = []
     for operation in model.operations:
         try:
             remaining = fixing.follow(operation, alone=alone)
         except ModelError as error:
-            text = f"{who}: {operation.name!r}: {error}"
+            text = f"{prefix}: {operation.name!r}: {error}"
             raise CompileError(text, [operation]) from None
         if remaining is not None:
             operations.append(remaining)
-    return _joined(model, fixing, operations)
+    return _remaining_model(model, fixing, operations)
 
 
-def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> FixedModel:
-    """The model that is left: inputs as they are read, outputs in the order of the model."""
+def _remaining_model(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> FixedModel:
+    """Return the remaining model, with the inputs that it reads and the outputs it computes."""
     input_indices = {fixing[operand]: index for index, operand in enumerate(model.inputs.values())}
     read = dict.fromkeys(
         o
@@ -81,10 +85,10 @@ def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> Fi
         for o in operation.inputs
         if o is not None and o in input_indices
     )
-    wanted = [fixing[operand] for operand in model.outputs.values()]
+    outputs = [fixing[operand] for operand in model.outputs.values()]
     results = {operand for operation in operations for operand in operation.outputs}
-    computed = [operand for operand in dict.fromkeys(wanted) if operand in results]
-    places = {operand: index for index, operand in enumerate(computed)}
+    computed = [operand for operand in dict.fromkeys(outputs) if operand in results]
+    output_indices = {operand: index for index, operand in enumerate(computed)}
     names = list(model.inputs)
     return FixedModel(
         Model(
@@ -94,109 +98,95 @@ def _joined(model: Model, fixing: Fixing, operations: Sequence[Operation]) -> Fi
             {f"output{index}": operand for index, operand in enumerate(computed)},
         ),
         tuple(input_indices[operand] for operand in read if not operand.is_constant),
-        tuple(_source(operand, places) for operand in wanted),
+        tuple(output_indices[o] if (value := o.value) is None else value for o in outputs),
     )
 
 
-def _source(operand: Operand, places: Mapping[Operand, int]) -> int | Array:
-    value = operand.value
-    return places[operand] if value is None else value
-
-
 class Fixing:
-    """Operations in order, on operands whose sizes are known.
+    """Static shape propagation through operations in order.
 
     Args:
-        sizes: the values of named sizes; those that operations show are added.
+        sizes: the values of named dimensions; dimensions that operations introduce are added.
     """
 
     def __init__(self, sizes: dict[str, int]) -> None:
         self.sizes = sizes
-        self._now: dict[Operand, Operand] = {}
+        self._fixed: dict[Operand, Operand] = {}
         self._known: set[Operand] = set()
 
     def __getitem__(self, operand: Operand) -> Operand:
-        """The operand that one of the model has become."""
-        return self._now.get(operand, operand)
+        """Return the static operand for an operand of the model."""
+        return self._fixed.get(operand, operand)
 
     def __contains__(self, operand: Operand) -> bool:
-        """Tell whether an operand of the model has been met."""
-        return operand in self._now
+        """Return whether an operand of the model has a static one."""
+        return operand in self._fixed
 
-    def take(self, operand: Operand, shape: tuple[int, ...], held: Array | None = None) -> None:
-        """Give an operand a shape, and its elements if it holds sizes and these are known."""
+    def take(self, operand: Operand, shape: tuple[int, ...], value: Array | None = None) -> None:
+        """Fix the shape of an input, and its elements if it holds sizes and these are known."""
         type_ = replace(operand.type, shape=shape, shape_value=None)
-        elements = operand.type.substitute(self.sizes).shape_value
-        if held is None and elements is not None and all(isinstance(s, int) for s in elements):
-            held = np.array(elements, type_.element_type.dtype).reshape(shape)
-        now = Operand(operand.name, type_, held)
-        self._now[operand] = now
-        if held is not None:
-            self._known.add(now)
+        sizes = operand.type.substitute(self.sizes).shape_value
+        if value is None and sizes is not None and all(isinstance(s, int) for s in sizes):
+            value = np.array(sizes, type_.element_type.dtype).reshape(shape)
+        fixed = Operand(operand.name, type_, value)
+        self._fixed[operand] = fixed
+        if value is not None:
+            self._known.add(fixed)
 
-    def standing(self, operation: Operation) -> Operation:
-        """The operation on what its inputs have become."""
+    def resolved(self, operation: Operation) -> Operation:
+        """Return the operation on static operands."""
         return operation.with_inputs(
-            tuple(None if o is None else self._now.get(o, o) for o in operation.inputs)
+            tuple(None if o is None else self._fixed.get(o, o) for o in operation.inputs)
         )
 
     def follow(self, operation: Operation, *, alone: bool = False) -> Operation | None:
-        """The operation on what its inputs have become; `None` if only constants come of it.
+        """Return the operation on static operands; `None` if its outputs are constants.
 
         Args:
-            operation: one of the model.
-            alone: whether no other follows, so that sizes of its outputs may depend on data.
+            operation: an operation of the model.
+            alone: whether the model has no other operation, so that outputs may be data-dependent.
 
         Raises:
-            DependsOnData: a size does, and may not.
-            ModelError: it breaks a rule.
+            DependsOnData: an output size depends on data.
+            ModelError: the operation breaks a rule.
         """
-        now = self.standing(operation)
-        types = now.infer()
+        fixed = self.resolved(operation)
+        types = fixed.infer()
         is_open = any(type_.static_shape is None for type_ in types)
-        if (is_open and not (alone and is_data_dependent(now))) or has_open_bodies(now):
+        if (is_open and not (alone and is_data_dependent(fixed))) or has_open_bodies(fixed):
             raise DependsOnData(f"{operation.type}: a size depends on data, and must be known here")
         values: Sequence[Array | None] = [None] * len(types)
-        if not is_open and _describes_sizes(now, self._known) and _are_few(types):
-            assert isinstance(now, Operator), "others describe no sizes"
-            values = now.kernel()([elements_or_zeros(operand) for operand in now.inputs])
+        sizes_are_few = all(math.prod(t.static_shape or ()) <= _MAX_VALUES for t in types)
+        if not is_open and _describes_sizes(fixed, self._known) and sizes_are_few:
+            assert isinstance(fixed, Operator), "_describes_sizes requires it"
+            values = fixed.kernel()([elements_or_zeros(operand) for operand in fixed.inputs])
         outputs = tuple(
             Operand(output.name, type_, value)
             for output, type_, value in zip(operation.outputs, types, values, strict=True)
         )
         self._known.update(output for output in outputs if output.is_constant)
-        for output, now_output in zip(operation.outputs, outputs, strict=True):
-            self._now[output] = now_output
-            self._learn(output, now_output.type.static_shape or ())
+        for output, fixed_output in zip(operation.outputs, outputs, strict=True):
+            self._fixed[output] = fixed_output
+            self.record_sizes(output, fixed_output.type.static_shape or ())
         if outputs and all(output.is_constant for output in outputs):
             return None
-        return now.with_outputs(outputs)
+        return fixed.with_outputs(outputs)
 
-    def _learn(self, operand: Operand, shape: tuple[int, ...]) -> None:
+    def record_sizes(self, operand: Operand, shape: tuple[int, ...]) -> None:
+        """Record the values of an operand's named dimensions."""
         for size, number in zip(operand.type.shape or (), shape, strict=False):
             name = name_of(size)
             if name is not None:
                 self.sizes.setdefault(name, number)
 
 
-def sizes_of(model: Model, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """The sizes that the types of a model's inputs have names for, for these shapes."""
-    sizes: dict[str, int] = {}
-    for operand, shape in zip(model.inputs.values(), shapes, strict=True):
-        for size, number in zip(operand.type.shape or (), shape, strict=False):
-            name = name_of(size)
-            if name is not None:
-                sizes[name] = number
-    return sizes
-
-
 def is_data_dependent(operation: Operation) -> bool:
-    """Tell whether a size of an operation's outputs shows in a run only."""
+    """Return whether an operation's output shapes depend on data."""
     return isinstance(operation, Operator) and operation.data_dependent
 
 
 def has_open_bodies(operation: Operation) -> bool:
-    """Tell whether an operation holds a body in which some size or number of axes is open."""
+    """Return whether an operation has a body with a dynamic shape or unknown rank."""
     return any(
         output.type.static_shape is None
         for body in operation.bodies
@@ -206,7 +196,7 @@ def has_open_bodies(operation: Operation) -> bool:
 
 
 def _describes_sizes(operation: Operation, known: Collection[Operand]) -> bool:
-    """Tell whether an operation's results follow from shapes, and from the operands in `known`."""
+    """Return whether an operation's results follow from shapes and the operands in `known`."""
     if isinstance(operation, ShapeOf | Rank):
         return True
     read = [operand for operand in operation.inputs if operand is not None]
@@ -217,16 +207,12 @@ def _describes_sizes(operation: Operation, known: Collection[Operand]) -> bool:
     )
 
 
-def _are_few(types: Sequence[TensorType]) -> bool:
-    return all(math.prod(type_.static_shape or ()) <= _MOST_SIZES for type_ in types)
-
-
 def elements_or_zeros(operand: Operand | None) -> Array | None:
-    """The elements that an operand holds; any of its shape if only that counts."""
+    """Return an operand's elements; zeros of its shape if these are not known."""
     if operand is None:
         return None
-    held = operand.value
-    if held is not None:
-        return held
-    nothing = np.zeros((), operand.type.element_type.dtype)
-    return np.broadcast_to(nothing, operand.type.static_shape or ())
+    value = operand.value
+    if value is not None:
+        return value
+    zero = np.zeros((), operand.type.element_type.dtype)
+    return np.broadcast_to(zero, operand.type.static_shape or ())

@@ -1,8 +1,7 @@
-"""Devices that lack an element type altogether, and get tensors of a narrower one in its place.
+"""Conversion to narrower element types for devices that lack an element type.
 
-Their capabilities name it among those that are narrowed, and not among their types. What they get
-is shown to fit, as for devices that have the type but compute it in fewer bits; what comes in and
-goes out is converted at the border.
+Their capabilities list the type as narrowed, and not as supported. `narrowing` ensures that values
+fit, as for devices that compute the type in fewer bits; inputs and outputs are converted in runs.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ Types = Mapping[ElementType, ElementType]
 
 
 class Retyping:
-    """Asks, compiles and loads for a device in types that it has.
+    """Queries, compiles and loads for a device in types that it supports.
 
     Args:
         device: the device.
-        types: those that it lacks.
+        types: the narrower type for each missing one.
     """
 
     def __init__(self, device: Device, types: Types) -> None:
@@ -37,7 +36,7 @@ class Retyping:
         self._types = types
 
     def query(self, model: Model, options: Options) -> Offer:
-        """The device's answer about the model in its types."""
+        """Return the device's answers about a model in its types."""
         narrow = _Narrow(self._types)
         offer = self._device.query(narrow.model(model), options)
         answers = [
@@ -51,7 +50,7 @@ class Retyping:
         return replace(offer, answers=answers)
 
     def supports(self, operation: Operation, options: Options) -> Support:
-        """The device's answer about one operation in its types."""
+        """Return the device's answer about an operation in its types."""
         narrow = _Narrow(self._types)
         converted = narrow.operation(operation)
         if narrow.refused:
@@ -59,21 +58,21 @@ class Retyping:
         return self._device.supports(converted, options)
 
     def compile(self, model: Model, options: Options) -> Program:
-        """A program for the model, compiled from the model in the device's types."""
+        """Return a program for a model, compiled in the device's types."""
         narrow = _Narrow(self._types).model(model)
         return _Converting(self._device.compile(narrow, options), model, narrow)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        """A program for the model, from what that of the model in the device's types saved."""
+        """Return a program for a model, loaded from a program in the device's types."""
         narrow = _Narrow(self._types).model(model)
         return _Converting(self._device.load(saved, narrow, options), model, narrow)
 
 
 class _Narrow:
-    """Models in narrower types.
+    """Conversion of models to narrower types.
 
     Attributes:
-        refused: for the index of each operation that has no form in these types, the reason.
+        refused: the reason for each operation that cannot be converted, by index.
     """
 
     def __init__(self, types: Types) -> None:
@@ -83,14 +82,14 @@ class _Narrow:
         self.refused: dict[int, str] = {}
 
     def model(self, model: Model) -> Model:
-        """The model in narrower types."""
+        """Return a model in narrower types."""
         inputs = {name: self._operand(operand) for name, operand in model.inputs.items()}
         operations = [self.operation(operation) for operation in model.operations]
         outputs = {name: self._operand(operand) for name, operand in model.outputs.items()}
         return Model(model.name, inputs, operations, outputs)
 
     def operation(self, operation: Operation) -> Operation:
-        """The operation on and to narrower types."""
+        """Return an operation in narrower types."""
         parameters = self._parameters(operation) if isinstance(operation, Operator) else {}
         inputs = [
             parameters[index] if index in parameters else operand and self._operand(operand)
@@ -105,7 +104,7 @@ class _Narrow:
         return narrow
 
     def _mismatch(self, operation: Operation, narrow: Operation) -> str:
-        """The reason why an operation has no form in narrower types; empty if it has one."""
+        """Return why an operation has no form in narrower types; empty if it has one."""
         operands = (*operation.inputs, *operation.outputs)
         touched = any(o is not None and o.type.element_type in self._types for o in operands)
         if not isinstance(narrow, Operator):
@@ -114,25 +113,25 @@ class _Narrow:
             inferred = [type_.element_type for type_ in narrow.infer()]
         except ModelError as error:
             return str(error)
-        own = [output.type.element_type for output in narrow.outputs]
-        return "" if inferred == own else "makes a type that the device lacks"
+        declared = [output.type.element_type for output in narrow.outputs]
+        return "" if inferred == declared else "makes a type that the device lacks"
 
     def _operand(self, operand: Operand) -> Operand:
-        wanted = self._types.get(operand.type.element_type)
-        if wanted is None:
+        narrow_type = self._types.get(operand.type.element_type)
+        if narrow_type is None:
             return operand
         if operand not in self._operands:
-            type_ = replace(operand.type, element_type=wanted)
+            type_ = replace(operand.type, element_type=narrow_type)
             value = operand.value
-            # What does not fit is not run: the ranges show it.
-            held = None if value is None else value.astype(wanted.dtype)
-            self._operands[operand] = Operand(operand.name, type_, held)
+            # Values that do not fit are refused by `narrowing`.
+            narrow_value = None if value is None else value.astype(narrow_type.dtype)
+            self._operands[operand] = Operand(operand.name, type_, narrow_value)
         return self._operands[operand]
 
     def _parameters(self, operation: Operator) -> dict[int, Operand | None]:
-        """The constants that say how to compute, by index, with narrower types where they name one.
+        """Return parameter constants by index; element type parameters name the narrower type.
 
-        Elements of lists of numbers stay of the type that they have: they are no tensors.
+        Lists of numbers keep their element type: devices read them as attributes.
         """
         parameters: dict[int, Operand | None] = {}
         for slot in operation.slots:
@@ -142,28 +141,28 @@ class _Narrow:
             if operand is not None and operand.value is None:
                 continue
             type_ = getattr(operation, slot.name) if slot.kind == ELEMENT_TYPE else None
-            wanted = None if type_ is None else self._types.get(type_)
-            if wanted is not None:
-                code = np.array(wanted.code, np.int32)
+            narrow_type = None if type_ is None else self._types.get(type_)
+            if narrow_type is not None:
+                code = np.array(narrow_type.code, np.int32)
                 operand = Operand(slot.name, TensorType(ElementType.INT32, ()), code)
             parameters[slot.index % len(operation.inputs)] = operand
         return parameters
 
 
 class _Converting(Program):
-    """A program in narrower types as one in those of a model.
+    """A program in narrower types, as one in the types of the original model.
 
     Args:
         program: the program.
-        model: the model.
-        narrow: what the program was compiled from.
+        model: the original model.
+        narrow: the model in narrower types.
     """
 
     def __init__(self, program: Program, model: Model, narrow: Model) -> None:
         self._program = program
         self.rules = program.rules
-        self._inputs = _changes(narrow.inputs, model.inputs)
-        self._outputs = _changes(model.outputs, narrow.outputs)
+        self._inputs = _conversions(narrow.inputs, model.inputs)
+        self._outputs = _conversions(model.outputs, narrow.outputs)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         arrays = list(inputs)
@@ -184,12 +183,14 @@ class _Converting(Program):
         self._program.close()
 
 
-def _changes(
-    to: Mapping[str, Operand], of: Mapping[str, Operand]
+def _conversions(
+    targets: Mapping[str, Operand], sources: Mapping[str, Operand]
 ) -> list[tuple[int, np.dtype[np.generic]]]:
-    """The indices of operands whose type changes, with that of their elements afterwards."""
+    """Return the indices of operands whose type changes, with the target element types."""
     return [
-        (index, wanted.type.element_type.dtype)
-        for index, (wanted, own) in enumerate(zip(to.values(), of.values(), strict=True))
-        if wanted.type.element_type is not own.type.element_type
+        (index, target.type.element_type.dtype)
+        for index, (target, source) in enumerate(
+            zip(targets.values(), sources.values(), strict=True)
+        )
+        if target.type.element_type is not source.type.element_type
     ]

@@ -1,4 +1,4 @@
-"""Graph rewriting: a file a pass, and the order in which they usually run."""
+"""Graph passes: one module per pass, and the default pipeline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from crosschip.passes.squeeze_convolutions import SqueezeConvolutions
 
 
 def simplify(model: Model) -> Model:
-    """The model after the usual passes."""
+    """Run the default passes on a model."""
     return run(model, DEFAULT)
 
 

@@ -1,4 +1,4 @@
-"""Passes, and running them."""
+"""The `Pass` interface, pass pipelines, and verification after each pass."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _verifying: ContextVar[bool | None] = ContextVar("verifying", default=None)
 
 @dataclass(frozen=True)
 class Pass(ABC):
-    """A rewriting of models, with its settings as fields: `repr` shows what was run.
+    """A rewrite of models. Its settings are fields, so that `repr` shows what ran.
 
-    A pass gets a model that `Model.verify` accepts and returns one, without changing the first: the
-    same one if there was nothing to do. It is linear in the number of operations.
+    A pass takes a model that `Model.verify` accepts and returns a new one, or the same object if
+    nothing changed. It never modifies its argument. Its cost is linear in the number of operations.
 
     Attributes:
-        exact: whether every output stays as it was, bit for bit; otherwise up to floating-point
+        exact: whether all outputs stay bit-identical; otherwise they may differ by floating-point
             rounding.
     """
 
     exact: ClassVar[bool] = True
 
     def __call__(self, model: Model) -> Model:
-        """The rewritten model; when verifying, it is checked if it is another one.
+        """Rewrite a model; if verification is on, check the result.
 
         Raises:
-            Error: the model lacks what the pass requires.
-            ModelError: when verifying, the pass broke a promise; the message names it.
+            Error: the model does not meet the pass's requirements.
+            ModelError: verification is on and the pass broke a guarantee; the message names it.
         """
         self.requires(model)
         after = self.rewrite(model)
@@ -48,34 +48,34 @@ class Pass(ABC):
 
     @abstractmethod
     def rewrite(self, model: Model) -> Model:
-        """The rewritten model, unchecked."""
+        """Rewrite the model without checks."""
 
     def requires(self, model: Model) -> None:  # noqa: B027 - most passes take any model
-        """Check that the pass can be run on a model; always done before it is.
+        """Check that the pass can run on a model; always called first.
 
         Raises:
-            Error: it cannot.
+            Error: the pass cannot run on this model.
         """
 
     def ensures(self, before: Model, after: Model) -> None:
-        """Check what the pass promises of the model that it returned; done when verifying.
+        """Check what the pass guarantees about its result; called if verification is on.
 
-        Every pass promises what callers see: the names, order and types of inputs and outputs, of
-        which sizes may have become known.
+        All passes keep the names, order and types of inputs and outputs; only dynamic dimensions
+        may become static.
 
         Raises:
-            ModelError: the promise is broken; the message names the operation or the operand.
+            ModelError: a guarantee is broken; the message names the operation or the operand.
         """
-        _keep("input", before.inputs, after.inputs)
-        _keep("output", before.outputs, after.outputs)
+        _check_interface("input", before.inputs, after.inputs)
+        _check_interface("output", before.outputs, after.outputs)
 
 
 def run(model: Model, passes: Iterable[Pass]) -> Model:
     """Apply passes in order.
 
     Raises:
-        Error: a pass requires something that the model lacks.
-        ModelError: when verifying, a pass broke a promise; the message names it.
+        Error: the model does not meet a pass's requirements.
+        ModelError: verification is on and a pass broke a guarantee; the message names it.
     """
     for step in passes:
         model = step(model)
@@ -83,17 +83,20 @@ def run(model: Model, passes: Iterable[Pass]) -> Model:
 
 
 def verifying() -> bool:
-    """Tell whether every pass is followed by a check: inside `verified`, or by `CROSSCHIP_VERIFY`.
+    """Return whether models are verified after each pass.
 
-    The environment variable says yes by any value but an empty one and 0.
+    Inside a `verified` block, its argument decides. Outside, the environment variable
+    `CROSSCHIP_VERIFY` turns verification on, unless it is empty or 0.
     """
-    here = _verifying.get()
-    return os.environ.get("CROSSCHIP_VERIFY", "0") not in ("", "0") if here is None else here
+    in_block = _verifying.get()
+    return (
+        os.environ.get("CROSSCHIP_VERIFY", "0") not in ("", "0") if in_block is None else in_block
+    )
 
 
 @contextmanager
 def verified(on: bool = True) -> Iterator[None]:
-    """Check models after every pass inside the block, or do not, whatever the environment says."""
+    """Turn verification after each pass on or off inside the block, overriding the environment."""
     token = _verifying.set(on)
     try:
         yield
@@ -101,21 +104,23 @@ def verified(on: bool = True) -> Iterator[None]:
         _verifying.reset(token)
 
 
-def _keep(kind: str, before: Mapping[str, Operand], after: Mapping[str, Operand]) -> None:
-    """`ModelError` if inputs or outputs are not what they were."""
+def _check_interface(
+    kind: str, before: Mapping[str, Operand], after: Mapping[str, Operand]
+) -> None:
+    """Raise ModelError unless inputs or outputs keep their names, order and types."""
     if list(after) != list(before):
         raise ModelError(f"the {kind}s are {list(after)}, but were {list(before)}")
     for name, operand in before.items():
         was, is_ = operand.type, after[name].type
-        if not is_.fits(was) or not _knows(is_.shape, was.shape):
+        if not is_.fits(was) or not _is_as_static(is_.shape, was.shape):
             raise ModelError(f"{kind} {name!r} is {is_}, but was {was}")
 
 
-def _knows(shape: Shape | None, least: Shape | None) -> bool:
-    """Tell whether a shape that fits another one knows all sizes that it knows."""
-    if least is None or shape is None:
-        return least is None
+def _is_as_static(shape: Shape | None, reference: Shape | None) -> bool:
+    """Return whether a shape is static wherever the reference shape that it fits is static."""
+    if reference is None or shape is None:
+        return reference is None
     return all(
-        isinstance(size, int) or not isinstance(known, int)
-        for size, known in zip(shape, least, strict=True)
+        isinstance(size, int) or not isinstance(other, int)
+        for size, other in zip(shape, reference, strict=True)
     )

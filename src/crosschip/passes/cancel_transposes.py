@@ -1,4 +1,4 @@
-"""Transposing as little as possible."""
+"""Removal and merging of transpositions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosschip.ir import Model, ModelError, Operand, Operation, TensorType, constant
+from crosschip.ir import Model, ModelError, Operand, Operation, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
 from crosschip.ops.definition.kinds import aligned_row_axis
@@ -25,18 +25,17 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True)
 class CancelTransposes(Pass):
-    """Merges transpositions, and moves operations to where fewer elements are transposed.
+    """Merges transpositions, and moves operations across them to transpose fewer elements.
 
-    1. Two that undo each other vanish: readers read what the first one read.
-    2. Two that do not become one; the first stays only if somebody else reads it.
-    3. Operations that compute element by element, `CONCAT`, `QUANTIZE` and `DEQUANTIZE` can be
-       done in any order of the axes. Those that are connected are moved together to an order in
-       which what they read is made, or their readers want it, if that leaves fewer elements to be
-       transposed in all.
+    1. Two transpositions that cancel out are removed: their readers read the input of the first.
+    2. Two others in a row become one; the first stays only if it has other readers.
+    3. Elementwise operations, `CONCAT`, `QUANTIZE` and `DEQUANTIZE` compute the same in any axis
+       order. A connected region of them moves to the axis order of its producers or readers, if
+       fewer elements are transposed in all.
 
-    One that requantizes is left alone, and so is what reads it; what has a scale for each channel
-    is not moved. Functions such as `EXP` may have another last digit where they are moved: engines
-    compute several elements at once, and others one by one, by where these are in memory.
+    Transpositions that requantize are left alone, with the operations that read them. Operations
+    with a scale per channel do not move. Functions such as `EXP` may differ in the last digit after
+    a move: engines vectorize by the position of elements in memory.
     """
 
     exact = False
@@ -45,10 +44,12 @@ class CancelTransposes(Pass):
         if not any(isinstance(operation, Transpose) for operation in model.operations):
             return model
         sweep = RemoveUnused().rewrite
-        model = sweep(_swept(model, {}))
-        while orders := _orders(model):
-            moved = sweep(_swept(model, orders))
-            if _transposed(moved) >= _transposed(model):  # sizes are only estimates where open
+        model = sweep(_rewrite(model, {}))
+        while orders := _find_orders(model):
+            moved = sweep(_rewrite(model, orders))
+            if _transposed_size(moved) >= _transposed_size(
+                model
+            ):  # votes ignore dynamic dimensions
                 break
             model = moved
         return model
@@ -56,15 +57,15 @@ class CancelTransposes(Pass):
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
         for operation in after.operations:
-            if _merged(operation, after.producers.get) is not None:
+            if _merge(operation, after.producers.get) is not None:
                 raise ModelError(f"{operation.type} {operation.name!r} still reads a TRANSPOSE")
-        was, is_ = (_transposed(RemoveUnused().rewrite(model)) for model in (before, after))
+        was, is_ = (_transposed_size(RemoveUnused().rewrite(model)) for model in (before, after))
         if is_ > was:
             raise ModelError(f"{is_} elements are transposed, but {was} were")
 
 
-def _swept(model: Model, orders: Mapping[Operation, Order]) -> Model:
-    """The model with transpositions merged, and operations moved to other orders of their axes."""
+def _rewrite(model: Model, orders: Mapping[Operation, Order]) -> Model:
+    """Merge transpositions, and move operations to new axis orders."""
     mover = _Mover(model, orders)
     rewriter = mover.rewriter
     for original in model.operations:
@@ -72,7 +73,7 @@ def _swept(model: Model, orders: Mapping[Operation, Order]) -> Model:
             mover.move(original)
             continue
         operation = rewriter.resolved(original)
-        merged = _merged(operation, rewriter.producer)
+        merged = _merge(operation, rewriter.producer)
         if merged is None:
             rewriter.keep(operation)
             continue
@@ -86,11 +87,11 @@ def _swept(model: Model, orders: Mapping[Operation, Order]) -> Model:
 
 
 class _Mover:
-    """Rewrites operations so that what they make is transposed to what they made.
+    """Rewrites operations to another axis order of their output.
 
     Args:
         model: the model.
-        orders: the permutation that does that, for each operation that is moved.
+        orders: for each moved operation, the permutation from its new output to its old output.
     """
 
     def __init__(self, model: Model, orders: Mapping[Operation, Order]) -> None:
@@ -99,17 +100,18 @@ class _Mover:
         self._moved: dict[tuple[Operand, Order], Operand] = {}
         self._needed = set(model.outputs.values())
         for operation in model.operations:
-            own = orders.get(operation)
+            order = orders.get(operation)
             for operand in operation.inputs:
-                maker = None if operand is None else model.producers.get(operand)
-                if operand is not None and maker is not None and orders.get(maker) != own:
+                producer = None if operand is None else model.producers.get(operand)
+                if operand is not None and producer is not None and orders.get(producer) != order:
                     self._needed.add(operand)
 
     def move(self, operation: Operation) -> None:
-        """Add an operation in its other order, and what its readers elsewhere need."""
-        assert isinstance(operation, Operator), "nothing else is moved"
+        """Emit an operation in its new axis order; transpose its output back for other readers."""
+        assert isinstance(operation, Operator), "_is_movable requires it"
         order, (output,) = self._orders[operation], operation.outputs
-        declared = Operand(f"{output.name}.moved", _permuted(output.type, _inverse(order)))
+        moved_shape = tuple((output.type.shape or ())[axis] for axis in _inverse(order))
+        declared = Operand(f"{output.name}.moved", replace(output.type, shape=moved_shape))
         inputs = self._inputs(operation, order)
         moved = operation.with_inputs(type(operation).bind(operation.name, (), inputs), (declared,))
         result = Operand(declared.name, moved.infer()[0])
@@ -126,19 +128,19 @@ class _Mover:
         for slot in operation.slots:
             if slot.variadic:
                 parts: Sequence[Operand] = getattr(operation, slot.name)
-                inputs[slot.name] = [self._placed(part, order) for part in parts]
+                inputs[slot.name] = [self._reordered(part, order) for part in parts]
             else:
                 operand = operation.operand(slot.name)
                 if operand is not None and not slot.parameter:
-                    operand = self._placed(operand, order)
+                    operand = self._reordered(operand, order)
                 inputs[slot.name] = operand
         if isinstance(operation, Concat):
             inputs["axis"] = order[operation.axis]
         return inputs
 
-    def _placed(self, operand: Operand, order: Order) -> Operand:
-        """What an operation reads instead of an operand when it is moved."""
-        if _alike_everywhere(operand):
+    def _reordered(self, operand: Operand, order: Order) -> Operand:
+        """Return the operand that a moved operation reads instead of `operand`."""
+        if _is_single_number(operand):
             return self.rewriter.resolve(operand)
         transposed = self._moved.get((operand, order))
         if transposed is None:
@@ -147,64 +149,64 @@ class _Mover:
         return transposed
 
     def _transposed(self, operand: Operand, order: Order) -> Operand:
-        back = _inverse(order)
+        perm = _inverse(order)
         if operand.value is not None:
             ones = (1,) * (len(order) - operand.value.ndim)
-            array = operand.value.reshape(ones + operand.value.shape).transpose(back)
+            array = operand.value.reshape(ones + operand.value.shape).transpose(perm)
             return constant(np.ascontiguousarray(array), operand.name, operand.type.quantization)
         source = self.rewriter.resolve(operand)
         before = self.rewriter.producer(source)
         inner = None if before is None else _order_of(before)
         if isinstance(before, Transpose) and inner is not None:
-            source, back = before.input, tuple(inner[axis] for axis in back)
-            if back == tuple(range(len(back))):
+            source, perm = before.input, tuple(inner[axis] for axis in perm)
+            if perm == tuple(range(len(perm))):
                 return source
-        name = f"{operand.name}.to_{'_'.join(map(str, back))}"
-        inputs = Transpose.bind(name, (source, back), {})
+        name = f"{operand.name}.to_{'_'.join(map(str, perm))}"
+        inputs = Transpose.bind(name, (source, perm), {})
         result = Operand(name, Transpose(name, inputs).infer()[0])
         self.rewriter.keep(Transpose(name, inputs, (result,)))
         return result
 
 
-def _orders(model: Model) -> Mapping[Operation, Order]:
-    """Operations to be moved, with the permutations that make of what they make what they made.
+def _find_orders(model: Model) -> Mapping[Operation, Order]:
+    """Return the operations to move, with the permutations from their new to their old outputs.
 
-    A region is the operations that can be moved and hand operands on to each other.
+    A region is a maximal set of movable operations connected by operands.
     """
     regions: dict[Operation, list[Operation]] = {}
     for operation in model.operations:
         if not _is_movable(operation):
             continue
-        joined = [operation]
+        region = [operation]
         makers = (model.producers.get(o) for o in operation.inputs if o is not None)
         for other in {id(r): r for m in makers if m is not None and (r := regions.get(m))}.values():
-            joined, other = (joined, other) if len(joined) > len(other) else (other, joined)
-            joined.extend(other)
-            regions.update(dict.fromkeys(other, joined))
-        regions[operation] = joined
+            region, other = (region, other) if len(region) > len(other) else (other, region)
+            region.extend(other)
+            regions.update(dict.fromkeys(other, region))
+        regions[operation] = region
     readers: dict[Operand, list[Operation]] = {}
     for operation in model.operations:
         for operand in {o for o in operation.inputs if o is not None}:
             readers.setdefault(operand, []).append(operation)
     orders: dict[Operation, Order] = {}
-    merging: set[Operation] = set()  # a transposition between two regions vanishes once
-    for operations in {id(region): region for region in regions.values()}.values():
-        region = _Region(model, operations, readers)
-        order = region.order()
-        if order is not None and merging.isdisjoint(region.transposes):
-            merging |= region.transposes
+    merging: set[Operation] = set()  # a transposition can merge with one region only
+    for operations in {id(each): each for each in regions.values()}.values():
+        candidate = _Region(model, operations, readers)
+        order = candidate.order()
+        if order is not None and merging.isdisjoint(candidate.transposes):
+            merging |= candidate.transposes
             orders.update(dict.fromkeys(operations, order))
     return orders
 
 
 class _Region:
-    """Operations that are moved together.
+    """Operations that move together.
 
     Attributes:
-        read: what they read that others make, with the others; without what is the same in any
-            order.
-        readers: for each operand that they make, those that read it, but for themselves.
-        transposes: the transpositions in front of them and behind them.
+        read: the operands that they read from outside, except single numbers: each with its
+            producer, and whether the region has all of its readers.
+        readers: for each of their outputs, the readers outside the region.
+        transposes: the transpositions among these producers and readers.
     """
 
     def __init__(
@@ -213,46 +215,48 @@ class _Region:
         operations: Iterable[Operation],
         readers: Mapping[Operand, Sequence[Operation]],
     ) -> None:
-        own = dict.fromkeys(operations)
+        region = dict.fromkeys(operations)
         self._outputs = set(model.outputs.values())
         self.read = {
-            operand: (model.producers.get(operand), own.keys() >= set(readers[operand]))
-            for operation in own
+            operand: (model.producers.get(operand), region.keys() >= set(readers[operand]))
+            for operation in region
             for operand in _tensors(operation)
             if operand.value is None
-            and not _alike_everywhere(operand)
-            and model.producers.get(operand) not in own
+            and not _is_single_number(operand)
+            and model.producers.get(operand) not in region
         }
         self.readers = {
-            output: [reader for reader in readers.get(output, ()) if reader not in own]
-            for operation in own
+            output: [reader for reader in readers.get(output, ()) if reader not in region]
+            for operation in region
             for output in operation.outputs
         }
-        makers = {maker for maker, _ in self.read.values() if maker is not None}
-        others = {reader for each in self.readers.values() for reader in each}
-        self.transposes = {part for part in makers | others if _order_of(part) is not None}
-        self._turned = self.transposes & makers & others
+        producers = {producer for producer, _ in self.read.values() if producer is not None}
+        readers_outside = {reader for each in self.readers.values() for reader in each}
+        self.transposes = {
+            part for part in producers | readers_outside if _order_of(part) is not None
+        }
+        self._inner_transposes = self.transposes & producers & readers_outside
 
     def order(self) -> Order | None:
-        """The order to move to; `None` if they are best where they are."""
+        """Return the axis order to move to; `None` if a move saves nothing."""
         votes: dict[Order, int] = {}
-        for operand, (maker, _) in self.read.items():
-            inner = None if maker is None else _order_of(maker)
+        for operand, (producer, _) in self.read.items():
+            inner = None if producer is None else _order_of(producer)
             if inner is not None:
                 votes[inner] = votes.get(inner, 0) + _size(operand)
         for operand, others in self.readers.items():
             for outer in filter(None, map(_order_of, others)):
                 votes[_inverse(outer)] = votes.get(_inverse(outer), 0) + _size(operand)
         best = max(votes, key=lambda order: votes[order], default=None)
-        if best is None or self._turned:
-            return None  # what reads its own result in another order does so in any
-        return best if self._saved(best) > 0 else None
+        if best is None or self._inner_transposes:
+            return None  # a transposition inside the region stays in any axis order
+        return best if self._saved_elements(best) > 0 else None
 
-    def _saved(self, order: Order) -> int:
-        """The number of elements that are transposed no more when they are moved."""
+    def _saved_elements(self, order: Order) -> int:
+        """Return how many fewer elements are transposed after a move to an axis order."""
         saved = 0
-        for operand, (maker, alone) in self.read.items():
-            inner = None if maker is None else _order_of(maker)
+        for operand, (producer, alone) in self.read.items():
+            inner = None if producer is None else _order_of(producer)
             vanishes = inner is not None and alone and operand not in self._outputs
             saved += _size(operand) * (vanishes - (inner != order))
         for operand, others in self.readers.items():
@@ -263,7 +267,7 @@ class _Region:
 
 
 def _is_movable(operation: Operation) -> bool:
-    """Tell whether an operation does the same in any order of the axes."""
+    """Return whether an operation computes the same in any axis order."""
     if not isinstance(operation, Operator) or len(operation.outputs) != 1:
         return False
     by_element = type(operation).row_axis is aligned_row_axis
@@ -277,15 +281,15 @@ def _is_movable(operation: Operation) -> bool:
     return all(
         (operand.type.quantization is None or operand.type.quantization.axis is None)
         and (
-            _alike_everywhere(operand)
+            _is_single_number(operand)
             or operand.value is not None
             or len(operand.type.shape or ()) == len(shape)
         )
         for operand in (*_tensors(operation), *operation.outputs)
-    ) and not (isinstance(operation, Quantize) and _scales(operation) != 1)
+    ) and not (isinstance(operation, Quantize) and _scale_count(operation) != 1)
 
 
-def _scales(operation: Quantize) -> int:
+def _scale_count(operation: Quantize) -> int:
     scale = operation.operand("scale")
     return 0 if scale is None or scale.value is None else scale.value.size
 
@@ -295,33 +299,29 @@ def _tensors(operation: Operation) -> Sequence[Operand]:
     return [operand for slot, operand in operation.filled() if not slot.parameter]
 
 
-def _alike_everywhere(operand: Operand) -> bool:
-    """Tell whether an operand is one number, which has no order."""
+def _is_single_number(operand: Operand) -> bool:
+    """Return whether an operand is one number, so that its axis order does not matter."""
     if operand.value is not None:
         return operand.value.size == 1
     return operand.type.shape == ()
 
 
 def _size(operand: Operand) -> int:
-    """The number of elements, as far as it is known."""
+    """Return the number of elements, taking dynamic dimensions as 1."""
     return math.prod(size for size in operand.type.shape or () if isinstance(size, int))
-
-
-def _permuted(type_: TensorType, order: Order) -> TensorType:
-    return replace(type_, shape=tuple((type_.shape or ())[axis] for axis in order))
 
 
 def _inverse(order: Order) -> Order:
     return tuple(order.index(axis) for axis in range(len(order)))
 
 
-def _transposed(model: Model) -> int:
-    """The number of elements that are transposed in a model, all of which is used."""
+def _transposed_size(model: Model) -> int:
+    """Return how many elements a model transposes; all operations must be used."""
     return sum(_size(o.outputs[0]) for o in model.operations if _order_of(o) is not None)
 
 
 def _order_of(operation: Operation) -> Order | None:
-    """The permutation of a transposition that can be merged with others."""
+    """Return the permutation of a transposition that can be merged with others, else `None`."""
     if not isinstance(operation, Transpose):
         return None
     if operation.quantized_inputs() and not operation.moves_integers:
@@ -333,10 +333,10 @@ def _order_of(operation: Operation) -> Order | None:
     return tuple(axis % len(perm) for axis in perm)
 
 
-def _merged(
+def _merge(
     second: Operation, producer: Callable[[Operand], Operation | None]
 ) -> tuple[Operand, Order] | None:
-    """The input of a transposition and the one before it, and their joint permutation."""
+    """Return the source and joint permutation of two transpositions in a row, else `None`."""
     outer = _order_of(second)
     if outer is None or not isinstance(second, Transpose):
         return None

@@ -15,15 +15,15 @@ from crosschip.passes.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class FoldConstants(Pass):
-    """Replaces what is known before the model runs by its value.
+    """Replaces values that are known at compile time by constants.
 
-    1. An operation that reads only constants becomes the constants that its reference computes,
-       unless they have over 65,536 elements and more than it reads: it stays then, so that a model
+    1. An operation that reads only constants becomes the constants that its reference kernel
+       computes. It stays if they have over 65,536 elements and more than it reads, so that a model
        does not grow.
-    2. `DEQUANTIZE` and `DEQUANTIZE_BLOCKS` of a constant stay unless they make a parameter: a
-       device may compute on the integers, which the reals no longer tell.
-    3. `SHAPE` of an operand whose sizes are all known becomes a constant, if its type holds them,
-       and so does what is made of sizes, if those are known that it is made of.
+    2. `DEQUANTIZE` and `DEQUANTIZE_BLOCKS` of a constant stay unless their output is a parameter:
+       devices may compute on the integers, which the reals do not contain any more.
+    3. `SHAPE` of an operand with a static shape becomes a constant if its element type can hold
+       the sizes. So do operations on sizes, if these are static.
     """
 
     def rewrite(self, model: Model) -> Model:
@@ -54,7 +54,7 @@ class FoldConstants(Pass):
 
 
 def _parameters(model: Model) -> set[Operand]:
-    """The operands that operators read as parameters."""
+    """Return the operands that operators read as parameters."""
     return {
         operand
         for operation in model.operations

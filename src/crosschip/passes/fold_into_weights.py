@@ -1,4 +1,4 @@
-"""Folding of batch normalization and bias into the weights before them."""
+"""Folding of batch normalization and bias addition into the preceding weights."""
 
 from __future__ import annotations
 
@@ -22,28 +22,27 @@ from crosschip.passes.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class FoldIntoWeights(Pass):
-    """Makes one operation of a weighted one and what scales or shifts its channels.
+    """Folds operations that scale or shift channels into the preceding weighted operation.
 
-    1. A convolution, a transposed one or `FULLY_CONNECTED`, then `BATCH_NORMALIZATION`: the filter
-       is scaled and the bias adapted.
-    2. A convolution, a transposed one or `FULLY_CONNECTED`, then `ADD` of one number a channel: it
-       is added to the bias.
-    3. `MAT_MUL` of a matrix with a constant matrix, then `ADD` of one number a column: both become
-       a `FULLY_CONNECTED`.
+    1. `BATCH_NORMALIZATION` after a convolution, a transposed convolution or `FULLY_CONNECTED`:
+       the filter is scaled and the bias adapted.
+    2. `ADD` of one number per channel after one of these: the number is added to the bias.
+    3. `ADD` of one number per column after `MAT_MUL` of a matrix with a constant matrix: both
+       become a `FULLY_CONNECTED`.
 
-    Weights, statistics and addends must be constants, the weighted operation have no fused
-    activation, and nobody else read its output; nothing may be quantized, since rounding to
-    integers would change more than the last digit. New weights are computed in float64 and rounded
-    once. What computes weights from constants should have been folded before.
+    Weights, statistics and addends must be constants. The weighted operation must have no fused
+    activation, and its output no other reader. Nothing may be quantized, since rounding to integers
+    would change more than the last digit. New weights are computed in float64 and rounded once.
+    Weights that are computed from constants should have been folded before.
     """
 
     exact = False
 
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
-        with np.errstate(all="ignore"):  # weights that overflow do so without a warning when run
+        with np.errstate(all="ignore"):  # weights may overflow without a warning
             for operation in map(rewriter.resolved, model.operations):
-                folded = _folded(operation, rewriter)
+                folded = _fold(operation, rewriter)
                 if folded is None:
                     rewriter.keep(operation)
                     continue
@@ -60,15 +59,15 @@ class FoldIntoWeights(Pass):
                 raise ModelError(f"{operation.type} {operation.name!r} was not there before")
 
 
-_WORTHWHILE = 2**15
-"""From so many numbers on, it is worth it to have another thread scale them."""
+_MIN_DEFERRED = 2**15
+"""The least number of weights that are scaled lazily, so that another thread can do it."""
 
 _Weighted = Conv | ConvTranspose | FullyConnected
 _Folded = tuple[Operation, Operation]
-"""The operation that was folded, and the one that takes the place of both."""
+"""The weighted operation, and the operation that replaces it and the folded one."""
 
 
-def _folded(operation: Operation, rewriter: Rewriter) -> _Folded | None:
+def _fold(operation: Operation, rewriter: Rewriter) -> _Folded | None:
     if _is_quantized(operation):
         return None
     match operation:
@@ -86,8 +85,8 @@ def _fold_batch_normalization(norm: BatchNormalization, rewriter: Rewriter) -> _
         return None
     scale, bias, mean, variance = map(_float64, statistics)
     factor = scale / np.sqrt(variance + norm.epsilon)
-    own_bias = 0.0 if source.bias is None else _float64(source.bias)
-    return _renewed(source, norm, factor, (own_bias - mean) * factor + bias)
+    old_bias = 0.0 if source.bias is None else _float64(source.bias)
+    return _with_folded(source, norm, factor, (old_bias - mean) * factor + bias)
 
 
 def _fold_addend(add: Add, rewriter: Rewriter) -> _Folded | None:
@@ -96,13 +95,13 @@ def _fold_addend(add: Add, rewriter: Rewriter) -> _Folded | None:
             continue
         source = _weighted_source(operand, rewriter)
         if source is not None:
-            channels = _a_channel_each(_elements(addend), operand, source)
+            channels = _per_channel(_elements(addend), operand, source)
             if channels is None:
                 return None
             bias = channels.astype(np.float64)
             if source.bias is not None:
                 bias = bias + _float64(source.bias)
-            return _renewed(source, add, None, bias)
+            return _with_folded(source, add, None, bias)
         product = rewriter.producer(operand)
         if isinstance(product, MatMul) and rewriter.used_once(operand):
             if _is_quantized(product):
@@ -112,7 +111,7 @@ def _fold_addend(add: Add, rewriter: Rewriter) -> _Folded | None:
 
 
 def _weighted_source(operand: Operand, rewriter: Rewriter) -> _Weighted | None:
-    """The weighted operation that makes an operand, if it can take more into its weights."""
+    """Return the weighted producer of an operand if it can be folded into, else `None`."""
     source = rewriter.producer(operand)
     if not isinstance(source, _Weighted) or not rewriter.used_once(operand):
         return None
@@ -127,13 +126,13 @@ def _weights(source: _Weighted) -> Operand:
     return source.weight if isinstance(source, FullyConnected) else source.filter
 
 
-def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Array) -> _Folded:
-    """The source with scaled weights and a new bias, making what the last operation made."""
+def _with_folded(source: _Weighted, last: Operation, factor: Array | None, bias: Array) -> _Folded:
+    """Return the source and a copy with new weights and bias and the last one's outputs."""
     weights = _weights(source)
     dtype = weights.type.element_type.dtype
     inputs: dict[str, Any] = dict(source.named_inputs())
     if factor is not None:
-        scaled = _scaled(weights, _along_outputs(source, factor))
+        scaled = _scale_weights(weights, _channel_factor(source, factor))
         name = "weight" if isinstance(source, FullyConnected) else "filter"
         inputs[name] = constant(scaled, weights.name)
     inputs["bias"] = constant(bias.astype(dtype), f"{source.name}.bias")
@@ -142,41 +141,43 @@ def _renewed(source: _Weighted, last: Operation, factor: Array | None, bias: Arr
     return source, source.with_inputs(bound, last.outputs)
 
 
-def _scaled(weights: Operand, factor: Array) -> Array | Elements:
-    """Weights times a factor, computed in float64 and rounded once to their type.
+def _scale_weights(weights: Operand, factor: Array) -> Array | Elements:
+    """Return weights times a factor, computed in float64 and rounded once to their type.
 
     Args:
-        weights: the weights; where there are many, they are scaled when somebody asks for them.
-        factor: one for each along the first axis, and for each or for all along every other.
+        weights: the weights; large ones are scaled lazily, when their elements are first read.
+        factor: broadcasts to the weights; one number per output channel along their first axis.
     """
     content = weights.content
-    assert content is not None, "only constants are asked"
+    assert content is not None, "callers pass constants"
 
     def scale() -> Array:
-        own: Array = content.own() if isinstance(content, Elements) else content.copy()
-        with np.errstate(all="ignore"):  # which holds for one thread
-            np.multiply(own, factor, out=own, dtype=np.float64, casting="unsafe")
-        return own
+        array: Array = content.own() if isinstance(content, Elements) else content.copy()
+        with np.errstate(all="ignore"):  # set per thread
+            np.multiply(array, factor, out=array, dtype=np.float64, casting="unsafe")
+        return array
 
-    if prod(content.shape) < _WORTHWHILE:
+    if prod(content.shape) < _MIN_DEFERRED:
         return scale()
     return Computed(content.dtype, content.shape, scale)
 
 
-def _along_outputs(source: _Weighted, factor: Array) -> Array:
-    """One factor an output channel, shaped to multiply the weights."""
+def _channel_factor(source: _Weighted, factor: Array) -> Array:
+    """Reshape one factor per output channel to broadcast to the weights."""
     if isinstance(source, FullyConnected):
         return factor.reshape(-1, 1)
     window = (1,) * source.spatial_rank
     if isinstance(source, Conv):
         return factor.reshape(-1, 1, *window)
-    into, per_group = source.filter.type.static_shape[:2]  # type: ignore[index]
-    of_group = factor.reshape(source.group, 1, per_group)
-    return np.repeat(of_group, into // source.group, axis=1).reshape(into, per_group, *window)
+    in_channels, per_group = source.filter.type.static_shape[:2]  # type: ignore[index]
+    group_factor = factor.reshape(source.group, 1, per_group)
+    return np.repeat(group_factor, in_channels // source.group, axis=1).reshape(
+        in_channels, per_group, *window
+    )
 
 
-def _a_channel_each(addend: Array, output: Operand, source: _Weighted) -> Array | None:
-    """The addend as one number a channel of the output, if that is what it is."""
+def _per_channel(addend: Array, output: Operand, source: _Weighted) -> Array | None:
+    """Return the addend as one number per channel of the output, else `None`."""
     shape = output.type.shape
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if shape is None or not isinstance(channels, int) or addend.ndim > len(shape):
@@ -221,7 +222,7 @@ def _fuse_code(last: Operation) -> dict[str, Operand]:
 
 def _elements(operand: Operand) -> Array:
     elements = operand.value
-    assert elements is not None, "only constants are asked"
+    assert elements is not None, "callers pass constants"
     return elements
 
 

@@ -1,4 +1,4 @@
-"""Removal of operations that hand on their input as it is."""
+"""Removal of operations that return their input unchanged."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from crosschip.passes.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class RemoveIdentities(Pass):
-    """Lets the readers of an identity read its input.
+    """Lets readers of an identity read its input.
 
-    1. `ASSIGN`, `CAST` to the type it has, `CONCAT` of one tensor.
+    1. `ASSIGN`, `CAST` to the same type, `CONCAT` of one tensor.
     2. `RESHAPE`, `FLATTEN`, `SQUEEZE`, `UNSQUEEZE`, `EXPAND` and forward `SLICE` whose output has
-       the shape of the input, every size of it known or the same expression.
-    3. `TRANSPOSE` that leaves every axis where it is.
-    4. A part of `CONCAT` that has no elements along the axis is left out, if there are others.
-    5. `REINTERPRET` as what the integers stand for already; one of another one's output reads the
-       input of that.
+       the shape of the input, with each size static or the same expression.
+    3. `TRANSPOSE` with the identity permutation.
+    4. Parts of `CONCAT` that have size 0 along the axis are removed, unless all parts have.
+    5. `REINTERPRET` to the same quantization; a `REINTERPRET` of another one reads the input of
+       the first.
 
-    An operation whose output is of another type, as one that requantizes, is no identity.
+    An operation that changes the type of its input, for example by requantizing, is no identity.
     """
 
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for resolved in map(rewriter.resolved, model.operations):
-            operation = _of_something(_from_the_first(resolved, rewriter.producer))
-            source = _passed_on(operation)
+            operation = _drop_empty_parts(_skip_reinterpret(resolved, rewriter.producer))
+            source = _identity_input(operation)
             if source is None:
                 rewriter.keep(operation)
             else:
@@ -46,22 +46,22 @@ class RemoveIdentities(Pass):
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
         for operation in after.operations:
-            if _passed_on(operation) is not None:
+            if _identity_input(operation) is not None:
                 raise ModelError(f"{operation.type} {operation.name!r} is still an identity")
 
 
-def _passed_on(operation: Operation) -> Operand | None:
-    """The input that the operation hands on; `None` if it does something."""
+def _identity_input(operation: Operation) -> Operand | None:
+    """Return the input that an identity returns unchanged; `None` for other operations."""
     source = _same_elements(operation)
     if source is None or not source.type.fits(operation.outputs[0].type):
         return None
     return source
 
 
-def _from_the_first(
+def _skip_reinterpret(
     operation: Operation, producer: Callable[[Operand], Operation | None]
 ) -> Operation:
-    """The operation, which reads what another one before it does if both only reinterpret."""
+    """Let a `REINTERPRET` of a `REINTERPRET` read the input of the first."""
     if not isinstance(operation, Reinterpret):
         return operation
     before = producer(operation.input)
@@ -70,23 +70,23 @@ def _from_the_first(
     return operation.with_inputs((before.input, *operation.inputs[1:]))
 
 
-def _of_something(operation: Operation) -> Operation:
-    """The operation, without parts of a concatenation that add nothing."""
+def _drop_empty_parts(operation: Operation) -> Operation:
+    """Return a `CONCAT` without empty parts; other operations unchanged."""
     if not isinstance(operation, Concat):
         return operation
-    parts = [part for part in operation.parts if not _is_nothing(part, operation.axis)]
+    parts = [part for part in operation.parts if not _is_empty(part, operation.axis)]
     if not parts or len(parts) == len(operation.parts):
         return operation
     return operation.with_inputs((*parts, *operation.inputs[len(operation.parts) :]))
 
 
-def _is_nothing(part: Operand, axis: int) -> bool:
+def _is_empty(part: Operand, axis: int) -> bool:
     shape = part.type.shape
     return shape is not None and shape[axis] == 0
 
 
 def _same_elements(operation: Operation) -> Operand | None:
-    """The input whose elements the operation moves to where they are already, or `None`."""
+    """Return the input whose elements are the output's, in the same order, or `None`."""
     match operation:
         case Assign() | Reinterpret():
             return operation.input

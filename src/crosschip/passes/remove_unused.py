@@ -1,4 +1,4 @@
-"""Removal of operations whose outputs nothing uses."""
+"""Removal of operations whose outputs are not used."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from crosschip.passes.base import Pass
 
 @dataclass(frozen=True)
 class RemoveUnused(Pass):
-    """Keeps the operations that a model output depends on, and no other.
+    """Keeps only the operations that a model output depends on.
 
-    Inputs stay, used or not: they are what the caller provides.
+    Inputs stay, used or not: callers provide them.
     """
 
     def rewrite(self, model: Model) -> Model:

@@ -1,8 +1,9 @@
-"""Running control flow at compile time, as far as its course is known."""
+"""Evaluation of control flow at compile time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,73 +24,75 @@ _MAX_OPERATIONS = 4096
 
 @dataclass(frozen=True)
 class ResolveControlFlow(Pass):
-    """Chooses branches and unrolls loops whose course is known.
+    """Selects branches and unrolls loops that are determined at compile time.
 
-    1. `IF` of a constant condition becomes the branch.
-    2. `LOOP` and `SCAN` that are known to run at most 64 times become their body, once for each
-       time, unless unrolling makes more than 4,096 operations of the model. What contains others
-       is unrolled with them or not at all; what stays is looked at again in its own body, by
-       whoever simplifies that.
+    1. `IF` of a constant condition becomes the selected branch.
+    2. `LOOP` and `SCAN` that are known to run at most 64 times are unrolled, unless that adds more
+       than 4,096 operations to the model. Nested control flow is unrolled with them, if it can be;
+       the bodies of the rest are rewritten when the bodies are simplified.
 
-    What reads a value that has become known is folded in the same sweep.
+    Operations on values that become constant are folded in the same sweep.
     """
 
     def rewrite(self, model: Model) -> Model:
         if not any(operation.bodies for operation in model.operations):
             return model
         rewriter = Rewriter(model)
-        left = _MAX_OPERATIONS
+        budget = _MAX_OPERATIONS
         for operation in map(rewriter.resolved, model.operations):
-            attempt = _Attempt(left)
+            attempt = _Attempt(budget)
             try:
-                results = attempt.results(operation)
+                replacements = attempt.replacements(operation)
             except _Unresolved:
                 rewriter.keep(operation)
                 continue
             if attempt.operations == [operation]:
                 rewriter.keep(operation)
                 continue
-            left -= attempt.unrolled
-            for one in attempt.operations:
-                # What it reads may have been refined when it was emitted.
-                one = rewriter.resolved(one)
-                rewriter.emit(one if one.origins else one.standing_for(operation))
-            for old, new in zip(operation.outputs, results, strict=True):
+            budget -= attempt.unrolled
+            for replacement in attempt.operations:
+                # The types of its inputs may have been refined when their producers were emitted.
+                replacement = rewriter.resolved(replacement)
+                rewriter.emit(
+                    replacement if replacement.origins else replacement.standing_for(operation)
+                )
+            for old, new in zip(operation.outputs, replacements, strict=True):
                 if old is not new:
                     rewriter.replace(old, new)
         return rewriter.finish()
 
 
 class _Unresolved(Exception):
-    """The course of an operation is not known, or too long."""
+    """The course of control flow is not known at compile time, or takes too many trips."""
 
 
 class _TooMany(_Unresolved):
-    """There would be too many operations."""
+    """Unrolling would create too many operations."""
 
 
 class _Attempt:
-    """The operations that take the place of one.
+    """The operations that replace one operation.
 
     Attributes:
-        operations: those so far.
-        unrolled: how many operations of bodies have been looked at.
+        operations: the replacing operations so far.
+        unrolled: the number of operations copied from bodies.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_unrolled: int) -> None:
         self.operations: list[Operation] = []
         self.unrolled = 0
-        self._most = most
+        self._max_unrolled = max_unrolled
 
-    def results(self, operation: Operation) -> Sequence[Operand]:
-        """Add what an operation becomes; returns what takes the place of its outputs.
+    def replacements(self, operation: Operation) -> Sequence[Operand]:
+        """Add the operations that replace one; return the operands that replace its outputs.
 
         Raises:
-            _Unresolved: it is control flow that stays.
+            _Unresolved: the operation is control flow that stays.
         """
         match operation:
             case If():
-                return self._branch(operation)
+                body = operation.bodies[0 if _scalar(operation.condition) else 1]
+                return self._inline(body, operation.captures, operation.name)
             case Loop():
                 return self._loop(operation)
             case Scan():
@@ -102,30 +105,24 @@ class _Attempt:
         self.operations.append(operation)
         return operation.outputs
 
-    def _branch(self, operation: If) -> Sequence[Operand]:
-        body = operation.bodies[0 if _is_true(operation.condition) else 1]
-        return self._inlined(body, operation.captures, operation.name)
-
     def _loop(self, operation: Loop) -> Sequence[Operand]:
-        trips = None
-        if operation.trip_count is not None:
-            trips = _number(operation.trip_count)
-        going = operation.condition is None or _is_true(operation.condition)
+        trips = None if operation.trip_count is None else _scalar(operation.trip_count)
+        runs = operation.condition is None or _scalar(operation.condition)
         state: Sequence[Operand] = operation.state
         collected: list[Sequence[Operand]] = []
-        while going and (trips is None or len(collected) < trips):
+        while runs and (trips is None or len(collected) < trips):
             if len(collected) == _MAX_TRIPS:
                 raise _Unresolved
             trip = constant(np.array(len(collected)), f"{operation.name}.trip")
             condition = constant(np.array(True), f"{operation.name}.condition")
             arguments = (trip, condition, *state, *operation.captures)
             name = f"{operation.name}/{len(collected)}"
-            goes_on, *results = self._inlined(operation.body, arguments, name)
-            going = _is_true(goes_on)
+            continues, *results = self._inline(operation.body, arguments, name)
+            runs = _scalar(continues)
             state = results[: operation.states]
             collected.append(results[operation.states :])
         axes = [0] * (len(operation.outputs) - operation.states)
-        return [*state, *self._joined(operation, collected, axes)]
+        return [*state, *self._concat_results(operation, collected, axes)]
 
     def _scan(self, operation: Scan) -> Sequence[Operand]:
         shape = operation.scanned[0].type.shape
@@ -138,25 +135,25 @@ class _Attempt:
             name = f"{operation.name}/{trip}"
             slices = []
             for index, scanned in enumerate(operation.scanned):
-                place = length - 1 - trip if operation.input_reversed[index] else trip
+                index_on_axis = length - 1 - trip if operation.input_reversed[index] else trip
                 axis = operation.input_axes[index]
-                part = self._computed(
-                    Gather, f"{name}.slice{index}", scanned, np.array(place), axis
+                part = self._add_computed(
+                    Gather, f"{name}.slice{index}", scanned, np.array(index_on_axis), axis
                 )
                 slices.append(part)
             arguments = (*state, *slices, *operation.captures)
-            results = self._inlined(operation.body, arguments, name)
+            results = self._inline(operation.body, arguments, name)
             state = results[: operation.states]
             collected.append(results[operation.states :])
-        joined = self._joined(
+        stacked = self._concat_results(
             operation, collected, operation.output_axes, operation.output_reversed
         )
-        return [*state, *joined]
+        return [*state, *stacked]
 
-    def _inlined(self, body: Model, arguments: Sequence[Operand], name: str) -> Sequence[Operand]:
-        """Add the operations of a body, with operands for its inputs; returns its outputs."""
+    def _inline(self, body: Model, arguments: Sequence[Operand], name: str) -> Sequence[Operand]:
+        """Add a body's operations, with operands for its inputs; return its outputs."""
         self.unrolled += len(body.operations)
-        if self.unrolled > self._most:
+        if self.unrolled > self._max_unrolled:
             raise _TooMany
         new = dict(zip(body.inputs.values(), arguments, strict=True))
         for operation in body.operations:
@@ -164,15 +161,15 @@ class _Attempt:
             renewed = operation.with_inputs(reads).called(f"{name}/{operation.name}")
             pairs = zip(operation.outputs, renewed.infer(), strict=True)
             outputs = tuple(Operand(f"{name}/{old.name}", type_) for old, type_ in pairs)
-            results = self._inner_results(renewed.with_inputs(reads, outputs))
-            new.update(zip(operation.outputs, results, strict=True))
+            replacements = self._inner_replacements(renewed.with_inputs(reads, outputs))
+            new.update(zip(operation.outputs, replacements, strict=True))
         return [new.get(operand, operand) for operand in body.outputs.values()]
 
-    def _inner_results(self, operation: Operation) -> Sequence[Operand]:
-        """Like `results`; control flow whose course is not known stays as it is."""
+    def _inner_replacements(self, operation: Operation) -> Sequence[Operand]:
+        """Like `replacements`, but keep control flow that is not resolved."""
         before = len(self.operations)
         try:
-            return self.results(operation)
+            return self.replacements(operation)
         except _TooMany:
             raise
         except _Unresolved:
@@ -180,56 +177,53 @@ class _Attempt:
             self.operations.append(operation)
             return operation.outputs
 
-    def _joined(
+    def _concat_results(
         self,
         operation: ControlFlow,
         collected: Sequence[Sequence[Operand]],
         axes: Sequence[int],
         backwards: Sequence[bool] = (),
     ) -> Sequence[Operand]:
-        """The values of all times, along new axes."""
+        """Return the collected values of all iterations, concatenated along new axes."""
         outputs = operation.outputs[len(operation.outputs) - len(axes) :]
         if not collected:
             if any(output.type.static_shape is None for output in outputs):
                 raise _Unresolved
-            return [_nothing(output) for output in outputs]
-        joined = []
+            return [_empty_constant(output) for output in outputs]
+        stacked = []
         for index, axis in enumerate(axes):
             parts = [results[index] for results in collected]
             if backwards and backwards[index]:
                 parts.reverse()
             name = f"{operation.name}.collected{index}"
             names = [f"{name}.{number}" for number in range(len(parts))]
-            wider = [
-                self._computed(Unsqueeze, own, part, (axis,))
-                for own, part in zip(names, parts, strict=True)
+            unsqueezed = [
+                self._add_computed(Unsqueeze, part_name, part, (axis,))
+                for part_name, part in zip(names, parts, strict=True)
             ]
-            joined.append(self._computed(Concat, name, axis=axis, parts=wider))
-        return joined
+            stacked.append(self._add_computed(Concat, name, axis=axis, parts=unsqueezed))
+        return stacked
 
-    def _computed(
+    def _add_computed(
         self, operator: type[Operator], name: str, *arguments: object, **named: object
     ) -> Operand:
-        """Add an operation of one output and return that, or the constant that it makes."""
+        """Add an operation with one output; return the output, or the constant that it folds to."""
         operation = operator(name, operator.bind(name, arguments, named))
         (type_,) = operation.infer()
-        return self.results(operation.with_inputs(operation.inputs, (Operand(name, type_),)))[0]
+        return self.replacements(operation.with_inputs(operation.inputs, (Operand(name, type_),)))[
+            0
+        ]
 
 
-def _nothing(output: Operand) -> Operand:
+def _empty_constant(output: Operand) -> Operand:
     shape = output.type.static_shape
-    assert shape is not None, "that has been asked before"
+    assert shape is not None, "checked by the caller"
     array = np.zeros((0, *shape[1:]), output.type.element_type.dtype)
     return constant(array, output.name, output.type.quantization)
 
 
-def _is_true(condition: Operand) -> bool:
-    if condition.value is None or condition.value.size != 1:
-        raise _Unresolved
-    return bool(condition.value.item())
-
-
-def _number(operand: Operand) -> int:
+def _scalar(operand: Operand) -> Any:
+    """Return the only element of a constant; raise _Unresolved for other operands."""
     if operand.value is None or operand.value.size != 1:
         raise _Unresolved
-    return max(0, int(operand.value.item()))
+    return operand.value.item()

@@ -1,4 +1,4 @@
-"""Shapes that follow from other shapes, without computing them."""
+"""Simplification of computed shapes."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from crosschip.passes.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class ResolveShapes(Pass):
-    """Lets `RESHAPE` keep sizes instead of computing them, and computes no sizes twice.
+    """Replaces computed target shapes of `RESHAPE`, and merges equal shape computations.
 
-    1. The computed `shape` of a `RESHAPE` becomes a constant if each size is a number or that of
-       the input on the same axis, for which 0 stands. One other size becomes -1, if the rest are
+    1. The computed `shape` of a `RESHAPE` becomes a constant if each size is static or equals the
+       input's size on the same axis, which 0 stands for. One other size becomes -1, if the rest are
        positive numbers.
-    2. Of operations that make the same sizes, each a number or an expression of named sizes, the
-       first is left.
+    2. Of operations that compute the same sizes, as numbers or expressions over named dimensions,
+       only the first is kept.
 
-    Sizes about which nothing is known do not count if control flow or extension operations make
-    them: those may be of a body that has been copied, and differ from copy to copy.
+    Unknown dimensions that control flow or extension operations introduce are not compared: these
+    may come from copies of one body and differ from copy to copy.
     """
 
     def rewrite(self, model: Model) -> Model:
         rewriter, sizes = Rewriter(model), _Sizes()
-        known: dict[Hashable, Operand] = {}
+        first_by_key: dict[Hashable, Operand] = {}
         for operation in map(rewriter.resolved, model.operations):
             spend()
             sizes.note(operation)
             key = sizes.key(operation)
-            if key is not None and key in known:
-                rewriter.replace(operation.outputs[0], known[key])
+            if key is not None and key in first_by_key:
+                rewriter.replace(operation.outputs[0], first_by_key[key])
                 continue
             resolved = sizes.resolved(operation)
             if resolved is None:
@@ -46,7 +46,7 @@ class ResolveShapes(Pass):
             else:
                 rewriter.emit(resolved)
             if key is not None:
-                known[key] = rewriter.resolve(operation.outputs[0])
+                first_by_key[key] = rewriter.resolve(operation.outputs[0])
         return rewriter.finish()
 
     def ensures(self, before: Model, after: Model) -> None:
@@ -59,35 +59,35 @@ class ResolveShapes(Pass):
 
 
 class _Sizes:
-    """What is known of sizes, from one operation to the next."""
+    """The dimensions that can be compared, collected from one operation to the next."""
 
     def __init__(self) -> None:
-        self._doubtful: set[str] = set()
+        self._incomparable: set[str] = set()
 
     def note(self, operation: Operation) -> None:
-        """Take notice of sizes that an operation makes."""
+        """Record the unknown dimensions that an operation introduces."""
         if isinstance(operation, Operator):
             return
         for operand in operation.outputs:
             for size in operand.type.shape or ():
                 if isinstance(size, Dimension):
-                    self._doubtful.update(name for name in size.names if name.startswith("?"))
+                    self._incomparable.update(name for name in size.names if name.startswith("?"))
 
     def key(self, operation: Operation) -> Hashable:
-        """What tells the sizes that an operation makes from others; `None` if it makes none.
+        """Return the key by which equal size computations are merged; `None` if there is none.
 
-        Where all are numbers, `FoldConstants` has something better.
+        Operations whose sizes are all static are left to `FoldConstants`.
         """
         if len(operation.outputs) != 1 or not isinstance(operation, Operator):
             return None
         type_ = operation.outputs[0].type
         sizes = type_.shape_value
-        if sizes is None or type_.static_shape is None or not self._are_known(sizes):
+        if sizes is None or type_.static_shape is None or not self._are_comparable(sizes):
             return None
         return type_.element_type, type_.static_shape, sizes
 
     def resolved(self, operation: Operation) -> Operation | None:
-        """A `RESHAPE` by a constant in place of one by sizes; `None` if it is none, or stays."""
+        """Return a `RESHAPE` with a constant shape in place of a computed one, else `None`."""
         if not isinstance(operation, Reshape):
             return None
         shape = self._constant_shape(operation)
@@ -104,7 +104,7 @@ class _Sizes:
             requested, zero_is_size = shape_value_of(computed), operation.allow_zero
         except (UnknownRank, ComputedParameter):
             return None
-        if not self._are_known(requested) or (zero_is_size and 0 in requested):
+        if not self._are_comparable(requested) or (zero_is_size and 0 in requested):
             return None
         resolved = [
             size
@@ -115,13 +115,15 @@ class _Sizes:
             for axis, size in enumerate(requested)
         ]
         if None in resolved:
-            others = [size for size in resolved if size is not None]
-            # Where a kept size is 0, nothing would follow from the others.
-            if len(others) < len(resolved) - 1 or min(others, default=1) < 1:
+            fixed_sizes = [size for size in resolved if size is not None]
+            # -1 is not determined if a kept size is 0.
+            if len(fixed_sizes) < len(resolved) - 1 or min(fixed_sizes, default=1) < 1:
                 return None
             if product(shape) != product(tuple(requested)):
                 return None
         return tuple(-1 if size is None else size for size in resolved)
 
-    def _are_known(self, sizes: Sequence[Dim]) -> bool:
-        return all(isinstance(size, int) or self._doubtful.isdisjoint(size.names) for size in sizes)
+    def _are_comparable(self, sizes: Sequence[Dim]) -> bool:
+        return all(
+            isinstance(size, int) or self._incomparable.isdisjoint(size.names) for size in sizes
+        )

@@ -1,4 +1,4 @@
-"""Rewriting of single operations, by a function of each."""
+"""Rewriting of single operations by functions."""
 
 from __future__ import annotations
 
@@ -15,25 +15,23 @@ from crosschip.ops.standard.conversion import Assign
 from crosschip.passes.base import Pass
 
 Rewrite = Callable[[Builder, Any], Sequence[Operand] | None]
-"""Builds operations in place of one, and returns what takes the place of its outputs.
+"""Builds the operations that replace one, and returns the operands that replace its outputs.
 
-It returns `None` where the operation stays as it is.
+Returns `None` to keep the operation.
 """
 
 
 @dataclass(frozen=True)
 class RewriteOperations(Pass):
-    """Replaces operations of some operators by what a function builds in their place.
+    """Replaces operations of some operators by what a function builds.
 
-    What the function builds is not rewritten in turn by the same pass. Its first operation of the
-    same operator keeps the name of the one that it replaces, else the last one does, so that
-    messages name what the user knows.
+    The pass does not rewrite operations that the function builds. The first new operation of the
+    same operator, or else the last one, keeps the original name for messages to users.
 
     Args:
         function: the rewrite.
-        operators: the classes of the operations that it gets; classes derived from them do not
-            count.
-        where: finds the operations of a model to rewrite, if that depends on other operations.
+        operators: the exact classes of the operations to rewrite; derived classes are not.
+        where: returns the operations of a model to rewrite, if that depends on other operations.
     """
 
     exact = False
@@ -60,7 +58,7 @@ class RewriteOperations(Pass):
             builder = Builder(prefix=f"{operation.name}.", used_names=used_names)
             results = self.function(builder, operation)
             if results is not None:
-                replaced[operation] = _named(operation, results, builder)
+                replaced[operation] = _name_operations(operation, results, builder)
         if not replaced:
             return model
         operations = [part for o in model.operations for part in replaced.get(o, (o,))]
@@ -68,21 +66,21 @@ class RewriteOperations(Pass):
 
 
 def rebuild(b: Builder, op: Operator, **changes: object) -> Operand:
-    """Add an operation of one output once more, with other operands or values for some slots."""
+    """Add a copy of a one-output operation with some slots changed."""
     arguments: dict[str, Any] = {slot.name: operand for slot, operand in op.filled()}
     quantization = op.output_quantization
     return b.add_all(type(op), quantization=quantization, **{**arguments, **changes})[0]
 
 
 def constant_like(b: Builder, operand: Operand, value: float) -> Operand:
-    """One number of the element type of an operand."""
+    """Add a scalar constant of an operand's element type."""
     return b.constant(np.array(value, operand.type.element_type.dtype))
 
 
 def operations_for(
     outputs: Sequence[Operand], results: Sequence[Operand], builder: Builder
 ) -> Sequence[Operation]:
-    """The builder's operations, with the results renamed to the outputs that they replace."""
+    """Return the builder's operations; the results get the names of the outputs they replace."""
     computed = {operand for operation in builder.operations for operand in operation.outputs}
     renamed: dict[Operand, Operand] = {}
     for output, result in zip(outputs, results, strict=True):
@@ -99,9 +97,9 @@ def operations_for(
 
 
 def sources(before: Model, after: Model) -> dict[Operation, Operation]:
-    """For each operation of a rewritten model, the original one that it stands for.
+    """Map each operation of a rewritten model to the original operation that it implements.
 
-    It is the one that makes the same operand, or the one for which the next operation stands.
+    That is the original producer of one of its outputs, or else the source of a reader.
     """
     originals: dict[Operation, Operation] = {}
     readers: dict[Operand, Operation] = {}
@@ -114,10 +112,10 @@ def sources(before: Model, after: Model) -> dict[Operation, Operation]:
     return originals
 
 
-def _named(
+def _name_operations(
     operation: Operation, results: Sequence[Operand], builder: Builder
 ) -> Sequence[Operation]:
-    """The operations that replace one, of which one has its name."""
+    """Return the operations that replace one; one of them gets its name."""
     parts = list(operations_for(operation.outputs, results, builder))
     same = (index for index, part in enumerate(parts) if part.type == operation.type)
     index = next(same, len(parts) - 1)

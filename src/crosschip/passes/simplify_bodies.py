@@ -1,4 +1,4 @@
-"""Simplification of the bodies of control flow that stays."""
+"""Simplification of the bodies of control flow."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from crosschip.passes.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class SimplifyBodies(Pass):
-    """Simplifies the bodies of `IF`, `LOOP` and `SCAN`, and hands them only what they need.
+    """Simplifies the bodies of `IF`, `LOOP` and `SCAN`, and removes unneeded inputs and outputs.
 
-    1. A state that a body always hands on as it got it is a capture; a captured constant becomes
-       the body's own.
-    2. What nobody reads is not made or collected.
-    3. The body is simplified like any model, and what it then does not read is not captured.
+    1. State that a body returns unchanged becomes a capture; a captured constant moves into the
+       body.
+    2. Unread outputs are not computed or collected.
+    3. Each body is simplified like a model; captures that it then does not read are removed.
 
     Args:
-        simplify: what is done to a body.
+        simplify: the simplification of a body.
     """
 
     exact: ClassVar[bool] = False
@@ -38,22 +38,22 @@ class SimplifyBodies(Pass):
         rewriter = Rewriter(model)
         for old in model.operations:
             operation = rewriter.resolved(old)
-            simple = operation
+            simplified = operation
             if isinstance(operation, ControlFlow):
                 used = [output in model.uses for output in old.outputs]
-                simple = self._simplified(operation, used, rewriter)
-            if simple is operation:
+                simplified = self._simplify_operation(operation, used, rewriter)
+            if simplified is operation:
                 rewriter.keep(operation)
             else:
-                rewriter.emit(simple)
+                rewriter.emit(simplified)
         return rewriter.finish()
 
-    def _simplified(
+    def _simplify_operation(
         self, operation: ControlFlow, used: Sequence[bool], rewriter: Rewriter
     ) -> ControlFlow:
         parts = _Parts(operation)
         parts.capture_unchanging_state(rewriter)
-        parts.own_constants()
+        parts.inline_constants()
         unused = {o for o, read in zip(operation.outputs, used, strict=True) if not read}
         parts.drop_unused_outputs(unused)
         parts.simplify(self.simplify)
@@ -62,7 +62,7 @@ class SimplifyBodies(Pass):
 
 
 class _Parts:
-    """An operation taken apart: what goes into it and comes out, place by place."""
+    """The inputs, outputs and bodies of an operation, as lists to edit."""
 
     def __init__(self, operation: ControlFlow) -> None:
         self.operation = operation
@@ -77,12 +77,12 @@ class _Parts:
         self._before_next_state = 1 if isinstance(operation, Loop) else 0
 
     def capture_unchanging_state(self, rewriter: Rewriter) -> None:
-        """Hand in as a capture what the body hands on as it is."""
+        """Turn state that the body returns unchanged into captures."""
         for index in reversed(range(self.states)):
             (body,) = self.bodies
             inputs, outputs = list(body.inputs.items()), list(body.outputs.items())
-            own = inputs[self._before_state + index]
-            if outputs[self._before_next_state + index][1] is not own[1]:
+            body_input = inputs[self._before_state + index]
+            if outputs[self._before_next_state + index][1] is not body_input[1]:
                 continue
             first = self.arguments.pop(self._before_state + index)
             assert first is not None, "state is never left out"
@@ -92,40 +92,40 @@ class _Parts:
             del inputs[self._before_state + index]
             del outputs[self._before_next_state + index]
             operations = body.operations
-            self.bodies = [Model(body.name, dict([*inputs, own]), operations, dict(outputs))]
+            self.bodies = [Model(body.name, dict([*inputs, body_input]), operations, dict(outputs))]
 
-    def own_constants(self) -> None:
-        """Give the bodies the constants that they capture, but for branches that refuse them."""
-        for place in reversed(range(len(self.captures))):
-            value = self.captures[place]
+    def inline_constants(self) -> None:
+        """Move captured constants into the bodies, except into branches that reject them."""
+        for index in reversed(range(len(self.captures))):
+            value = self.captures[index]
             if value.is_constant:
                 with suppress(ModelError) if isinstance(self.operation, If) else nullcontext():
-                    self._remove_capture(place, value)
+                    self._remove_capture(index, value)
 
     def simplify(self, simplify: Callable[[Model], Model]) -> None:
-        """Simplify the bodies; of branches, those that show they can never run stay as they are."""
+        """Simplify the bodies; keep branches that are proven never to run."""
         if isinstance(self.operation, If):
             self.bodies = where_possible(self.bodies, simplify)
         else:
             self.bodies = [simplify(body) for body in self.bodies]
 
     def drop_unread_captures(self) -> None:
-        """Hand in nothing that no body reads."""
-        for place in reversed(range(len(self.captures))):
-            operands = [self._captured(body)[place][1] for body in self.bodies]
+        """Remove captures that no body reads."""
+        for index in reversed(range(len(self.captures))):
+            operands = [self._captured(body)[index][1] for body in self.bodies]
             pairs = zip(operands, self.bodies, strict=True)
             if not any(operand in body.uses for operand, body in pairs):
-                self._remove_capture(place, None)
+                self._remove_capture(index, None)
 
     def drop_unused_outputs(self, unused: set[Operand]) -> None:
-        """Make nothing that nobody reads, but for the state."""
+        """Remove unread outputs, except state."""
         for index in reversed(range(self.states, len(self.outputs))):
             if self.outputs[index] not in unused:
                 continue
             del self.outputs[index]
-            place = self._before_next_state + index
+            position = self._before_next_state + index
             self.bodies = [
-                Model(body.name, body.inputs, body.operations, _without(body.outputs, place))
+                Model(body.name, body.inputs, body.operations, _without(body.outputs, position))
                 for body in self.bodies
             ]
             if isinstance(self.operation, Scan):
@@ -135,7 +135,7 @@ class _Parts:
                     self.attributes[name] = tuple(values)
 
     def rebuilt(self) -> ControlFlow:
-        """The operation put together again: itself if nothing has changed."""
+        """Return the operation with the edited parts; the same object if nothing has changed."""
         if "states" in self.attributes:
             self.attributes["states"] = self.states
         operation = self.operation
@@ -150,17 +150,17 @@ class _Parts:
         inputs = list(body.inputs.items())
         return inputs[len(inputs) - len(self.captures) :]
 
-    def _remove_capture(self, place: int, value: Operand | None) -> None:
-        """Take out a capture, and let the bodies read a value in its place if there is one."""
+    def _remove_capture(self, index: int, value: Operand | None) -> None:
+        """Remove a capture; let the bodies read `value` in its place, if there is one."""
         bodies = []
         for body in self.bodies:
-            name, operand = self._captured(body)[place]
-            inputs = {key: own for key, own in body.inputs.items() if key != name}
+            name, operand = self._captured(body)[index]
+            inputs = {key: operand_ for key, operand_ in body.inputs.items() if key != name}
             replaced = {} if value is None else {operand: value}
             bodies.append(substituted(body, inputs, replaced))
         self.bodies = bodies
-        del self.captures[place]
+        del self.captures[index]
 
 
-def _without(outputs: Any, place: int) -> dict[str, Operand]:
-    return {name: o for index, (name, o) in enumerate(outputs.items()) if index != place}
+def _without(outputs: Any, dropped: int) -> dict[str, Operand]:
+    return {name: o for index, (name, o) in enumerate(outputs.items()) if index != dropped}

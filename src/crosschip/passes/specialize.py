@@ -1,4 +1,4 @@
-"""Fixing the sizes that a model leaves open."""
+"""Specialization of dynamic dimensions to static sizes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from crosschip.passes.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class Specialize(Pass):
-    """Gives inputs fixed shapes and infers all types anew.
+    """Fixes input shapes and infers all types again.
 
     Args:
-        shapes: the shape of each input to fix, by input name.
-        sizes: sizes that inputs leave open, or other names for them, by the names that their
-            types have for them.
+        shapes: the static shapes of inputs, by input name.
+        sizes: sizes for dynamic dimensions of inputs, or new names, by dimension name.
 
     Raises:
-        InputError: there is no such input, or it cannot have that shape.
+        InputError: there is no such input, or its type does not allow the shape.
     """
 
     shapes: Mapping[str, Sequence[int]] = field(hash=False)
@@ -35,7 +34,7 @@ class Specialize(Pass):
         set_field(self, "shapes", shapes)
 
     def requires(self, model: Model) -> None:
-        self._bound(model)
+        self._bind_sizes(model)
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
@@ -44,7 +43,7 @@ class Specialize(Pass):
                 raise ModelError(f"input {name!r} is {after.inputs[name].type}, not {list(shape)}")
 
     def rewrite(self, model: Model) -> Model:
-        sizes = self._bound(model)
+        sizes = self._bind_sizes(model)
         rewriter = Rewriter(model)
         inputs = {}
         for name, operand in model.inputs.items():
@@ -65,6 +64,6 @@ class Specialize(Pass):
         finished = rewriter.finish()
         return Model(model.name, inputs, finished.operations, finished.outputs)
 
-    def _bound(self, model: Model) -> dict[str, Dim]:
+    def _bind_sizes(self, model: Model) -> dict[str, Dim]:
         types = {name: operand.type for name, operand in model.inputs.items()}
         return bind(types, self.shapes, self.sizes)

@@ -1,4 +1,4 @@
-"""Convolutions of signals that a file spells out as those of images of height 1."""
+"""Conversion of two-dimensional convolutions of height 1 to one-dimensional ones."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ from crosschip.passes.rewriter import Rewriter
 
 _HEIGHT, _IMAGE_AXES = 2, 4
 _PER_AXIS = {"pads": 2, "strides": 1, "dilations": 1, "output_padding": 1, "output_shape": 1}
-"""The numbers for each axis of an image, by slot."""
+"""How many numbers each slot has per spatial axis."""
 
 
 @dataclass(frozen=True)
 class SqueezeConvolutions(Pass):
-    """Makes a `CONV_1D` of `UNSQUEEZE`, `CONV_2D` and `SQUEEZE` of the height, transposed ones too.
+    """Replaces `UNSQUEEZE`, `CONV_2D` and `SQUEEZE` of the height by one `CONV_1D`.
 
-    Paddle writes convolutions of signals so. The filter must have the height 1 and be constant, the
-    height not be padded, and nothing be quantized.
+    Transposed convolutions are replaced alike. Paddle exports one-dimensional convolutions in this
+    form. The filter must be constant with height 1, the height not padded, and nothing quantized.
     """
 
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for operation in map(rewriter.resolved, model.operations):
-            source = _planar(operation, rewriter)
+            source = _squeezed_convolution(operation, rewriter)
             if source is None:
                 rewriter.keep(operation)
                 continue
             rewriter.withdraw(source)
-            rewriter.emit(_linear(source, operation, rewriter))
+            rewriter.emit(_convolution_1d(source, operation, rewriter))
         return RemoveUnused().rewrite(rewriter.finish())
 
 
-def _planar(operation: Operation, rewriter: Rewriter) -> Conv2D | Conv2DTranspose | None:
-    """The convolution of images of height 1 whose output loses that; `None` if there is none."""
-    if not isinstance(operation, Squeeze) or not _is_of_height(operation):
+def _squeezed_convolution(
+    operation: Operation, rewriter: Rewriter
+) -> Conv2D | Conv2DTranspose | None:
+    """Return the convolution between an `UNSQUEEZE` and a `SQUEEZE` of the height, or `None`."""
+    if not isinstance(operation, Squeeze) or not _affects_height(operation):
         return None
     source = rewriter.producer(operation.input)
     if not isinstance(source, Conv2D | Conv2DTranspose):
@@ -54,20 +56,22 @@ def _planar(operation: Operation, rewriter: Rewriter) -> Conv2D | Conv2DTranspos
     if any(source.pads[:2]) or any(o and o.type.quantization for o in source.inputs):
         return None
     image = rewriter.producer(source.input)
-    is_flat = isinstance(image, Unsqueeze) and _is_of_height(image)
+    is_flat = isinstance(image, Unsqueeze) and _affects_height(image)
     return source if is_flat and rewriter.used_once(operation.input) else None
 
 
-def _is_of_height(operation: Squeeze | Unsqueeze) -> bool:
+def _affects_height(operation: Squeeze | Unsqueeze) -> bool:
     axes = operation.operand("axes")
     is_known = axes is not None and axes.is_constant
     return is_known and [axis % _IMAGE_AXES for axis in operation.axes] == [_HEIGHT]
 
 
-def _linear(source: Conv2D | Conv2DTranspose, last: Operation, rewriter: Rewriter) -> Operator:
-    """The convolution along the width, which makes what the last operation made."""
+def _convolution_1d(
+    source: Conv2D | Conv2DTranspose, last: Operation, rewriter: Rewriter
+) -> Operator:
+    """Return the one-dimensional convolution with the outputs of the last operation."""
     image = rewriter.producer(source.input)
-    assert isinstance(image, Unsqueeze), "it has been found"
+    assert isinstance(image, Unsqueeze), "_squeezed_convolution checked it"
     arguments: dict[str, Any] = dict(source.named_inputs())
     arguments |= {"input": image.input, "filter": _without_height(source.filter)}
     for slot, count in _PER_AXIS.items():

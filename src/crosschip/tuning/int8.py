@@ -61,7 +61,7 @@ class Quantizer:
             ) from error
         self._model = model
         written = write(model, Dialect(types=frozenset(ElementType)), lambda _: None)
-        self._file = written.model.whole()
+        self._file = written.model.with_constants()
         self._labels = {label: operation.name for label, operation in written.labels.items()}
 
     @property

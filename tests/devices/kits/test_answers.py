@@ -1,4 +1,4 @@
-"""The answers of compilers, kept in the cache folder."""
+"""Stored answers of compilers."""
 
 from __future__ import annotations
 

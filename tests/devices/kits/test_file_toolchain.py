@@ -1,4 +1,4 @@
-"""Devices whose compiler reads a file in a form of its own."""
+"""Devices whose compiler reads files of its own format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ X = np.array([-1, 2, 3], np.float32)
 
 
 class TextDevice(FileToolchain):
-    """Writes the tool's language, and knows too late that it has no tanh."""
+    """Writes the tool's language; the tool lacks TANH, which only compiling reveals."""
 
     vendor = "tests"
     kind = Kind.ACCELERATOR

@@ -1,4 +1,4 @@
-"""What the passes for ONNX make of operations: the same results, under the same name."""
+"""The passes for ONNX: equal results, and equal names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPERATORS = sorted({operator.type for each in PASSES for operator in each.operat
 
 
 class LoweredReference(ReferenceDevice):
-    """The reference on models after the passes."""
+    """The reference device on models after the passes."""
 
     def supports(self, operation: Operation, options: Options) -> Support:
         return control.supports(operation)
@@ -31,7 +31,7 @@ class LoweredReference(ReferenceDevice):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_passes_compute_what_operators_mean(operator: str) -> None:
-    """On all that the conformance kit tries of an operator."""
+    """On all conformance cases of an operator."""
     device, claims = LoweredReference(), Claims()
     cases = [case for case in all_cases(operator, quick=True) if not case.loaded]
     results = [judge(case, device, claims) for case in cases]

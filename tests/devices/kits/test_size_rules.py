@@ -1,4 +1,4 @@
-"""Operations whose sizes fit in every run."""
+"""Conditions under which the sizes of operations fit."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ _SMALL = st.integers(0, 2)
 
 @st.composite
 def _windows(draw: st.DrawFn) -> tuple[Model, Mapping[str, int]]:
-    """A chain of convolutions of an image of open size, and a size of it."""
+    """Return a chain of convolutions of a dynamic image, and one of its sizes."""
     b = Builder()
     image = b.input("x", TensorType(ElementType.FLOAT32, (n, 2, n * 2, m)))
     for _ in range(draw(st.integers(1, 3))):
@@ -163,7 +163,7 @@ def _windows(draw: st.DrawFn) -> tuple[Model, Mapping[str, int]]:
 
 @st.composite
 def _recurrent(draw: st.DrawFn) -> tuple[Model, Mapping[str, int]]:
-    """A recurrent network whose states come with a batch of their own."""
+    """Return a recurrent network whose states have another batch dimension."""
     b = Builder()
     operator, gates = draw(st.sampled_from([(GRU, 3), (LSTM, 4)]))
     x = b.input("x", TensorType(ElementType.FLOAT32, (m, n, 3)))
@@ -189,7 +189,7 @@ def _places(draw: st.DrawFn) -> tuple[Model, Mapping[str, int]]:
 def test_sizes_fit_where_the_definition_takes_them(
     drawn: tuple[Model, Mapping[str, int]],
 ) -> None:
-    """What shows that sizes fit never does so of such as the operators refuse."""
+    """The conditions never hold for sizes that operators refuse."""
     model, sizes = drawn
     every = model.operations
     fits = [fit_of(operation) for operation in every]
@@ -210,7 +210,7 @@ def test_sizes_fit_where_the_definition_takes_them(
 
 
 def _is_taken(operations: Sequence[Operation], sizes: Mapping[str, int]) -> bool:
-    """Infer operations with sizes, one after the other."""
+    """Return whether operations can be inferred with sizes, one after the other."""
     known: dict[Operand, Operand] = {}
     for operation in operations:
         inputs = tuple(

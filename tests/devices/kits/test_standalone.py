@@ -1,4 +1,4 @@
-"""Segments as ONNX files of their own, read by ONNX's evaluator and checker."""
+"""Segments as ONNX files, checked by ONNX's evaluator and checker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLOAT32 = ElementType.FLOAT32
 
 
 def keep(model: onnx.ModelProto) -> None:
-    """Amend nothing."""
+    """Leave the model unchanged."""
 
 
 def written(model: Model, dialect: Dialect, folder: Path) -> onnx.ModelProto:
@@ -129,7 +129,7 @@ def test_an_opset_that_nobody_writes_is_an_error() -> None:
 
 
 def quantized() -> Model:
-    """Quantized images that are moved, and come out with the quantization of an output."""
+    """Return quantized images that are moved and get the quantization of an output."""
     b = Builder("m")
     scale = Quantization((0.5, 0.25), (3, -1), 1)
     x = b.input("x", TensorType(ElementType.INT8, (1, 2, 3), scale))

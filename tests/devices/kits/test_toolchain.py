@@ -1,4 +1,4 @@
-"""Devices around compilers that read files: what they take, keep, refuse and survive."""
+"""Devices whose compiler reads ONNX files: acceptance, refusals, saving and crashes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FLOAT32, FLOAT16 = ElementType.FLOAT32, ElementType.FLOAT16
 
 
 class HabitsDevice(Toolchain):
-    """A chip with the compiler in `habits_tool.py`, which writes down what it is asked for."""
+    """A chip with the compiler in `habits_tool.py`, which logs requests."""
 
     vendor = "Test"
     kind = Kind.ACCELERATOR
@@ -54,7 +54,7 @@ class HabitsDevice(Toolchain):
 
     @property
     def asked(self) -> list[str]:
-        """The compilations since the last question."""
+        """Return the compilations since the last call."""
         lines = self.journal.read_text().splitlines() if self.journal.exists() else []
         self.journal.write_text("")
         return lines
@@ -135,7 +135,7 @@ def test_a_crash_and_a_hang_are_answers_like_others() -> None:
 
 
 def test_last_words_are_part_of_the_error_alone(device: HabitsDevice) -> None:
-    """They are not the same every time, and answers are kept."""
+    """Outputs vary from run to run, so stored answers omit them."""
     with pytest.raises(CompileError, match="compiling; its last words: no tiles left"):
         device.compile(chain(Tan), HALF)
 
@@ -152,7 +152,7 @@ def test_a_reason_is_the_same_when_it_is_kept(
 
 
 def test_outputs_that_need_no_tool_are_filled_in(device: HabitsDevice) -> None:
-    """Tools return fewer outputs than a model has, where some are equal or known."""
+    """Tools return fewer outputs than a model has, if some are equal or constant."""
     b = Builder("outputs")
     x, y = (b.input(name, TensorType(FLOAT32, (3,))) for name in "xy")
     root = b.add(Sqrt, x)
@@ -178,7 +178,7 @@ def test_outputs_that_need_no_tool_are_filled_in(device: HabitsDevice) -> None:
 def test_quantized_outputs_that_need_no_tool_are_filled_in(
     device: HabitsDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the tool has reals instead of quantized inputs and outputs, too."""
+    """The same, if the tool's inputs and outputs are real and the model's quantized."""
     dialect = replace(HabitsDevice.dialect, real_boundary=True)
     monkeypatch.setattr(HabitsDevice, "dialect", dialect)
     b = Builder("outputs")
@@ -200,7 +200,7 @@ def test_a_wrong_number_of_seconds_is_an_error() -> None:
 
 
 def test_open_sizes_are_compiled_one_by_one(device: HabitsDevice, tmp_path: Path) -> None:
-    """Asked about once, with made-up sizes, and later loaded from the cache."""
+    """The compiler is asked once, with representative sizes; later runs load from the cache."""
     b = Builder("open")
     b.output("y", b.add(Sqrt, b.input("x", TensorType(FLOAT32, (symbol("N"), 2)))))
     for compilations in (1, 0):
@@ -288,7 +288,7 @@ def image(b: Builder, real: Operand) -> Operand:
 
 
 def network(*, tail: bool = False) -> Model:
-    """A convolution with a sum, in pairs of conversions; perhaps something real at the end."""
+    """Return a convolution and a sum between conversions, and perhaps a real operation."""
     b = Builder("network")
     random = np.random.default_rng(0)
     x = b.input("x", IMAGE)

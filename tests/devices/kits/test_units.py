@@ -1,10 +1,12 @@
-"""Quantized operations, found in models that write them with conversions around them."""
+"""Quantized operations spelled out with conversions around float32 operators."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.kits.onnx.units import joined, units
+from crosschip.devices.kits.onnx.units import merge_overlapping, submodel, units
+from crosschip.devices.reference import ReferenceDevice
+from crosschip.hal import Options
 from crosschip.ir import Builder, ElementType, Model, Operand, Quantization, TensorType
 from crosschip.ops.standard.activation import Relu, Softmax
 from crosschip.ops.standard.arithmetic import Add
@@ -86,6 +88,20 @@ def test_every_output_counts() -> None:
     assert names(b.build()) == []
 
 
-def test_parts_that_share_something_are_joined() -> None:
-    assert joined([]) == []
-    assert joined([[3, 1], [5], [2, 4], [4, 1]]) == [[5], [1, 2, 3, 4]]
+def test_parts_that_share_something_are_merge_overlapping() -> None:
+    assert merge_overlapping([]) == []
+    assert merge_overlapping([[3, 1], [5], [2, 4], [4, 1]]) == [[5], [1, 2, 3, 4]]
+
+
+def test_a_submodel_keeps_the_order_of_its_model() -> None:
+    b = Builder()
+    x = b.input("x", TensorType(ElementType.FLOAT32, (2,)))
+    first = b.add(Relu, x)
+    second = b.add(Add, first, np.array([1, 2], np.float32))
+    b.output("y", b.add(Add, second, first))
+    model = b.build()
+    one, two, three = model.operations
+    part = submodel(model, [three, one, two])
+    assert list(part.operations) == [one, two, three]
+    (output,) = ReferenceDevice().compile(part, Options()).run([np.array([-1, 3], np.float32)])
+    assert output.tolist() == [1, 8]

@@ -1,4 +1,4 @@
-"""Workers: calls, errors, crashes and time limits of foreign processes."""
+"""Workers: calls, errors, crashes and time limits."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_the_other_side_needs_numpy_and_nothing_of_ours() -> None:
 
 
 def test_a_worker_ends_with_the_process_that_started_it() -> None:
-    """It may be in the middle of work that never ends, and then reads nothing any more."""
+    """The worker may be in an endless call and read no requests."""
     script = (
         "import sys; from pathlib import Path; from crosschip.devices.kits.worker import Worker\n"
         "worker = Worker('chip', Path(sys.argv[1]))\n"
@@ -142,7 +142,7 @@ def test_a_worker_ends_with_the_process_that_started_it() -> None:
 
 
 def ends(process: int) -> bool:
-    """Wait until a process is no more."""
+    """Wait until a process has ended."""
     about = Path(f"/proc/{process}/stat")
     for _ in range(600):
         try:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Collection, Mapping, Sequence
 
 import fake_npu_ddk as ddk
-from crosschip.devices.kits.toolchain.outputs import Outputs
+from crosschip.devices.kits.toolchain.program import OutputMap
 from crosschip.hal import (
     Buffer,
     Capabilities,
@@ -88,7 +88,7 @@ class FakeNpuDevice(Device):
         return offer(model, half=self._in_half(options))
 
     def compile(self, model: Model, options: Options) -> Program:
-        outputs = Outputs(model)
+        outputs = OutputMap(model)
         if not outputs.requested.outputs:
             return WithKnownOutputs(None, outputs)
         lowered = lower(outputs.requested, half=self._in_half(options))
@@ -99,7 +99,7 @@ class FakeNpuDevice(Device):
         return self._program(form.Parts(code, lowered.feeds, lowered.results), outputs, model)
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        outputs = Outputs(model)
+        outputs = OutputMap(model)
         if not saved:
             return WithKnownOutputs(None, outputs)
         try:
@@ -116,7 +116,7 @@ class FakeNpuDevice(Device):
     def close(self) -> None:
         self._chip.close()
 
-    def _program(self, parts: form.Parts, outputs: Outputs, model: Model) -> Program:
+    def _program(self, parts: form.Parts, outputs: OutputMap, model: Model) -> Program:
         program = NpuProgram(parts, self._chip, self)
         plain = len(outputs.requested.outputs) == len(model.outputs)
         return program if plain else WithKnownOutputs(program, outputs)

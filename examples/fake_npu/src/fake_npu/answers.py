@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crosschip.devices.kits.onnx.units import computes_float32, joined
+from crosschip.devices.kits.onnx.units import computes_float32, merge_overlapping
 from crosschip.hal import CompileError, Group, Offer, Refusal, Rule, Support
 from crosschip.hal.converters import refused
 from crosschip.hal.device import alone
@@ -61,7 +61,7 @@ def offer(model: Model, *, half: bool) -> Offer:
             beside = [*readers.get(operation.name, ()), *([maker.name] if maker else [])]
             near = half or any(own.get(name) for name in beside)
             own[operation.name] = told if near or not told else refused(operation, _ALONE)
-    groups = joined(taken)
+    groups = merge_overlapping(taken)
     answers = [own[operation.name] for operation in model.operations]
     why = "a quantized operation with the conversions around it"
     return Offer(answers, [Group(group, why) for group in groups if len(group) < len(place)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeGuard
 
-from crosschip.devices.kits.toolchain.outputs import Outputs
+from crosschip.devices.kits.toolchain.program import OutputMap
 from crosschip.hal import Buffer, Event, Program, Submission
 from crosschip.ir import Array
 from fake_npu import saved
@@ -97,12 +97,12 @@ class WithKnownOutputs(Program):
         outputs: which are which.
     """
 
-    def __init__(self, inner: Program | None, outputs: Outputs) -> None:
+    def __init__(self, inner: Program | None, outputs: OutputMap) -> None:
         self._inner = inner
         self._outputs = outputs
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        return self._outputs.filled(inputs, self._inner.run(inputs) if self._inner else [])
+        return self._outputs.fill(inputs, self._inner.run(inputs) if self._inner else [])
 
     def save(self) -> bytes | None:
         return self._inner.save() if self._inner else b""

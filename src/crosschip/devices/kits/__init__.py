@@ -1,1 +1,1 @@
-"""Kits to build devices with: ONNX hand-over, drivers in C, toolchains, workers, checks."""
+"""Kits for device drivers: ONNX models, drivers in C, toolchains, worker processes, checks."""

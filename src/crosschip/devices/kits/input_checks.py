@@ -1,4 +1,4 @@
-"""Checks of the sizes of runs, made of a model when a run first needs them."""
+"""Size checks of a program's inputs, set up when a run first needs them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 class Needed(StrEnum):
-    """The runs whose sizes need to be checked."""
+    """The runs that need a size check."""
 
     NEVER = "never"
     OF_NOTHING = "of nothing"
-    """Those with an input that has no elements."""
+    """Runs with an empty input."""
     UNLESS_FITTING = "unless fitting"
-    """Those, and those in which sizes differ that should not, or are 0 or less."""
+    """Runs with an empty input, and runs that break the conditions of `InputRequirements`."""
     ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
 class InputRequirements:
-    """What of a run shows whether its sizes need to be checked.
+    """The conditions under which a run needs no size check.
 
     Attributes:
-        needed: the runs in which they do.
-        inputs: the types of the inputs, by whose shapes sizes are known.
-        equal: the sizes that are equal, in pairs, in a run that needs no check.
-        positive: the sizes that are 1 or more in such a run.
+        needed: the runs that need one.
+        inputs: the types of the inputs, whose shapes determine the values of dimensions.
+        equal: pairs of sizes that must be equal.
+        positive: sizes that must be at least 1.
     """
 
     needed: Needed
@@ -45,7 +45,7 @@ class InputRequirements:
     positive: Sequence[Dim] = ()
 
     def to_plain(self) -> dict[str, Any]:
-        """The same as JSON can say it."""
+        """Return the conditions as JSON data."""
         return {
             "needed": self.needed,
             "inputs": [encode_type(type_, named=True) for type_ in self.inputs],
@@ -55,10 +55,10 @@ class InputRequirements:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> InputRequirements:
-        """Read what `to_plain` gave.
+        """Read conditions from the data of `to_plain`.
 
         Raises:
-            LookupError, TypeError, ValueError: it is something else.
+            LookupError, TypeError, ValueError: the data is malformed.
         """
         fresh: Fresh = {}
         return cls(
@@ -70,11 +70,11 @@ class InputRequirements:
 
 
 class Checks:
-    """The checks of the sizes of a program's runs.
+    """The size checks of a program's inputs.
 
     Args:
-        needs: what shows whether they are needed.
-        make: makes them, which looks at the model's operations.
+        needs: the conditions under which a run needs no check.
+        make: creates the checks from the model's operations.
     """
 
     def __init__(self, needs: InputRequirements, make: Callable[[], Sizes]) -> None:
@@ -85,33 +85,33 @@ class Checks:
         self._positive = needs.positive
         self._make = make
         self._sizes: Sizes | None = None
-        self._seen: object = None
+        self._last_shapes: object = None
 
     @classmethod
     def of(cls, needs: InputRequirements, make: Callable[[], Sizes]) -> Checks | None:
-        """The checks; `None` if no run needs any. The arguments are those of the class."""
+        """Return the checks; `None` if no run needs any."""
         return None if needs.needed is Needed.NEVER else cls(needs, make)
 
     def check(self, inputs: Sequence[Array]) -> list[Array] | None:
-        """Refuse inputs whose sizes do not fit; see `Sizes.check_shapes`."""
+        """Check the sizes of inputs; see `Sizes.check_shapes`."""
         if self._of_nothing and 0 not in [array.size for array in inputs]:
             return None
         return self.check_shapes([array.shape for array in inputs])
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
-        """`check` of inputs by their shapes."""
-        if shapes == self._seen or (not self._always and self._shows(shapes)):
-            self._seen = shapes
+        """Check the shapes of inputs."""
+        if shapes == self._last_shapes or (not self._always and self._need_no_check(shapes)):
+            self._last_shapes = shapes
             return None
         if self._sizes is None:
             self._sizes = self._make()
-        nothing = self._sizes.check_shapes(shapes)
-        if nothing is None:
-            self._seen = shapes
-        return nothing
+        outputs = self._sizes.check_shapes(shapes)
+        if outputs is None:
+            self._last_shapes = shapes
+        return outputs
 
-    def _shows(self, shapes: Sequence[tuple[int, ...]]) -> bool:
-        """Tell whether shapes show that they fit."""
+    def _need_no_check(self, shapes: Sequence[tuple[int, ...]]) -> bool:
+        """Return whether shapes meet the conditions under which no check is needed."""
         if 0 in chain.from_iterable(shapes):
             return False
         if not self._equal and not self._positive:

@@ -1,7 +1,7 @@
-"""Departures from the operators' definitions that more than one engine makes alike.
+"""Limits that several engines share: rules of operators that they do not follow.
 
-Each function answers with the rule that an operation breaks, `slot: rule`, or `None`, as the
-converters' limits do.
+Each function returns the rule that an operation breaks as a `Refusal`, or `None`, as the limits of
+converters do.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from crosschip.ops.standard.slicing import Slice
 
 
 def known_weight(op: FullyConnected) -> Refusal | None:
-    """The input is flattened to rows as long as the weight's, which must be known."""
+    """Require a static weight shape: the input is flattened to rows of its length."""
     shape = op.weight.type.static_shape
     return Refusal("weight", "its shape must be known", Rule.SHAPE) if shape is None else None
 
 
 def one_type(op: Operator) -> Refusal | None:
-    """Engines take scale and bias in the input's element type."""
-    own = op.outputs[0].type.element_type
+    """Require one element type: engines take scale and bias in the input's type."""
+    element_type = op.outputs[0].type.element_type
     for slot, operand in op.filled():
-        if not slot.parameter and operand.type.element_type is not own:
-            return Refusal(slot.name, f"must be {own} like the input")
+        if not slot.parameter and operand.type.element_type is not element_type:
+            return Refusal(slot.name, f"must be {element_type} like the input")
     return None
 
 
 def some_elements(op: Reduction) -> Refusal | None:
-    """Of no elements, engines find means and extremes of their own."""
+    """Refuse empty reductions: engines' means and extremes of nothing differ."""
     shape = op.input.type.shape or ()
     for axis in op.axes or range(len(shape)):
         if shape and shape[axis] == 0:
@@ -51,21 +51,21 @@ def some_elements(op: Reduction) -> Refusal | None:
 
 
 def hidden_size(op: Recurrent) -> Refusal | None:
-    """Engines ask for the number of hidden values as a parameter."""
+    """Require a static hidden size: engines take it as an attribute."""
     shape = op.recurrence_weight.type.shape
     if shape is None or not isinstance(shape[2], int):
         return Refusal("recurrence_weight", "its last size must be known", Rule.SHAPE)
     return None
 
 
-def of_planes(operation: Operation) -> Refusal | None:
-    """Refuse images of any number of axes but two, on which vendors' compilers are untried."""
+def two_spatial_axes(operation: Operation) -> Refusal | None:
+    """Require two spatial axes: vendors' compilers are not tested with others."""
     rank = operation.spatial_rank if isinstance(operation, SpatialOperator) else 2
     return None if rank == 2 else Refusal("input", f"is of {rank} axes, not 2", Rule.SHAPE)
 
 
-def own_size(op: ConvTranspose) -> Refusal | None:
-    """Refuse a given size: what it leaves over, engines divide in ways of their own."""
+def no_output_shape(op: ConvTranspose) -> Refusal | None:
+    """Refuse an explicit output size: engines distribute the remaining padding differently."""
     if op.auto_pad.keeps_size:
         return Refusal("auto_pad", f"{op.auto_pad.name}")
     return (
@@ -74,7 +74,7 @@ def own_size(op: ConvTranspose) -> Refusal | None:
 
 
 def windows_in_image(op: Pool2D) -> Refusal | None:
-    """Engines want padding narrower than a window, and no window that starts in it at the end."""
+    """Refuse padding as wide as a window, and windows that start in the padding at the end."""
     for axis in range(2):
         pads = op.pads[2 * axis : 2 * axis + 2]
         before, after = pads if op.auto_pad is AutoPad.NONE else (0, 0)
@@ -87,7 +87,7 @@ def windows_in_image(op: Pool2D) -> Refusal | None:
 
 
 def backward_start(op: Slice) -> Refusal | None:
-    """Backwards from before the first element, Python takes nothing; engines take the first."""
+    """Refuse backward slices that may start before the first element, where engines clamp."""
     if op.steps is None:
         return None
     shape, starts, ends = op.input.type.shape, op.operand("starts"), op.operand("ends")
@@ -95,7 +95,7 @@ def backward_start(op: Slice) -> Refusal | None:
     for index, (axis, step) in enumerate(zip(axes, op.steps, strict=True)):
         if step < 0:
             size = None if shape is None else shape[axis]
-            # From the last one on, nothing is taken where there is none, by engines either.
+            # A start at the last element is right for an empty axis, too.
             first = -size if isinstance(size, int) and size else -1
             if starts is None or starts.value is None or op.starts[index] < first:
                 return Refusal(
@@ -109,60 +109,62 @@ def backward_start(op: Slice) -> Refusal | None:
 
 
 _FAR = 2**31 - 1
-"""The number that some take for "to the end" in both directions."""
+"""The end from which on some exporters mean "to the end" in both directions."""
 
 
-def along_nothing(parameter: Operand | None) -> bool:
-    """Tell whether a list of what to do on each axis is empty; engines want to do something."""
+def is_empty_list(parameter: Operand | None) -> bool:
+    """Return whether a parameter is an empty list, for which engines reject the operation."""
     return parameter is not None and parameter.type.static_shape == (0,)
 
 
 def has_axes(op: NonZero) -> Refusal | None:
-    """Of one number, engines find more places than there are axes."""
+    """Require axes: for a scalar, engines return more indices than there are axes."""
     return None if op.input.type.shape else Refusal("input", "must have axes", Rule.SHAPE)
 
 
 def usual_pixels(op: ResizeNearest) -> Refusal | None:
-    """Refuse other nearest pixels than NNAdapter's: engines round at other places."""
+    """Refuse nearest pixels other than NNAdapter's: engines round coordinates differently."""
     if op.align_mode is not AlignMode.ASYMMETRIC and not op.align_corners:
         return Refusal("align_mode", f"{op.align_mode.name}")
     usual = op.rounding is Rounding.USUAL
     return None if usual else Refusal("rounding", f"{op.rounding.name} is not done at run time")
 
 
-BORDERS = {
+PADDING_MODES = {
     PadMode.NONE: "zeros",
     PadMode.CONSTANT: "zeros",
     PadMode.REFLECT: "reflection",
     PadMode.REPLICATE: "border",
     PadMode.EDGE: "border",
 }
-"""Both engines' names of the ways of sampling outside of an image."""
+"""Engines' names of the modes for samples outside of an image."""
 
-_PLACES = {
+_COORDINATE_MODES = {
     AlignMode.HALF_PIXEL: "half_pixel",
     AlignMode.ASYMMETRIC: "asymmetric",
     AlignMode.PYTORCH_HALF_PIXEL: "pytorch_half_pixel",
 }
 
 
-def smooth(op: ResizeCubic | ResizeLinear) -> Refusal | None:
-    """Engines compute other weights than these, or none at all, where the target is smaller."""
+def interpolation_limit(op: ResizeCubic | ResizeLinear) -> Refusal | None:
+    """Refuse antialiasing, steep cubic kernels and coordinate modes that engines lack."""
     if op.antialias:
         return Refusal("antialias", "is not done at run time")
     if isinstance(op, ResizeCubic) and abs(op.coefficient) > 1:
-        return Refusal("coefficient", f"{op.coefficient:g} makes small errors of places large")
-    unknown = op.align_mode not in _PLACES and not op.align_corners
+        return Refusal(
+            "coefficient", f"{op.coefficient:g} makes small errors of coordinate_mode large"
+        )
+    unknown = op.align_mode not in _COORDINATE_MODES and not op.align_corners
     return Refusal("align_mode", f"{op.align_mode.name}") if unknown else None
 
 
-def places(op: ResizeCubic | ResizeLinear) -> str:
-    """ONNX's, and engines', name of the way in which pixels lie; `smooth` allows it."""
-    return "align_corners" if op.align_corners else _PLACES[op.align_mode]
+def coordinate_mode(op: ResizeCubic | ResizeLinear) -> str:
+    """Return the name of the pixel positions in ONNX and engines; see `interpolation_limit`."""
+    return "align_corners" if op.align_corners else _COORDINATE_MODES[op.align_mode]
 
 
 def padded_once(op: Pad) -> Refusal | None:
-    """Engines repeat a tensor in its padding once only, and take nothing away as they do."""
+    """Refuse repeated or negative padding in other modes than `CONSTANT`, which engines lack."""
     if op.mode in (PadMode.NONE, PadMode.CONSTANT):
         return None
     shape, pads = op.input.type.shape, op.operand("pads")
@@ -171,18 +173,18 @@ def padded_once(op: Pad) -> Refusal | None:
         return Refusal(slot, f"{what} must be known in mode {op.mode.name}", Rule.SHAPE)
     narrower = 1 if op.mode is PadMode.REFLECT else 0
     for size, before, after in zip(shape, op.pads[::2], op.pads[1::2], strict=True):
-        most = max(before, after)
+        width = max(before, after)
         if min(before, after) < 0:
             return Refusal("pads", f"negative ones in mode {op.mode.name}")
-        if most > 0 and (not isinstance(size, int) or size - narrower < most):
-            return Refusal("pads", f"{most} on an axis of size {size} in mode {op.mode.name}")
+        if width > 0 and (not isinstance(size, int) or size - narrower < width):
+            return Refusal("pads", f"{width} on an axis of size {size} in mode {op.mode.name}")
     return None
 
 
 def divides_exactly(op: ResizeNearest) -> bool:
-    """Tell whether dividing by the scale finds the pixels that multiplying by its inverse does.
+    """Return whether dividing by the scale selects the same pixels as the operator does.
 
-    Engines do the former, the operator means the latter. For powers of two both are exact.
+    The operator multiplies by the inverse. Both are exact if all scales are powers of two.
     """
     image = op.input.type.shape or ()
     try:

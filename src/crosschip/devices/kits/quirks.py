@@ -1,8 +1,8 @@
-"""Quirks: what an engine computes wrong, each with a reproduction on the engine itself.
+"""Quirks: incorrect results of engines, each with a reproduction on the engine itself.
 
-A device registers its quirks in a `Quirks` table, by the function that gives the reproduction to
-the engine. The table of the documentation, the tests of the workarounds and `scripts/quirks.py`,
-which tells whether the installed engine still has them, are derived from the records.
+A device registers its quirks in a `Quirks` table. The documentation's table, the tests of the
+workarounds and `scripts/quirks.py`, which checks the installed engine, are derived from the
+records.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ENGINES = ("openvino", "onnxruntime", "xla", "qualcomm", "rockchip")
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """The outcome of a reproduction that ends in an exception.
+    """The outcome of a reproduction that raises an exception.
 
     Attributes:
-        text: words of its message.
+        text: a part of the message.
     """
 
     text: str = ""
@@ -41,12 +41,12 @@ class Raises:
 
 @dataclass(frozen=True, slots=True)
 class Dies:
-    """The outcome of a reproduction that ends the process, by whatever signal or status."""
+    """The outcome of a reproduction that ends the process, by any signal or status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """The outcome of a reproduction that is arbitrary, and not the right one."""
+    """The expected outcome of a reproduction with arbitrary wrong outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ Reproduction: TypeAlias = Callable[["Quirk"], Sequence[Array]]
 
 
 class Verdict(Enum):
-    """What has become of a quirk in the engine that is installed."""
+    """The state of a quirk in the installed engine."""
 
     PRESENT = "still there"
     GONE = "gone"
@@ -70,28 +70,28 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quirk:
-    """One thing that an engine computes wrong.
+    """An incorrect result of an engine.
 
     Attributes:
         engine: the device that drives the engine.
-        name: the words by which code and documentation refer to it.
-        operators: the standard operators that it concerns.
-        condition: when it happens; the end of a sentence that begins with "where".
-        symptom: what the engine then does; the end of a sentence that begins with its name.
-        versions: the versions of the engine that it was seen in.
-        fixed_in: the version of the engine in which it is gone; empty if in none so far.
-        since: the version of crosschip that avoids it.
-        avoided_by: the functions that avoid it, rewrites, converters and refusals.
-        inputs: the inputs of the run that goes wrong.
-        before: the inputs of runs that must precede that one in the same program.
-        right: what the outputs are by the operators' definitions.
-        wrong: what the engine makes instead.
-        tolerance: the relative error up to which an output is one or the other.
-        reproduce: runs the engine itself, without the device, and returns the outputs.
-        model: adds to a builder what hits the quirk if the device does not avoid it.
-        open_sizes: whether all sizes of the inputs are open.
-        processor: the feature of the processor, as Linux calls it, without which it does not occur.
-        environment: the environment variables with which it occurs.
+        name: the identifier in code and documentation.
+        operators: the affected standard operators.
+        condition: when it occurs, as the end of a sentence that begins with "where".
+        symptom: what the engine does, as the end of a sentence that begins with its name.
+        versions: the engine versions with the quirk.
+        fixed_in: the engine version without it; empty if there is none yet.
+        since: the crosschip version that avoids it.
+        avoided_by: the rewrites, converters and limits that avoid it.
+        inputs: the inputs of the failing run.
+        before: the inputs of runs that must precede that run in the same program.
+        right: the outputs by the operators' definitions.
+        wrong: the outputs of the engine.
+        tolerance: the relative tolerance of comparisons with both.
+        reproduce: runs the engine without the device, and returns the outputs.
+        model: adds operations that hit the quirk to a builder, for a test of the workaround.
+        open_sizes: whether all sizes of the inputs are dynamic.
+        processor: the processor feature (as Linux names it) that it needs to occur.
+        environment: the environment variables that it needs to occur.
         dies: whether it may end the process.
     """
 
@@ -117,18 +117,18 @@ class Quirk:
     dies: bool = False
 
     def outcome(self) -> Outcome:
-        """The outcome of the reproduction, in a process of its own where that may end."""
+        """Return the outcome of the reproduction, run in a child process if it may end that."""
         return self._outcome_in_child() if self.dies or self.environment else self.outcome_here()
 
     def outcome_here(self) -> Outcome:
-        """The outcome of the reproduction in this process."""
+        """Return the outcome of the reproduction, run in this process."""
         try:
             return [np.asarray(output) for output in self.reproduce(self)]
         except ImportError:
             return NotInstalled()
         except (SyntaxError, TypeError, NameError):
-            raise  # of the reproduction itself
-        except Exception as error:  # engines raise whatever they like
+            raise  # an error in the reproduction
+        except Exception as error:  # engines raise any class
             return Raises(str(error))
 
     def _outcome_in_child(self) -> Outcome:
@@ -151,21 +151,21 @@ class Quirk:
         return NotInstalled() if kind == NotInstalled.__name__ else arrays
 
     def verdict(self) -> Verdict:
-        """Run the reproduction, and tell what has become of the quirk."""
+        """Run the reproduction; return the state of the quirk."""
         outcome = self.outcome()
         if isinstance(outcome, NotInstalled):
             return Verdict.NOT_INSTALLED
         if self._matches(outcome, self.right):
-            here = not self.processor or self.processor in processor().split()
-            return Verdict.GONE if here else Verdict.ELSEWHERE
+            has_feature = not self.processor or self.processor in processor().split()
+            return Verdict.GONE if has_feature else Verdict.ELSEWHERE
         return Verdict.PRESENT if self._matches(outcome, self.wrong) else Verdict.DIFFERENT
 
     def is_news(self, verdict: Verdict) -> bool:
-        """Tell whether a verdict is not what the record says."""
+        """Return whether a verdict contradicts the record."""
         return verdict is Verdict.DIFFERENT or (verdict is Verdict.GONE and not self.fixed_in)
 
     def is_right(self, outputs: Sequence[Array]) -> bool:
-        """Tell whether outputs are those that the operators' definitions ask for."""
+        """Return whether outputs are right by the operators' definitions."""
         return self._matches(outputs, self.right)
 
     def _matches(self, outcome: Outcome, expected: Any) -> bool:
@@ -175,15 +175,15 @@ class Quirk:
             return isinstance(outcome, Raises) and expected.text in outcome.text
         if isinstance(expected, Dies) or isinstance(outcome, Raises | Dies | NotInstalled):
             return isinstance(expected, Dies) and isinstance(outcome, Dies)
-        several = expected if isinstance(expected, tuple) else (expected,)
-        return len(outcome) >= len(several) and all(
-            _is_close(one, np.asarray(other), self.tolerance)
-            for one, other in zip(outcome, several, strict=False)
+        expected_outputs = expected if isinstance(expected, tuple) else (expected,)
+        return len(outcome) >= len(expected_outputs) and all(
+            _is_close(output, np.asarray(expected_output), self.tolerance)
+            for output, expected_output in zip(outcome, expected_outputs, strict=False)
         )
 
     def build(self) -> Model:
-        """The model that hits the quirk; its inputs are x0, x1, …, its outputs y0, y1, …."""
-        assert self.model is not None, "the caller has looked"
+        """Return a model that hits the quirk, with inputs x0, x1, … and outputs y0, y1, …."""
+        assert self.model is not None, "checked by the caller"
         b = Builder(self.name)
         results = self.model(b, *(b.input(f"x{i}", t) for i, t in enumerate(self._types())))
         for i, result in enumerate(results if isinstance(results, tuple) else (results,)):
@@ -204,9 +204,9 @@ class Quirks:
     """The quirks of an engine, by name.
 
     Args:
-        engine: the device that drives it.
-        versions: the versions that quirks were seen in where nothing else is said.
-        run: gives a reproduction's function, and its record, to the engine.
+        engine: the device that drives the engine.
+        versions: the default of `Quirk.versions`.
+        run: runs a reproduction function on the engine.
     """
 
     def __init__(
@@ -232,10 +232,10 @@ class Quirks:
         since: str = "0.3.0",
         **more: Any,
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Decorator: the function is the reproduction of a quirk, which gets its name from it.
+        """Decorator: register a function as the reproduction of a quirk, named after the function.
 
-        Lists among the inputs are taken as float32. For the rest see `Quirk`. One that is fixed is
-        avoided as long as crosschip takes older versions of the engine.
+        Lists among the inputs are converted to float32. See `Quirk` for the other arguments. Quirks
+        that are fixed stay while crosschip supports engine versions with them.
         """
 
         def register(reproduction: Callable[..., Any]) -> Callable[..., Any]:
@@ -260,7 +260,7 @@ class Quirks:
 
 
 def quirks_of(engine: str) -> Mapping[str, Quirk]:
-    """The quirks of an engine by name.
+    """Return the quirks of an engine by name.
 
     Raises:
         ImportError: the engine is not installed.

@@ -1,8 +1,8 @@
-"""The rules that definitions have for sizes which show only in a run.
+"""Checks of input sizes for operators whose rules an engine does not check.
 
-An engine that does not keep to them stretches a tensor, reads beyond its end, or ends the process;
-and where there is nothing to compute, it may fail. So before a run on sizes that are new, the
-operations that it treats like that are inferred with them.
+Such an engine broadcasts a tensor, reads out of bounds or ends the process if a run's sizes break a
+rule, and it may fail on empty tensors. So before a run with new input shapes, the shapes of the
+affected operations are inferred.
 """
 
 from __future__ import annotations
@@ -15,35 +15,26 @@ import numpy as np
 
 from crosschip.devices.kits.input_checks import InputRequirements, Needed
 from crosschip.devices.kits.size_rules import ALWAYS, fit_of
-from crosschip.ir import (
-    Array,
-    DeviceError,
-    Dim,
-    Model,
-    ModelError,
-    Operand,
-    Operation,
-    TensorType,
-)
+from crosschip.ir import Array, DeviceError, Dim, Model, ModelError, Operand, Operation, TensorType
 from crosschip.ir.binding import named_sizes
 from crosschip.ir.sizing import SizeReader, names_are_proven
 from crosschip.ops.definition.operator import Operator
 
 Operators = tuple[type[Operator], ...]
 
-_REMEMBERED = 16
-"""Sets of shapes: the first run of a text, say, which is like those of other texts."""
+_CACHED_SHAPES = 16
+"""How many sets of input shapes are cached per model."""
 
 
 class Sizes:
-    """The sizes of a model's runs.
+    """Size checks of the runs of a model.
 
     Args:
         engine: the engine's name, for errors.
-        model: the model, in which some sizes may be open.
-        unchecked: the operators that the engine does not refuse sizes for that do not fit.
-        fails_of_nothing: those that it fails to compute, or to check, where inputs are empty.
-        unwritten_of_nothing: those of these that it makes elements of which it does not write.
+        model: the model, possibly with dynamic dimensions.
+        unchecked: the operators whose sizes the engine does not check.
+        fails_of_nothing: the operators that the engine does not compute or check on empty inputs.
+        unwritten_of_nothing: those of them whose outputs the engine then leaves unwritten.
     """
 
     def __init__(
@@ -67,11 +58,11 @@ class Sizes:
         self._unchecked = list(self._fits)
         self._all = [o for o in opened if o in self._fits or isinstance(o, fails_of_nothing)]
         self._unwritten = unwritten_of_nothing
-        self._problem_of = lru_cache(_REMEMBERED)(self._find)
+        self._cached_output_types = lru_cache(_CACHED_SHAPES)(self._empty_output_types)
 
     @property
     def checks(self) -> InputRequirements:
-        """What of a run shows that nothing needs to be checked, without the operations."""
+        """The conditions under which a run needs no check."""
         if not self._all:
             return InputRequirements(Needed.NEVER)
         if not self._unchecked:
@@ -79,27 +70,27 @@ class Sizes:
         fits = [fit for fit in self._fits.values() if fit is not None]
         equal = dict.fromkeys(chain.from_iterable(fit.equal for fit in fits))
         positive = dict.fromkeys(chain.from_iterable(fit.positive for fit in fits))
-        known = all(map(self._reader.knows, chain(positive, *equal)))
-        if len(fits) < len(self._fits) or not known:
+        sizes_are_known = all(map(self._reader.knows, chain(positive, *equal)))
+        if len(fits) < len(self._fits) or not sizes_are_known:
             return InputRequirements(Needed.ALWAYS)
         return InputRequirements(Needed.UNLESS_FITTING, self._inputs, list(equal), list(positive))
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> list[Array] | None:
-        """Refuse inputs whose sizes do not fit, by their shapes.
+        """Check input shapes.
 
         Returns:
-            The outputs, if it is known that none of them has elements.
+            The outputs, if all of them are empty and the engine may fail; else `None`.
 
         Raises:
-            DeviceError: an operation does not take the sizes that it would get.
+            DeviceError: the sizes break a rule of an operation.
         """
-        nothing = self._problem_of(tuple(shapes))
-        if nothing is None:
+        types = self._cached_output_types(tuple(shapes))
+        if types is None:
             return None
-        return [np.empty(type_.static_shape or (), type_.element_type.dtype) for type_ in nothing]
+        return [np.empty(type_.static_shape or (), type_.element_type.dtype) for type_ in types]
 
-    def _find(self, shapes: tuple[tuple[int, ...], ...]) -> list[TensorType] | None:
-        """The types of the outputs, if none of them has elements and that may be a problem."""
+    def _empty_output_types(self, shapes: tuple[tuple[int, ...], ...]) -> list[TensorType] | None:
+        """Return the types of the outputs if all are empty and the engine may fail; else `None`."""
         is_empty = any(0 in shape for shape in shapes)
         operations = self._all if is_empty else self._unchecked
         if not operations:
@@ -114,11 +105,11 @@ class Sizes:
                 raise DeviceError(
                     f"{self._engine}: {operation.type} {operation.name!r}: {rule}"
                 ) from None
-            if isinstance(operation, self._unwritten) and _makes_of_nothing(sized, inferred):
+            if isinstance(operation, self._unwritten) and _creates_elements(sized, inferred):
                 where = f"{self._engine}: {operation.type} {operation.name!r}"
                 raise DeviceError(f"{where}: has nothing to make elements of")
-            own = [output.type for output in operation.outputs]
-            sizes.update(named_sizes(own, [type_.shape for type_ in inferred]))
+            declared = [output.type for output in operation.outputs]
+            sizes.update(named_sizes(declared, [type_.shape for type_ in inferred]))
         if not (is_empty and self._of_nothing):
             return None
         outputs = [type_.substitute(sizes) for type_ in self._outputs]
@@ -130,13 +121,13 @@ def _is_open(operand: Operand | None) -> bool:
 
 
 def _has_scales(operand: Operand | None) -> bool:
-    """Tell whether there is a scale for each index of an axis."""
+    """Return whether an operand is quantized per axis."""
     quantization = None if operand is None else operand.type.quantization
     return quantization is not None and quantization.axis is not None
 
 
-def _makes_of_nothing(operation: Operation, output_types: Sequence[TensorType]) -> bool:
-    """Tell whether an input has no elements, and an output may have some."""
+def _creates_elements(operation: Operation, output_types: Sequence[TensorType]) -> bool:
+    """Return whether an input is empty and an output may not be."""
     read = (o.type.shape for o in operation.inputs if o is not None)
     return any(0 in (shape or ()) for shape in read) and any(
         0 not in (t.shape or ()) for t in output_types
@@ -144,7 +135,7 @@ def _makes_of_nothing(operation: Operation, output_types: Sequence[TensorType]) 
 
 
 def _with_sizes(operation: Operation, sizes: dict[str, Dim]) -> Operation:
-    """The operation on operands of these sizes."""
+    """Return the operation on operands with these sizes."""
     return operation.with_inputs(
         tuple(
             operand

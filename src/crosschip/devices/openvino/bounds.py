@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from crosschip.ir import Dim, Operand, Operation
 from crosschip.ir.dimension import is_natural
 from crosschip.lowering.ranges.analysis import LONGEST, Assumptions, Ranges
-from crosschip.lowering.ranges.ends import Lasts
 from crosschip.lowering.ranges.interval import Interval
+from crosschip.lowering.ranges.upper_bounds import UpperBounds
 
 
 class Bounds:
@@ -18,7 +18,7 @@ class Bounds:
     def __init__(self) -> None:
         nothing = Assumptions({}, {}, LONGEST, (), Interval(-math.inf, math.inf))
         self._ranges = Ranges(nothing, {}, floats=False)
-        self._lasts = Lasts()
+        self._lasts = UpperBounds()
 
     def follow(self, operation: Operation) -> None:
         """Find the bounds of what an operation makes, of whose inputs those are known."""

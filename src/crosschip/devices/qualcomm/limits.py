@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosschip.devices.kits.limits import of_planes
+from crosschip.devices.kits.limits import two_spatial_axes
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, Operation, Quantization
 from crosschip.ir.types import FLOATS, INTEGERS
@@ -38,7 +38,7 @@ def limit(operation: Operation) -> Refusal | None:
     """The rule that an operation breaks, beside those of the compiler itself."""
     if any(map(_is_nothing, [*operation.inputs, *operation.outputs])):
         return Refusal("", "has no elements, with which the compiler may die", Rule.SHAPE)
-    refusal = of_planes(operation)
+    refusal = two_spatial_axes(operation)
     if refusal is not None:
         return refusal
     if isinstance(operation, _INDEXED):

@@ -5,7 +5,7 @@ Each rule names the smallest case that was seen to be wrong with version 2.5.0.
 
 from __future__ import annotations
 
-from crosschip.devices.kits.limits import of_planes
+from crosschip.devices.kits.limits import two_spatial_axes
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand, Operation
 from crosschip.ir.types import FLOATS
@@ -20,7 +20,7 @@ _INTEGERS = (ElementType.INT32, ElementType.INT64)
 
 def limit(operation: Operation) -> Refusal | None:
     """The rule that an operation breaks, beside those of the compiler itself."""
-    refusal = of_planes(operation) or _sizes(operation)
+    refusal = two_spatial_axes(operation) or _sizes(operation)
     if refusal is not None:
         return refusal
     if isinstance(operation, Pow):

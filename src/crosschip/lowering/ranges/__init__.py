@@ -1,1 +1,1 @@
-"""The ranges of the values in a model, as far as they follow from what makes them."""
+"""Range analysis: bounds of the values in a model."""

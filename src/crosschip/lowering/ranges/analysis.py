@@ -1,4 +1,4 @@
-"""The range of every integer in a model, under what is assumed of its inputs and sizes."""
+"""The range of each integer in a model, under assumptions about its inputs and sizes."""
 
 from __future__ import annotations
 
@@ -10,39 +10,39 @@ from crosschip.ir import Dim, Operand, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import Dimension, name_of
 from crosschip.ir.types import FLOATS, INTEGERS
-from crosschip.lowering.ranges.ends import end_of, end_of_given
 from crosschip.lowering.ranges.interval import Interval, of_elements, of_size, of_type
 from crosschip.lowering.ranges.rules import RULES, Range
 from crosschip.lowering.ranges.sizes import bounds_of
+from crosschip.lowering.ranges.upper_bounds import end_of, end_of_known
 from crosschip.ops import Operator
 from crosschip.ops.definition.operator import UnknownRank
 from crosschip.ops.definition.slots import ComputedParameter
 
 Source = Operand | str | Dimension
-"""Something that is assumed: the range of an input, or of a size: by name, or an expression."""
+"""The subject of an assumption: an input, a named dimension, or an expression over dimensions."""
 
 LONGEST = 2**31 - 1
-"""The most elements of an axis, where nobody says."""
-_FEW = 4
-"""The most elements of a constant of floats that is worth looking at."""
+"""The greatest size of a dynamic dimension without other bounds."""
+_MAX_FLOATS = 4
+"""How many elements a float constant may have for its range to be computed."""
 
 
 Known = Mapping[Operand | str, tuple[Range, frozenset[Source]]]
-"""Ranges of operands, and of sizes that show in a run only by name, and what they rely on."""
+"""Ranges of operands and of data-dependent sizes (by name), with the assumptions they rely on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What is assumed of the inputs and sizes of a model.
+    """Assumptions about the inputs and sizes of a model.
 
     Attributes:
-        inputs: the ranges of inputs of integers; of others, nothing is assumed.
-        most: the greatest values of sizes, by name.
-        longest: the greatest value of the other sizes that have names.
-        names: the sizes whose values a run is asked for; of others, nothing is assumed.
-        fit: the range of all expressions over these sizes.
-        most_of_expressions: the greatest values of some of those that do not fit by themselves.
-        closest: the greatest value of the others of these; `None` if that is the end of `fit`.
+        inputs: the ranges of integer inputs; other inputs may hold any values.
+        most: the greatest values of some named dimensions.
+        longest: the greatest value of the other named dimensions.
+        names: the dimensions that runs can be checked for; others may have any size.
+        fit: the range that expressions over these dimensions must stay in.
+        most_of_expressions: the greatest values of some expressions that may exceed `fit`.
+        closest: the greatest value of the other such expressions; `None` for the end of `fit`.
     """
 
     inputs: Mapping[Operand, Interval]
@@ -54,29 +54,29 @@ class Assumptions:
     closest: int | None = None
 
     def most_of(self, name: str) -> int:
-        """The greatest value of a size."""
+        """Return the greatest value of a named dimension."""
         return min(self.most.get(name, self.longest), int(self.fit.high))
 
     def tightest(self, input: Interval, longest: int) -> Assumptions:
-        """The assumptions with each input in one range, and sizes that are not greater."""
+        """Return assumptions with inputs limited to one range, and sizes to a greatest value."""
         inputs = {o: i.within(input.low, input.high) for o, i in self.inputs.items()}
         return replace(self, inputs=inputs).smaller(longest)
 
     def smaller(self, longest: int) -> Assumptions:
-        """The assumptions with sizes, and expressions over them, that are not greater."""
+        """Return assumptions with sizes and expressions limited to a greatest value."""
         return replace(self, longest=longest, closest=longest)
 
     def most_of_expression(self, expression: Dimension) -> int:
-        """The greatest value of an expression over sizes that does not fit by itself."""
+        """Return the greatest value of an expression that may exceed `fit`."""
         most = int(self.fit.high) if self.closest is None else self.closest
         return self.most_of_expressions.get(expression, most)
 
     def tightened(self, sources: Collection[Source], longest: int) -> Assumptions:
-        """Tighter assumptions about something: sizes, else expressions, else half of an input.
+        """Return tighter assumptions on some sources: on dimensions, else expressions, else inputs.
 
         Args:
-            sources: what is to be tighter; of inputs, those that are the widest.
-            longest: the greatest value of the sizes.
+            sources: the sources to tighten; of inputs, the widest ranges are halved.
+            longest: the greatest value for dimensions and expressions.
         """
         sizes = {name for name in sources if isinstance(name, str)} - self.most.keys()
         if sizes:
@@ -97,12 +97,12 @@ class Assumptions:
 
 
 class Ranges:
-    """The ranges of the operands of a model, and what each of them relies on.
+    """The ranges of a model's operands, with the assumptions that each relies on.
 
     Args:
-        assumed: what is assumed.
-        known: the ranges of operands that come from elsewhere.
-        floats: whether floats are computed in float32 or better, so that they can be followed.
+        assumed: the assumptions.
+        known: ranges of operands that other models produce.
+        floats: whether floats are computed in float32 or better, so that their ranges are valid.
     """
 
     def __init__(self, assumed: Assumptions, known: Known, *, floats: bool) -> None:
@@ -119,28 +119,28 @@ class Ranges:
 
     @property
     def computed_ranges(self) -> Known:
-        """All ranges that have been looked for, and what they rely on."""
+        """Return all ranges computed so far, with the assumptions they rely on."""
         return self._computed_ranges
 
     def of(self, operand: Operand) -> Range:
-        """The range of an operand that is an input, constant, or has been made."""
+        """Return the range of an input, a constant or an operation's output."""
         entry = self._computed_ranges.get(operand) or self._known.get(operand)
         if entry is None:
             entry = self._computed_ranges[operand] = _range_of_type(operand), frozenset()
         self._sources |= entry[1]
         return entry[0]
 
-    def fits(self, operand: Operand, held: Interval) -> bool:
-        """Tell whether an operand is known to be in a range."""
+    def fits(self, operand: Operand, interval: Interval) -> bool:
+        """Return whether an operand is known to be in a range."""
         range_ = self.of(operand)
-        return range_ is not None and range_ in held
+        return range_ is not None and range_ in interval
 
     def size(self, size: Dim) -> Interval:
-        """The range of the size of an axis."""
+        """Return the range of a dimension."""
         return self.value(size).within(0, math.inf)
 
     def value(self, value: Dim) -> Interval:
-        """The range of an expression over sizes."""
+        """Return the range of an expression over dimensions."""
         if isinstance(value, int):
             return Interval(value, value)
         range_ = of_size(value, {name: self._most_of(name) for name in value.names})
@@ -154,7 +154,7 @@ class Ranges:
         return range_.within(fit.low, self._assumed.most_of_expression(value))
 
     def _most_of(self, name: str) -> int:
-        """The greatest value of a size by name."""
+        """Return the greatest value of a named dimension."""
         if name in self._most:
             return self._most[name]
         entry = self._computed_ranges.get(name) or self._known.get(name)
@@ -164,31 +164,33 @@ class Ranges:
         return int(entry[0].high)
 
     def sources(self, *operands: Operand) -> frozenset[Source]:
-        """All that the ranges of some operands rely on."""
+        """Return all assumptions that the ranges of some operands rely on."""
         self._sources = set()
         for operand in operands:
             self.of(operand)
         return frozenset(self._sources)
 
     def follow(self, operation: Operation) -> None:
-        """Find the ranges of what an operation makes."""
+        """Compute the ranges of an operation's outputs."""
         self._follow_sizes(operation)
-        if type(operation) not in RULES and not any(map(_is_integer, operation.outputs)):
+        if type(operation) not in RULES and all(
+            output.type.element_type in FLOATS for output in operation.outputs
+        ):
             return
         self._sources = set()
         results = zip(operation.outputs, self._by_rule(operation), strict=True)
-        ranges = [self._computed(output) or range_ for output, range_ in results]
+        ranges = [self._shape_value_range(output) or range_ for output, range_ in results]
         if len(ranges) == 1:
-            ranges = [self._ended(operation, ranges[0])]
+            ranges = [self._limited_by_end(operation, ranges[0])]
         sources = frozenset(self._sources)
         for output, range_ in zip(operation.outputs, ranges, strict=True):
-            whole = of_type(output.type.element_type)
-            if whole is not None and (range_ is None or range_ not in whole):
-                range_ = whole  # it wraps around
+            type_range = of_type(output.type.element_type)
+            if type_range is not None and (range_ is None or range_ not in type_range):
+                range_ = type_range  # integers wrap around
             self._computed_ranges[output] = range_, sources
 
     def _follow_sizes(self, operation: Operation) -> None:
-        """Find the ranges of sizes that an operation is the first to have."""
+        """Compute the ranges of dimensions that an operation introduces."""
         for index, output in enumerate(operation.outputs):
             new = {
                 axis: name
@@ -208,9 +210,9 @@ class Ranges:
                     range_ = bound.hull(Interval(0, 0)).within(0, LONGEST)
                     self._computed_ranges[name] = range_, frozenset(self._sources)
 
-    def _ended(self, operation: Operation, range_: Range) -> Range:
-        """A range that does not fit as it is, but does if an expression over sizes does."""
-        end = end_of(operation, self._end_of)
+    def _limited_by_end(self, operation: Operation, range_: Range) -> Range:
+        """Return a range limited by the output's bound as an expression, if it does not fit."""
+        end = end_of(operation, self._upper_bound)
         if end is None:
             return range_
         self._ends[operation.outputs[0]] = end
@@ -218,25 +220,25 @@ class Ranges:
             return range_
         return range_.within(0, self.value(end).high)
 
-    def _end_of(self, operand: Operand) -> Dim | None:
+    def _upper_bound(self, operand: Operand) -> Dim | None:
         if operand not in self._ends:
-            self._ends[operand] = end_of_given(operand)
+            self._ends[operand] = end_of_known(operand)
         return self._ends[operand]
 
     def _by_rule(self, operation: Operation) -> Sequence[Range]:
-        """The ranges by the operator's rule."""
+        """Return the ranges of the outputs by the operator's rule."""
         outputs = operation.outputs
-        nothing: list[Range] = [None] * len(outputs)
+        unknown: list[Range] = [None] * len(outputs)
         rule = RULES.get(type(operation))
         if rule is None or not isinstance(operation, Operator) or operation.quantized_inputs():
-            return nothing
+            return unknown
         kinds = [output.type.element_type for output in outputs]
         if not any(kind not in FLOATS or self._floats for kind in kinds):
-            return nothing
+            return unknown
         try:
             results = rule(operation, self)
         except (ComputedParameter, UnknownRank):
-            return nothing
+            return unknown
         if isinstance(results, Interval) or results is None:
             results = [results] * len(outputs)
         low, high = operation.fused.bounds
@@ -249,29 +251,24 @@ class Ranges:
             for range_, kind in zip(results, kinds, strict=True)
         ]
 
-    def _computed(self, operand: Operand) -> Range:
-        """The range of integers that are known to be computed from shapes."""
+    def _shape_value_range(self, operand: Operand) -> Range:
+        """Return the range of integers that are known to be computed from shapes."""
         values = operand.type.shape_value
         if not values or operand.type.element_type not in INTEGERS:
             return None
-        first, *rest = map(self.value, values)
-        return first.hull(*rest)
-
-
-def _is_integer(operand: Operand) -> bool:
-    return operand.type.element_type not in FLOATS
+        return Interval.hull_of(map(self.value, values))
 
 
 def _range_of_type(operand: Operand) -> Range:
-    """The range of an operand that nothing is known of but its type, or its elements."""
+    """Return the range of a constant's elements, or of an element type."""
     element_type, shape = operand.type.element_type, operand.type.static_shape
-    whole = of_type(element_type)
+    type_range = of_type(element_type)
     if not operand.is_constant or shape is None or operand.type.quantization is not None:
-        return whole
+        return type_range
     count = math.prod(shape)
     if not count:
         return Interval(0, 0)
-    if whole is None and (element_type not in FLOATS or count > _FEW):
+    if type_range is None and (element_type not in FLOATS or count > _MAX_FLOATS):
         return None
     value = operand.value
     return None if value is None else of_elements(value)

@@ -1,9 +1,9 @@
-"""Intervals of numbers, and arithmetic on them."""
+"""Interval arithmetic."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,19 +15,19 @@ from crosschip.ir.types import BOOLEANS, INTEGERS
 
 _GREATEST = float(np.finfo(np.float32).max)
 _ROUNDING = 2.0**-20
-"""How far the result of an operation on float32 may be off, of the numbers that it is made of."""
+"""The relative rounding error of an operation on float32, to its operands and result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """All numbers from one to another, both included; integers are exact.
+    """A closed interval of numbers; intervals of integers are exact.
 
-    Ends that are floats leave room for what float32 rounds.
+    Float ends include the rounding errors of float32.
 
     Attributes:
         low: the least number.
         high: the greatest number.
-        special: whether infinities and NaN may occur beside these numbers.
+        special: whether infinities and NaN may occur too.
     """
 
     low: float
@@ -54,38 +54,44 @@ class Interval:
         return _interval_of(ends, self, other)
 
     def __truediv__(self, other: Interval) -> Interval | None:
-        """The quotients of reals; `None` where a divisor may be next to 0."""
+        """Return the quotients of reals; `None` where a divisor may be 0."""
         if other.low <= 0 <= other.high:
             return None
         ends = [a / b for a in (self.low, self.high) for b in (other.low, other.high)]
         return _interval_of(ends, self, other)
 
     def hull(self, *others: Interval) -> Interval:
-        """The least interval that holds this one and others."""
+        """Return the least interval that contains this one and others."""
         intervals = (self, *others)
         low, high = min(each.low for each in intervals), max(each.high for each in intervals)
         return Interval(low, high, any(each.special for each in intervals))
 
     def within(self, low: float, high: float) -> Interval:
-        """The interval of the numbers where all beyond two bounds become the nearer one."""
+        """Return the interval clipped to two bounds."""
         first, last = (min(max(end, low), high) for end in (self.low, self.high))
         return Interval(first, last, self.special)
 
+    @staticmethod
+    def hull_of(intervals: Iterable[Interval]) -> Interval:
+        """Return the least interval that contains several, at least one."""
+        first, *others = intervals
+        return first.hull(*others)
+
     @property
     def magnitude(self) -> Interval:
-        """The absolute values."""
+        """The interval of absolute values."""
         ends = abs(self.low), abs(self.high)
         least = 0 if self.low <= 0 <= self.high else min(ends)
         return Interval(least, max(ends), self.special)
 
     @property
-    def whole(self) -> Interval:
-        """The integers next to the numbers, on both sides; infinities and NaN have none."""
+    def to_integers(self) -> Interval:
+        """The interval widened to integers, without infinities and NaN."""
         return Interval(math.floor(self.low), math.ceil(self.high))
 
     @property
     def rounded(self) -> Interval:
-        """The numbers as float32 has them."""
+        """The interval after rounding to float32."""
         return _interval_of([float(self.low), float(self.high)], self)
 
 
@@ -93,24 +99,22 @@ TRUTH = Interval(0, 1)
 
 
 def _interval_of(ends: Sequence[Any], *of: Interval) -> Interval:
-    """The interval of results with these ends; beyond float32 a float is an infinity."""
+    """Return the interval of results with these ends; large floats overflow to infinity."""
     low, high = min(ends), max(ends)
     special = any(each.special for each in of)
     if isinstance(low, int) and isinstance(high, int):
         return Interval(low, high, special)
-    room = _ROUNDING * max(abs(end) for each in (Interval(low, high), *of) for end in _ends(each))
-    low, high = low - room, high + room
+    error = _ROUNDING * max(
+        abs(end) for each in (Interval(low, high), *of) for end in (each.low, each.high)
+    )
+    low, high = low - error, high + error
     if low >= -_GREATEST and high <= _GREATEST:
         return Interval(low, high, special)
     return Interval(-_GREATEST, _GREATEST, True)
 
 
-def _ends(interval: Interval) -> tuple[float, float]:
-    return interval.low, interval.high
-
-
 def of_type(element_type: ElementType) -> Interval | None:
-    """All that an element type holds; `None` for floats and what is not computed in."""
+    """Return the interval of an element type's values; `None` for floats and non-numeric types."""
     if element_type in BOOLEANS:
         return TRUTH
     if element_type not in INTEGERS:
@@ -120,7 +124,7 @@ def of_type(element_type: ElementType) -> Interval | None:
 
 
 def of_elements(array: Array) -> Interval | None:
-    """The interval of an array's elements; `None` if none of them is a number."""
+    """Return the interval of an array's elements; `None` if none of them is a finite number."""
     if array.dtype.kind in "biu":
         return Interval(int(array.min()), int(array.max())) if array.size else None
     numbers = array[np.isfinite(array)]
@@ -130,11 +134,11 @@ def of_elements(array: Array) -> Interval | None:
 
 
 def of_size(size: Dim, most: Mapping[str, int]) -> Interval:
-    """The interval of an expression over sizes.
+    """Return the interval of an expression over dimensions.
 
     Args:
         size: the expression.
-        most: the greatest value of each size, by name; the least is 0.
+        most: the greatest value of each dimension, by name; the least is 0.
     """
     if isinstance(size, int):
         return Interval(size, size)
@@ -156,14 +160,16 @@ def _least(*parts: Interval) -> Interval:
 
 
 def _quotient(numerator: Interval, denominator: Interval) -> Interval:
-    """Quotients rounded down; by 0, they are 0."""
-    far = int(numerator.magnitude.high)
+    """Return quotients rounded down; division by 0 gives 0."""
+    magnitude = int(numerator.magnitude.high)
     if numerator.low >= 0 and denominator.low >= 0:
-        return Interval(0, far)
+        return Interval(0, magnitude)
     if denominator.low >= 1:
-        return Interval(int(numerator.low) // int(denominator.low) if numerator.low < 0 else 0, far)
-    return Interval(-far - 1, far)
+        return Interval(
+            int(numerator.low) // int(denominator.low) if numerator.low < 0 else 0, magnitude
+        )
+    return Interval(-magnitude - 1, magnitude)
 
 
 _FUNCTIONS: Mapping[str, Callable[..., Interval]] = {"//": _quotient, "min": _least}
-"""The ranges of functions of sizes."""
+"""The intervals of the functions in expressions over dimensions."""

@@ -1,8 +1,7 @@
-"""Operators that a file spells out, found and put in the place of their parts."""
+"""Recognition of composite operators that a model spells out in simpler ones."""
 
-from crosschip.passes.recognition.activations import ACTIVATIONS
 from crosschip.passes.recognition.attention import ATTENTION, JOINED_HEADS
-from crosschip.passes.recognition.normalizations import NORMALIZATIONS
+from crosschip.passes.recognition.formulas import ACTIVATIONS, NORMALIZATIONS
 from crosschip.passes.recognition.recognize import Recognize
 
 COMPOSITES = (*ACTIVATIONS, *NORMALIZATIONS, ATTENTION)

@@ -1,4 +1,4 @@
-"""Attention that is written out."""
+"""Patterns of attention."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosschip.ops.standard.attention import Attention, Causality
 from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.passes.recognition.parts import WIDE, Parts, same_number
-from crosschip.passes.recognition.pattern import Replacement, Searched
+from crosschip.passes.recognition.pattern import Replacement, SearchPattern
 
 _LAST_SWAPPED = [0, 1, 3, 2]
 _HEADS_SECOND = [0, 2, 1, 3]
@@ -22,11 +22,11 @@ _HEADS_SECOND_SWAPPED = [0, 2, 3, 1]
 
 
 def _find_attention(parts: Parts, last: Operator) -> Replacement | None:
-    """`SOFTMAX(query @ transposed key * scale + mask) @ value`.
+    """Match `SOFTMAX(query @ transposed key * scale + mask) @ value`.
 
-    All are of four axes, with as many entries and heads. The scale is a number by which scores,
-    queries or keys are multiplied or divided. The mask may be left out, and where it is not of size
-    1, it has the size of the scores, as far as anything is known of the number of keys.
+    All operands have four axes, and the same batch and heads. The scale is a number by which
+    scores, queries or keys are multiplied or divided. The mask is optional; on each axis its size
+    is 1 or that of the scores. A dynamic number of keys is not compared.
     """
     if not isinstance(last, MatMul) or last.transpose_x or last.transpose_y:
         return None
@@ -43,44 +43,53 @@ def _find_attention(parts: Parts, last: Operator) -> Replacement | None:
 
 
 def _find_joined_heads(parts: Parts, last: Operator) -> Replacement | None:
-    """`ATTENTION` that could read and make heads in a row, which are only set apart for it.
+    """Match `ATTENTION` on split heads that can take [N, S, H * D] operands instead.
 
-    Queries, keys and values come out of a `RESHAPE` to [N, S, H, D] and a `TRANSPOSE` to
-    [N, H, S, D], and the output goes the way back. Sizes are numbers, but for N and S, which are
-    kept.
+    Queries, keys and values come from a `RESHAPE` to [N, S, H, D] and a `TRANSPOSE` to
+    [N, H, S, D]; the output is transposed and reshaped back. N and S may be dynamic.
     """
     if not isinstance(last, Reshape):
         return None
-    back = parts.of(last.input, Transpose)
-    whole = parts.of(None if back is None else back.inputs[0], Attention)
-    if not isinstance(back, Transpose) or list(back.perm) != _HEADS_SECOND:
+    transposed_output = parts.of(last.input, Transpose)
+    attention = parts.of(
+        None if transposed_output is None else transposed_output.inputs[0], Attention
+    )
+    if (
+        not isinstance(transposed_output, Transpose)
+        or list(transposed_output.perm) != _HEADS_SECOND
+    ):
         return None
-    if not isinstance(whole, Attention) or not _has_four_axes(*whole.inputs[:3]):
+    if not isinstance(attention, Attention) or not _has_four_axes(*attention.inputs[:3]):
         return None
-    result_shape, shape = shape_of(last.outputs[0]), shape_of(whole.outputs[0])
+    result_shape, shape = shape_of(last.outputs[0]), shape_of(attention.outputs[0])
     if result_shape[:2] != (shape[0], shape[2]) or len(result_shape) != 3:
         return None
-    inputs = [_joined(parts, operand) for operand in (whole.query, whole.key, whole.value)]
+    inputs = [
+        _without_head_split(parts, operand)
+        for operand in (attention.query, attention.key, attention.value)
+    ]
     if not all(inputs):
         return None
-    joined = [each for each in inputs if each is not None]
-    heads, key_heads = (shape_of(each)[1] for each in (whole.query, whole.key))
-    before = dict.fromkeys(part for _, operations in joined for part in operations)
-    more = [whole.operand(slot) for slot in ("mask", "causality", "scale", "softcap")]
-    rows = [operand for operand, _ in joined]
-    arguments = [*rows, *more, heads, 0 if key_heads == heads else key_heads]
-    return Replacement([*before, whole, back, last], Attention, arguments)
+    unsplit = [each for each in inputs if each is not None]
+    heads, key_heads = (shape_of(each)[1] for each in (attention.query, attention.key))
+    split_operations = dict.fromkeys(part for _, operations in unsplit for part in operations)
+    options = [attention.operand(slot) for slot in ("mask", "causality", "scale", "softcap")]
+    operands = [operand for operand, _ in unsplit]
+    arguments = [*operands, *options, heads, 0 if key_heads == heads else key_heads]
+    return Replacement(
+        [*split_operations, attention, transposed_output, last], Attention, arguments
+    )
 
 
 @dataclass(frozen=True)
 class _Scores:
-    """Scores, on the way from the softmax back to queries and keys.
+    """Attention scores while they are traced from the softmax back to queries and keys.
 
     Attributes:
-        product: what makes them, in the end.
-        scale: what products are multiplied by.
-        mask: what is added to that.
-        parts: the operations between, in order.
+        product: the matrix product, with all scales that are not stripped yet.
+        scale: the product of the stripped scales.
+        mask: the mask that is added after scaling.
+        parts: the operations between `product` and the softmax, in order.
     """
 
     product: Operand
@@ -89,24 +98,24 @@ class _Scores:
     parts: Sequence[Operation] = ()
 
     def before(self, operation: Operation, product: Operand, scale: float = 1.0) -> _Scores:
-        """The scores before an operation, which multiplies with a number at most."""
+        """Return the scores before an operation that at most multiplies by a number."""
         parts = (operation, *self.parts)
         return replace(self, product=product, scale=self.scale * scale, parts=parts)
 
 
 def _scores(parts: Parts, operand: Operand) -> Iterator[_Scores]:
-    """The ways in which an operand may be scores: with a mask that is added, or without."""
-    yield _unscaled(parts, _Scores(operand))
+    """Yield an operand as scores without a mask, then as scores plus either addend as mask."""
+    yield _strip_scale(parts, _Scores(operand))
     addition = parts.of(operand, Add)
     if addition is not None:
         first, second = addition.inputs[:2]
         for scores, mask in ((first, second), (second, first)):
             if scores is not None:
-                yield _unscaled(parts, _Scores(scores, mask=mask, parts=(addition,)))
+                yield _strip_scale(parts, _Scores(scores, mask=mask, parts=(addition,)))
 
 
-def _unscaled(parts: Parts, scores: _Scores) -> _Scores:
-    """The scores before they were multiplied with numbers."""
+def _strip_scale(parts: Parts, scores: _Scores) -> _Scores:
+    """Return the scores before their multiplications and divisions by numbers."""
     operation = parts.of(scores.product, Mul, Div)
     if operation is None:
         return scores
@@ -116,30 +125,30 @@ def _unscaled(parts: Parts, scores: _Scores) -> _Scores:
         factor = parts.number(by)
         if operand is not None and factor:
             scale = 1 / factor if isinstance(operation, Div) else factor
-            return _unscaled(parts, scores.before(operation, operand, scale))
+            return _strip_scale(parts, scores.before(operation, operand, scale))
     return scores
 
 
 def _attention(parts: Parts, scores: _Scores, last: MatMul) -> Replacement | None:
-    """The attention that scores belong to, without the operations behind them."""
+    """Return the attention that scores belong to, without the operations after them, or `None`."""
     product = parts.of(scores.product, MatMul)
     if not isinstance(product, MatMul) or product.transpose_x:
         return None
-    query, key = (_unscaled(parts, _Scores(operand)) for operand in (product.x, product.y))
+    query, key = (_strip_scale(parts, _Scores(operand)) for operand in (product.x, product.y))
     keys, transpose = key.product, None
     if not product.transpose_y:
-        turned = parts.of(key.product, Transpose)
-        perm = list(turned.perm) if isinstance(turned, Transpose) else None
-        if turned is None or perm not in (_LAST_SWAPPED, _HEADS_SECOND_SWAPPED):
+        transposed = parts.of(key.product, Transpose)
+        perm = list(transposed.perm) if isinstance(transposed, Transpose) else None
+        if transposed is None or perm not in (_LAST_SWAPPED, _HEADS_SECOND_SWAPPED):
             return None
-        key = _unscaled(parts, key.before(turned, turned.inputs[0] or key.product))
+        key = _strip_scale(parts, key.before(transposed, transposed.inputs[0] or key.product))
         keys = key.product
         if perm == _HEADS_SECOND_SWAPPED:
-            transpose = _turned(keys, f"{last.name}.key")
+            transpose = _transpose_heads(keys, f"{last.name}.key")
             keys = transpose.outputs[0]
-    if not _has_four_axes(query.product, keys) or not _fit(query.product, keys, last.y):
+    if not _has_four_axes(query.product, keys) or not _are_consistent(query.product, keys, last.y):
         return None
-    if not _fits(scores.mask, (*shape_of(query.product)[:3], shape_of(keys)[2])):
+    if not _mask_fits(scores.mask, (*shape_of(query.product)[:3], shape_of(keys)[2])):
         return None
     scale = scores.scale * query.scale * key.scale
     size = shape_of(keys)[3]
@@ -150,32 +159,34 @@ def _attention(parts: Parts, scores: _Scores, last: MatMul) -> Replacement | Non
     return Replacement(operations, Attention, arguments, [] if transpose is None else [transpose])
 
 
-def _turned(operand: Operand, name: str) -> Operation:
-    """The operation that sets heads before places."""
+def _transpose_heads(operand: Operand, name: str) -> Operation:
+    """Return a transposition of [N, S, H, D] to [N, H, S, D]."""
     bound = Transpose(name, Transpose.bind(name, [operand, _HEADS_SECOND], {}))
     return bound.with_outputs((Operand(name, bound.infer()[0]),))
 
 
-def _fit(query: Operand, key: Operand, value: Operand) -> bool:
-    """Tell whether queries, keys and values have the same entries and heads, and fit otherwise."""
+def _are_consistent(query: Operand, key: Operand, value: Operand) -> bool:
+    """Return whether queries, keys and values have consistent shapes."""
     shapes = [shape_of(operand) for operand in (query, key, value)]
     alike = shapes[0][:2] == shapes[1][:2] == shapes[2][:2]
     return alike and shapes[1][2] == shapes[2][2] and shapes[0][3] == shapes[1][3]
 
 
-def _fits(mask: Operand | None, scores: Shape) -> bool:
-    """Tell whether a mask makes no scores larger, and reads no other size than theirs."""
+def _mask_fits(mask: Operand | None, scores: Shape) -> bool:
+    """Return whether a mask broadcasts to the shape of the scores."""
     if mask is None:
         return True
     shape = mask.type.shape
     if shape is None or len(shape) > 4 or mask.type.element_type not in WIDE:
         return False
     *before, keys = shape or (1,)
-    own = scores[4 - len(shape or (1,)) : 3]
-    alike = all(size in (1, wanted) for size, wanted in zip(before, own, strict=True))
-    # What is known of the number of keys only in a run is that values have as many.
+    score_sizes = scores[4 - len(shape or (1,)) : 3]
+    broadcasts = all(
+        size in (1, score_size) for size, score_size in zip(before, score_sizes, strict=True)
+    )
+    # A dynamic number of keys is only known to equal the number of values.
     is_open = not isinstance(keys, int) and not isinstance(scores[3], int)
-    return alike and (keys in (1, scores[3]) or is_open)
+    return broadcasts and (keys in (1, scores[3]) or is_open)
 
 
 def _has_four_axes(*operands: Operand | None) -> bool:
@@ -184,21 +195,23 @@ def _has_four_axes(*operands: Operand | None) -> bool:
     )
 
 
-def _joined(parts: Parts, operand: Operand) -> tuple[Operand, Sequence[Operation]] | None:
-    """The heads of an operand in a row, and the operations that set them apart."""
-    turned = parts.of(operand, Transpose)
-    if not isinstance(turned, Transpose) or list(turned.perm) != _HEADS_SECOND:
+def _without_head_split(
+    parts: Parts, operand: Operand
+) -> tuple[Operand, Sequence[Operation]] | None:
+    """Return the operand before heads are split, with the splitting operations, or `None`."""
+    transposed = parts.of(operand, Transpose)
+    if not isinstance(transposed, Transpose) or list(transposed.perm) != _HEADS_SECOND:
         return None
-    split = parts.of(turned.input, Reshape)
+    split = parts.of(transposed.input, Reshape)
     shape = None if split is None else split.inputs[0].type.shape  # type: ignore[union-attr]
     if not isinstance(split, Reshape) or shape is None or len(shape) != 3:
         return None
-    head_shape = shape_of(turned.input)
+    head_shape = shape_of(transposed.input)
     if shape[:2] != head_shape[:2] or not all(isinstance(size, int) for size in head_shape[2:]):
         return None
-    return split.input, [split, turned]
+    return split.input, [split, transposed]
 
 
-ATTENTION = Searched("ATTENTION", MatMul, _find_attention)
+ATTENTION = SearchPattern("ATTENTION", MatMul, _find_attention)
 
-JOINED_HEADS = Searched("ATTENTION with heads in a row", Reshape, _find_joined_heads)
+JOINED_HEADS = SearchPattern("ATTENTION with heads in a row", Reshape, _find_joined_heads)

@@ -1,4 +1,4 @@
-"""How an operator is written out in simpler ones."""
+"""Patterns: composite operators in terms of simpler ones."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from crosschip.passes.recognition.parts import WIDE, Parts
 from crosschip.passes.recognition.terms import Match, Term, Variable
 
 Find = Callable[[Parts, Operator], "Replacement | None"]
-"""Finds the operator whose last part an operation is; `None` if it is that of none."""
+"""Matches the composite operator that ends in an operation; `None` if there is none."""
 
 
 @dataclass(frozen=True)
 class Replacement:
-    """An operator that takes the place of its parts.
+    """A composite operator that replaces its parts.
 
     Attributes:
-        parts: the operations that compute it; the last one makes its output.
-        operator: the operator.
-        arguments: what fills its slots.
-        before: new operations, which make some of that.
+        parts: the operations to replace; the last one produces the output.
+        operator: the composite operator.
+        arguments: the values of its slots.
+        before: new operations that produce some of the arguments.
     """
 
     parts: Sequence[Operation]
@@ -33,12 +33,12 @@ class Replacement:
 
 
 class Pattern(ABC):
-    """How an operator is written out.
+    """A way to spell out a composite operator.
 
     Attributes:
-        last: the operators, one of which comes last.
-        needs: the operators without which a model does not have it.
-        types: the element types in which it is looked for.
+        last: the possible operators of the last part.
+        needs: operators that all matches contain, to skip models without them.
+        types: the element types that are matched.
     """
 
     last: Sequence[type[Operator]]
@@ -47,18 +47,18 @@ class Pattern(ABC):
 
     @abstractmethod
     def find(self, parts: Parts, last: Operator) -> Replacement | None:
-        """The operator whose last part an operation is; `None` if it is that of none."""
+        """Return the composite operator that ends in an operation, or `None`."""
 
 
 class Formula(Pattern):
-    """An operator as a formula.
+    """A composite operator given by a formula.
 
     Args:
         operator: the operator.
-        arguments: what fills its slots: variables of the formula, and numbers.
+        arguments: the values of its slots: variables of the formula, and numbers.
         term: the formula.
-        when: what else must be true of the operands and numbers.
-        types: the element types in which it is looked for.
+        when: a further condition on the operands and numbers.
+        types: the element types that are matched.
     """
 
     def __init__(
@@ -85,13 +85,13 @@ class Formula(Pattern):
         return None
 
 
-class Searched(Pattern):
-    """An operator that a function looks for, where no formula says all the ways to write it.
+class SearchPattern(Pattern):
+    """A composite operator matched by a function, for which one formula is not enough.
 
     Args:
-        name: what is found.
-        last: the operator that comes last.
-        find: finds it.
+        name: the name for messages.
+        last: the operator of the last part.
+        find: the match function.
     """
 
     def __init__(self, name: str, last: type[Operator], find: Find) -> None:

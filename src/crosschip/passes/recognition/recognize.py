@@ -1,4 +1,4 @@
-"""One walk over a model that puts operators in the place of their parts."""
+"""The pass that replaces parts by composite operators."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from crosschip.passes.rewriter import Rewriter
 
 @dataclass(frozen=True)
 class Recognize(Pass):
-    """Puts operators in the place of their parts, from the outputs of the model on.
+    """Replaces the parts of composite operators, matching from the model's outputs backwards.
 
-    Nothing but the parts reads what they make, except for the last of them, and the operator makes
-    a tensor of the same type as that.
+    Only the last part's output may have readers outside the parts. The operator's output must have
+    the type of that output.
 
     Attributes:
-        patterns: how the operators are written out; the first that fits counts.
+        patterns: the patterns, in order of precedence.
     """
 
     patterns: tuple[Pattern, ...]
@@ -35,8 +35,8 @@ class Recognize(Pass):
         search = _Search(self.patterns, model)
         for operation in reversed(model.operations):
             spend()
-            search.end_with(operation)
-        return _rewritten(model, search.matches, search.dropped) if search.matches else model
+            search.match(operation)
+        return _replace_parts(model, search.matches, search.dropped) if search.matches else model
 
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
@@ -45,11 +45,11 @@ class Recognize(Pass):
 
 
 class _Search:
-    """The search for operators in a model.
+    """The search for composite operators in a model.
 
     Attributes:
-        matches: by their last parts, the operators that were recognized.
-        dropped: all parts.
+        matches: the matched operators, by their last parts.
+        dropped: all parts of the matches.
     """
 
     def __init__(self, patterns: Sequence[Pattern], model: Model) -> None:
@@ -59,58 +59,58 @@ class _Search:
         for pattern in patterns:
             if not pattern.needs <= present:
                 continue
-            own = parts.setdefault(pattern.types, Parts(model, pattern.types))
+            pattern_parts = parts.setdefault(pattern.types, Parts(model, pattern.types))
             for kind in pattern.last:
-                self._by_last[kind].append((pattern, own))
+                self._by_last[kind].append((pattern, pattern_parts))
         self.matches: dict[Operation, Replacement] = {}
         self.dropped: set[Operation] = set()
 
-    def end_with(self, operation: Operation) -> None:
-        """Look for an operator whose last part an operation is."""
+    def match(self, operation: Operation) -> None:
+        """Try the patterns that can end in an operation."""
         for pattern, parts in self._by_last.get(type(operation), ()):
             if operation in self.dropped or not parts.is_plain(operation):
                 continue
             try:
-                one = pattern.find(parts, operation)
+                replacement = pattern.find(parts, operation)
             except (ComputedParameter, UnknownRank):
                 continue
-            if one is None or not self.dropped.isdisjoint(one.parts):
+            if replacement is None or not self.dropped.isdisjoint(replacement.parts):
                 continue
-            if parts.are_closed(one.parts) and _is_alike(one):
-                self.matches[operation] = one
-                self.dropped.update(one.parts)
+            if parts.are_closed(replacement.parts) and _keeps_type(replacement):
+                self.matches[operation] = replacement
+                self.dropped.update(replacement.parts)
 
 
-def _rewritten(
+def _replace_parts(
     model: Model, matches: Mapping[Operation, Replacement], dropped: Set[Operation]
 ) -> Model:
-    """The model with operators in place of their parts."""
+    """Replace the parts of matches by composite operators."""
     rewriter = Rewriter(model)
     for operation in model.operations:
         if operation in matches:
             for new in matches[operation].before:
                 rewriter.keep(rewriter.resolved(new))
-            rewriter.emit(rewriter.resolved(_whole(matches[operation])))
+            rewriter.emit(rewriter.resolved(_build(matches[operation])))
         elif operation not in dropped:
             rewriter.keep(rewriter.resolved(operation))
     return rewriter.finish()
 
 
-def _whole(match: Replacement) -> Operation:
-    """The operator in place of its parts."""
+def _build(match: Replacement) -> Operation:
+    """Return the composite operation of a match."""
     last = match.parts[-1]
     inputs = match.operator.bind(last.name, match.arguments, {})
     return match.operator(last.name, inputs, last.outputs).standing_for(*match.parts)
 
 
-def _is_alike(match: Replacement) -> bool:
-    """Tell whether the operator makes a tensor of the type that its parts make.
+def _keeps_type(match: Replacement) -> bool:
+    """Return whether a match has the output type of its parts.
 
-    A size about which nothing is known may become known.
+    Unknown dimensions may become known.
     """
     before = match.parts[-1].outputs[0].type
     try:
-        (after,) = _whole(match).infer()
+        (after,) = _build(match).infer()
     except ModelError:
         return False
     if before.shape is None or after.shape is None or not after.fits(before):

@@ -1,9 +1,9 @@
-"""Terms, of which formulas for operators are made, and their matches with operations.
+"""Terms that formulas for operators are made of, and their matches with operations.
 
-A term is written as arithmetic: `x * sigmoid(x)` is a `MUL` of an operand, which is called `x`, and
-of the `SIGMOID` of the same operand. The operands of `ADD` and `MUL` may come in either order, and
-`a / root` may be written as a product with the inverse. `product(0.5, x, y)` is a product in
-whatever order, with numbers, powers and quotients by numbers in it, that comes to the same.
+A term is written as arithmetic: `x * sigmoid(x)` is a `MUL` of an operand `x` and the `SIGMOID` of
+the same operand. The operands of `ADD` and `MUL` match in either order, and `a / root` also matches
+a product with the inverse root. `product(0.5, x, y)` matches any computation with products, powers
+and quotients by numbers that has the same value.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from crosschip.passes.recognition.parts import Parts, same_number
 
 @dataclass(frozen=True)
 class Match:
-    """A term, or part of one, in a model.
+    """A term that is matched with operations of a model, completely or in part.
 
     Attributes:
-        values: the operands and numbers that variables stand for.
-        parts: the operations that compute it, each after those that it reads.
+        values: the operands and numbers of variables.
+        parts: the matched operations, in topological order.
     """
 
     values: Mapping[Variable, Any] = field(default_factory=dict)
@@ -41,33 +41,33 @@ class Match:
         return self.values[variable]
 
     def after(self, *operations: Operation) -> Match:
-        """The match with operations behind it."""
+        """Return the match extended by operations."""
         return Match(self.values, tuple(dict.fromkeys((*self.parts, *operations))))
 
     def bound(self, variable: Variable, value: Any) -> Match:
-        """The match in which a variable stands for something."""
+        """Return the match with a variable bound to an operand or a number."""
         return Match({**self.values, variable: value}, self.parts)
 
 
 class Term(ABC):
-    """What an operand may be.
+    """A formula for an operand.
 
     Attributes:
-        kinds: the operators of which one makes it.
-        within: the terms that it is made of.
+        kinds: the possible operators of the operand's producer.
+        within: the subterms.
     """
 
     kinds: Sequence[type[Operator]] = ()
     within: Sequence[Term] = ()
 
     def needs(self) -> frozenset[type[Operator]]:
-        """The operators without which there is no match."""
-        own = self.kinds if len(self.kinds) == 1 else ()
-        return frozenset(own).union(*(term.needs() for term in self.within))
+        """Return operators that all matches contain."""
+        required = self.kinds if len(self.kinds) == 1 else ()
+        return frozenset(required).union(*(term.needs() for term in self.within))
 
     @abstractmethod
     def matches(self, parts: Parts, operand: Operand | None, so_far: Match) -> Iterator[Match]:
-        """The ways in which an operand is what the term says, given what variables stand for."""
+        """Yield the ways in which an operand matches, given the variables bound so far."""
 
     def __add__(self, other: Term | float) -> Term:
         return _Pair(Add, self, _term(other))
@@ -81,33 +81,33 @@ class Term(ABC):
     def __mul__(self, other: Term | float) -> Term:
         return _Pair(Mul, self, _term(other))
 
-    def __truediv__(self, other: _Root) -> Term:
+    def __truediv__(self, other: Root) -> Term:
         return _Quotient(self, other)
 
 
 class Variable(Term):
-    """An operand; the same one wherever the variable stands."""
+    """An operand; the same one in all its occurrences."""
 
     def matches(self, parts: Parts, operand: Operand | None, so_far: Match) -> Iterator[Match]:
-        known = so_far.values.get(self)
-        if operand is not None and known is None and self._may_be(operand):
+        value = so_far.values.get(self)
+        if operand is not None and value is None and self._accepts(operand):
             yield so_far.bound(self, operand)
-        elif operand is not None and known is operand:
+        elif operand is not None and value is operand:
             yield so_far
 
-    def _may_be(self, operand: Operand) -> bool:
+    def _accepts(self, operand: Operand) -> bool:
         return True
 
 
 class Constant(Variable):
-    """A constant."""
+    """A constant operand."""
 
-    def _may_be(self, operand: Operand) -> bool:
+    def _accepts(self, operand: Operand) -> bool:
         return operand.is_constant
 
 
 class AnyNumber(Variable):
-    """A constant that is one number; stands for that."""
+    """A constant with one element; bound to the number."""
 
     def matches(self, parts: Parts, operand: Operand | None, so_far: Match) -> Iterator[Match]:
         value = parts.number(operand)
@@ -117,7 +117,7 @@ class AnyNumber(Variable):
 
 @dataclass(frozen=True)
 class _Number(Term):
-    """A constant that is one certain number."""
+    """A constant whose one element is a given number."""
 
     number: float
 
@@ -128,7 +128,7 @@ class _Number(Term):
 
 
 class _Function(Term):
-    """What one of some operators makes of its first input."""
+    """An operation of some kinds on its first input."""
 
     def __init__(self, argument: Term, *kinds: type[Operator]) -> None:
         self.kinds, self.within = kinds, (argument,)
@@ -137,32 +137,32 @@ class _Function(Term):
         operation = parts.of(operand, *self.kinds)
         if operation is not None:
             for match in self.within[0].matches(parts, operation.inputs[0], so_far):
-                for whole in self._restricted(operation, match):
+                for whole in self._check(operation, match):
                     yield whole.after(operation)
 
-    def _restricted(self, operation: Operator, match: Match) -> Iterator[Match]:
-        """The match, if the rest of the operation is as it must be."""
+    def _check(self, operation: Operator, match: Match) -> Iterator[Match]:
+        """Yield the match if the operation's parameters fit."""
         yield match
 
 
 class _Clipped(_Function):
-    """Cut off at 0 and 1."""
+    """Clipping to 0 and 1."""
 
-    def _restricted(self, operation: Operator, match: Match) -> Iterator[Match]:
-        assert isinstance(operation, Clip), "asked for these only"
+    def _check(self, operation: Operator, match: Match) -> Iterator[Match]:
+        assert isinstance(operation, Clip), "kinds allow no other"
         if (operation.min, operation.max) == (0, 1):
             yield match
 
 
-class _Mean(_Function):
-    """The mean over the last axes; a variable stands for the first of these, from the last on."""
+class Mean(_Function):
+    """The mean over the last axes; binds a variable to the first of them, as a negative index."""
 
     def __init__(self, argument: Term, axis: Variable) -> None:
         super().__init__(argument, ReduceMean)
         self._axis = axis
 
-    def _restricted(self, operation: Operator, match: Match) -> Iterator[Match]:
-        assert isinstance(operation, ReduceMean), "asked for these only"
+    def _check(self, operation: Operator, match: Match) -> Iterator[Match]:
+        assert isinstance(operation, ReduceMean), "kinds allow no other"
         rank = len(shape_of(operation.input))
         axes = sorted({axis % rank for axis in operation.axes or range(rank)}) if rank else []
         if not axes or not operation.keepdim or axes != list(range(axes[0], rank)):
@@ -173,7 +173,7 @@ class _Mean(_Function):
 
 
 class _Pair(Term):
-    """What an operator makes of two operands, which come in either order but for `SUB`."""
+    """An operation on two operands, in either order except for `SUB`."""
 
     def __init__(self, kind: type[Operator], *terms: Term) -> None:
         self.kinds, self.within = (kind,), terms
@@ -189,8 +189,8 @@ class _Pair(Term):
                     yield whole.after(operation)
 
 
-class _Root(Term):
-    """The square root."""
+class Root(Term):
+    """A square root."""
 
     kinds = (Sqrt, Pow)
 
@@ -201,14 +201,14 @@ class _Root(Term):
         yield from self._power(parts, operand, so_far, Sqrt, 0.5)
 
     def inverses(self, parts: Parts, operand: Operand | None, so_far: Match) -> Iterator[Match]:
-        """The ways in which an operand is 1 by the root."""
+        """Yield the ways in which an operand is the inverse of the root."""
         yield from self._power(parts, operand, so_far, Rsqrt, -0.5)
         operation = parts.of(operand, Reciprocal, Div)
         if operation is None:
             return
-        *above, below = operation.inputs[: 2 if isinstance(operation, Div) else 1]
-        if not above or parts.number(above[0]) == 1:
-            for match in self.matches(parts, below, so_far):
+        *numerator, denominator = operation.inputs[: 2 if isinstance(operation, Div) else 1]
+        if not numerator or parts.number(numerator[0]) == 1:
+            for match in self.matches(parts, denominator, so_far):
                 yield match.after(operation)
 
     def _power(
@@ -229,22 +229,23 @@ class _Root(Term):
 
 
 class _Quotient(Term):
-    """A term by a square root."""
+    """A term divided by a square root."""
 
     kinds = (Div, Mul)
 
-    def __init__(self, above: Term, below: _Root) -> None:
-        self.within, self._above, self._below = (above, below), above, below
+    def __init__(self, numerator: Term, denominator: Root) -> None:
+        self.within = (numerator, denominator)
+        self._numerator, self._denominator = numerator, denominator
 
     def matches(self, parts: Parts, operand: Operand | None, so_far: Match) -> Iterator[Match]:
         operation = parts.of(operand, *self.kinds)
         if operation is None:
             return
         operands, is_division = operation.inputs[:2], isinstance(operation, Div)
-        below = self._below.matches if is_division else self._below.inverses
+        divisors = self._denominator.matches if is_division else self._denominator.inverses
         for first, second in [operands] if is_division else permutations(operands):
-            for half in below(parts, second, so_far):
-                for whole in self._above.matches(parts, first, half):
+            for half in divisors(parts, second, so_far):
+                for whole in self._numerator.matches(parts, first, half):
                     yield whole.after(operation)
 
 
@@ -260,16 +261,16 @@ class _Product(Term):
     def matches(self, parts: Parts, operand: Operand | None, so_far: Match) -> Iterator[Match]:
         if operand is None:
             return
-        for match, chosen in self._chosen(parts, parts.below(operand), so_far, []):
+        for match, chosen in self._choose(parts, parts.factors(operand), so_far, []):
             whole = parts.product(operand, chosen)
             factors = dict(zip(chosen, self._factors.values(), strict=True))
-            if whole is not None and whole.is_(self._number, *Counter(factors).elements()):
+            if whole is not None and whole.equals(self._number, *Counter(factors).elements()):
                 yield match.after(*whole.parts)
 
-    def _chosen(
+    def _choose(
         self, parts: Parts, candidates: Sequence[Operand], match: Match, chosen: list[Operand]
     ) -> Iterator[tuple[Match, list[Operand]]]:
-        """The ways to choose operands for the different factors."""
+        """Yield the ways to choose an operand for each distinct factor."""
         if len(chosen) == len(self._factors):
             yield match, chosen
             return
@@ -277,46 +278,36 @@ class _Product(Term):
         for candidate in candidates:
             if candidate not in chosen:
                 for more in term.matches(parts, candidate, match):
-                    yield from self._chosen(parts, candidates, more, [*chosen, candidate])
+                    yield from self._choose(parts, candidates, more, [*chosen, candidate])
 
 
 def product(number: float, *factors: Term) -> Term:
-    """A number times factors, in any order; one with more structure comes first, to be quick."""
+    """Return a number times factors in any order; put factors with structure first, for speed."""
     return _Product(number, factors)
 
 
-def mean(argument: Term, axis: Variable) -> Term:
-    """The mean over the last axes from one on."""
-    return _Mean(argument, axis)
-
-
 def square(argument: Term) -> Term:
-    """The square, however it is written."""
+    """Return the square, in any spelling."""
     return product(1.0, argument, argument)
 
 
-def root(argument: Term) -> _Root:
-    """The square root."""
-    return _Root(argument)
-
-
 def clipped(argument: Term) -> Term:
-    """Cut off at 0 and 1."""
+    """Return the term clipped to 0 and 1."""
     return _Clipped(argument, Clip)
 
 
 def erf(argument: Term) -> Term:
-    """The error function."""
+    """Return the error function of a term."""
     return _Function(argument, Erf)
 
 
 def tanh(argument: Term) -> Term:
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent of a term."""
     return _Function(argument, Tanh)
 
 
 def sigmoid(argument: Term) -> Term:
-    """The logistic function."""
+    """Return the logistic function of a term."""
     return _Function(argument, Sigmoid)
 
 

@@ -14,8 +14,8 @@ from crosschip.hal.conditions import Condition, ConditionalOffer
 from crosschip.ir import Model, Operation
 from crosschip.ir.budget import spend
 from crosschip.ir.dataclass import dataclass
-from crosschip.lowering.capability_check import Screen
 from crosschip.lowering.decomposition import Ask, decompose
+from crosschip.lowering.legalization import Screen
 from crosschip.lowering.narrowing import Narrowing
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator

@@ -41,7 +41,7 @@ class Sampling:
             if self._data_dependent and is_data_dependent(operation):
                 alone.append(index)
             if any(map(self._is_unknown, operation.inputs)):
-                sound[index] = self._fixing.standing(operation)
+                sound[index] = self._fixing.resolved(operation)
                 continue
             try:
                 supports = self._fixing.follow(operation, alone=self._data_dependent)
@@ -50,7 +50,7 @@ class Sampling:
                 answers[index] = Support.no(operation, "", detail, Rule.SHAPE)
             except ModelError:
                 # Typical sizes do not fit; others may, which is for the device to say.
-                sound[index] = self._fixing.standing(operation)
+                sound[index] = self._fixing.resolved(operation)
             else:
                 if supports is not None:
                     sound[index] = supports

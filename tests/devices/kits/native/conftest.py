@@ -1,4 +1,4 @@
-"""Fixtures of the tests of drivers in C: compilers, and libraries that they make."""
+"""Fixtures for drivers in C: compilers and libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 
 
 def compiled(source: Path, output: Path, *flags: str) -> Path:
-    """A shared library made of a C file."""
+    """Compile a C file to a shared library."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler, cc")
@@ -28,14 +28,14 @@ def compiled(source: Path, output: Path, *flags: str) -> Path:
 
 @pytest.fixture(scope="session")
 def twin_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library of the device that is written in C and in Python."""
+    """Return the library of the device that exists in C and in Python."""
     folder = tmp_path_factory.mktemp("twin")
     return compiled(Path(__file__).with_name("twin.c"), folder / "libtwin.so")
 
 
 @pytest.fixture
 def build(tmp_path: Path) -> Build:
-    """Makes the twin's library with other definitions, as `-DCHANGES=".size = 8,"` says."""
+    """Return a function that compiles the twin with definitions, as `-DCHANGES=".size = 8,"`."""
 
     def make(changes: str = "", name: str = "twin", flags: Sequence[str] = ()) -> Path:
         defined = [f"-DCHANGES={changes}"] if changes else []

@@ -1,4 +1,4 @@
-"""The example of a driver in C: built as its users build it, judged by the kit, and put to work."""
+"""The example driver in C: built like a user's, checked by the conformance kit, and run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPERATORS = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example, built."""
+    """Return the folder of the built example."""
     made = tmp_path_factory.mktemp("example") / "native_device"
     built = shutil.ignore_patterns("*.so")
     shutil.copytree(ROOT / "examples" / "native_device", made, ignore=built)

@@ -1,4 +1,4 @@
-"""Libraries that are none, or do not keep the contract, are refused by what is wrong with them."""
+"""Libraries that are no drivers or break the contract are refused with the reason."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_no_library(tmp_path: Path, build: Build) -> None:
 
 
 def test_what_a_device_does_not_have_has_a_default(build: Build) -> None:
-    """An older library, whose structure ends with what is required."""
+    """An older library, whose structure ends after the required functions."""
     old = build(".size = offsetof(crosschip_device, last_error)")
     with device_of(old)() as device:
         assert device.capabilities().max_rank is None
@@ -108,7 +108,7 @@ def test_the_header_compiles(tmp_path: Path, compiler: str, language: str) -> No
 
 
 def test_structures_are_what_compilers_make_of_them(tmp_path: Path) -> None:
-    """Sizes and offsets as cffi computes them, against the compiler's."""
+    """Sizes and offsets by cffi, against the compiler's."""
     ffi = foreign()
     names = [name for name in ffi.list_types()[0] if ffi.typeof(name).kind == "struct"]
     wanted = {

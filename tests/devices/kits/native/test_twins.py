@@ -1,4 +1,4 @@
-"""One device, written in C and in Python: crosschip sees no difference."""
+"""The same device in C and in Python."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_failures_come_out_of_the_event(opened: Open, shape: tuple[Any, ...]) ->
 
 
 def test_in_a_model(twin: type[Device], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Placed, mixed with another device, cached and run as any device is."""
+    """Placed, combined with another device, cached and run like any device."""
     origin = discovery.Origin(lambda: "a test", lambda: twin)
     known = {**discovery.origins(), "twin": [origin]}
     monkeypatch.setattr(discovery, "origins", lambda: known)

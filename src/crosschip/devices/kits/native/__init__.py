@@ -1,7 +1,7 @@
-"""Drivers in C: shared libraries that keep the driver contract as `crosschip_hal.h` has it.
+"""Drivers in C: shared libraries that implement the driver contract of `crosschip_hal.h`.
 
 A library `lib<name>.so` in a folder of `CROSSCHIP_DEVICE_PATH` is the device `<name>`. A package
-that brings one names it by an entry point, like any other device:
+can also provide a library by an entry point, like any other device:
 
     from crosschip.devices.kits.native.device import NativeDevice
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATH_VARIABLE = "CROSSCHIP_DEVICE_PATH"
-"""The variable of the environment that names folders of libraries, with `:` between them."""
+"""The environment variable with the folders of libraries, separated by `:`."""
 
 
 def libraries() -> Mapping[str, Sequence[Path]]:
-    """The libraries in these folders, by the name of their device; none of them is opened.
+    """Return the libraries in these folders by device name, without loading them.
 
-    There is more than one for a name if several folders have one.
+    A name has several libraries if several folders contain one.
 
     Raises:
         InputError: a folder does not exist.
@@ -38,7 +38,7 @@ def libraries() -> Mapping[str, Sequence[Path]]:
     folders = os.environ.get(PATH_VARIABLE, "")
     if not folders:
         return by_name
-    # Most have no such folder, and it takes long to import.
+    # Imported late: few users set the variable, and pathlib imports slowly.
     from pathlib import Path
 
     for folder in dict.fromkeys(folders.split(os.pathsep)):
@@ -52,7 +52,7 @@ def libraries() -> Mapping[str, Sequence[Path]]:
 
 
 def device_of(path: Path) -> type[Device]:
-    """The device of a library.
+    """Return the device class of a library.
 
     Raises:
         ImportError: cffi is not installed.

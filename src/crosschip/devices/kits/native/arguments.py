@@ -1,4 +1,4 @@
-"""The arguments of a run, as C has them."""
+"""Arguments of runs as C structures."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from crosschip.devices.kits.native.interface import codes, foreign
 from crosschip.devices.kits.native.memory import NativeBuffer
 from crosschip.ir import Array, DeviceError, ElementType, Model
 
-Place = Array | NativeBuffer
-"""The place of a tensor: on the host, or in the driver's memory."""
+Memory = Array | NativeBuffer
+"""The memory of a tensor: on the host, or of the driver."""
 
 
 class Arguments:
-    """The arguments of one run at a time, used again for the next.
+    """The arguments of a run; an object serves one run at a time.
 
     Args:
         model: the model that runs.
 
     Attributes:
-        passed: what the driver's functions take: numbers and arrays of `crosschip_argument`.
+        passed: the arguments of the driver's functions: counts and arrays of `crosschip_argument`.
     """
 
     def __init__(self, model: Model) -> None:
@@ -32,7 +32,7 @@ class Arguments:
         self._outputs = [(name, operand.type) for name, operand in model.outputs.items()]
         self._read = ffi.new("crosschip_argument[]", max(1, len(inputs)))
         self._output_arguments = ffi.new("crosschip_argument[]", max(1, len(self._outputs)))
-        self._places: list[Place | None] = []
+        self._output_memory: list[Memory | None] = []
         self._shapes: dict[tuple[int, ...], Any] = {}
         self._handle = ffi.new_handle(self)
         self.passed = (len(inputs), self._read, len(self._outputs), self._output_arguments)
@@ -42,30 +42,30 @@ class Arguments:
             _describe(argument, type_.element_type)
             argument.access, argument.owner = _access(), self._handle
 
-    def set(self, inputs: Sequence[Place], outputs: Sequence[Place | None]) -> None:
-        """Set what is read, and where to write; new memory where that is `None`."""
-        for argument, place in zip(self._read, inputs, strict=False):
-            self._fill(argument, place)
-        self._places = [
-            self._allocated(index) if place is None else place
-            for index, place in enumerate(outputs)
+    def set(self, inputs: Sequence[Memory], outputs: Sequence[Memory | None]) -> None:
+        """Set the inputs and the memory of outputs; allocate memory for `None`."""
+        for argument, memory in zip(self._read, inputs, strict=False):
+            self._fill(argument, memory)
+        self._output_memory = [
+            self._allocate(index) if memory is None else memory
+            for index, memory in enumerate(outputs)
         ]
-        for argument, target in zip(self._output_arguments, self._places, strict=False):
+        for argument, target in zip(self._output_arguments, self._output_memory, strict=False):
             if target is None:
                 argument.rank, argument.length = -1, 0
                 argument.shape = argument.data = argument.memory = foreign().NULL
             else:
                 self._fill(argument, target)
 
-    def results(self) -> list[Place]:
-        """The places of the outputs, after the run.
+    def results(self) -> list[Memory]:
+        """Return the memory of the outputs after a run.
 
         Raises:
-            DeviceError: the driver has not asked for the memory of one.
+            DeviceError: the driver has not requested the memory of a data-dependent output.
         """
-        outputs = [place for place in self._places if place is not None]
-        if len(outputs) < len(self._places):
-            name = self._outputs[self._places.index(None)][0]
+        outputs = [memory for memory in self._output_memory if memory is not None]
+        if len(outputs) < len(self._output_memory):
+            name = self._outputs[self._output_memory.index(None)][0]
             raise DeviceError(
                 f"the driver has not called access for output {name!r}, whose sizes show only in "
                 "the run"
@@ -73,32 +73,32 @@ class Arguments:
         return outputs
 
     def memory_for(self, argument: Any, shape: tuple[int, ...]) -> Any:
-        """The memory of an output, now that its sizes are known."""
+        """Return the memory of an output whose shape the driver has computed."""
         ffi = foreign()
         index = (argument - ffi.addressof(self._output_arguments, 0)) if self._outputs else 0
-        held = self._places[index]
-        if held is None or held.shape != shape:
-            held = np.empty(shape, self._outputs[index][1].element_type.dtype)
-            self._places[index] = held
-            self._fill(argument, held)
+        memory = self._output_memory[index]
+        if memory is None or memory.shape != shape:
+            memory = np.empty(shape, self._outputs[index][1].element_type.dtype)
+            self._output_memory[index] = memory
+            self._fill(argument, memory)
         return argument.data
 
-    def _allocated(self, index: int) -> Array | None:
+    def _allocate(self, index: int) -> Array | None:
         type_ = self._outputs[index][1]
         shape = type_.static_shape
         return None if shape is None else np.empty(shape, type_.element_type.dtype)
 
-    def _fill(self, argument: Any, place: Place) -> None:
+    def _fill(self, argument: Any, memory: Memory) -> None:
         ffi = foreign()
-        shape = self._shapes.get(place.shape)
+        shape = self._shapes.get(memory.shape)
         if shape is None:
-            shape = self._shapes[place.shape] = ffi.new("int64_t[]", list(place.shape) or [0])
-        argument.rank, argument.shape = len(place.shape), shape
-        if isinstance(place, NativeBuffer):
-            argument.data, argument.memory, argument.length = ffi.NULL, place.memory, place.length
+            shape = self._shapes[memory.shape] = ffi.new("int64_t[]", list(memory.shape) or [0])
+        argument.rank, argument.shape = len(memory.shape), shape
+        if isinstance(memory, NativeBuffer):
+            argument.data, argument.memory, argument.length = ffi.NULL, memory.memory, memory.length
         else:
-            argument.data = ffi.cast("void *", place.ctypes.data)
-            argument.memory, argument.length = ffi.NULL, place.nbytes
+            argument.data = ffi.cast("void *", memory.ctypes.data)
+            argument.memory, argument.length = ffi.NULL, memory.nbytes
 
 
 def _describe(argument: Any, element_type: ElementType) -> None:
@@ -108,7 +108,7 @@ def _describe(argument: Any, element_type: ElementType) -> None:
 
 @lru_cache(maxsize=1)
 def _access() -> Any:
-    """The function that drivers ask for memory with; it gives none where anything goes wrong."""
+    """Return the C function by which drivers request output memory."""
     ffi = foreign()
 
     def access(argument: Any, rank: int, shape: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Models as C has them: flat arrays of operands and operations."""
+"""Models as C structures: flat arrays of operands and operations."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from crosschip.ops.definition.slots import Parameter
 
 
 class Description:
-    """A model, as a `crosschip_model` and all that it points to.
+    """A model as a `crosschip_model`.
 
     Attributes:
-        pointer: the `crosschip_model *`, valid as long as this object is.
-        constants: the arrays whose memory it points to.
+        pointer: the `crosschip_model *`, valid while this object exists.
+        constants: the arrays that it points to.
     """
 
     def __init__(self, model: Model) -> None:
@@ -95,8 +95,8 @@ class Description:
     def _index(self, operand: Operand) -> int:
         return self._operands.setdefault(operand, len(self._operands))
 
-    def _text(self, words: str) -> Any:
-        return self._new("char[]", words.encode())
+    def _text(self, text: str) -> Any:
+        return self._new("char[]", text.encode())
 
     def _new(self, kind: str, value: Any) -> Any:
         memory = self._ffi.new(kind, value)
@@ -105,7 +105,7 @@ class Description:
 
 
 def options_in_c(options: Options) -> Any:
-    """The options as a `crosschip_options *`."""
+    """Return options as a `crosschip_options *`."""
     ffi = foreign()
     return ffi.new(
         "crosschip_options *",
@@ -118,8 +118,8 @@ def options_in_c(options: Options) -> Any:
 
 
 def _slots(operation: Operation) -> Iterator[tuple[str, Operand | None]]:
-    """The name of each slot, and what fills it; defaults are spelled out."""
-    assert isinstance(operation, Operator), "a device in C is asked about standard operators only"
+    """Yield each slot's name and operand; defaults become constants."""
+    assert isinstance(operation, Operator), "drivers in C support standard operators only"
     for slot in operation.slots:
         operands: Sequence[Operand | None] = [o for s, o in operation.filled() if s is slot] or [
             None

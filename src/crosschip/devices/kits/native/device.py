@@ -1,4 +1,4 @@
-"""A driver in C as a device."""
+"""Devices whose driver is a C library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 from crosschip.devices.kits.native.description import Description, options_in_c
 from crosschip.devices.kits.native.interface import codes, foreign, members
-from crosschip.devices.kits.native.library import Library, opened
+from crosschip.devices.kits.native.library import Library, open_library
 from crosschip.devices.kits.native.memory import NativeBuffer
 from crosschip.devices.kits.native.program import NativeProgram, SubmittingProgram
 from crosschip.hal.buffers import Buffer
@@ -26,13 +26,13 @@ _NARROWED = {ElementType.INT64: ElementType.INT32}
 
 
 class NativeDevice(Device):
-    """The device of a shared library that keeps the contract in C.
+    """A device driven by a shared library that implements the contract in C.
 
-    Its properties are whatever the driver makes of them.
+    The driver defines the meaning of properties.
 
     Attributes:
         library: the file.
-        driver: the name behind `__nnadapter_device__`, if it is not that of the file.
+        driver: the name after `__nnadapter_device__`; by default that of the file.
     """
 
     library: ClassVar[Path]
@@ -41,7 +41,7 @@ class NativeDevice(Device):
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self.properties = dict(properties or {})
-        self._library = self._opened()
+        self._library = self._open()
         self._device = self._library.acquire()
         self._context: Any = None
         handle = foreign().new("void **")
@@ -55,23 +55,23 @@ class NativeDevice(Device):
         self._buffers: WeakSet[NativeBuffer] = WeakSet()
 
     @classmethod
-    def _opened(cls) -> Library:
-        return opened(cls.library, cls.driver or cls.library.stem.removeprefix("lib"))
+    def _open(cls) -> Library:
+        return open_library(cls.library, cls.driver or cls.library.stem.removeprefix("lib"))
 
     @classmethod
     def probe(cls) -> Sequence[Instance]:
         try:
-            library = cls._opened()
+            library = cls._open()
         except (DeviceError, ImportError) as error:
             return [Instance(kind=Kind.ACCELERATOR, problem=str(error))]
         return [Instance(kind=library.kind, simulated=library.simulated)]
 
     @property
-    def vendor(self) -> str:  # type: ignore[override]  # the driver says it, not the class
+    def vendor(self) -> str:  # type: ignore[override]  # known to the driver, not the class
         return self._library.vendor
 
     @property
-    def kind(self) -> Kind:  # type: ignore[override]  # the driver says it, not the class
+    def kind(self) -> Kind:  # type: ignore[override]  # known to the driver, not the class
         kind: Kind = self._library.kind
         return kind
 

@@ -1,8 +1,8 @@
-"""The header that drivers in C are compiled with."""
+"""The header of drivers in C."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 HEADER = Path(__file__).with_name("crosschip_hal.h")
-"""Where it is; its folder is what a compiler is told of."""
+"""The path of the header; its folder is a compiler's include path."""

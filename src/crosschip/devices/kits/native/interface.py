@@ -1,4 +1,4 @@
-"""The C header as data: structures, functions and enumerations, read from the header itself."""
+"""Declarations of the C header as Python data, parsed from the header."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FOR_COMPILERS = re.compile(
 
 @lru_cache(maxsize=1)
 def foreign() -> FFI:
-    """The header's declarations, to make and read its structures with."""
+    """Return the FFI object with the header's declarations."""
     ffi = FFI()
     ffi.cdef(_FOR_COMPILERS.sub("", HEADER.read_text(encoding="utf-8")))
     return ffi
@@ -33,35 +33,39 @@ def foreign() -> FFI:
 
 @cache
 def enumerators(name: str) -> dict[str, int]:
-    """The constants of an enumeration, by name."""
+    """Return the constants of a C enumeration by name."""
     return {word: int(code) for word, code in foreign().typeof(name).relements.items()}
 
 
 @cache
 def codes(enumeration: type[E]) -> dict[E, int]:
-    """The code in C of each member that has one."""
-    name, prefix = _WORDS[enumeration]
-    words = {f"{prefix}{member.name}": member for member in enumeration}
-    return {words[word]: code for word, code in enumerators(name).items() if word in words}
+    """Return the C code of each member that has one."""
+    name, prefix = _C_NAMES[enumeration]
+    members_by_name = {f"{prefix}{member.name}": member for member in enumeration}
+    return {
+        members_by_name[name_in_c]: code
+        for name_in_c, code in enumerators(name).items()
+        if name_in_c in members_by_name
+    }
 
 
 @cache
 def members(enumeration: type[E]) -> dict[int, E]:
-    """The member that each code in C stands for."""
+    """Return the member for each C code."""
     return {code: member for member, code in codes(enumeration).items()}
 
 
 def text(pointer: Any) -> str:
-    """A string of C; empty if there is none."""
+    """Return a C string; empty for NULL."""
     ffi = foreign()
     return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
 
-_WORDS: dict[type[Enum], tuple[str, str]] = {
+_C_NAMES: dict[type[Enum], tuple[str, str]] = {
     ElementType: ("crosschip_type", "CROSSCHIP_"),
     Kind: ("crosschip_kind", "CROSSCHIP_KIND_"),
     Precision: ("crosschip_precision", "CROSSCHIP_PRECISION_"),
     Rule: ("crosschip_rule", "CROSSCHIP_RULE_"),
     Sizing: ("crosschip_sizing", "CROSSCHIP_SIZING_"),
 }
-"""The enumeration in C of each in Python, and what comes before its constants' own names."""
+"""The C enumeration of each Python one, and the prefix of its constants."""

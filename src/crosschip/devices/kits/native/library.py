@@ -1,4 +1,4 @@
-"""Shared libraries of drivers: opened once for a process, and checked before anything is called."""
+"""Drivers' shared libraries: loaded once per process, and validated on load."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ _REQUIRED = (
     *("open_device", "close_device", "create_context", "destroy_context", "validate_program"),
     *("create_program", "destroy_program", "execute_program"),
 )
-_TOGETHER = (
+_ALL_OR_NONE = (
     ("allocate_memory", "free_memory", "write_memory", "read_memory"),
     ("save_program", "load_program"),
 )
 
 
 class Library:
-    """A driver's library.
+    """A driver's shared library.
 
     Attributes:
         path: the file.
         driver: its `crosschip_device`.
-        vendor, version, kind, simulated: what it says of itself.
+        vendor, version, kind, simulated: what the driver declares.
 
     Raises:
-        DeviceError: it is none, or is made for another version of the contract.
+        DeviceError: the file is no driver, or implements another version of the contract.
     """
 
     def __init__(self, path: Path, name: str) -> None:
         ffi = foreign()
         self.path = path
         symbol = f"__nnadapter_device__{name.replace('-', '_')}"
-        self.driver = self._exported(symbol)
+        self.driver = self._load_symbol(symbol)
         contract = self.driver.contract
         if contract != CONTRACT_VERSION:
             raise DeviceError(
                 f"{path}: is made for version {contract} of the driver contract; this is version "
                 f"{CONTRACT_VERSION}; compile it with this version's crosschip_hal.h"
             )
-        whole = ffi.sizeof("crosschip_device")
+        expected_size = ffi.sizeof("crosschip_device")
         if self.driver.size < ffi.offsetof("crosschip_device", "last_error"):
             raise DeviceError(
                 f"{path}: its {symbol} has {self.driver.size} bytes, too few to hold what is "
-                f"required; set .size to sizeof(crosschip_device), which is {whole}"
+                f"required; set .size to sizeof(crosschip_device), which is {expected_size}"
             )
-        self._check(symbol)
+        self._validate(symbol)
         self.vendor = text(self.driver.vendor)
         self.version = text(self.driver.version)
         self.kind = members(Kind)[self.driver.type]
@@ -61,7 +61,7 @@ class Library:
         self._device = ffi.NULL
 
     def function(self, name: str) -> Any | None:
-        """A function of the driver; `None` if it has none."""
+        """Return a function of the driver; `None` if it has none."""
         ffi = foreign()
         end = ffi.offsetof("crosschip_device", name) + ffi.sizeof("void *")
         if self.driver.size < end:
@@ -76,11 +76,11 @@ class Library:
             DeviceError: the code is not that of success.
         """
         function = self.function(name)
-        assert function is not None, f"callers have seen that there is {name}"
+        assert function is not None, f"callers check that {name} exists"
         self.check(function(*arguments), name)
 
     def check(self, code: int, doing: str) -> None:
-        """Raise a `DeviceError` for a code that is not that of success."""
+        """Raise a DeviceError unless a code is that of success."""
         if code == 0:
             return
         names = {number: word for word, number in enumerators("crosschip_result").items()}
@@ -90,7 +90,7 @@ class Library:
         raise DeviceError(f"{doing} returned {status}{': ' if more else ''}{more}")
 
     def acquire(self) -> Any:
-        """The opened device, which all contexts of the process share."""
+        """Return the open_library device, which all contexts of the process share."""
         with self._lock:
             if not self._users:
                 device = foreign().new("void **")
@@ -100,13 +100,13 @@ class Library:
             return self._device
 
     def release(self) -> None:
-        """Close the device, if this was the last that used it."""
+        """Close the device if this was its last user."""
         with self._lock:
             self._users -= 1
             if not self._users:
                 self.driver.close_device(self._device)
 
-    def _exported(self, symbol: str) -> Any:
+    def _load_symbol(self, symbol: str) -> Any:
         ffi = foreign()
         try:
             self._handle = ffi.dlopen(str(self.path), ffi.RTLD_NOW | ffi.RTLD_LOCAL)
@@ -118,30 +118,30 @@ class Library:
         except (KeyError, AttributeError) as error:
             raise DeviceError(f"{self.path}: does not export {symbol}") from error
 
-    def _check(self, symbol: str) -> None:
+    def _validate(self, symbol: str) -> None:
         for name in ("name", "vendor", "version"):
             if getattr(self.driver, name) == foreign().NULL:
                 raise DeviceError(f"{self.path}: {symbol} has no {name}; set it")
         for name in _REQUIRED:
             if self.function(name) is None:
                 raise DeviceError(f"{self.path}: {symbol} has no {name}; set it")
-        for names in _TOGETHER:
-            there = [self.function(name) is not None for name in names]
-            if any(there) and not all(there):
-                missing = names[there.index(False)]
+        for names in _ALL_OR_NONE:
+            present = [self.function(name) is not None for name in names]
+            if any(present) and not all(present):
+                missing = names[present.index(False)]
                 raise DeviceError(
-                    f"{self.path}: {symbol} has no {missing}, but {names[there.index(True)]}; set "
-                    "all of them or none"
+                    f"{self.path}: {symbol} has no {missing}, but {names[present.index(True)]}; "
+                    "set all of them or none"
                 )
         if self.driver.type not in members(Kind):
             raise DeviceError(f"{self.path}: {symbol} has the type {self.driver.type}; use 0 to 2")
 
 
 @cache
-def opened(path: Path, name: str) -> Library:
-    """The library of a driver, loaded once for a process.
+def open_library(path: Path, name: str) -> Library:
+    """Return the library of a driver, loaded once per process.
 
     Raises:
-        DeviceError: it cannot be used.
+        DeviceError: the library cannot be used.
     """
     return Library(path, name)

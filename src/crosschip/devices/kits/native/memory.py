@@ -1,4 +1,4 @@
-"""Memory of a device whose driver is in C."""
+"""Buffers in the memory of a driver in C."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from crosschip.ir import Array, DeviceError, ElementType
 
 
 class NativeBuffer(Buffer):
-    """Memory that the driver allocated, and frees when nobody has the buffer any more.
+    """Memory that a driver allocated; freed with the buffer.
 
     Args:
-        device: whose memory it is.
-        library: the driver's.
+        device: the device that owns the memory.
+        library: the driver's library.
         context: the driver's context.
-        element_type: the type of the elements.
-        shape: the sizes.
+        element_type: the element type.
+        shape: the shape.
 
     Raises:
-        DeviceError: there is not so much.
+        DeviceError: there is not enough memory.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class NativeBuffer(Buffer):
 
     @property
     def memory(self) -> Any:
-        """The handle by which the driver knows it.
+        """The driver's handle of the memory.
 
         Raises:
             DeviceError: the device is closed.
@@ -55,7 +55,7 @@ class NativeBuffer(Buffer):
         return self._memory
 
     def free(self) -> None:
-        """Give the memory back; nothing is read or written afterwards."""
+        """Free the memory; the buffer must not be read or written afterwards."""
         if not self._freed:
             self._freed = True
             self._library.driver.free_memory(self._context, self._memory)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.kits.native.arguments import Arguments, Place
+from crosschip.devices.kits.native.arguments import Arguments, Memory
 from crosschip.devices.kits.native.interface import foreign
 from crosschip.devices.kits.native.library import Library
 from crosschip.devices.kits.native.memory import NativeBuffer
@@ -20,13 +20,13 @@ Allocate = Callable[[ElementType, tuple[int, ...]], Buffer]
 
 
 class NativeProgram(Program):
-    """A program that is waited for.
+    """A program with synchronous runs.
 
     Args:
-        library: the driver's.
+        library: the driver's library.
         handle: the driver's `program`.
-        model: what was compiled.
-        kept: what the driver may still read.
+        model: the compiled model.
+        keep_alive: objects whose memory the driver may read.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class NativeProgram(Program):
 
 
 class SubmittingProgram(NativeProgram):
-    """A program of a driver that takes on work and goes on, or has memory of its own.
+    """A program of a driver that runs asynchronously or has memory of its own.
 
     Args:
-        library, handle, model, kept: as for a program that is waited for.
-        allocate: makes memory of the device.
+        library, handle, model, keep_alive: as for `NativeProgram`.
+        allocate: allocates memory of the device.
     """
 
     def __init__(
@@ -87,30 +87,27 @@ class SubmittingProgram(NativeProgram):
         self._allocate = allocate
 
     def submit(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer | None],
-        after: Sequence[Event],
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
         for event in after:
             event.wait()
         types = [operand.type for operand in self._model.outputs.values()]
         targets = [
-            self._target(type_, given)
-            for type_, given in zip(types, outputs or self._new, strict=True)
+            self._target(type_, buffer)
+            for type_, buffer in zip(types, outputs or self._new, strict=True)
         ]
         arguments = Arguments(self._model)
-        places = [None if target is None else _place(target) for target in targets]
-        arguments.set([_place(buffer) for buffer in inputs], places)
-        done = self._started(arguments)
+        memory = [None if target is None else _memory_of(target) for target in targets]
+        arguments.set([_memory_of(buffer) for buffer in inputs], memory)
+        done = self._start(arguments)
         results: list[Buffer] = []
         for index, (type_, target) in enumerate(zip(types, targets, strict=True)):
-            results.append(target or _Late(arguments, index, type_.element_type))
+            results.append(target or _DataDependentBuffer(arguments, index, type_.element_type))
             results[-1].ready = done
         return Submission(results, done)
 
     def _target(self, type_: TensorType, target: Buffer | None) -> Buffer | None:
-        """The memory that an output goes to, if its sizes are known."""
+        """Return the output's buffer, or a new one if the shape is static."""
         shape = type_.static_shape
         return (
             self._allocate(type_.element_type, shape)
@@ -118,24 +115,24 @@ class SubmittingProgram(NativeProgram):
             else target
         )
 
-    def _started(self, arguments: Arguments) -> Event:
+    def _start(self, arguments: Arguments) -> Event:
         submit = self._library.function("submit_program")
         if submit is None:
             self._execute(arguments)
             return COMPLETED
         run = _Run(self._library, arguments)
-        _under_way[run.token] = run
+        _submitted_runs[run.token] = run
         try:
-            code = submit(self._handle, *arguments.passed, _done(), run.token)
+            code = submit(self._handle, *arguments.passed, _completion(), run.token)
             self._library.check(code, "submit_program")
         except DeviceError:
-            del _under_way[run.token]
+            del _submitted_runs[run.token]
             raise
         return run.event
 
 
 class _Run:
-    """A run that a driver has taken on, with all that it reads and writes."""
+    """A submitted run, with the arguments that the driver reads and writes."""
 
     def __init__(self, library: Library, arguments: Arguments) -> None:
         self.library = library
@@ -144,17 +141,17 @@ class _Run:
         self.token = foreign().new_handle(self)
 
 
-_under_way: dict[Any, _Run] = {}
-"""The runs that drivers have not finished."""
+_submitted_runs: dict[Any, _Run] = {}
+"""The runs that drivers have not completed."""
 
 
 @lru_cache(maxsize=1)
-def _done() -> Any:
-    """The function that drivers call when a run is done, from threads of their own."""
+def _completion() -> Any:
+    """Return the C function that drivers call, from any thread, when a run has completed."""
 
     def done(token: Any, result: int) -> None:
         run: _Run = foreign().from_handle(token)
-        del _under_way[run.token]
+        del _submitted_runs[run.token]
         try:
             run.library.check(result, "submit_program")
         except DeviceError as error:
@@ -165,8 +162,8 @@ def _done() -> Any:
     return foreign().callback("void (void *, int)", done)
 
 
-class _Late(Buffer):
-    """An output on the host whose sizes show only when it is there."""
+class _DataDependentBuffer(Buffer):
+    """A host buffer of an output whose shape is known only after the run."""
 
     def __init__(self, arguments: Arguments, index: int, element_type: ElementType) -> None:
         self.element_type = element_type
@@ -174,13 +171,13 @@ class _Late(Buffer):
         self._index = index
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # it is waited for
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]  # waits for the run
         return self.array().shape
 
     def array(self) -> Array:
         self.ready.wait()
         array = self._arguments.results()[self._index]
-        assert isinstance(array, np.ndarray), "what the driver asks for is on the host"
+        assert isinstance(array, np.ndarray), "Arguments.memory_for allocates it on the host"
         return array
 
     def write(self, array: Array) -> None:
@@ -193,9 +190,11 @@ class _Late(Buffer):
         return self.array().__dlpack_device__()
 
 
-def _place(buffer: Buffer) -> Place:
+def _memory_of(buffer: Buffer) -> Memory:
     if isinstance(buffer, NativeBuffer):
         buffer.ready.wait()
         return buffer
-    assert isinstance(buffer, HostBuffer | _Late), "a device gets its own buffers, or the host's"
+    assert isinstance(buffer, HostBuffer | _DataDependentBuffer), (
+        "a device gets its own buffers, or the host's"
+    )
     return buffer.array()

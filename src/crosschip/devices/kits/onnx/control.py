@@ -1,4 +1,4 @@
-"""Models with control flow as ONNX: `If`, `Loop` and `Scan`, which hold graphs."""
+"""Conversion of control flow to ONNX `If`, `Loop` and `Scan`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosschip.onnx_messages import GraphProto
 
 
 def supports(operation: Operation) -> Support:
-    """Tell whether an operation has a converter, and so have all in the models that it holds."""
+    """Return whether an operation, and all operations in its bodies, have a converter."""
     if not isinstance(operation, ControlFlow):
         return converters.supports(operation)
     for role, body in zip(operation.roles, operation.bodies, strict=True):
@@ -31,17 +31,17 @@ def supports(operation: Operation) -> Support:
 
 
 def operators() -> Collection[str]:
-    """The operators that it runs in some form."""
+    """Return the operators with a converter."""
     return converters.operators
 
 
 def add_operation(graph: Graph, operation: Operation, label: str = "") -> None:
-    """Add an operation of a model, or of a body, to a graph.
+    """Add an operation of a model or a body to a graph.
 
     Args:
-        graph: where to.
+        graph: the graph.
         operation: the operation.
-        label: what its nodes are named after; its own name if empty.
+        label: the prefix of the node names; the operation's name if empty.
     """
     graph.label = label or operation.name
     if isinstance(operation, ControlFlow):
@@ -66,9 +66,9 @@ def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
             )
         case Loop():
             flat = zip(operation.inputs[:2], names[:2], strict=True)
-            limits = [_without_axes(graph, operand, name) for operand, name in flat]
+            limits = [_as_scalar(graph, operand, name) for operand, name in flat]
             outputs = graph.add_all("Loop", count, *limits, *names[2:], body=bodies[0])
-            return _of_own_sizes(graph, operation, outputs)
+            return _restore_sizes(graph, operation, outputs)
         case Scan():
             return graph.add_all(
                 "Scan",
@@ -84,12 +84,12 @@ def _convert(graph: Graph, operation: ControlFlow) -> Sequence[str]:
     raise NotImplementedError(f"{operation.type} has no counterpart in ONNX")
 
 
-def _of_own_sizes(graph: Graph, loop: Loop, values: Sequence[str]) -> Sequence[str]:
-    """The outputs of a loop, of which those that collect have their sizes without a run, too.
+def _restore_sizes(graph: Graph, loop: Loop, values: Sequence[str]) -> Sequence[str]:
+    """Reshape the collected outputs of a loop to sizes that are known without a run.
 
-    Of an open size, ONNX Runtime makes 0 if the body has not run.
+    ONNX Runtime sets dynamic sizes to 0 if the body has not run.
     """
-    places: dict[Dim, tuple[Operand, int]] = {
+    sources: dict[Dim, tuple[Operand, int]] = {
         size: (operand, axis)
         for operand in (*graph.inputs, *loop.inputs)
         if operand is not None and operand.type.element_type is not ElementType.OBJECT
@@ -99,15 +99,15 @@ def _of_own_sizes(graph: Graph, loop: Loop, values: Sequence[str]) -> Sequence[s
     outputs = list(values)
     for index in range(loop.states, len(outputs)):
         name, sizes = outputs[index], (loop.outputs[index].type.shape or ())[1:]
-        if places.keys().isdisjoint(sizes):
+        if sources.keys().isdisjoint(sizes):
             continue
         shape = [graph.add("Shape", name, end=1)]
         for axis, size in enumerate(sizes, 1):
             if isinstance(size, int):
                 shape.append(graph.int64([size]))
-            elif size in places:
-                source, place = places[size]
-                shape.append(graph.sizes(source, place, place + 1))
+            elif size in sources:
+                source, source_axis = sources[size]
+                shape.append(graph.sizes(source, source_axis, source_axis + 1))
             else:
                 shape.append(graph.add("Shape", name, start=axis, end=axis + 1))
         outputs[index] = graph.add(
@@ -116,20 +116,20 @@ def _of_own_sizes(graph: Graph, loop: Loop, values: Sequence[str]) -> Sequence[s
     return outputs
 
 
-def _without_axes(graph: Graph, operand: Operand | None, name: str) -> str:
-    """The name of one number without axes, as the body is declared to take it."""
+def _as_scalar(graph: Graph, operand: Operand | None, name: str) -> str:
+    """Return the name of a one-element value without axes, as bodies declare it."""
     if operand is None or operand.type.shape == ():
         return name
     return graph.add("Reshape", name, graph.int64([]))
 
 
 def _body(graph: Graph, body: Model, captures: Sequence[Operand]) -> GraphProto:
-    """A body as a graph that reads what it captures by the names that it has outside."""
+    """Return a body as a graph that reads captures by their names in the outer graph."""
     inputs = list(body.inputs.values())
-    own = inputs[: len(inputs) - len(captures)]
-    inner = Graph(own, graph, body=True)
-    for operand, outside in zip(inputs[len(own) :], captures, strict=True):
-        inner.stand_for(operand, graph[outside])
+    body_inputs = inputs[: len(inputs) - len(captures)]
+    inner = Graph(body_inputs, graph, body=True)
+    for operand, captured in zip(inputs[len(body_inputs) :], captures, strict=True):
+        inner.bind(operand, graph[captured])
     for operation in body.operations:
         add_operation(inner, operation)
     return inner.with_outputs(body.outputs.values())

@@ -1,4 +1,4 @@
-"""ONNX models with their large constants beside them, instead of inside."""
+"""Serialized ONNX models with large constants outside of the protocol buffer."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from crosschip.onnx_messages import ModelProto
 
 EXTERNAL_BYTES = 1024
-"""Constants of at least so many bytes are kept outside of ONNX models."""
+"""Constants of at least this size are stored outside of ONNX models."""
 
 _ALIGNMENT = 64
-_MOST_BYTES = 2**31 - 2**20
+_MAX_BYTES = 2**31 - 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxModel:
-    """A serialized ONNX model, and the constants that are outside of it, by name."""
+    """A serialized ONNX model, and its external constants by name."""
 
     proto: bytes
     external: Mapping[str, Array]
 
-    def whole(self) -> ModelProto:
-        """The model with all constants inside."""
-        # Running needs none of it.
+    def with_constants(self) -> ModelProto:
+        """Return the model with all constants inside."""
+        # Imported late: runs do not need it.
         from crosschip.onnx_messages import ModelProto, TensorProto
 
         model = ModelProto.FromString(self.proto)
@@ -41,16 +41,16 @@ class OnnxModel:
         return model
 
     def store(self, path: Path) -> None:
-        """Write the model to a file, with all constants inside.
+        """Write the model with all constants to a file.
 
         Raises:
-            DeviceError: it is larger than such a file can be.
+            DeviceError: the model is too large for an ONNX file.
         """
-        if sum(array.nbytes for array in self.external.values()) >= _MOST_BYTES:
+        if sum(array.nbytes for array in self.external.values()) >= _MAX_BYTES:
             raise DeviceError("the constants take 2 GiB or more, which no ONNX file can hold")
-        path.write_bytes(self.whole().SerializeToString())
+        path.write_bytes(self.with_constants().SerializeToString())
 
 
 def aligned(size: int) -> int:
-    """The number of bytes that a constant takes, with the padding behind it."""
+    """Return the size of a constant with padding."""
     return size + -size % _ALIGNMENT

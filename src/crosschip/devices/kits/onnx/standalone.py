@@ -1,4 +1,4 @@
-"""A segment as one ONNX model that needs nothing else, for a compiler that reads such files."""
+"""Segments as self-contained ONNX files, for compilers that read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import onnx
 from onnx import NodeProto, defs, helper, shape_inference
 
 from crosschip.devices.kits.onnx.converters import converters
-from crosschip.devices.kits.onnx.converters.quantization import dequantized, quantized
+from crosschip.devices.kits.onnx.converters.quantization import add_dequantize, add_quantize
 from crosschip.devices.kits.onnx.graph import OPSET, Graph
 from crosschip.devices.kits.onnx.lowering import lower
 from crosschip.devices.kits.onnx.model import EXTERNAL_BYTES, OnnxModel
@@ -27,15 +27,15 @@ _SAMPLING = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """The ONNX that a compiler reads, as its vendor states it. Sizes are always fixed.
+    """The ONNX subset that a compiler supports, by its vendor's documentation; sizes are static.
 
     Attributes:
         opset: the version of the standard operators, 18 to 21.
-        operators: the ONNX operators that it has; `None` if it does not say.
+        operators: the supported ONNX operators; `None` if they are not documented.
         types: the element types.
-        max_rank: the most axes of a tensor; `None` if any number.
-        real_boundary: whether inputs and outputs must be reals: quantized ones are float32 in the
-            file, and whoever runs the program converts them.
+        max_rank: the maximum rank of tensors; `None` if unlimited.
+        real_boundary: whether inputs and outputs must be real. Quantized ones are float32 in the
+            file then, and are converted in runs.
     """
 
     opset: int = OPSET
@@ -55,26 +55,26 @@ class Written:
 
     Attributes:
         model: the ONNX model.
-        labels: what the names of an operation's nodes begin with, and the operation.
+        labels: the operations by the prefix of their node names.
     """
 
     model: OnnxModel
     labels: Mapping[str, Operation]
 
     def named_in(self, text: str) -> list[Operation]:
-        """The operations whose nodes a text names, in order."""
-        labels = {
+        """Return the operations whose nodes a text names, in order."""
+        operations = {
             self.labels[label]
             for label in re.findall(r"(?<!\w)([A-Za-z0-9_]+_op\d+)(?!\w)", text)
             if label in self.labels
         }
-        return [operation for operation in self.labels.values() if operation in labels]
+        return [operation for operation in self.labels.values() if operation in operations]
 
 
 def on_reals(operation: Operation) -> Operation:
-    """A quantized operation on the reals that its tensors stand for; any other as it is.
+    """Return a quantized operation on real tensors; other operations unchanged.
 
-    With conversions around that, it is what compilers that read ONNX take for a quantized one.
+    ONNX compilers recognize a quantized operation by the conversions before and after it.
     """
     if not isinstance(operation, Operator) or isinstance(operation, Quantize | Dequantize):
         return operation
@@ -86,7 +86,7 @@ def on_reals(operation: Operation) -> Operation:
 
 
 def boundary(operands: Iterable[Operand], dialect: Dialect) -> list[Operand]:
-    """Inputs or outputs as the file has them."""
+    """Return inputs or outputs with their types in the file."""
     real = dialect.real_boundary
     return [_real(o) if real and o.type.quantization else o for o in operands]
 
@@ -95,12 +95,12 @@ def write(model: Model, dialect: Dialect, amend: Callable[[onnx.ModelProto], Non
     """Write a model of supported operations.
 
     Args:
-        model: what to write.
-        dialect: the ONNX to write it in.
-        amend: what to do to the result, which then still means the same.
+        model: the model.
+        dialect: the ONNX subset.
+        amend: a further rewrite of the ONNX model that keeps its meaning.
 
     Raises:
-        CompileError: there is no way to write an operation, which it names.
+        CompileError: an operation cannot be written; the error names it.
     """
     graph = Graph(boundary(model.inputs.values(), dialect))
     written = _write(graph, model, dialect)
@@ -110,10 +110,10 @@ def write(model: Model, dialect: Dialect, amend: Callable[[onnx.ModelProto], Non
 
 
 def fingerprint(model: Model, dialect: Dialect) -> str:
-    """SHA-256, in hexadecimal, of a model's file but for names and the elements of large constants.
+    """Return the SHA-256 of a model's file, in hexadecimal, without names and large constants.
 
     Raises:
-        CompileError: there is no way to write an operation, which it names.
+        CompileError: an operation cannot be written; the error names it.
     """
     written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
     proto = onnx.ModelProto.FromString(written.model.proto)
@@ -123,7 +123,7 @@ def fingerprint(model: Model, dialect: Dialect) -> str:
 
 
 def unwritable(model: Model, dialect: Dialect) -> str:
-    """Say what a dialect lacks for a model of operations that can be written; empty if nothing."""
+    """Return what a dialect lacks for a model of operations with converters; empty if nothing."""
     written = _write(_Outline(boundary(model.inputs.values(), dialect)), model, dialect)
     proto = onnx.ModelProto.FromString(written.model.proto)
     for node in proto.graph.node:
@@ -133,11 +133,11 @@ def unwritable(model: Model, dialect: Dialect) -> str:
         lacking = sorted({node.op_type for node in proto.graph.node} - dialect.operators)
         if lacking:
             return f"the compiler does not have ONNX's {lacking[0]}"
-    return "" if dialect.opset == OPSET else _newer(proto, dialect.opset)
+    return "" if dialect.opset == OPSET else _missing_in_opset(proto, dialect.opset)
 
 
-def _newer(proto: onnx.ModelProto, opset: int) -> str:
-    """Say what an opset does not have of the operators of a model; empty if it has all."""
+def _missing_in_opset(proto: onnx.ModelProto, opset: int) -> str:
+    """Return what an opset lacks for a model; empty if nothing."""
     for node in proto.graph.node:
         try:
             schema = defs.get_schema(node.op_type, opset, "")
@@ -154,14 +154,14 @@ def _newer(proto: onnx.ModelProto, opset: int) -> str:
 
 
 class _Outline(Graph):
-    """A graph whose large constants are zeros, so that none is read."""
+    """A graph with zeros in place of large constants, which need not be loaded then."""
 
     def __getitem__(self, operand: Operand) -> str:
         shape = operand.type.static_shape
         if operand.is_constant and shape is not None and operand not in self._names:
             dtype = operand.type.element_type.dtype
             if prod(shape) * dtype.itemsize >= EXTERNAL_BYTES:
-                self.stand_for(operand, self.constant(np.zeros(shape, dtype)))
+                self.bind(operand, self.constant(np.zeros(shape, dtype)))
         return super().__getitem__(operand)
 
 
@@ -170,16 +170,16 @@ def _write(graph: Graph, model: Model, dialect: Dialect) -> Written:
     graph.label = "inputs"
     for operand, real in zip(model.inputs.values(), graph.inputs, strict=True):
         if operand is not real:
-            graph.stand_for(operand, quantized(graph, graph[real], operand))
+            graph.bind(operand, add_quantize(graph, graph[real], operand))
     for index, operation in enumerate(model.operations):
         graph.label = f"{re.sub('[^A-Za-z0-9_]', '_', operation.name)}_op{index}"
         labels[graph.label] = operation
-        graph.define(operation, _converted(graph, operation))
+        graph.define(operation, _convert(graph, operation))
     graph.label = "outputs"
     declared = boundary(model.outputs.values(), dialect)
     for operand, real in zip(model.outputs.values(), declared, strict=True):
         if operand is not real:
-            graph.stand_for(real, dequantized(graph, graph[operand], operand))
+            graph.bind(real, add_dequantize(graph, graph[operand], operand))
     onnx_model = graph.finish(declared)
     if dialect.opset == OPSET:
         return Written(onnx_model, labels)
@@ -187,38 +187,38 @@ def _write(graph: Graph, model: Model, dialect: Dialect) -> Written:
     proto.opset_import[0].version = dialect.opset
     proto.ir_version = helper.find_min_ir_version_for(proto.opset_import)
     for node in proto.graph.node:
-        _lower(node)
+        _downgrade(node)
     return Written(OnnxModel(proto.SerializeToString(), onnx_model.external), labels)
 
 
-def _converted(graph: Graph, operation: Operation) -> Sequence[str]:
-    """The names of an operation's outputs."""
+def _convert(graph: Graph, operation: Operation) -> Sequence[str]:
+    """Return the value names of an operation's outputs."""
     reals = on_reals(operation)
     if reals is operation:
-        return _lowered(graph, operation)
+        return _convert_parts(graph, operation)
     for operand, real in zip(operation.inputs, reals.inputs, strict=True):
         if operand is not None and real is not None and operand is not real:
-            graph.stand_for(real, dequantized(graph, graph[operand], operand))
-    names = _lowered(graph, reals)
+            graph.bind(real, add_dequantize(graph, graph[operand], operand))
+    names = _convert_parts(graph, reals)
     return [
-        quantized(graph, name, operand) if operand.type.quantization else name
+        add_quantize(graph, name, operand) if operand.type.quantization else name
         for name, operand in zip(names, operation.outputs, strict=True)
     ]
 
 
-def _lowered(graph: Graph, operation: Operation) -> Sequence[str]:
+def _convert_parts(graph: Graph, operation: Operation) -> Sequence[str]:
     for part in lower(operation):
         graph.define(part, converters.convert(graph, part))
     return [graph[output] for output in operation.outputs]
 
 
 def _real(operand: Operand) -> Operand:
-    """An operand for the reals that a quantized one stands for."""
+    """Return a float32 operand with the shape of a quantized one."""
     return Operand(operand.name, TensorType(ElementType.FLOAT32, operand.type.shape))
 
 
-def _lower(node: NodeProto) -> None:
-    """Write a node as older versions of its operator do."""
+def _downgrade(node: NodeProto) -> None:
+    """Rewrite a node to older versions of its operator."""
     if node.op_type == "GridSample":
         for attribute in node.attribute:
             if attribute.name == "mode":

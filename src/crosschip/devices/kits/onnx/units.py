@@ -1,11 +1,12 @@
-"""The quantized operations of a model that writes them with conversions around them.
+"""Quantized operations that a model spells out with conversions around float32 operators.
 
-`DEQUANTIZE` → operator → `QUANTIZE` is one operation on integers, whatever stands in between in
-float32: a chip that computes in integers takes it for that. An activation may follow the operator.
+A chip that computes on integers runs `DEQUANTIZE` → operator → `QUANTIZE` as one operation. An
+activation may follow the operator.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from crosschip.ir import ElementType, Model, Operand, Operation
@@ -23,8 +24,8 @@ class Unit:
     """A quantized operation.
 
     Attributes:
-        operations: the conversions and what stands between them, in the order of the model.
-        whole: the operation on the integers that it reads, making those that it makes.
+        operations: the conversions and the operations between them, in model order.
+        whole: the operation on the unit's integer inputs and outputs.
     """
 
     operations: tuple[Operation, ...]
@@ -32,42 +33,64 @@ class Unit:
 
 
 def units(model: Model) -> list[Unit]:
-    """The quantized operations of a model; conversions may be in several, others in one."""
+    """Return the quantized operations of a model; units may share conversions only."""
     readers: dict[Operand, list[Operation]] = {}
     for operation in model.operations:
         for operand in dict.fromkeys(operation.inputs):
             if operand is not None:
                 readers.setdefault(operand, []).append(operation)
     model_outputs = set(model.outputs.values())
-    place = {operation.name: index for index, operation in enumerate(model.operations)}
+    index_of = {operation.name: index for index, operation in enumerate(model.operations)}
     result = []
     for operation in model.operations:
         members = _unit(operation, model.producers, readers, model_outputs)
         if members:
-            ordered = sorted(members.values(), key=lambda member: place[member.name])
+            ordered = sorted(members.values(), key=lambda member: index_of[member.name])
             result.append(Unit(tuple(ordered), _whole(operation, members)))
     return result
 
 
-def joined(parts: Iterable[Iterable[int]]) -> list[list[int]]:
-    """Sets of places, those that share some made one: units share conversions."""
+def merge_overlapping(parts: Iterable[Iterable[int]]) -> list[list[int]]:
+    """Merge sets of indices that share elements: units may share conversions."""
     groups: list[set[int]] = []
     for part in parts:
-        one = set(part)
+        merged = set(part)
         disjoint = []
         for group in groups:
-            if group & one:
-                one |= group
+            if group & merged:
+                merged |= group
             else:
                 disjoint.append(group)
-        groups = [*disjoint, one]
+        groups = [*disjoint, merged]
     return [sorted(group) for group in groups]
 
 
+def submodel(model: Model, operations: Sequence[Operation]) -> Model:
+    """Return some operations of a model, given in any order, as a model of their own."""
+    names = {operation.name for operation in operations}
+    operations = [operation for operation in model.operations if operation.name in names]
+    computed = {output for operation in operations for output in operation.outputs}
+    uses = Counter(o for operation in operations for o in operation.inputs if o is not None)
+    inputs = [o for o in uses if not o.is_constant and o not in computed]
+    model_outputs = set(model.outputs.values())
+    outputs = [
+        output
+        for operation in operations
+        for output in operation.outputs
+        if output in model_outputs or model.uses.get(output, 0) > uses[output] or not uses[output]
+    ]
+    return Model(
+        operations[0].name,
+        {f"input{index}": operand for index, operand in enumerate(inputs)},
+        operations,
+        {f"output{index}": operand for index, operand in enumerate(outputs)},
+    )
+
+
 def computes_float32(operation: Operation) -> bool:
-    """Tell whether an operation reads or makes float32 tensors, other than to convert them."""
+    """Return whether an operation other than a conversion has float32 operands."""
     return not isinstance(operation, Quantize | Dequantize) and any(
-        map(_is_float32, _all(operation))
+        map(_is_float32, _tensors(operation))
     )
 
 
@@ -77,7 +100,7 @@ def _unit(
     readers: Mapping[Operand, Sequence[Operation]],
     model_outputs: set[Operand],
 ) -> dict[str, Operation]:
-    """The unit whose operator an operation is; empty if there is none."""
+    """Return the members of the unit around an operator, by name; empty if there is none."""
     if not isinstance(operation, Operator) or isinstance(operation, Quantize | Dequantize):
         return {}
     members: dict[str, Operation] = {operation.name: operation}
@@ -110,24 +133,26 @@ def _unit(
 
 
 def _whole(operation: Operation, members: Mapping[str, Operation]) -> Operation:
-    """An operation on what the conversions around it read and make."""
+    """Return the operation on the integers before and after its conversions."""
     integers = {
         member.outputs[0]: member.inputs[0]
         for member in members.values()
         if isinstance(member, Dequantize)
     }
-    makes = dict(zip(operation.outputs, operation.outputs, strict=True))
+    outputs = dict(zip(operation.outputs, operation.outputs, strict=True))
     for member in members.values():
         if isinstance(member, Quantize):
-            read = next(filter(None, member.inputs))
-            while read not in makes:
-                read = next(o for m in members.values() if read in m.outputs for o in m.inputs if o)
-            makes[read] = member.outputs[0]
+            source = next(filter(None, member.inputs))
+            while source not in outputs:
+                source = next(
+                    o for m in members.values() if source in m.outputs for o in m.inputs if o
+                )
+            outputs[source] = member.outputs[0]
     inputs = tuple(integers.get(o, o) if o else o for o in operation.inputs)
-    return operation.with_inputs(inputs, tuple(makes.values()))
+    return operation.with_inputs(inputs, tuple(outputs.values()))
 
 
-def _all(operation: Operation) -> Sequence[Operand]:
+def _tensors(operation: Operation) -> Sequence[Operand]:
     if isinstance(operation, Operator):
         read = [operand for slot, operand in operation.filled() if not slot.parameter]
     else:

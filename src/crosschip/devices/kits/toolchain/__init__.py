@@ -1,16 +1,16 @@
-"""Devices whose vendor's compiler reads files.
+"""Devices with a vendor's offline compiler.
 
-A device is a subclass of `Toolchain`, which writes ONNX as its compiler reads it (`dialect`), or of
-`FileToolchain`, which writes whatever its compiler reads (`write`); and a script of a few functions
-(`script`) that drives the vendor's tool, in a process and perhaps a Python of its own:
+A device is a subclass of `Toolchain`, which writes ONNX files in a `dialect`, or of
+`FileToolchain`, which writes other files (`write`). Its `script` of a few functions drives the
+vendor's tool in a process, and possibly a Python installation, of its own:
 
-    def about() -> dict            {"version": …}: what the tool calls itself
-    def check(folder, settings)    optional, for ONNX: why nodes are refused, by node name
-    def compile(folder, settings)  reads what was written, returns the names of the files to keep
-    def load(folder, settings)     makes ready to run what those files hold
-    def run(inputs)                the outputs, in order: lists of arrays
+    def about() -> dict            return {"version": …}: the version of the tool
+    def check(folder, settings)    optional, for ONNX: return refusal reasons by node name
+    def compile(folder, settings)  compile the written files, return the names of the files to keep
+    def load(folder, settings)     load these files for runs
+    def run(inputs)                run: take and return a list of arrays, in order
 
-What it raises is a refusal. `load` is called in the process that has just compiled, too.
+Exceptions of the script are refusals. `load` is also called in the process that has just compiled.
 """
 
 from crosschip.devices.kits.onnx.standalone import Dialect

@@ -1,9 +1,9 @@
-"""The answers of compilers, which take or refuse parts of models, kept in the cache folder.
+"""Compilers' answers about parts of models, stored in the cache folder.
 
-A file a compiler and version, `answers/NAME.jsonl`; a line an answer: `["fingerprint", "why not"]`,
-where nothing speaks against it an empty reason. Lines are only appended, so that any number of
-processes may write; one that is no answer is passed over. It holds nothing that cannot be learned
-again, and is written only to a folder that is the user's alone.
+There is a file per compiler and version, `answers/NAME.jsonl`, with a line per answer:
+`["fingerprint", "reason"]`; the reason is empty for parts that the compiler accepts. Lines are only
+appended, so that several processes may write; malformed lines are ignored. The files can be deleted
+without loss, and are written only to a folder that only the user can write to.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ from pathlib import Path
 from crosschip.hal.folders import cache_folder
 from crosschip.ir.files import open_own, open_regular
 
-_MOST_BYTES = 16 * 2**20
-_LONGEST = 500
+_MAX_BYTES = 16 * 2**20
+_MAX_REASON = 500
 
 
 class Answers:
-    """Reasons for refusals by fingerprint; empty where there is none.
+    """Refusal reasons by fingerprint; empty for accepted parts.
 
     Args:
-        name: the compiler's, with its version and all else that its answers depend on.
+        name: the compiler's name, with its version and all other facts that answers depend on.
     """
 
     def __init__(self, name: str) -> None:
         safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name)
         self._path = Path(cache_folder()) / "answers" / f"{safe}.jsonl"
-        self._known: dict[str, str] = {}
+        self._reasons: dict[str, str] = {}
         with suppress(OSError):
-            if _is_ours(self._path.parent):
+            if _is_private(self._path.parent):
                 with open_regular(self._path, follow=False) as file:
-                    content = file.read(_MOST_BYTES + 1)
-                lines = content.splitlines() if len(content) <= _MOST_BYTES else []
+                    content = file.read(_MAX_BYTES + 1)
+                lines = content.splitlines() if len(content) <= _MAX_BYTES else []
                 for line in lines:
                     with suppress(ValueError, TypeError, RecursionError):
-                        key, why = json.loads(line)
-                        if isinstance(key, str) and isinstance(why, str):
-                            self._known[key] = why
+                        key, reason = json.loads(line)
+                        if isinstance(key, str) and isinstance(reason, str):
+                            self._reasons[key] = reason
 
     def get(self, fingerprint: str) -> str | None:
-        """The reason why something is refused, empty if it is not; `None` if nobody asked yet."""
-        return self._known.get(fingerprint)
+        """Return the refusal reason, empty if accepted; `None` if there is no answer yet."""
+        return self._reasons.get(fingerprint)
 
-    def learn(self, fingerprint: str, why: str) -> str:
-        """Add an answer; where the folder cannot be written to, for this process alone.
+    def learn(self, fingerprint: str, reason: str) -> str:
+        """Add an answer; if the folder cannot be written to, for this process only.
 
         Returns:
-            The answer as it is from now on: a long one is cut off.
+            The stored reason, which may be truncated.
         """
-        why = self._known.setdefault(fingerprint, why[:_LONGEST])
+        reason = self._reasons.setdefault(fingerprint, reason[:_MAX_REASON])
         with suppress(OSError):
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if _is_ours(self._path.parent):
+            if _is_private(self._path.parent):
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
                 with open(open_own(self._path, flags), "ab", buffering=0) as file:
-                    file.write(f"{json.dumps([fingerprint, why])}\n".encode())
-        return why
+                    file.write(f"{json.dumps([fingerprint, reason])}\n".encode())
+        return reason
 
 
-def _is_ours(folder: Path) -> bool:
-    """Tell whether nobody else can write to a folder."""
+def _is_private(folder: Path) -> bool:
+    """Return whether only the user can write to a folder."""
     status = folder.stat()
     if not hasattr(os, "geteuid"):
         return True

@@ -1,4 +1,4 @@
-"""The device around a vendor's compiler."""
+"""The base class of devices whose compiler reads ONNX."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from crosschip.devices.kits.onnx.converters import converters
-from crosschip.devices.kits.onnx.standalone import Dialect, Written, on_reals, write
-from crosschip.devices.kits.onnx.units import computes_float32, joined, units
+from crosschip.devices.kits.onnx.standalone import Dialect, fingerprint, on_reals, unwritable, write
+from crosschip.devices.kits.onnx.units import computes_float32, merge_overlapping, submodel, units
 from crosschip.devices.kits.toolchain.answers import Answers
-from crosschip.devices.kits.toolchain.asking import Asking, part_of
 from crosschip.devices.kits.toolchain.files import FileToolchain
-from crosschip.devices.kits.toolchain.outputs import Outputs
+from crosschip.devices.kits.toolchain.program import OutputMap
 from crosschip.devices.kits.worker import Died, Refused
 from crosschip.hal.capabilities import Capabilities, Precision, Sizing
 from crosschip.hal.converters import refused as refusal_of
@@ -30,22 +29,22 @@ from crosschip.ir.types import ALL_TYPES
 from crosschip.onnx_messages import ModelProto
 from crosschip.ops.standard.control import Assert
 
-_TRIES = 24
+_MAX_TRIALS = 24
 
 
 class Toolchain(FileToolchain):
-    """A device that hands whole segments to a vendor's compiler, as ONNX files.
+    """A device that compiles whole segments with a vendor's compiler, as ONNX files.
 
-    Segments have known sizes: the runtime fixes them. float32 operations are taken only where the
-    caller asks for a precision that the chip has, and where they are one with the conversions
-    around them: see `crosschip.devices.kits.onnx.units`.
+    The runtime makes all sizes of segments static. float32 operations are accepted only if the
+    caller requests a precision that the chip has, or if they and the conversions around them form a
+    quantized operation: see `crosschip.devices.kits.onnx.units`.
 
     Attributes:
-        dialect: the ONNX that it reads.
-        checks: whether the script has `check`; if not, what the tool takes is learned by compiling.
+        dialect: the ONNX subset that the compiler supports.
+        checks: whether the script has `check`; otherwise parts are checked by compiling them.
 
     Raises:
-        DeviceError: the tool is not there, or a property is unknown.
+        DeviceError: the tool is not installed, or a property is unknown.
     """
 
     dialect: ClassVar[Dialect]
@@ -87,30 +86,30 @@ class Toolchain(FileToolchain):
         return converters.operators
 
     def settings(self, options: Options, *, quantized: bool) -> Mapping[str, Any]:
-        """The tool's settings, as JSON can say them; the same for the same properties and options.
+        """Return the tool's settings as JSON data; equal for equal properties and options.
 
         Args:
-            options: how to compile.
-            quantized: whether a segment holds quantized operations.
+            options: the compile options.
+            quantized: whether the segment has quantized operations.
         """
         return {}
 
     def limit(self, operation: Operation, options: Options) -> Refusal | None:
-        """The rule of the device that an operation breaks, besides those of the dialect."""
+        """Return the rule of the device that an operation breaks, or `None`."""
         return None
 
     def amend(self, model: ModelProto) -> None:
-        """Change a model to one that means the same, where the tool compiles what it is wrongly."""
+        """Rewrite a model to an equivalent one, to avoid the tool's quirks."""
 
     def query(self, model: Model, options: Options) -> Offer:
-        options = self._own(options)
-        own = [self._limited(operation, options) for operation in model.operations]
-        index = {operation.name: place for place, operation in enumerate(model.operations)}
-        answers = list(own)
+        options = self._with_device_precision(options)
+        limits = [self._check_rules(operation, options) for operation in model.operations]
+        index = {operation.name: position for position, operation in enumerate(model.operations)}
+        answers = list(limits)
         parts: list[tuple[Operation, ...]] = []
         inside: set[str] = set()
         for unit in units(model):
-            if not all(own[index[member.name]] for member in unit.operations):
+            if not all(limits[index[member.name]] for member in unit.operations):
                 continue
             refusal = self.limit(unit.whole, options)
             if refusal is None:
@@ -118,31 +117,31 @@ class Toolchain(FileToolchain):
                 inside.update(member.name for member in unit.operations)
             else:
                 core = index[unit.whole.name]
-                answers[core] = own[core] = refusal_of(unit.whole, refusal)
-        for operation, answer in zip(model.operations, own, strict=True):
+                answers[core] = limits[core] = refusal_of(unit.whole, refusal)
+        for operation, answer in zip(model.operations, limits, strict=True):
             if answer and operation.name not in inside:
-                unasked = self._unasked(operation, options)
-                if unasked is None:
+                declined = self._check_float32(operation, options)
+                if declined is None:
                     parts.append((operation,))
                 else:
-                    answers[index[operation.name]] = unasked
+                    answers[index[operation.name]] = declined
+        reasons = [self._refusal_reason(submodel(model, part), options) for part in parts]
         accepted: list[tuple[Operation, ...]] = []
-        for part, why in zip(parts, self._ask(model, parts, options), strict=True):
-            if not why:
+        for part, reason in zip(parts, reasons, strict=True):
+            if not reason:
                 accepted.append(part)
             else:
                 for member in part:
-                    no = Support.no(member, "", why, Rule.OPERATOR)
-                    answers[index[member.name]] = no
-        for part in accepted:  # a conversion may be in another part, too, that is not taken
+                    answers[index[member.name]] = Support.no(member, "", reason, Rule.OPERATOR)
+        for part in accepted:  # a conversion may also be in a refused part
             for member in part:
                 answers[index[member.name]] = YES
         groups = [group for group in _groups(accepted, index) if len(group) < len(index)]
-        why = "a quantized operation with the conversions around it"
-        return Offer(answers, [Group(group, why) for group in groups])
+        reason = "a quantized operation with the conversions around it"
+        return Offer(answers, [Group(group, reason) for group in groups])
 
     def compile(self, model: Model, options: Options) -> Program:
-        options = self._own(options)
+        options = self._with_device_precision(options)
         self._check_precision(model, options)
         try:
             return self._compile(model, options)
@@ -151,7 +150,7 @@ class Toolchain(FileToolchain):
             if named:
                 raise CompileError(self._reason(error), named) from error
             halving: Halving[tuple[Operation, ...], Refused] = Halving(
-                lambda some: self._refusal_of(model, some, options), lambda *_: (), _TRIES
+                lambda some: self._refusal_of(model, some, options), lambda *_: (), _MAX_TRIALS
             )
             alone = [
                 operation
@@ -163,23 +162,23 @@ class Toolchain(FileToolchain):
             raise CompileError(self._reason(error), alone) from error
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        return super().load(saved, model, self._own(options))
+        return super().load(saved, model, self._with_device_precision(options))
 
     @cached_property
     def _answers(self) -> Answers:
         facts = sorted(self._facts.items())
-        known = sorted(self.compile_properties.values())
-        words = [self._stem(), *(str(value) for _, value in facts), *known]
-        # Another script may put another question by the same words.
-        words.append(hashlib.sha256(self.script.read_bytes()).hexdigest()[:8])
-        return Answers("-".join(words))
+        property_values = sorted(self.compile_properties.values())
+        key = [self._stem(), *(str(value) for _, value in facts), *property_values]
+        # Another version of the script may give other answers.
+        key.append(hashlib.sha256(self.script.read_bytes()).hexdigest()[:8])
+        return Answers("-".join(key))
 
-    def _own(self, options: Options) -> Options:
-        """The options as they are for this device."""
+    def _with_device_precision(self, options: Options) -> Options:
+        """Return the options with this device's precision."""
         return replace(options, precision=Precision.FLOAT16) if self._half else options
 
-    def _limited(self, operation: Operation, options: Options) -> Support:
-        """The answer that converters and the device's own rules give."""
+    def _check_rules(self, operation: Operation, options: Options) -> Support:
+        """Return the answer from the converters and the device's own rules."""
         if isinstance(operation, Assert):
             return Support.no(operation, "", "a chip does not stop in the middle", Rule.OPERATOR)
         answer = converters.supports(on_reals(operation))
@@ -188,8 +187,8 @@ class Toolchain(FileToolchain):
         refusal = self.limit(operation, options)
         return YES if refusal is None else refusal_of(operation, refusal)
 
-    def _unasked(self, operation: Operation, options: Options) -> Support | None:
-        """The answer no to what would be computed in another precision than the caller's."""
+    def _check_float32(self, operation: Operation, options: Options) -> Support | None:
+        """Return a refusal of float32 operations if the caller has not requested float16."""
         if options.precision is Precision.FLOAT16 or not computes_float32(operation):
             return None
         return Support.no(
@@ -205,31 +204,29 @@ class Toolchain(FileToolchain):
         wrong = [
             operation
             for operation in model.operations
-            if operation.name not in inside and self._unasked(operation, options) is not None
+            if operation.name not in inside and self._check_float32(operation, options) is not None
         ]
         if wrong:
             raise CompileError(
                 "float32 operations without the conversions that make them quantized", wrong
             )
 
-    def _ask(
-        self, model: Model, parts: Sequence[Sequence[Operation]], options: Options
-    ) -> Sequence[str]:
-        """The reason why each part is refused, empty if it is not."""
-        models = [part_of(model, part) for part in parts]
-        return Asking(
-            self.dialect,
-            self._answers,
-            lambda part: self._refusals(part, options),
-        ).reasons(models)
+    def _refusal_reason(self, part: Model, options: Options) -> str:
+        """Return why the compiler refuses a part of a model; empty if it accepts it."""
+        reason = unwritable(part, self.dialect)
+        if reason:
+            return reason
+        key = fingerprint(part, self.dialect)
+        answer = self._answers.get(key)
+        return self._answers.learn(key, self._try(part, options)) if answer is None else answer
 
-    def _refusals(self, model: Model, options: Options) -> str:
-        """The reason why the tool refuses a model, empty if it does not.
+    def _try(self, model: Model, options: Options) -> str:
+        """Return why the tool refuses a model; empty if it accepts it.
 
-        It is kept, so of a process that died it says only what is the same every time.
+        The reason is stored, so for a process that died it omits the output.
         """
         with tempfile.TemporaryDirectory(prefix="crosschip-") as folder:
-            self.write(Outputs(model).requested, Path(folder))
+            self.write(OutputMap(model).requested, Path(folder))
             settings = self._settings(model, options)
             function = "check" if self.checks else "compile"
             try:
@@ -244,8 +241,8 @@ class Toolchain(FileToolchain):
     def _refusal_of(
         self, model: Model, atoms: Sequence[Sequence[Operation]], options: Options
     ) -> Refused | None:
-        """The tool's error about some operations of a model; `None` if it compiles them."""
-        part = part_of(model, [operation for atom in atoms for operation in atom])
+        """Return the tool's error about some operations of a model; `None` if it compiles them."""
+        part = submodel(model, [operation for atom in atoms for operation in atom])
         try:
             self._compile(part, options).close()
         except Refused as error:
@@ -256,25 +253,25 @@ class Toolchain(FileToolchain):
         write(model, self.dialect, self.amend).model.store(Path(folder, "model.onnx"))
 
     def named_in(self, model: Model, message: str) -> Collection[Operation]:
-        return self._written(model).named_in(message)
+        written = write(OutputMap(model).requested, self.dialect, self.amend)
+        return written.named_in(message)
 
     def _settings(self, model: Model, options: Options) -> Mapping[str, Any]:
         return self.settings(options, quantized=bool(units(model)))
 
-    def _written(self, model: Model) -> Written:
-        return write(Outputs(model).requested, self.dialect, self.amend)
-
 
 def _atoms(model: Model) -> list[tuple[Operation, ...]]:
-    """The operations of a model, those of quantized operations together, in order."""
-    place = {operation.name: index for index, operation in enumerate(model.operations)}
+    """Return the operations of a model in order, grouped by quantized operation."""
+    index_of = {operation.name: index for index, operation in enumerate(model.operations)}
     parts = [unit.operations for unit in units(model)]
-    grouped = _groups(parts, place)
+    grouped = _groups(parts, index_of)
     inside = {index for group in grouped for index in group}
     grouped += [[index] for index in range(len(model.operations)) if index not in inside]
     return [tuple(model.operations[index] for index in group) for group in sorted(grouped)]
 
 
 def _groups(parts: Sequence[Sequence[Operation]], index: Mapping[str, int]) -> list[list[int]]:
-    """The places of operations that are in one part, or in parts that share some."""
-    return joined([index[member.name] for member in part] for part in parts if len(part) > 1)
+    """Return indices of operations by part, omitting single ones and merging overlapping parts."""
+    return merge_overlapping(
+        [index[member.name] for member in part] for part in parts if len(part) > 1
+    )

@@ -1,4 +1,4 @@
-"""Devices whose compiler reads a file, in whatever form the device writes it."""
+"""The base class of devices whose compiler reads files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from crosschip.devices.kits.toolchain.outputs import Outputs
-from crosschip.devices.kits.toolchain.program import ToolchainProgram, unpack
+from crosschip.devices.kits.toolchain.program import OutputMap, ToolchainProgram, unpack
 from crosschip.devices.kits.worker import Died, Refused, Worker
 from crosschip.hal.capabilities import Capabilities, Instance, Sizing
 from crosschip.hal.device import CompileError, Device
@@ -22,22 +21,22 @@ from crosschip.ir import DeviceError, Model, Operation
 
 SECONDS = "600"
 _UNRELATED = ("python", "seconds")
-"""The properties that say nothing about what is compiled: its version is the tool's own."""
+"""Properties that do not affect compiled programs: the tool's version is compared instead."""
 
 
 class FileToolchain(Device):
-    """A device that hands whole segments to a vendor's compiler, as files that it writes itself.
+    """Compiles whole segments with a vendor's compiler, as files that the device writes.
 
-    A subclass defines `supports` or `query`, and `write`. The compiler runs in a process of its
-    own, and so does each program. Segments have known sizes, unless the subclass says otherwise.
+    Subclasses define `supports` or `query`, and `write`. The compiler and each program run in
+    processes of their own. Segments have static sizes, unless the subclass declares otherwise.
 
     Attributes:
-        package: what must be installed for the tool, as pip calls it.
-        module: the module of that package whose presence shows that it is.
+        package: the package of the tool, for pip.
+        module: a module of the package, to check whether it is installed.
         script: the file of functions that drive the tool; see `crosschip.devices.kits.toolchain`.
 
     Raises:
-        DeviceError: the tool is not there, or a property is unknown.
+        DeviceError: the tool is not installed, or a property is unknown.
     """
 
     package: ClassVar[str]
@@ -71,7 +70,7 @@ class FileToolchain(Device):
 
     @classmethod
     def variable(cls) -> str:
-        """The environment variable that names the interpreter."""
+        """Return the environment variable that names the interpreter."""
         return f"CROSSCHIP_{cls._stem().upper()}_PYTHON"
 
     @classmethod
@@ -80,7 +79,7 @@ class FileToolchain(Device):
 
     @classmethod
     def interpreter(cls) -> str:
-        """The Python that runs the tool where no property says so."""
+        """Return the default Python interpreter of the tool."""
         return os.environ.get(cls.variable()) or sys.executable
 
     @classmethod
@@ -97,15 +96,15 @@ class FileToolchain(Device):
 
     @classmethod
     def missing(cls) -> str:
-        """The sentence that the tool is not installed, found without starting it, or nothing."""
+        """Return a sentence that the tool is not installed; empty if it is installed."""
         python = Path(cls.interpreter())
         if python == Path(sys.executable):
-            there = find_spec(cls.module) is not None
+            installed = find_spec(cls.module) is not None
         else:
-            there = any(python.parent.parent.glob(f"lib/python*/site-packages/{cls.module}"))
+            installed = any(python.parent.parent.glob(f"lib/python*/site-packages/{cls.module}"))
         return (
             ""
-            if there
+            if installed
             else f"{cls.package} is not installed; pip install it, into an environment of its own "
             f"if you like, whose Python {cls.variable()} names"
         )
@@ -119,35 +118,35 @@ class FileToolchain(Device):
 
     @property
     def real_boundary(self) -> bool:
-        """Whether programs take and return reals where a segment's are quantized."""
+        """Whether programs take and return reals where a segment's operands are quantized."""
         return False
 
     @abstractmethod
     def write(self, model: Model, folder: Path) -> None:
-        """Write what the script's `compile` reads to a folder.
+        """Write the input of the script's `compile` to a folder.
 
         Args:
-            model: a segment; each of its outputs is computed by an operation, and none twice.
+            model: a segment; its outputs are distinct outputs of operations.
             folder: an empty folder.
 
         Raises:
-            CompileError: it cannot be written.
+            CompileError: the segment cannot be written.
         """
 
     def named_in(self, model: Model, message: str) -> Collection[Operation]:
-        """The operations of a segment that the tool's words name as those that it refuses.
+        """Return the operations that the tool's message names as refused.
 
         Args:
             model: the segment.
-            message: what `complaint` left of the words.
+            message: the part of the message that `complaint` returned.
         """
         return ()
 
     def complaint(self, message: str) -> str:
-        """The part of what the tool said that speaks of refusals, the reason first.
+        """Return the part of the tool's message that is about refusals, with the reason first.
 
         Args:
-            message: the error that it raised, and below that all that it printed.
+            message: the exception's message, followed by the tool's output.
         """
         return message
 
@@ -173,21 +172,21 @@ class FileToolchain(Device):
             self._worker.close()
 
     def _reason(self, error: Refused) -> str:
-        """The first line of what a tool said, or how its process ended, with its last words."""
+        """Return the first line of the tool's message, or how its process ended."""
         lines = self.complaint(error.output).strip().splitlines()
         return str(error) if isinstance(error, Died) or not lines else lines[0]
 
     def _compile(self, model: Model, options: Options) -> Program:
-        """Compile in a process of its own.
+        """Compile in a new process.
 
         Raises:
-            Refused: the tool did not.
+            Refused: the tool refused the model.
         """
         settings = self._settings(model, options)
         folder = tempfile.TemporaryDirectory(prefix="crosschip-")
         worker = None
         try:
-            self.write(Outputs(model).requested, Path(folder.name))
+            self.write(OutputMap(model).requested, Path(folder.name))
             worker = self._start(folder.name)
             reply = worker.call("compile", folder.name, settings, seconds=self._seconds)
             worker.call("load", folder.name, settings, seconds=self._seconds)
@@ -218,14 +217,14 @@ class FileToolchain(Device):
         )
 
     def _settings(self, model: Model, options: Options) -> Mapping[str, Any]:
-        """What the script gets besides the folder, as JSON can say it."""
+        """Return the script's settings as JSON data."""
         return {}
 
     def _start(self, folder: str | None = None) -> Worker:
         return Worker(self.name, self.script, self._python, folder)
 
     def _ask_tool(self, function: str, *arguments: Any) -> Any:
-        """The result of a function of the tool, in a process for such questions."""
+        """Return the result of a script function, called in a process for queries."""
         if self._worker is None or not self._worker.alive:
             if self._worker is not None:
                 self._worker.close()

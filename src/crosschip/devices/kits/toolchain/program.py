@@ -1,4 +1,4 @@
-"""Programs that a vendor's tool compiled, each in a process of its own."""
+"""Programs that a vendor's tool compiled."""
 
 from __future__ import annotations
 
@@ -13,26 +13,63 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.devices.kits.toolchain.outputs import Outputs
 from crosschip.devices.kits.worker import Died, Worker
 from crosschip.hal.program import Program
-from crosschip.ir import Array, DeviceError, Model, TensorType
+from crosschip.ir import Array, DeviceError, Model, Operand, TensorType
 
 Start = Callable[[str], Worker]
-"""Starts a process with a folder for its own."""
+"""Starts a process with a working directory."""
+
+
+class OutputMap:
+    """The model outputs that a tool computes, and the map from its outputs to the model's.
+
+    Tools omit outputs that are equal to others. So a tool is asked only for distinct computed
+    outputs; repeated outputs, inputs and constants are filled in.
+
+    Args:
+        model: the model.
+
+    Attributes:
+        requested: the model with the outputs that the tool computes.
+    """
+
+    def __init__(self, model: Model) -> None:
+        names: dict[Operand, str] = {}
+        for name, operand in model.outputs.items():
+            names.setdefault(operand, name)
+        computed = {name: o for o, name in names.items() if o in model.producers}
+        constants = {o: value for o in names if (value := o.value) is not None}
+        operands = [*computed.values(), *model.inputs.values(), *constants]
+        index_of = {operand: index for index, operand in enumerate(operands)}
+        self.requested = Model(model.name, model.inputs, model.operations, computed)
+        self._constants = list(constants.values())
+        self._sources = [(index_of[o], name in computed) for name, o in model.outputs.items()]
+
+    def fill(self, inputs: Sequence[Array], tool_outputs: Sequence[Array]) -> list[Array]:
+        """Return all model outputs, without shared memory.
+
+        Args:
+            inputs: the model's inputs.
+            tool_outputs: the outputs of `requested`.
+        """
+        arrays = [*tool_outputs, *inputs, *self._constants]
+        return [
+            arrays[index] if computed else arrays[index].copy() for index, computed in self._sources
+        ]
 
 
 class ToolchainProgram(Program):
-    """The files that a compiler made, and the process that runs them; runs come one by one.
+    """The files of a compiled program, and the process that runs it, one run at a time.
 
     Args:
-        model: what was compiled.
-        folder: where the files are; removed by `close`.
-        files: the names of those to keep.
-        settings: what the tool was told to compile with.
-        start: starts a process; a run after one that ended the process does.
-        seconds: how long loading and running may take each.
-        worker: the process in which it is loaded; `None` to load it at once.
+        model: the compiled model.
+        folder: the folder of the files; `close` removes it.
+        files: the names of the files to save.
+        settings: the settings that the tool compiled with.
+        start: starts a process, for the first run and after one that ended the process.
+        seconds: the time limit of loading and of running.
+        worker: the process that has loaded the program; `None` to load it now.
         real: whether the program's inputs and outputs are reals where the model's are quantized.
     """
 
@@ -49,7 +86,7 @@ class ToolchainProgram(Program):
         real: bool = False,
     ) -> None:
         self._inputs = [operand.type for operand in model.inputs.values()]
-        self._outputs = Outputs(model)
+        self._outputs = OutputMap(model)
         self._output_types = [operand.type for operand in self._outputs.requested.outputs.values()]
         self._folder = folder
         self._files = sorted(files)
@@ -63,11 +100,11 @@ class ToolchainProgram(Program):
             self._load()
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        handed = list(map(_reals, self._inputs, inputs)) if self._real else inputs
+        program_inputs = list(map(_to_reals, self._inputs, inputs)) if self._real else inputs
         with self._lock:
             worker = self._worker or self._load()
             try:
-                results = worker.call("run", arrays=handed, seconds=self._seconds).arrays
+                results = worker.call("run", arrays=program_inputs, seconds=self._seconds).arrays
             except Died:
                 self._worker = None
                 worker.close()
@@ -75,14 +112,14 @@ class ToolchainProgram(Program):
         if len(results) != len(self._output_types):
             raise DeviceError(f"returned {len(results)} outputs, not {len(self._output_types)}")
         if self._real:
-            results = list(map(_declared, self._output_types, results))
-        return self._outputs.filled(inputs, results)
+            results = list(map(_to_declared, self._output_types, results))
+        return self._outputs.fill(inputs, results)
 
     def save(self) -> bytes:
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w") as archive:
             for name in self._files:
-                # The time of a file is not part of the program.
+                # ZipInfo omits the file's time, so that equal programs are saved equally.
                 archive.writestr(zipfile.ZipInfo(name), Path(self._folder.name, name).read_bytes())
         return content.getvalue()
 
@@ -103,10 +140,10 @@ class ToolchainProgram(Program):
 
 
 def unpack(saved: bytes, folder: str) -> list[str]:
-    """Write the files that a program was saved as; their names.
+    """Write the files of a saved program to a folder; return their names.
 
     Raises:
-        DeviceError: it is no such program.
+        DeviceError: the data is no saved program.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(saved)) as archive:
@@ -119,29 +156,29 @@ def unpack(saved: bytes, folder: str) -> list[str]:
     return names
 
 
-def _reals(type_: TensorType, array: Array) -> Array:
-    """An input, or the reals that it stands for."""
+def _to_reals(type_: TensorType, array: Array) -> Array:
+    """Return an input as reals."""
     if type_.quantization is None:
         return array
-    scale, zero_point = _along(type_)
+    scale, zero_point = _broadcast_parameters(type_)
     return (array.astype(np.int64) - zero_point).astype(np.float32) * scale
 
 
-def _declared(type_: TensorType, array: Array) -> Array:
-    """An output, or the integers that stand for it."""
+def _to_declared(type_: TensorType, array: Array) -> Array:
+    """Return an output as integers if its declared type is quantized."""
     if type_.quantization is None:
         return array
-    scale, zero_point = _along(type_)
+    scale, zero_point = _broadcast_parameters(type_)
     limits = np.iinfo(type_.element_type.dtype)
-    places = np.rint(array / scale) + zero_point
-    integers: Array = np.clip(places, limits.min, limits.max).astype(type_.element_type.dtype)
+    rounded = np.rint(array / scale) + zero_point
+    integers: Array = np.clip(rounded, limits.min, limits.max).astype(type_.element_type.dtype)
     return integers
 
 
-def _along(type_: TensorType) -> tuple[Array, Array]:
-    """Scale and zero point, to be broadcast with the tensor."""
+def _broadcast_parameters(type_: TensorType) -> tuple[Array, Array]:
+    """Return scale and zero point, shaped to broadcast with the tensor."""
     quantization = type_.quantization
-    assert quantization is not None, "callers ask for those that are quantized"
+    assert quantization is not None, "checked by the callers"
     shape = [1] * len(type_.shape or ())
     if quantization.axis is not None:
         shape[quantization.axis] = -1

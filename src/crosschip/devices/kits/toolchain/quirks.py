@@ -1,7 +1,7 @@
-"""Reproductions of quirks with a chip's compiler, in the environment that it is installed in.
+"""Reproductions of quirks on a chip's compiler, in the environment where it is installed.
 
-A reproduction is a graph in ONNX's textual form. The compiler and the chip, or its emulation, are
-driven by the same few lines that the device has for the environment without crosschip, `tool.py`.
+A reproduction is a graph in ONNX's textual form. The device's script drives the compiler and the
+chip or its emulator, without crosschip.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ np.savez(folder + "/outputs.npz", *outputs)
 def runs(
     toolchain: type[Toolchain], settings: Mapping[str, object]
 ) -> Callable[[Callable[[], str], Quirk], Sequence[Array]]:
-    """What gives a reproduction to a compiler.
+    """Return the function that runs a reproduction on a compiler.
 
     Args:
-        toolchain: the device, whose interpreter `CROSSCHIP_<DEVICE>_PYTHON` names.
-        settings: what its tool is told.
+        toolchain: the device; `CROSSCHIP_<DEVICE>_PYTHON` names its interpreter.
+        settings: the settings of its tool.
     """
 
     def run(graph: Callable[[], str], quirk: Quirk) -> Sequence[Array]:
@@ -59,9 +59,9 @@ def runs(
             Path(folder, "model.onnx").write_bytes(model.SerializeToString())
             np.savez(Path(folder, "inputs.npz"), *quirk.inputs)
             command = [python, "-c", _PROGRAM, str(toolchain.script), folder, repr(dict(settings))]
-            done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
-            if done.returncode:
-                raise RuntimeError((done.stderr or done.stdout)[-2000:])
+            completed = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+            if completed.returncode:
+                raise RuntimeError((completed.stderr or completed.stdout)[-2000:])
             with np.load(Path(folder, "outputs.npz")) as outputs:
                 return [outputs[name] for name in outputs.files]
 

@@ -1,7 +1,7 @@
-"""Processes of their own for foreign libraries, perhaps with another Python.
+"""Worker processes for vendors' libraries, possibly with another Python.
 
-A vendor's library may end its process, wait for ever, print, or need packages that do not go
-together with anybody else's. A `Worker` runs a script that calls it, elsewhere.
+A vendor's library may end its process, hang, print, or need packages that conflict with other
+packages. A `Worker` runs a script that calls the library in another process.
 
 worker = Worker("mychip", Path("tool.py"), python="/opt/mychip/bin/python")
 reply = worker.call("compile", "/tmp/folder", {"level": 3}, seconds=600)
@@ -26,14 +26,14 @@ from crosschip.ir.dataclass import dataclass
 
 _CHILD = Path(__file__).with_name("child.py")
 _START_SECONDS = 120
-_LAST_WORDS = 2000
+_MAX_OUTPUT = 2000
 
 
 class Refused(DeviceError):
-    """The script's function raised an error.
+    """The script's function raised an exception.
 
     Attributes:
-        output: what it said, and below that what was printed while it worked.
+        output: the exception's message, followed by the output of the process.
     """
 
     def __init__(self, message: str, output: str) -> None:
@@ -42,14 +42,14 @@ class Refused(DeviceError):
 
 
 class Died(Refused):
-    """The process came to its end in the middle of its work, or was ended for taking too long.
+    """The process ended during a call, or was killed because it took too long.
 
     Attributes:
-        fate: how it ended, without its last words.
+        fate: how the process ended, without its output.
     """
 
     def __init__(self, fate: str, output: str) -> None:
-        last = _one_line(output[-_LAST_WORDS:])
+        last = _one_line(output[-_MAX_OUTPUT:])
         super().__init__(f"{fate}; its last words: {last}" if last else fate, output)
         self.fate = fate
 
@@ -59,9 +59,9 @@ class Reply:
     """The answer to a call.
 
     Attributes:
-        result: what the function returned, as JSON says it; `None` from `run`.
-        arrays: what `run` returned.
-        printed: what the process wrote while it worked.
+        result: the function's result as JSON data; `None` for `run`.
+        arrays: the result of `run`.
+        printed: the output of the process during the call.
     """
 
     result: Any
@@ -70,12 +70,11 @@ class Reply:
 
 
 class Worker(Closing):
-    """A process that runs a script's functions, one call at a time. Any thread may call.
+    """A process that runs a script's functions, one call at a time, from any thread.
 
     Args:
-        name: the device's, which messages begin with.
-        script: a file of functions, loaded there by its path; `run` alone takes and returns a list
-            of arrays.
+        name: the device's name, for messages.
+        script: the path of the script; only its function `run` takes and returns arrays.
         python: the interpreter.
         folder: the working directory; `None` for a temporary one.
 
@@ -84,38 +83,34 @@ class Worker(Closing):
     """
 
     def __init__(
-        self,
-        name: str,
-        script: Path,
-        python: str = sys.executable,
-        folder: str | None = None,
+        self, name: str, script: Path, python: str = sys.executable, folder: str | None = None
     ) -> None:
         self.name = name
         self._lock = threading.Lock()
-        self._room = tempfile.TemporaryDirectory(prefix="crosschip-")
-        self._words = Path(self._room.name, "words")
+        self._folder = tempfile.TemporaryDirectory(prefix="crosschip-")
+        self._log = Path(self._folder.name, "words")
         try:
-            with self._words.open("wb") as words:
+            with self._log.open("wb") as log:
                 self._process = subprocess.Popen(
                     [python, "-I", str(_CHILD), str(script)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=words,
-                    cwd=folder or self._room.name,
-                    start_new_session=True,  # Ctrl-C is for this process to handle
+                    stderr=log,
+                    cwd=folder or self._folder.name,
+                    start_new_session=True,  # Ctrl-C goes to this process only
                 )
         except OSError as error:
-            self._room.cleanup()
+            self._folder.cleanup()
             raise DeviceError(f"{name}: {python} does not start ({error.strerror})") from None
         try:
-            self._answer("starting", 0, _START_SECONDS)
+            self._exchange("starting", 0, _START_SECONDS)
         except BaseException:
             self.close()
             raise
 
     @property
     def alive(self) -> bool:
-        """Tell whether the process is alive."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def call(
@@ -128,36 +123,36 @@ class Worker(Closing):
         """Call a function of the script.
 
         Args:
-            function: its name.
-            arguments: its arguments, as JSON can say them.
-            arrays: handed over as a list, behind the arguments, if there are any.
-            seconds: how long it may take.
+            function: the name of the function.
+            arguments: its arguments, as JSON data.
+            arrays: the list of arrays that `run` takes.
+            seconds: the time limit.
 
         Raises:
-            Refused: it raised an error.
-            Died: the process did not live to answer, or did not in time.
+            Refused: the function raised an exception.
+            Died: the process ended, or exceeded the time limit.
         """
         doing = {"run": "running", "compile": "compiling"}.get(function, f"in {function}()")
         with self._lock:
             if not self.alive:
                 raise Died(f"{self.name}: the process {self._fate()} before it was asked", "")
-            start = self._words.stat().st_size
+            start = self._log.stat().st_size
             request = {"function": function, "arguments": arguments}
-            return self._answer(doing, start, seconds, request, arrays)
+            return self._exchange(doing, start, seconds, request, arrays)
 
     def close(self) -> None:
-        """End the process."""
+        """Kill the process."""
         process = self._process
         if process.poll() is None:
             process.kill()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                with suppress(OSError):  # what was left to write has nobody to read it
+                with suppress(OSError):  # buffered data cannot be written any more
                     stream.close()
         process.wait()
-        self._room.cleanup()
+        self._folder.cleanup()
 
-    def _answer(
+    def _exchange(
         self,
         doing: str,
         start: int,
@@ -166,7 +161,7 @@ class Worker(Closing):
         arrays: Sequence[Array] = (),
     ) -> Reply:
         late = threading.Event()
-        watch = threading.Timer(seconds, self._end, [late]) if seconds is not None else None
+        watch = threading.Timer(seconds, self._kill_late, [late]) if seconds is not None else None
         if watch is not None:
             watch.daemon = True
             watch.start()
@@ -179,7 +174,7 @@ class Worker(Closing):
             message = receive(stdout)
         except (OSError, EOFError, ValueError):
             message = None
-        except BaseException:  # interrupted: whatever it does is of no use any more
+        except BaseException:  # interrupted: the answer is not needed any more
             self._process.kill()
             raise
         finally:
@@ -196,17 +191,17 @@ class Worker(Closing):
             raise Refused(f"{self.name}: {_one_line(output)}", f"{output}\n{printed}")
         return Reply(content.get("result"), arrays_out, printed)
 
-    def _end(self, late: threading.Event) -> None:
+    def _kill_late(self, late: threading.Event) -> None:
         late.set()
         self._process.kill()
 
     def _printed(self, start: int) -> str:
-        with self._words.open("rb") as words:
-            words.seek(start)
-            return words.read().decode(errors="replace")
+        with self._log.open("rb") as log:
+            log.seek(start)
+            return log.read().decode(errors="replace")
 
     def _fate(self) -> str:
-        self._process.kill()  # where it only closed its end
+        self._process.kill()  # it may only have closed its pipe
         code = self._process.wait()
         if code >= 0:
             return f"ended with status {code}"
@@ -214,6 +209,6 @@ class Worker(Closing):
 
 
 def _one_line(text: str) -> str:
-    """The end of a text on one line, without what a terminal would take for orders."""
-    words = " ".join(text.split())
-    return "".join(c for c in words if c.isprintable())[-_LAST_WORDS:]
+    """Return the end of a text on one line, without control characters."""
+    line = " ".join(text.split())
+    return "".join(c for c in line if c.isprintable())[-_MAX_OUTPUT:]

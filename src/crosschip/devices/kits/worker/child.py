@@ -1,7 +1,7 @@
-"""The worker's side: answers calls of the functions of one script until nobody is there any more.
+"""The worker process: answers calls of a script's functions until the parent ends.
 
-Run as `python child.py SCRIPT`, by whatever Python has what the script needs. What the script, or
-a library that it loads, prints goes to standard error.
+Run as `python child.py SCRIPT`, with a Python that has the script's packages. Output of the script
+and of libraries goes to standard error.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any
 
-_LOOK_SECONDS = 2.0
+_POLL_SECONDS = 2.0
 
 
 def load(path: str) -> ModuleType:
-    """The module in a file, whatever else is called like it."""
+    """Load a module from a file, independent of other modules of its name."""
     spec = spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no module")
@@ -30,14 +30,14 @@ def load(path: str) -> ModuleType:
 
 
 def main() -> None:
-    """Answer calls; the first answer comes unasked, once the script has been loaded."""
+    """Answer calls; send the first answer after the script is loaded, without a call."""
     wire = load(os.path.join(os.path.dirname(os.path.abspath(__file__)), "wire.py"))
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     script: list[ModuleType] = []
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
 
     def start() -> tuple[Any, Any]:
         script.append(load(sys.argv[1]))
@@ -53,15 +53,15 @@ def main() -> None:
         answer = _answer(functools.partial(_call, script[0], *message))
 
 
-def _end_with(parent: int) -> None:
-    """End in the middle of any work, once the process that asked for it is no more."""
+def _end_with_parent(parent: int) -> None:
+    """End the process, even during a call, once the parent has ended."""
     while os.getppid() == parent:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     os._exit(1)
 
 
 def _call(script: ModuleType, request: Any, arrays: list[Any]) -> tuple[Any, Any]:
-    """The result of a function, and the arrays."""
+    """Return the result of a function, and its arrays."""
     function = getattr(script, request["function"])
     if request["function"] == "run":
         return None, function(arrays)
@@ -69,10 +69,10 @@ def _call(script: ModuleType, request: Any, arrays: list[Any]) -> tuple[Any, Any
 
 
 def _answer(work: Callable[[], tuple[Any, Any]]) -> tuple[dict[str, Any], Any]:
-    """The message that says what came of it."""
+    """Return the message with the result or the error."""
     try:
         result, arrays = work()
-    except Exception as error:  # whatever the vendor's library raises is the answer
+    except Exception as error:  # vendors' libraries raise any class
         kind, text = type(error).__name__, str(error).strip()
         return {"error": f"{kind}: {text}" if text else kind}, ()
     return {"result": result}, arrays

@@ -1,11 +1,11 @@
-"""Messages between a process and a worker: what JSON says, and arrays.
+"""Messages between a worker and its parent: JSON data and arrays.
 
-    size  what, all numbers little-endian
+    size  content, all numbers little-endian
     4     the size of the head
-    ...   the head, JSON: {"content": …, "arrays": [[element type, sizes], …]}
-    ...   the elements of each array, in C order, in the machine's byte order
+    ...   the head, JSON: {"content": …, "arrays": [[element type, shape], …]}
+    ...   the elements of each array, in C order, in native byte order
 
-Whoever reads this file has NumPy, but perhaps neither crosschip nor a recent Python.
+This file must run with NumPy but without crosschip, on older Python versions too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def send(stream: IO[bytes], content: Any, arrays: Sequence[Any] = ()) -> None:
     """Write a message.
 
     Args:
-        stream: where to.
-        content: what JSON can say.
+        stream: the stream.
+        content: JSON data.
         arrays: arrays of NumPy's own element types.
     """
     arrays = [np.asarray(array, order="C") for array in arrays]
@@ -39,29 +39,29 @@ def send(stream: IO[bytes], content: Any, arrays: Sequence[Any] = ()) -> None:
 
 
 def receive(stream: IO[bytes]) -> tuple[Any, list[Any]] | None:
-    """Read a message: its content and its arrays, in memory of their own; `None` at the end.
+    """Read a message: its content and its arrays; `None` at the end of the stream.
 
     Raises:
-        EOFError: the stream ends in the middle.
+        EOFError: the stream ends within a message.
     """
     size = stream.read(_SIZE.size)
     if not size:
         return None
-    head = json.loads(bytes(_exactly(stream, *_SIZE.unpack(size))))
+    head = json.loads(bytes(_read_exactly(stream, *_SIZE.unpack(size))))
     arrays = []
     for name, shape in head["arrays"]:
         dtype = np.dtype(name)
-        elements = _exactly(stream, math.prod(shape) * dtype.itemsize)
+        elements = _read_exactly(stream, math.prod(shape) * dtype.itemsize)
         arrays.append(np.frombuffer(elements, dtype).reshape(shape))
     return head["content"], arrays
 
 
-def _exactly(stream: IO[bytes], size: int) -> bytearray:
-    room = bytearray(size)
-    view = memoryview(room)
+def _read_exactly(stream: IO[bytes], size: int) -> bytearray:
+    buffer = bytearray(size)
+    view = memoryview(buffer)
     while view:
         count = stream.readinto(view)  # type: ignore[attr-defined]  # streams of bytes have it
         if not count:
             raise EOFError("the other process ended in the middle of a message")
         view = view[count:]
-    return room
+    return buffer

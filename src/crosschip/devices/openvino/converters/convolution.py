@@ -5,7 +5,7 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.limits import own_size
+from crosschip.devices.kits.limits import no_output_shape
 from crosschip.devices.openvino.converters.table import converts
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph
@@ -63,7 +63,7 @@ def covered(g: Graph, op: Conv | Conv2DInteger) -> None:
 
 
 def _transposed(op: ConvTranspose) -> Refusal | None:
-    return own_size(op) or _grouped(op)
+    return no_output_shape(op) or _grouped(op)
 
 
 @converts(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, limit=_transposed, nonempty=True)

@@ -6,7 +6,12 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.limits import divides_exactly, places, smooth, usual_pixels
+from crosschip.devices.kits.limits import (
+    coordinate_mode,
+    divides_exactly,
+    interpolation_limit,
+    usual_pixels,
+)
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -23,13 +28,13 @@ def _scaled(op: ResizeCubic | ResizeLinear) -> Refusal | None:
             known = isinstance(old[axis], int)
             if scale != 1 and (old[axis] == new[axis] if known else 1 < scale < 1.5):
                 return Refusal("scales", f"{scale} may leave a size of {old[axis]} as it is")
-    return smooth(op)
+    return interpolation_limit(op)
 
 
 # Of scales that are computed, nobody knows whether they leave a size as it is.
 @converts(ResizeLinear, computed=["shape"], limit=_scaled, nonempty=True)
 def resize_linear(g: Graph, op: ResizeLinear) -> Node:
-    return _interpolate(g, op, "linear_onnx", places(op))
+    return _interpolate(g, op, "linear_onnx", coordinate_mode(op))
 
 
 def _excluding(op: ResizeCubic) -> Refusal | None:
@@ -38,7 +43,7 @@ def _excluding(op: ResizeCubic) -> Refusal | None:
 
 @converts(ResizeCubic, computed=["shape"], limit=_excluding, nonempty=True)
 def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
-    return _interpolate(g, op, "cubic", places(op), cube_coeff=op.coefficient)
+    return _interpolate(g, op, "cubic", coordinate_mode(op), cube_coeff=op.coefficient)
 
 
 def _some_pixels(op: ResizeNearest) -> Refusal | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.kits.limits import BORDERS
+from crosschip.devices.kits.limits import PADDING_MODES
 from crosschip.devices.openvino.converters.indexing import out_of_range
 from crosschip.devices.openvino.converters.table import INDEXED, SINGLE, converts, fours
 from crosschip.devices.openvino.graph import Graph
@@ -15,7 +15,7 @@ from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
 
 @converts(GridSample, types=SINGLE)
 def grid_sample(g: Graph, op: GridSample) -> Node:
-    mode, padding_mode = op.mode.name.lower(), BORDERS[op.pad_mode]
+    mode, padding_mode = op.mode.name.lower(), PADDING_MODES[op.pad_mode]
     attributes = {"mode": mode, "padding_mode": padding_mode, "align_corners": op.align_corners}
     return ops.grid_sample(g[op.input], g[op.grid], attributes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crosschip.devices.kits.limits import along_nothing
+from crosschip.devices.kits.limits import is_empty_list
 from crosschip.ir import Builder, ElementType, Model, Operand, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.operator import Operator
@@ -36,7 +36,7 @@ def input_itself(b: Builder, op: Operator) -> Sequence[Operand] | None:
     """
     (output,), input, slot = op.outputs, op.inputs[0], _LISTS.get(type(op))
     assert input is not None, "it is required"
-    is_nothing = slot is not None and along_nothing(op.operand(slot))
+    is_nothing = slot is not None and is_empty_list(op.operand(slot))
     return (input,) if is_nothing or output.type.shape == () else None
 
 

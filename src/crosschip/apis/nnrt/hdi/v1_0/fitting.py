@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from crosschip.hal import Device, Offer, Options, Rule, Support
 from crosschip.ir import Model, Operation
-from crosschip.lowering.capability_check import Screen
 from crosschip.lowering.decomposition import Ask, decompose
+from crosschip.lowering.legalization import Screen
 from crosschip.lowering.narrowing import Narrowing
 from crosschip.ops import Operator
 

@@ -1,4 +1,4 @@
-"""The ONNX nodes that stand for each standard operator: a file a family, a function an operator."""
+"""Converters to ONNX nodes: a module per operator family, a function per operator."""
 
 from importlib import import_module
 from pkgutil import iter_modules

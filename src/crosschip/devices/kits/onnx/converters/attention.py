@@ -1,4 +1,4 @@
-"""What transformers are made of, as ONNX Runtime's own operators: no other engine reads them."""
+"""Attention and rotary embedding, as operators of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADS_LAST = [0, 2, 1, 3]
 _PARTS = ("query", "key", "value")
 
 
-def _own_keys(op: Attention) -> Refusal | None:
+def _attention_limit(op: Attention) -> Refusal | None:
     if any(op.operand(slot).type.shape is None for slot in _PARTS):  # type: ignore[union-attr]
         return Refusal("query", "its rank must be known, and those of key and value", Rule.SHAPE)
     if op.mask is not None and op.mask.type.shape is None:
@@ -27,52 +27,52 @@ def _own_keys(op: Attention) -> Refusal | None:
     if len({shape[1] for shape in shapes}) > 1:
         return Refusal("key", "heads of queries share it", Rule.SHAPE)
     if len(shape_of(op.key)) == 4 and shapes[0][2] != shapes[1][2]:
-        # Its kernel takes 10 % longer than the parts, as ONNX Runtime fuses them.
+        # ONNX Runtime's kernel is 10 % slower here than its fusion of the decomposition.
         return Refusal("key", "of other sizes than queries, with heads apart", Rule.SHAPE)
     if op.causality is not Causality.NONE and shapes[0][2] != shapes[1][2]:
         return Refusal("causality", "goes with as many keys as queries")
     return Refusal("softcap", f"{op.softcap:g} is not 0") if op.softcap else None
 
 
-@converts(Attention, types=SINGLE | {ElementType.BOOL}, limit=_own_keys, nonempty=True)
+@converts(Attention, types=SINGLE | {ElementType.BOOL}, limit=_attention_limit, nonempty=True)
 def attention(g: Graph, op: Attention) -> str:
     shape, keys, values = (op.with_heads_axis(slot) for slot in _PARTS)
-    key, value = _joined(g, op, "key"), _joined(g, op, "value")
+    key, value = _with_heads_joined(g, op, "key"), _with_heads_joined(g, op, "value")
     bias = ""
     if op.mask is not None:
         bias = g.once(("bias", op.mask, shape[2], keys[2]), lambda: _bias(g, op))
     output = g.add_contributed(
-        *("MultiHeadAttention", _joined(g, op, "query"), key, value, "", "", bias),
+        *("MultiHeadAttention", _with_heads_joined(g, op, "query"), key, value, "", "", bias),
         num_heads=shape[1],
         scale=op.scale or None,
-        # With fewer queries than keys, it would let the last query attend to all keys in any case.
+        # With fewer queries than keys, it aligns the last query with the last key.
         unidirectional=int(op.causality is not Causality.NONE),
     )
     if len(shape_of(op.query)) == 3:
         return output
-    heads_apart = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(values[3])]))
-    return g.add("Transpose", heads_apart, perm=_HEADS_LAST)
+    split_heads = g.add("Reshape", output, g.int64([0, 0, _int(shape[1]), _int(values[3])]))
+    return g.add("Transpose", split_heads, perm=_HEADS_LAST)
 
 
-def _joined(g: Graph, op: Attention, slot: str) -> str:
-    """Queries, keys or values with the heads of each place in a row."""
+def _with_heads_joined(g: Graph, op: Attention, slot: str) -> str:
+    """Return queries, keys or values as [N, S, H * D]."""
     operand = op.operand(slot)
     assert operand is not None, "it is required"
     if len(shape_of(operand)) == 3:
         return g[operand]
     _, heads, _, size = shape_of(operand)
-    moved = g.add("Transpose", g[operand], perm=_HEADS_LAST)
-    return g.add("Reshape", moved, g.int64([0, 0, _int(heads) * _int(size)]))
+    transposed = g.add("Transpose", g[operand], perm=_HEADS_LAST)
+    return g.add("Reshape", transposed, g.int64([0, 0, _int(heads) * _int(size)]))
 
 
 def _int(size: object) -> int:
-    assert isinstance(size, int), "supports() asks for it"
+    assert isinstance(size, int), "the limit requires it"
     return size
 
 
 def _bias(g: Graph, op: Attention) -> str:
-    """What is added to the scores, in the shape that ONNX Runtime wants."""
-    assert op.mask is not None, "asked for where there is one"
+    """Return the mask as an additive bias in a shape that ONNX Runtime supports."""
+    assert op.mask is not None, "checked by the caller"
     mask, shape = g[op.mask], shape_of(op.mask)
     if op.mask.type.element_type is ElementType.BOOL:
         zero, least = (g.constant(np.array(value, np.float32)) for value in (0, -np.inf))
@@ -80,21 +80,21 @@ def _bias(g: Graph, op: Attention) -> str:
     rows, columns = op.with_heads_axis("query")[2], op.with_heads_axis("key")[2]
     if len(shape) == 4 and shape[2:] == (rows, columns):
         return mask
-    # Keys that the mask has one number for all of would have to be counted, too.
+    # A mask that has the size of the keys keeps it: Expand to 1 changes nothing.
     sizes = [_size(g, op.query), g.int64([1]) if columns in shape[-1:] else _size(g, op.key)]
     return g.add("Expand", mask, g.add("Concat", g.int64([1, 1]), *sizes, axis=0))
 
 
 def _size(g: Graph, operand: Operand) -> str:
-    """How many queries or keys there are, as a list of one integer."""
+    """Return the number of queries or keys as a list of one integer."""
     axis = len(shape_of(operand)) - 2
-    known = shape_of(operand)[axis]
-    if isinstance(known, int):
-        return g.int64([known])
+    size = shape_of(operand)[axis]
+    if isinstance(size, int):
+        return g.int64([size])
     return g.add("Shape", g[operand], start=axis, end=axis + 1)
 
 
-def _by_position(op: RotaryEmbedding) -> Refusal | None:
+def _rotary_limit(op: RotaryEmbedding) -> Refusal | None:
     shape, tables = op.input.type.shape, op.cos.type.shape
     if op.positions is None:
         return Refusal("positions", "are left out")
@@ -108,14 +108,14 @@ def _by_position(op: RotaryEmbedding) -> Refusal | None:
     return Refusal("cos", "does not rotate whole heads") if 2 * tables[1] != size else None
 
 
-@converts(RotaryEmbedding, types=NARROW_FLOATS | INDICES, limit=_by_position, nonempty=True)
+@converts(RotaryEmbedding, types=NARROW_FLOATS | INDICES, limit=_rotary_limit, nonempty=True)
 def rotary_embedding(g: Graph, op: RotaryEmbedding) -> str:
-    assert op.positions is not None, "supports() asks for it"
+    assert op.positions is not None, "the limit requires it"
     rows, _ = shape_of(op.cos)
-    # ONNX Runtime's own reads whatever is where a position points; what gathers refuses that.
-    places = g.add("Gather", g.int64(range(_int(rows))), g.cast(g[op.positions], np.int64))
+    # ONNX Runtime's kernel does not check positions; Gather does.
+    positions = g.add("Gather", g.int64(range(_int(rows))), g.cast(g[op.positions], np.int64))
     return g.add_contributed(
-        *("RotaryEmbedding", g[op.input], places, g[op.cos], g[op.sin]),
+        *("RotaryEmbedding", g[op.input], positions, g[op.cos], g[op.sin]),
         interleaved=int(op.interleaved),
         num_heads=op.num_heads or None,
     )

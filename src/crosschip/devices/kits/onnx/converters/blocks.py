@@ -1,11 +1,8 @@
-"""Blocks of channels and pixels."""
+"""Rearrangement between channels and blocks of pixels."""
 
 from __future__ import annotations
 
-from crosschip.devices.kits.onnx.converters.table import (
-    FLOAT_TYPES,
-    converts,
-)
+from crosschip.devices.kits.onnx.converters.table import FLOAT_TYPES, converts
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ops.standard.blocks import DepthToSpace, SpaceToDepth
 

@@ -1,4 +1,4 @@
-"""Attention to what is kept from run to run, as ONNX Runtime's own operator."""
+"""Attention with a key-value cache, as ONNX Runtime's `GroupQueryAttention`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.standard.cached_attention import GroupQueryAttention
 
 _RANK = 3
-"""The axes of queries, keys and values: texts, tokens, and the numbers of all heads."""
+"""The rank of queries, keys and values: [batch, tokens, heads * head size]."""
 
 
-def _in_blocks(op: GroupQueryAttention) -> Refusal | None:
+def _limit(op: GroupQueryAttention) -> Refusal | None:
     if not isinstance(op.head_size, int):
         return Refusal("query", "its last size must be known", Rule.SHAPE)
     if op.head_size % (8 if op.cos is None else 16):
@@ -26,11 +26,11 @@ def _in_blocks(op: GroupQueryAttention) -> Refusal | None:
     return None
 
 
-@converts(GroupQueryAttention, types=SINGLE | INDICES, limit=_in_blocks, nonempty=True)
+@converts(GroupQueryAttention, types=SINGLE | INDICES, limit=_limit, nonempty=True)
 def group_query_attention(g: Graph, op: GroupQueryAttention) -> list[str]:
-    tensors = _whole(g, [g[operand] for operand in (op.query, op.key, op.value)])
+    tensors = _unsplit(g, [g[operand] for operand in (op.query, op.key, op.value)])
     past = [g[operand] if operand else "" for operand in (op.past_key, op.past_value)]
-    counts = [g.cast(g[op.lengths], np.int32), g.cast(g.single(op.total), np.int32)]
+    counts = [g.cast(g[op.lengths], np.int32), g.cast(g.as_scalar(op.total), np.int32)]
     tables = [g[operand] if operand else "" for operand in (op.cos, op.sin)]
     inputs = [*tensors, *past, *counts, *tables]
     return g.add_all_contributed(
@@ -47,16 +47,16 @@ def group_query_attention(g: Graph, op: GroupQueryAttention) -> list[str]:
     )
 
 
-def _whole(g: Graph, parts: list[str]) -> list[str]:
-    """Queries, keys and values as ONNX Runtime takes them: what they are all parts of, if it is so.
+def _unsplit(g: Graph, parts: list[str]) -> list[str]:
+    """Return the tensor that a `Split` into queries, keys and values reads, else the parts.
 
-    It reads them where they are, while each part is a copy.
+    ONNX Runtime reads the packed tensor in place; the split copies it.
     """
-    node = g.maker(parts[0])
+    node = g.producer(parts[0])
     if node is None or node.op_type != "Split" or list(node.output) != parts:
         return parts
     axis = next(attribute.i for attribute in node.attribute if attribute.name == "axis")
     if axis % _RANK != _RANK - 1:
         return parts
-    g.spare(parts[0])
+    g.remove_if_unread(parts[0])
     return [node.input[0], "", ""]

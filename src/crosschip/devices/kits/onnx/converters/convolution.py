@@ -1,10 +1,10 @@
-"""Convolutions of images."""
+"""Convolutions."""
 
 from __future__ import annotations
 
 from operator import ge
 
-from crosschip.devices.kits.limits import own_size
+from crosschip.devices.kits.limits import no_output_shape
 from crosschip.devices.kits.onnx.converters.table import NARROW_FLOATS, converts
 from crosschip.devices.kits.onnx.converters.windows import dilated, window_attributes
 from crosschip.devices.kits.onnx.graph import Graph
@@ -23,12 +23,12 @@ from crosschip.ops.standard.convolution import (
 from crosschip.ops.standard.deformable import DeformableConv2D
 
 
-def _filtered(op: DeformableConv2D) -> Refusal | None:
+def _deformable_limit(op: DeformableConv2D) -> Refusal | None:
     known = op.filter.type.static_shape is not None
     return None if known else Refusal("filter", "its shape must be known", Rule.SHAPE)
 
 
-@converts(DeformableConv2D, types={ElementType.FLOAT32}, limit=_filtered, nonempty=True)
+@converts(DeformableConv2D, types={ElementType.FLOAT32}, limit=_deformable_limit, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
     top, bottom, left, right = op.pads
     inputs = (op.input, op.filter, op.offset, op.bias, op.mask)
@@ -43,37 +43,37 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> str:
     )
 
 
-def _may_skip(op: Conv) -> bool:
-    """Tell whether pixels between windows may make ONNX Runtime pad `SAME` by less than nothing."""
+def _may_skip_pixels(op: Conv) -> bool:
+    """Return whether gaps between windows may make ONNX Runtime's `SAME` padding negative."""
     kernel = (op.filter.type.shape or (1,) * (2 + op.spatial_rank))[2:]
     sizes = (size if isinstance(size, int) else 1 for size in kernel)
     skips_pixels = any(stride - size > 1 for stride, size in zip(op.strides, sizes, strict=True))
     return op.auto_pad.keeps_size and skips_pixels
 
 
-def _convolved(op: Conv) -> Refusal | None:
-    if _may_skip(op) and None in (op.input.type.static_shape, op.filter.type.static_shape):
+def _conv_limit(op: Conv) -> Refusal | None:
+    if _may_skip_pixels(op) and None in (op.input.type.static_shape, op.filter.type.static_shape):
         return Refusal("auto_pad", f"{op.auto_pad.name} with windows that leave pixels out")
     return dilated(op)
 
 
-@converts(Conv1D, Conv2D, Conv3D, types=NARROW_FLOATS, limit=_convolved, nonempty=True)
+@converts(Conv1D, Conv2D, Conv3D, types=NARROW_FLOATS, limit=_conv_limit, nonempty=True)
 def conv(g: Graph, op: Conv) -> str:
     inputs = [g[operand] for operand in (op.input, op.filter, op.bias) if operand]
     window = window_attributes(op)
     image, kernel = op.input.type.static_shape, op.filter.type.static_shape
-    if _may_skip(op) and image is not None and kernel is not None:
+    if _may_skip_pixels(op) and image is not None and kernel is not None:
         pads = op.windows(kernel[2:]).padding(image[2:])
         window |= {"auto_pad": "NOTSET", "pads": [*pads[::2], *pads[1::2]]}
     return g.add("Conv", *inputs, group=op.group, dilations=op.dilations, **window)
 
 
-def _transposed(op: ConvTranspose) -> Refusal | None:
+def _conv_transpose_limit(op: ConvTranspose) -> Refusal | None:
     if any(map(ge, op.output_padding, op.strides)):
         return Refusal(
             "output_padding", f"{list(op.output_padding)}, must be less than the strides"
         )
-    return own_size(op)
+    return no_output_shape(op)
 
 
 @converts(
@@ -81,7 +81,7 @@ def _transposed(op: ConvTranspose) -> Refusal | None:
     Conv2DTranspose,
     Conv3DTranspose,
     types=NARROW_FLOATS,
-    limit=_transposed,
+    limit=_conv_transpose_limit,
     nonempty=True,
 )
 def conv_transpose(g: Graph, op: ConvTranspose) -> str:

@@ -1,13 +1,10 @@
-"""Tensors made from a description."""
+"""Creation of tensors."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.kits.onnx.converters.table import (
-    MOVABLE,
-    converts,
-)
+from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import INDICES
@@ -17,7 +14,7 @@ from crosschip.ops.standard.creation import Range
 
 @converts(creation.Fill, types=MOVABLE, computed=["shape"])
 def fill(g: Graph, op: creation.Fill) -> str:
-    return g.add("Expand", g.single(op.value), g.indices(op.operand("shape")))
+    return g.add("Expand", g.as_scalar(op.value), g.indices(op.operand("shape")))
 
 
 @converts(creation.ShapeOf, types=MOVABLE)
@@ -27,18 +24,18 @@ def shape_of(g: Graph, op: creation.ShapeOf) -> str:
 
 @converts(Range, types={ElementType.FLOAT32, ElementType.FLOAT64, *INDICES})
 def range_(g: Graph, op: Range) -> str:
-    bounds = [g.single(o) for o in (op.start, op.end, op.step)]
+    bounds = [g.as_scalar(o) for o in (op.start, op.end, op.step)]
     element_type = op.outputs[0].type.element_type
     if element_type in INDICES:
         return g.add("Range", *bounds)
-    # ONNX Runtime counts in the element type, and in its own way to what is not finite.
+    # ONNX Runtime counts in the element type, and mishandles infinite bounds.
     start, end, step = (g.cast(bound, np.float64) for bound in bounds)
-    nothing = g.constant(np.array(0.0))
+    zero_step = g.constant(np.array(0.0))
     differences = [g.add("Sub", bound, bound) for bound in (start, end, step)]
-    are_finite = g.add("Equal", g.add("Sum", *differences), nothing)
-    refused_or_step = g.add("Where", are_finite, step, nothing)
-    # It adds the step up, and errors with it: of that, only the number of elements counts.
+    are_finite = g.add("Equal", g.add("Sum", *differences), zero_step)
+    refused_or_step = g.add("Where", are_finite, step, zero_step)
+    # Its Range accumulates rounding errors, so only the number of elements is used.
     count = g.add("Squeeze", g.add("Shape", g.add("Range", start, end, refused_or_step)))
     zero, one = (g.constant(np.array(number)) for number in (0, 1))
-    places = g.cast(g.add("Range", zero, count, one), np.float64)
-    return g.cast(g.add("Add", start, g.add("Mul", places, step)), element_type.dtype)
+    indices = g.cast(g.add("Range", zero, count, one), np.float64)
+    return g.cast(g.add("Add", start, g.add("Mul", indices, step)), element_type.dtype)

@@ -1,4 +1,4 @@
-"""Products of bytes."""
+"""Integer matrix products and convolutions."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
 _TYPES = {ElementType.INT8, ElementType.UINT8, ElementType.INT32}
 
 
-def _zero_points(op: MatMulInteger) -> Refusal | None:
-    if not _is_one(op.x_zero_point):
+def _matmul_integer_limit(op: MatMulInteger) -> Refusal | None:
+    if not _is_scalar(op.x_zero_point):
         return Refusal("x_zero_point", "ONNX Runtime takes one number only", Rule.SHAPE)
     ranks = [len(operand.type.shape or ()) for operand in (op.x, op.y)]
     if min(ranks) < 2:
         return Refusal("x", "has less than two axes, or they are not known", Rule.SHAPE)
-    if ranks[1] > 2 and not _is_one(op.y_zero_point):
+    if ranks[1] > 2 and not _is_scalar(op.y_zero_point):
         return Refusal("y_zero_point", "ONNX Runtime takes several for a matrix only", Rule.SHAPE)
     return None
 
 
-@converts(MatMulInteger, types=_TYPES, limit=_zero_points, nonempty=True)
+@converts(MatMulInteger, types=_TYPES, limit=_matmul_integer_limit, nonempty=True)
 def matmul_integer(g: Graph, op: MatMulInteger) -> str:
     zero_points = (_optional(g, operand) for operand in (op.x_zero_point, op.y_zero_point))
     return g.add("MatMulInteger", g[op.x], g[op.y], *zero_points)
 
 
-def _unsigned(op: Conv2DInteger) -> Refusal | None:
+def _conv_integer_limit(op: Conv2DInteger) -> Refusal | None:
     if op.input.type.element_type is not ElementType.UINT8:
         return Refusal("input", "ONNX Runtime takes uint8 only", Rule.ELEMENT_TYPE)
-    if not _is_one(op.filter_zero_point):
+    if not _is_scalar(op.filter_zero_point):
         return Refusal("filter_zero_point", "ONNX Runtime takes one number only", Rule.SHAPE)
     sizes = (op.input.type.static_shape, op.filter.type.static_shape)
     if op.auto_pad.keeps_size and None in sizes:
@@ -40,7 +40,7 @@ def _unsigned(op: Conv2DInteger) -> Refusal | None:
     return None
 
 
-@converts(Conv2DInteger, types=_TYPES, limit=_unsigned, nonempty=True)
+@converts(Conv2DInteger, types=_TYPES, limit=_conv_integer_limit, nonempty=True)
 def conv_2d_integer(g: Graph, op: Conv2DInteger) -> str:
     zero_points = (_optional(g, operand) for operand in (op.input_zero_point, op.filter_zero_point))
     window = window_attributes(op)
@@ -57,7 +57,7 @@ def conv_2d_integer(g: Graph, op: Conv2DInteger) -> str:
     )
 
 
-def _is_one(zero_point: Operand | None) -> bool:
+def _is_scalar(zero_point: Operand | None) -> bool:
     return zero_point is None or zero_point.type.static_shape in ((), (1,))
 
 

@@ -1,4 +1,4 @@
-"""Joining and splitting."""
+"""Concatenation and splitting."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from crosschip.devices.kits.onnx.converters.table import (
-    MOVABLE,
-    converts,
-    rank_of,
-    refused_unless,
-)
+from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts, rank_of, refused_unless
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ops.definition.shapes import axis_in
 from crosschip.ops.standard import joining
@@ -20,27 +15,28 @@ from crosschip.ops.standard import joining
 
 @converts(joining.Concat, types=MOVABLE)
 def concat(g: Graph, op: joining.Concat) -> str:
-    joined = g.add("Concat", *(g[part] for part in op.parts), axis=op.axis)
+    result = g.add("Concat", *(g[part] for part in op.parts), axis=op.axis)
     if not _may_differ(op):
-        return joined
-    # ONNX Runtime passes over an empty part, whatever its other sizes are.
-    one = _one_that_may_differ(op)
-    if one is not None:
-        sizes = [g.sizes(part, one, one + 1) for part in op.parts]
+        return result
+    # ONNX Runtime does not check the other sizes of an empty part (quirk part-of-nothing).
+    axis = _only_differing_axis(op)
+    if axis is not None:
+        sizes = [g.sizes(part, axis, axis + 1) for part in op.parts]
         fits = [g.add("Equal", size, other) for size, other in pairwise(sizes)]
-        # In a shape to be given, 0 is the size that there is.
-        same = g.int64([0] * rank_of(op.parts[0]))
-        return refused_unless(g, reduce(partial(g.add, "And"), fits), joined, same)
-    shape = g.add("Shape", joined)
-    own_axis = _own_axis(g, op, shape)
+        # In the target shape of Reshape, 0 keeps a size.
+        same_shape = g.int64([0] * rank_of(op.parts[0]))
+        return refused_unless(g, reduce(partial(g.add, "And"), fits), result, same_shape)
+    shape = g.add("Shape", result)
+    is_concat_axis = _is_concat_axis(g, op, shape)
     fits = [
-        g.add("Or", own_axis, g.add("Equal", g.add("Shape", g[part]), shape)) for part in op.parts
+        g.add("Or", is_concat_axis, g.add("Equal", g.add("Shape", g[part]), shape))
+        for part in op.parts
     ]
-    return refused_unless(g, reduce(partial(g.add, "And"), fits), joined, shape)
+    return refused_unless(g, reduce(partial(g.add, "And"), fits), result, shape)
 
 
 def _may_differ(op: joining.Concat) -> bool:
-    """Tell whether parts may have different sizes on other axes than the one they run along."""
+    """Return whether parts may differ in sizes of other axes than the concatenation's."""
     shapes = [part.type.shape for part in op.parts]
     if len(shapes) == 1:
         return False
@@ -52,25 +48,27 @@ def _may_differ(op: joining.Concat) -> bool:
     return len(others) > 1
 
 
-def _one_that_may_differ(op: joining.Concat) -> int | None:
-    """The only axis, counted from the first, on which sizes of parts may differ that should not.
+def _only_differing_axis(op: joining.Concat) -> int | None:
+    """Return the only axis (counted from 0) on which parts may wrongly differ in size.
 
-    `None` if there are several, or not all ranks are known.
+    Return `None` if there are several such axes, or ranks are unknown.
     """
     shapes = [part.type.shape for part in op.parts]
     first = shapes[0]
     if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
         return None
-    own = axis_in(op.axis, len(first))
+    concat_axis = axis_in(op.axis, len(first))
     sizes = zip(*(shape for shape in shapes if shape is not None), strict=True)
     differ = [
-        axis for axis, axis_sizes in enumerate(sizes) if axis != own and len(set(axis_sizes)) > 1
+        axis
+        for axis, axis_sizes in enumerate(sizes)
+        if axis != concat_axis and len(set(axis_sizes)) > 1
     ]
     return differ[0] if len(differ) == 1 else None
 
 
-def _own_axis(g: Graph, op: joining.Concat, shape: str) -> str:
-    """For each axis, whether it is the one that the parts run along."""
+def _is_concat_axis(g: Graph, op: joining.Concat, shape: str) -> str:
+    """Return a boolean per axis: whether it is the concatenation's."""
     rank = next((len(part.type.shape) for part in op.parts if part.type.shape is not None), None)
     if rank is not None:
         return g.constant(np.arange(rank) == axis_in(op.axis, rank))

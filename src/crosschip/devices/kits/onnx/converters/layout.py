@@ -1,20 +1,19 @@
-"""Changes of shape and of the order of axes."""
+"""Changes of shape and axis order."""
 
 from __future__ import annotations
 
 from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts, needs_rank, rank_of
 from crosschip.devices.kits.onnx.graph import Graph
-from crosschip.hal import Refusal
 from crosschip.ops.standard import layout
 
 
 @converts(layout.Reshape, types=MOVABLE, computed=["shape"])
 def reshape(g: Graph, op: layout.Reshape) -> str:
-    known = op.outputs[0].type.static_shape
-    if known is None:
+    static_shape = op.outputs[0].type.static_shape
+    if static_shape is None:
         shape = g.indices(op.operand("shape"))
         return g.add("Reshape", g[op.input], shape, allowzero=int(op.allow_zero))
-    return g.add("Reshape", g[op.input], g.int64(known), allowzero=1)
+    return g.add("Reshape", g[op.input], g.int64(static_shape), allowzero=1)
 
 
 @converts(layout.Transpose, types=MOVABLE)
@@ -34,15 +33,11 @@ def unsqueeze(g: Graph, op: layout.Unsqueeze) -> str:
     return g.add("Unsqueeze", g[op.input], g.int64(op.axes))
 
 
-def _rank(op: layout.Flatten) -> Refusal | None:
-    return needs_rank("input", op.input)
-
-
-@converts(layout.Flatten, types=MOVABLE, limit=_rank)
+@converts(layout.Flatten, types=MOVABLE, limit=lambda op: needs_rank("input", op.input))
 def flatten(g: Graph, op: layout.Flatten) -> str:
-    known = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
-    if known.count(-1) < 2 and 0 not in known:
-        return g.add("Reshape", g[op.input], g.int64(known))
+    sizes = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
+    if sizes.count(-1) < 2 and 0 not in sizes:
+        return g.add("Reshape", g[op.input], g.int64(sizes))
     rank = max(1, rank_of(op.input))
     start, end = op.start_axis % rank, op.end_axis % rank + 1
     before, middle, after = (
@@ -57,6 +52,6 @@ def flatten(g: Graph, op: layout.Flatten) -> str:
 @converts(layout.Expand, types=MOVABLE, computed=["shape"])
 def expand(g: Graph, op: layout.Expand) -> str:
     sizes = g.indices(op.operand("shape"))
-    # -1 keeps a size, for which ONNX has 1.
+    # -1 keeps a size; in ONNX, 1 does.
     keeps = g.add("Equal", sizes, g.int64([-1]))
     return g.add("Expand", g[op.input], g.add("Where", keeps, g.int64([1]), sizes))

@@ -1,4 +1,4 @@
-"""Comparisons, truth values and bits."""
+"""Comparisons, boolean and bitwise operators."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _OF_BITS: dict[type[Operator], str] = {
 }
 
 
-def _of_numbers(op: comparison.Comparison) -> Refusal | None:
+def _ordering_limit(op: comparison.Comparison) -> Refusal | None:
     is_bool = op.input0.type.element_type is ElementType.BOOL
     return Refusal("input0", "bool has no order in ONNX", Rule.SHAPE) if is_bool else None
 
 
 converts(comparison.Equal, types=MOVABLE)(same("Equal"))
 for _ordering, _node in _ORDERINGS.items():
-    converts(_ordering, types=MOVABLE, limit=_of_numbers)(same(_node))
+    converts(_ordering, types=MOVABLE, limit=_ordering_limit)(same(_node))
 for _operator, _node in _OF_BOOLEANS.items():
     converts(_operator, types=BOOLEANS)(same(_node))
 for _operator, _node in _OF_BITS.items():
@@ -46,7 +46,7 @@ for _operator, _node in _OF_BITS.items():
 converts(logical.Where, types=MOVABLE)(same("Where"))
 
 
-def _places(op: logical.BitShift) -> Refusal | None:
+def _bit_shift_limit(op: logical.BitShift) -> Refusal | None:
     bits = 8 * op.input0.type.element_type.dtype.itemsize
     if op.input1.value is None or (op.input1.value >= bits).any():
         return Refusal("input1", f"must be known to be less than {bits}", Rule.SHAPE)
@@ -56,7 +56,7 @@ def _places(op: logical.BitShift) -> Refusal | None:
 @converts(
     logical.BitShift,
     types={ElementType.UINT8, ElementType.UINT32, ElementType.UINT64},
-    limit=_places,
+    limit=_bit_shift_limit,
 )
 def bit_shift(g: Graph, op: logical.BitShift) -> str:
     return g.add("BitShift", g[op.input0], g[op.input1], direction=op.direction.name)

@@ -8,6 +8,7 @@ from crosschip.devices.kits.onnx.converters.table import (
     converts,
     needs_rank,
     rank_of,
+    same,
 )
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -18,24 +19,21 @@ from crosschip.ops.standard import matrix
 _UNSIGNED = frozenset({ElementType.UINT32, ElementType.UINT64})
 
 
-def _transposed(op: matrix.MatMul) -> Refusal | None:
+def _matmul_limit(op: matrix.MatMul) -> Refusal | None:
     element_type = op.x.type.element_type
     if element_type in _UNSIGNED and op.x.type.static_shape is None:
-        # Of sums of nothing, ONNX Runtime makes signed integers, and fails.
+        # Quirk unsigned-sums-over-nothing.
         return Refusal("x", f"an open size with {element_type}", Rule.SHAPE)
     if not (op.transpose_x or op.transpose_y):
         return None
     unknown = needs_rank("x", op.x) or needs_rank("y", op.y)
-    # ONNX Runtime fuses the transposition into a product that it then gets wrong.
+    # Quirk transposed-times-vector.
     wrong = not unknown and op.transpose_x and rank_of(op.x) > rank_of(op.y) == 1
     return Refusal("transpose_x", "with a y of one axis") if wrong else unknown
 
 
 @converts(
-    matrix.MatMul,
-    types=FLOAT_TYPES | INDICES | _UNSIGNED,
-    limit=_transposed,
-    nonempty=True,
+    matrix.MatMul, types=FLOAT_TYPES | INDICES | _UNSIGNED, limit=_matmul_limit, nonempty=True
 )
 def matmul(g: Graph, op: matrix.MatMul) -> str:
     return g.add("MatMul", g[op.x], g[op.y])
@@ -51,12 +49,10 @@ def fully_connected(g: Graph, op: matrix.FullyConnected) -> str:
     return g.add("Gemm", g[op.input], g[op.weight], bias, transB=1)
 
 
-@converts(matrix.Det, types={ElementType.FLOAT32})
-def det(g: Graph, op: matrix.Det) -> str:
-    return g.add("Det", g[op.input])
+converts(matrix.Det, types={ElementType.FLOAT32})(same("Det"))
 
 
-def _numbered(op: matrix.MatMulNBits) -> Refusal | None:
+def _matmul_n_bits_limit(op: matrix.MatMulNBits) -> Refusal | None:
     if op.weight.value is None or op.scale.value is None:
         return Refusal("weight", "ONNX Runtime takes constants only", Rule.COMPUTED)
     if op.bits == 2 or op.block_size < 16 or op.block_size & (op.block_size - 1):
@@ -70,7 +66,7 @@ def _numbered(op: matrix.MatMulNBits) -> Refusal | None:
 @converts(
     matrix.MatMulNBits,
     types={ElementType.FLOAT32, ElementType.UINT8},
-    limit=_numbered,
+    limit=_matmul_n_bits_limit,
     nonempty=True,
 )
 def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> str:

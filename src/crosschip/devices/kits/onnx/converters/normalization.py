@@ -13,6 +13,7 @@ from crosschip.devices.kits.onnx.converters.table import (
     needs_rank,
     rank_of,
     refused_unless,
+    same,
 )
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -28,53 +29,49 @@ from crosschip.ops.standard.normalization import (
     RMSNormalization,
 )
 
-
-@converts(BatchNormalization, limit=one_type)
-def batch_normalization(g: Graph, op: BatchNormalization) -> str:
-    statistics = [g[operand] for operand in (op.scale, op.bias, op.mean, op.variance)]
-    return g.add("BatchNormalization", g[op.input], *statistics, epsilon=op.epsilon)
+converts(BatchNormalization, limit=one_type)(same("BatchNormalization", "epsilon"))
 
 
-def _scaled(op: LayerNormalization) -> Refusal | None:
+def _layer_limit(op: LayerNormalization) -> Refusal | None:
     return Refusal("scale", "is left out") if op.scale is None else one_type(op)
 
 
-@converts(LayerNormalization, limit=_scaled, nonempty=True)
+@converts(LayerNormalization, limit=_layer_limit, nonempty=True)
 def layer_normalization(g: Graph, op: LayerNormalization) -> str:
     inputs = [g[operand] for operand in (op.input, op.scale, op.bias) if operand]
     return g.add("LayerNormalization", *inputs, axis=op.begin_norm_axis, epsilon=op.epsilon)
 
 
-def _channels(op: InstanceNormalization) -> Refusal | None:
+def _instance_limit(op: InstanceNormalization) -> Refusal | None:
     shape = op.input.type.shape
     if shape is None or not isinstance(shape[1], int):
         return Refusal("input", "its channels must be known", Rule.SHAPE)
     return one_type(op)
 
 
-@converts(InstanceNormalization, types=NARROW_FLOATS, limit=_channels, nonempty=True)
+@converts(InstanceNormalization, types=NARROW_FLOATS, limit=_instance_limit, nonempty=True)
 def instance_normalization(g: Graph, op: InstanceNormalization) -> str:
     scale, bias = _per_channel(g, op.input, op.scale, 1), _per_channel(g, op.input, op.bias, 0)
     channels, *image = shape_of(op.input)[1:]
     if is_static(image):
         return g.add("InstanceNormalization", g[op.input], scale, bias, epsilon=op.epsilon)
-    assert isinstance(channels, int), "supports() asks for it"
-    return _by_group(g, op, channels, scale, bias)
+    assert isinstance(channels, int), "the limit requires it"
+    return _normalize_groups(g, op, channels, scale, bias)
 
 
-def _ranked(op: GroupNormalization) -> Refusal | None:
+def _group_limit(op: GroupNormalization) -> Refusal | None:
     return needs_rank("input", op.input) or one_type(op)
 
 
 # ONNX's own GroupNormalization subtracts the square of the mean from the mean of the squares.
-@converts(GroupNormalization, types=NARROW_FLOATS, limit=_ranked, nonempty=True)
+@converts(GroupNormalization, types=NARROW_FLOATS, limit=_group_limit, nonempty=True)
 def group_normalization(g: Graph, op: GroupNormalization) -> str:
-    one, zero = (_repeated(g, op.input, op.groups, value) for value in (1, 0))
-    result = _by_group(g, op, op.groups, one, zero)
+    one, zero = (_repeat(g, op.input, op.groups, value) for value in (1, 0))
+    result = _normalize_groups(g, op, op.groups, one, zero)
     channels, ones = (op.input.type.shape or ())[1], [1] * (rank_of(op.input) - 2)
     for node, operand in (("Mul", op.scale), ("Add", op.bias)):
         if operand:
-            # One number must not do for all channels: there is no reshaping to a negative size.
+            # ONNX would broadcast a single number; Reshape to a negative size fails.
             along = g.int64([channels if isinstance(channels, int) else -1, *ones])
             if not isinstance(channels, int):
                 sizes = g.add("Shape", g[op.input], start=1, end=2)
@@ -84,62 +81,58 @@ def group_normalization(g: Graph, op: GroupNormalization) -> str:
     return result
 
 
-def _by_group(
-    g: Graph,
-    op: InstanceNormalization | GroupNormalization,
-    groups: int,
-    scale: str,
-    bias: str,
+def _normalize_groups(
+    g: Graph, op: InstanceNormalization | GroupNormalization, groups: int, scale: str, bias: str
 ) -> str:
-    """The input, normalized by groups of channels, with a scale and a bias for each."""
+    """Normalize groups of channels, with a scale and a bias per group."""
     grouped = g.add("Reshape", g[op.input], _grouped_shape(g, op, groups), allowzero=1)
     normal = g.add("InstanceNormalization", grouped, scale, bias, epsilon=op.epsilon)
     return g.add("Reshape", normal, g.add("Shape", g[op.input]), allowzero=1)
 
 
 def _grouped_shape(g: Graph, op: InstanceNormalization | GroupNormalization, groups: int) -> str:
-    """The batch, the groups, and the elements of each.
+    """Return the shape [batch, groups, elements per group].
 
-    Where groups have no elements, the batch is empty: else they end the process.
+    The batch is 0 if groups are empty: ONNX Runtime ends the process on empty groups.
     """
-    batch, known = g.add("Shape", g[op.input], end=1), shape_of(op.input)[1:]
-    if is_static(known):
-        each = g.int64([math.prod(static(known)) // groups])
-        return g.add("Concat", batch, g.int64([groups]), each, axis=0)
+    batch, sizes = g.add("Shape", g[op.input], end=1), shape_of(op.input)[1:]
+    if is_static(sizes):
+        group_size = g.int64([math.prod(static(sizes)) // groups])
+        return g.add("Concat", batch, g.int64([groups]), group_size, axis=0)
     channels, divisor = g.add("Shape", g[op.input], start=1, end=2), g.int64([groups])
-    each = g.add("Div", channels, divisor)
-    if not isinstance(known[0], int):
+    group_size = g.add("Div", channels, divisor)
+    if not isinstance(sizes[0], int):
         divides = g.add("Equal", g.add("Mod", channels, divisor), g.int64([0]))
-        each = refused_unless(g, divides, each, g.int64([1]))
+        group_size = refused_unless(g, divides, group_size, g.int64([1]))
     for axis in range(2, rank_of(op.input)):
-        each = g.add("Mul", each, g.add("Shape", g[op.input], start=axis, end=axis + 1))
-    batch = g.add("Mul", batch, g.add("Min", each, g.int64([1])))
-    return g.add("Concat", batch, divisor, each, axis=0)
+        group_size = g.add("Mul", group_size, g.add("Shape", g[op.input], start=axis, end=axis + 1))
+    batch = g.add("Mul", batch, g.add("Min", group_size, g.int64([1])))
+    return g.add("Concat", batch, divisor, group_size, axis=0)
 
 
-def _per_channel(g: Graph, input: Operand, values: Operand | None, standard: float) -> str:
-    """The values given for each channel, or else a constant."""
+def _per_channel(g: Graph, input: Operand, values: Operand | None, default: float) -> str:
+    """Return the values per channel, or a constant one if they are omitted."""
     if values:
         return g[values]
     channels = shape_of(input)[1]
-    assert isinstance(channels, int), "supports() asks for it"
-    return _repeated(g, input, channels, standard)
+    assert isinstance(channels, int), "the limit requires it"
+    return _repeat(g, input, channels, default)
 
 
-def _repeated(g: Graph, like: Operand, count: int, value: float) -> str:
-    """A constant list of one number in the element type of an operand."""
+def _repeat(g: Graph, like: Operand, count: int, value: float) -> str:
+    """Add a constant list of one repeated number in an operand's element type."""
     return g.constant(np.full(count, value, like.type.element_type.dtype))
 
 
-def _whole_scale(op: RMSNormalization) -> Refusal | None:
+def _rms_limit(op: RMSNormalization) -> Refusal | None:
     shape = op.input.type.shape
     if shape is None or op.scale.type.shape != shape[op.begin_norm_axis :]:
         return Refusal("scale", "must have the normalized axes' sizes", Rule.SHAPE)
     return one_type(op)
 
 
-# ONNX Runtime has it among the standard operators, though it is none.
-@converts(RMSNormalization, limit=_whole_scale, nonempty=True)
+# ONNX Runtime registers this operator in ONNX's own domain.
+@converts(RMSNormalization, limit=_rms_limit, nonempty=True)
 def rms_normalization(g: Graph, op: RMSNormalization) -> str:
     inputs = (g[op.input], g[op.scale])
     return g.add(
@@ -147,14 +140,14 @@ def rms_normalization(g: Graph, op: RMSNormalization) -> str:
     )
 
 
-def _image(op: LRN) -> Refusal | None:
+def _lrn_limit(op: LRN) -> Refusal | None:
     if op.size % 2 == 0:
         return Refusal("size", f"{op.size} is even")
     for slot in ("alpha", "beta", "bias"):
         if getattr(op, slot) <= 0:
             return Refusal(slot, f"{getattr(op, slot):g} is not positive")
     if op.bias < op.alpha / 10:
-        # ONNX Runtime adds squares up from channel to channel, and takes them away again.
+        # ONNX Runtime adds and subtracts squares in a running sum (quirk squares-taken-away).
         return Refusal("bias", f"{op.bias:g} is lost beside the squares")
     shape = op.input.type.shape
     return (
@@ -164,7 +157,7 @@ def _image(op: LRN) -> Refusal | None:
     )
 
 
-@converts(LRN, types={ElementType.FLOAT32}, limit=_image)
+@converts(LRN, types={ElementType.FLOAT32}, limit=_lrn_limit)
 def lrn(g: Graph, op: LRN) -> str:
     parameters = {"size": op.size, "bias": op.bias, "beta": op.beta}
     return g.add("LRN", g[op.input], alpha=op.alpha * op.size, **parameters)

@@ -1,4 +1,4 @@
-"""To and from quantized integers."""
+"""Quantization and dequantization."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from crosschip.ops.standard.quantization import (
 )
 
 _INTEGERS = QUANTIZABLE - NARROW_TYPES
-_FOURS = {ElementType.INT4, ElementType.UINT4}
+_INT4_TYPES = {ElementType.INT4, ElementType.UINT4}
 
 
 @converts(Quantize, types=NARROW_FLOATS | _INTEGERS - {ElementType.INT32})
 def quantize(g: Graph, op: Quantize) -> str:
-    return quantized(g, g.cast(g[op.input], np.float32), op.outputs[0])
+    return add_quantize(g, g.cast(g[op.input], np.float32), op.outputs[0])
 
 
-def _dequantized(op: Dequantize) -> Refusal | None:
-    if op.input.type.element_type in _FOURS and op.input.value is None:
+def _dequantize_limit(op: Dequantize) -> Refusal | None:
+    if op.input.type.element_type in _INT4_TYPES and op.input.value is None:
         return Refusal("input", "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
     quantization = op.input.type.quantization
     symmetric = quantization is not None and quantization.symmetric
@@ -36,11 +36,13 @@ def _dequantized(op: Dequantize) -> Refusal | None:
     return None
 
 
-@converts(Dequantize, types={ElementType.FLOAT32} | _INTEGERS | _FOURS, limit=_dequantized)
+@converts(
+    Dequantize, types={ElementType.FLOAT32} | _INTEGERS | _INT4_TYPES, limit=_dequantize_limit
+)
 def dequantize(g: Graph, op: Dequantize) -> str:
-    if op.input.value is not None and op.input.type.element_type in _FOURS:
-        return _of_few_bits(g, op.input.value, op.input)
-    return dequantized(g, g[op.input], op.input)
+    if op.input.value is not None and op.input.type.element_type in _INT4_TYPES:
+        return _dequantize_int4(g, op.input.value, op.input)
+    return add_dequantize(g, g[op.input], op.input)
 
 
 @converts(Reinterpret, types=_INTEGERS)
@@ -48,10 +50,10 @@ def reinterpret(g: Graph, op: Reinterpret) -> str:
     return g[op.input]
 
 
-def _narrow(op: DequantizeBlocks) -> Refusal | None:
-    """Integers of four bits are written in ONNX's own form, as constants only."""
+def _dequantize_blocks_limit(op: DequantizeBlocks) -> Refusal | None:
+    """Refuse 4-bit integers that are not constant: only constants can be packed."""
     for slot, operand in op.named_inputs():
-        if operand.type.element_type in _FOURS and operand.value is None:
+        if operand.type.element_type in _INT4_TYPES and operand.value is None:
             return Refusal(slot, "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
     if op.input.type.element_type is ElementType.INT32 and op.zero_point is not None:
         return Refusal("input", "int32 with a zero point", Rule.ELEMENT_TYPE)
@@ -67,44 +69,46 @@ def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[str]:
 
 @converts(
     DequantizeBlocks,
-    types=_INTEGERS | {*_FOURS, ElementType.FLOAT16, ElementType.FLOAT32},
-    limit=_narrow,
+    types=_INTEGERS | {*_INT4_TYPES, ElementType.FLOAT16, ElementType.FLOAT32},
+    limit=_dequantize_blocks_limit,
     nonempty=True,
 )
 def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> str:
     filled = (o for o in (op.input, op.scale, op.zero_point) if o is not None)
     names = (
-        g.packed(o.value) if o.value is not None and o.type.element_type in _FOURS else g[o]
+        g.int4_constant(o.value)
+        if o.value is not None and o.type.element_type in _INT4_TYPES
+        else g[o]
         for o in filled
     )
     return g.add("DequantizeLinear", *names, axis=op.axis, block_size=op.block_size)
 
 
-def quantized(g: Graph, reals: str, like: Operand) -> str:
-    """Reals as integers that stand for them as those of an operand do."""
+def add_quantize(g: Graph, reals: str, like: Operand) -> str:
+    """Quantize reals with the parameters of an operand."""
     return g.add("QuantizeLinear", reals, *_quantization(g, like), axis=_axis(like))
 
 
-def dequantized(g: Graph, integers: str, like: Operand) -> str:
-    """The reals that integers stand for, as those of an operand do."""
+def add_dequantize(g: Graph, integers: str, like: Operand) -> str:
+    """Dequantize integers with the parameters of an operand."""
     return g.add("DequantizeLinear", integers, *_quantization(g, like), axis=_axis(like))
 
 
-def _of_few_bits(g: Graph, integers: Array, like: Operand) -> str:
-    """The reals that constants of four bits stand for."""
-    known = like.type.quantization
-    assert known is not None, "inference has seen to it"
-    shape = () if known.axis is None else (-1,)
-    scale = g.constant(np.array(known.scale, np.float32).reshape(shape))
-    zero_point = np.array(known.zero_point).astype(integers.dtype).reshape(shape)
-    packed = (g.packed(integers), scale, g.packed(zero_point))
-    return g.add("DequantizeLinear", *packed, axis=known.axis)
+def _dequantize_int4(g: Graph, integers: Array, like: Operand) -> str:
+    """Dequantize a constant of 4-bit integers."""
+    quantization = like.type.quantization
+    assert quantization is not None, "inference checks it"
+    shape = () if quantization.axis is None else (-1,)
+    scale = g.constant(np.array(quantization.scale, np.float32).reshape(shape))
+    zero_point = np.array(quantization.zero_point).astype(integers.dtype).reshape(shape)
+    packed = (g.int4_constant(integers), scale, g.int4_constant(zero_point))
+    return g.add("DequantizeLinear", *packed, axis=quantization.axis)
 
 
 def _quantization(g: Graph, operand: Operand) -> tuple[str, str]:
-    """Scale and zero point: single numbers, or lists along the axis."""
+    """Return scale and zero point: scalars, or lists along the axis."""
     quantization = operand.type.quantization
-    assert quantization is not None, "inference has seen to it"
+    assert quantization is not None, "inference checks it"
     shape = () if quantization.axis is None else (-1,)
     zero_point = np.array(quantization.zero_point, operand.type.element_type.dtype)
     scale = np.array(quantization.scale, np.float32)

@@ -29,31 +29,31 @@ _FUNCTIONS = {
     CellFunction.ELU: ("Elu", 1),
     CellFunction.SOFTSIGN: ("Softsign", 0),
 }
-"""The name of each function, and how many parameters it has."""
+"""The ONNX name of each function, and the number of its parameters."""
 _TENSORS = (
     *("input", "weight", "recurrence_weight", "bias", "sequence_lengths", "initial_hidden"),
     *("initial_cell", "peephole"),
 )
 
 
-def _unclipped(op: Recurrent) -> Refusal | None:
-    # ONNX Runtime has the logarithm of an infinity there, from a power of e that overflows.
+def _limit(op: Recurrent) -> Refusal | None:
+    # exp(x) overflows in ONNX Runtime's Softplus (quirk softplus-in-cells).
     if CellFunction.SOFTPLUS in op.activations:
         return Refusal("activations", "SOFTPLUS overflows")
-    # What goes into the last function of an LSTM, ONNX Runtime does not clip.
+    # ONNX Runtime does not clip the input of the last function (quirk last-function-of-lstm).
     clips = isinstance(op, LSTM) and np.isfinite(op.clip)
-    return Refusal("clip", "must be left out") if clips or op.clip == 0 else _sized(op)
+    return Refusal("clip", "must be left out") if clips or op.clip == 0 else _size_limit(op)
 
 
-def _sized(op: Recurrent) -> Refusal | None:
-    """The rule that sizes are known; an input of none ends the process of ONNX Runtime."""
+def _size_limit(op: Recurrent) -> Refusal | None:
+    """Require static sizes: an input of size 0 ends the process of ONNX Runtime."""
     sizes = [operand.type.shape[2] for operand in (op.input, op.weight) if operand.type.shape]
     if not any(isinstance(size, int) for size in sizes):
         return Refusal("input", "its last size must be known", Rule.SHAPE)
     return hidden_size(op)
 
 
-@converts(RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_unclipped, nonempty=True)
+@converts(RNN, GRU, LSTM, types=INDICES | {ElementType.FLOAT32}, limit=_limit, nonempty=True)
 def recurrent(g: Graph, op: Recurrent) -> list[str]:
     tensors = _tensors(g, op, _TENSORS)
     while not tensors[-1]:
@@ -61,17 +61,17 @@ def recurrent(g: Graph, op: Recurrent) -> list[str]:
     return g.add_all(op.type, len(op.outputs), *tensors, **_attributes(op))
 
 
-def _constant(op: DynamicQuantizeLSTM) -> Refusal | None:
+def _dynamic_quantize_limit(op: DynamicQuantizeLSTM) -> Refusal | None:
     for slot, weight in (("weight", op.weight), ("recurrence_weight", op.recurrence_weight)):
         if weight.value is None:
             return Refusal(slot, "ONNX Runtime takes constants only", Rule.COMPUTED)
-    return _unclipped(op)
+    return _limit(op)
 
 
 @converts(
     DynamicQuantizeLSTM,
     types=INDICES | {ElementType.FLOAT32, ElementType.INT8, ElementType.UINT8},
-    limit=_constant,
+    limit=_dynamic_quantize_limit,
     nonempty=True,
 )
 def dynamic_quantize_lstm(g: Graph, op: DynamicQuantizeLSTM) -> list[str]:
@@ -80,9 +80,9 @@ def dynamic_quantize_lstm(g: Graph, op: DynamicQuantizeLSTM) -> list[str]:
         (op.weight, op.weight_scale, op.weight_zero_point),
         (op.recurrence_weight, op.recurrence_weight_scale, op.recurrence_weight_zero_point),
     )
-    for place, (weight, scale, zero_point) in enumerate(scaled, _TENSORS.index("weight")):
-        assert weight.value is not None, "the limit asks for constants"
-        tensors.insert(place, g.constant(np.ascontiguousarray(weight.value.swapaxes(1, 2))))
+    for index, (weight, scale, zero_point) in enumerate(scaled, _TENSORS.index("weight")):
+        assert weight.value is not None, "the limit requires constants"
+        tensors.insert(index, g.constant(np.ascontiguousarray(weight.value.swapaxes(1, 2))))
         if zero_point is None:
             zeros = np.zeros(scale.type.static_shape or (), weight.type.element_type.dtype)
             tensors += [g[scale], g.constant(zeros)]
@@ -93,30 +93,30 @@ def dynamic_quantize_lstm(g: Graph, op: DynamicQuantizeLSTM) -> list[str]:
 
 
 def _tensors(g: Graph, op: Recurrent, slots: Sequence[str]) -> list[str]:
-    """What fills some slots; an empty name where one is left out, or is not the operator's."""
+    """Return the value names of slots; empty for omitted operands and missing slots."""
     names = [g[operand] if (operand := op.operand(slot)) else "" for slot in slots]
     names[slots.index("sequence_lengths")] = _lengths(g, op)
     return names
 
 
 def _lengths(g: Graph, op: Recurrent) -> str:
-    """The lengths of the sequences; they do not fit an empty batch, which would end the process."""
+    """Return the sequence lengths; fail the run on an empty batch, which ends the process."""
     lengths = g.cast(g[op.sequence_lengths], np.int32) if op.sequence_lengths else ""
     length, batch, _ = op.input.type.shape or (None,) * 3
     if isinstance(op, RNN) or isinstance(batch, int):
         return lengths
 
-    def count() -> str:
+    def batch_size() -> str:
         return g.add("Max", g.sizes(op.input, 1, 2), g.int64([1]))
 
     if lengths:
-        return g.add("Reshape", lengths, count())
+        return g.add("Reshape", lengths, batch_size())
 
-    def whole() -> str:
-        return g.add("Expand", g.cast(g.sizes(op.input, end=1), np.int32), count())
+    def full_lengths() -> str:
+        return g.add("Expand", g.cast(g.sizes(op.input, end=1), np.int32), batch_size())
 
-    # Layers of a network read sequences of the same sizes.
-    return g.once((Recurrent, length, batch), whole) if batch else whole()
+    # Layers of a network share the lengths.
+    return g.once((Recurrent, length, batch), full_lengths) if batch else full_lengths()
 
 
 def _attributes(op: Recurrent) -> dict[str, Any]:
@@ -127,8 +127,8 @@ def _attributes(op: Recurrent) -> dict[str, Any]:
         "direction": op.direction.name.lower(),
         "hidden_size": shape_of(op.recurrence_weight)[2],
         "activations": [_FUNCTIONS[function][0] for function in functions],
-        "activation_alpha": _those_read(functions, alpha, 1),
-        "activation_beta": _those_read(functions, beta, 2),
+        "activation_alpha": _used_values(functions, alpha, 1),
+        "activation_beta": _used_values(functions, beta, 2),
         "clip": op.clip if np.isfinite(op.clip) else None,
     }
     if isinstance(op, GRU):
@@ -138,13 +138,13 @@ def _attributes(op: Recurrent) -> dict[str, Any]:
     return attributes
 
 
-def _those_read(
+def _used_values(
     functions: Sequence[CellFunction], values: Sequence[float], parameters: int
 ) -> list[float] | None:
-    """The values for functions that have so many parameters, which are all that ONNX lists."""
-    read = [
+    """Return the values for functions with that many parameters: ONNX lists no others."""
+    used = [
         value
         for function, value in zip(functions, values, strict=True)
         if _FUNCTIONS[function][1] >= parameters
     ]
-    return read or None
+    return used or None

@@ -19,38 +19,25 @@ from crosschip.devices.kits.onnx.lowering.reduction import FACTORS, is_product_o
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
 from crosschip.ir.types import BOOLEANS, INDICES
-from crosschip.ops.standard.reduction import (
-    CumSum,
-    ReduceL1,
-    ReduceL2,
-    ReduceLogSum,
-    ReduceLogSumExp,
-    ReduceMax,
-    ReduceMean,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    ReduceSumSquare,
-    Reduction,
-)
+from crosschip.ops.standard import reduction
 
 _COMPARED = FLOAT_TYPES | INDICES | BOOLEANS | {ElementType.INT8, ElementType.UINT8}
 
 
-def reduce(node: str) -> Callable[[Graph, Reduction], str]:
-    """The converter to an ONNX reduction."""
+def reduce(node: str) -> Callable[[Graph, reduction.Reduction], str]:
+    """Return the converter to an ONNX reduction."""
 
-    def convert(g: Graph, op: Reduction) -> str:
+    def convert(g: Graph, op: reduction.Reduction) -> str:
         axes = op.axes
-        if op.input.type.shape:  # of no elements, ONNX Runtime does not find negative axes
+        if op.input.type.shape:  # quirk axes-of-nothing
             axes = tuple(axis % rank_of(op.input) for axis in axes)
         return g.add(node, g[op.input], g.int64(axes), keepdims=int(op.keepdim))
 
     return convert
 
 
-def _sizes_only(op: ReduceProd) -> Refusal | None:
-    """ONNX Runtime multiplies integers as float64, which holds the products of sizes."""
+def _reduce_prod_limit(op: reduction.ReduceProd) -> Refusal | None:
+    """Refuse large products: ONNX Runtime computes in float64, enough for sizes only."""
     shape, element_type = op.input.type.shape, op.input.type.element_type
     if element_type not in INDICES or is_product_of_few(op):
         return None
@@ -60,30 +47,34 @@ def _sizes_only(op: ReduceProd) -> Refusal | None:
     return None
 
 
-converts(ReduceProd, types=FLOAT_TYPES | INDICES, limit=_sizes_only)(reduce("ReduceProd"))
-converts(ReduceMean, limit=some_elements)(reduce("ReduceMean"))
-converts(ReduceMax, types=_COMPARED)(reduce("ReduceMax"))
-converts(ReduceMin, types=_COMPARED)(reduce("ReduceMin"))
-converts(ReduceL1)(reduce("ReduceL1"))
-converts(ReduceL2)(reduce("ReduceL2"))
-converts(ReduceSumSquare)(reduce("ReduceSumSquare"))
-converts(ReduceLogSum)(reduce("ReduceLogSum"))
-converts(ReduceLogSumExp)(reduce("ReduceLogSumExp"))
+converts(reduction.ReduceProd, types=FLOAT_TYPES | INDICES, limit=_reduce_prod_limit)(
+    reduce("ReduceProd")
+)
+converts(reduction.ReduceMean, limit=some_elements)(reduce("ReduceMean"))
+converts(reduction.ReduceMax, types=_COMPARED)(reduce("ReduceMax"))
+converts(reduction.ReduceMin, types=_COMPARED)(reduce("ReduceMin"))
+converts(reduction.ReduceL1)(reduce("ReduceL1"))
+converts(reduction.ReduceL2)(reduce("ReduceL2"))
+converts(reduction.ReduceSumSquare)(reduce("ReduceSumSquare"))
+converts(reduction.ReduceLogSum)(reduce("ReduceLogSum"))
+converts(reduction.ReduceLogSumExp)(reduce("ReduceLogSumExp"))
 
 
-def _counted(op: ReduceSum) -> Refusal | None:
+def _reduce_sum_limit(op: reduction.ReduceSum) -> Refusal | None:
     if op.input.type.element_type not in INDICES:
         return None
     return needs_rank("input", op.input) or some_elements(op)
 
 
-converts(ReduceSum, types=FLOAT_TYPES | INDICES, limit=_counted)(reduce("ReduceSum"))
+converts(reduction.ReduceSum, types=FLOAT_TYPES | INDICES, limit=_reduce_sum_limit)(
+    reduce("ReduceSum")
+)
 
 
 def _axis(g: Graph, input: Operand, axis: Operand) -> str:
-    """One axis; where there are no elements, ONNX Runtime does not look whether there is such."""
+    """Return an axis, checked: ONNX Runtime does not check it on empty inputs."""
     index = g.indices(axis)
-    if axis.value is None:
+    if axis.value is None:  # quirk axis-beyond-nothing
         rank = g.add("Shape", g.add("Shape", g[input]))
         beyond = g.add("GreaterOrEqual", index, rank)
         beyond = g.add("Or", beyond, g.add("Less", index, g.add("Neg", rank)))
@@ -91,9 +82,9 @@ def _axis(g: Graph, input: Operand, axis: Operand) -> str:
     return g.add("Squeeze", index)
 
 
-@converts(CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])
-def cum_sum(g: Graph, op: CumSum) -> str:
+@converts(reduction.CumSum, types=FLOAT_TYPES | INDICES, computed=["axis"])
+def cum_sum(g: Graph, op: reduction.CumSum) -> str:
     axis = op.operand("axis")
-    place = _axis(g, op.input, axis) if axis else g.constant(np.array(-1))
+    axis_name = _axis(g, op.input, axis) if axis else g.constant(np.array(-1))
     flags = {"exclusive": int(op.exclusive), "reverse": int(op.reverse)}
-    return g.add("CumSum", g[op.input], place, **flags)
+    return g.add("CumSum", g[op.input], axis_name, **flags)

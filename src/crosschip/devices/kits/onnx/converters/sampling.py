@@ -1,10 +1,10 @@
-"""Sampling of images at places between pixels."""
+"""Sampling of images between pixels."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from crosschip.devices.kits.limits import BORDERS
+from crosschip.devices.kits.limits import PADDING_MODES
 from crosschip.devices.kits.onnx.converters.table import INDEXED, SINGLE, converts
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ops.numerics.bilinear import Kernel
@@ -19,7 +19,7 @@ def grid_sample(g: Graph, op: GridSample) -> str:
         "GridSample",
         *(g[op.input], g[op.grid]),
         mode=_MODES[op.mode],
-        padding_mode=BORDERS[op.pad_mode],
+        padding_mode=PADDING_MODES[op.pad_mode],
         align_corners=int(op.align_corners),
     )
 
@@ -28,7 +28,7 @@ def grid_sample(g: Graph, op: GridSample) -> str:
 def roi_align(g: Graph, op: RoiAlign) -> str:
     rois = g[op.rois]
     if op.aligned and op.sampling_ratio <= 0:
-        # Of less than no extent, ONNX Runtime counts the samples in vain.
+        # ONNX Runtime samples regions of negative extent incorrectly.
         corner, end = g.add_all("Split", 2, rois, axis=1, num_outputs=2)
         rois = g.add("Concat", corner, g.add("Max", corner, end), axis=1)
     return g.add(

@@ -1,4 +1,4 @@
-"""Search for elements: extremes, the greatest, those that are not 0 or not alike."""
+"""Search operators: extremes, top k, non-zero and unique elements."""
 
 from __future__ import annotations
 
@@ -24,36 +24,34 @@ _COMPARED = FLOAT_TYPES | INDICES | {ElementType.INT8, ElementType.UINT8}
 
 
 Search = Callable[[Graph, str], list[str]]
-"""The outputs of a search among the elements of a value."""
+"""Adds a search among the elements of a value; returns the outputs."""
 
 _SUMMED = {ElementType.FLOAT32, ElementType.FLOAT64}
 
 
-def _searched(
-    g: Graph, op: Operator, operand: Operand, search: Search, greatest: bool
-) -> list[str]:
-    """A search among the elements of an operand, where NaN is the greatest, or the least.
+def _search(g: Graph, op: Operator, operand: Operand, search: Search, greatest: bool) -> list[str]:
+    """Add a search among an operand's elements in which NaN is the greatest, or the least.
 
-    What orders them like that takes longer to make than to look for a NaN, which a sum shows.
+    Ordering NaN is slower than checking for NaN by a sum, so an `If` chooses between both.
     """
 
-    def among_ordered(graph: Graph) -> list[str]:
-        graph.stand_for(operand, g[operand])
+    def search_ordered(graph: Graph) -> list[str]:
+        graph.bind(operand, g[operand])
         return search(graph, ordered(graph, operand, greatest=greatest))
 
     if not g.branches or operand.type.element_type not in _SUMMED:
-        return among_ordered(g)
+        return search_ordered(g)
     value = g[operand]
     may_have_nan = g.add("IsNaN", g.add("ReduceSum", value, keepdims=0))
-    return g.branch(op, may_have_nan, among_ordered, lambda graph: search(graph, value))
+    return g.branch(op, may_have_nan, search_ordered, lambda graph: search(graph, value))
 
 
-def _in_type(g: Graph, places: str, element_type: ElementType) -> str:
-    """Places that a search found, in a type.
+def _cast_indices(g: Graph, indices: str, element_type: ElementType) -> str:
+    """Return indices in an element type.
 
-    In graphs of nodes, ONNX Runtime keeps what makes an output though it changes nothing.
+    Inside of `If` branches, ONNX Runtime would keep a Cast that changes nothing.
     """
-    return places if element_type is ElementType.INT64 else g.cast(places, element_type.dtype)
+    return indices if element_type is ElementType.INT64 else g.cast(indices, element_type.dtype)
 
 
 @converts(ArgMax, ArgMin, types=_COMPARED, nonempty=True)
@@ -64,15 +62,15 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> list[str]:
     def search(g: Graph, key: str) -> list[str]:
         if op.input.type.static_shape is not None:
             indices = g.add(node, key, axis=op.axis, keepdims=keep, select_last_index=last)
-            return [_in_type(g, indices, op.dtype)]
-        # Of no elements, ONNX Runtime keeps the axis, whatever it is told.
+            return [_cast_indices(g, indices, op.dtype)]
+        # ONNX Runtime ignores keepdims on empty inputs.
         axis = g.int64([op.axis])
         indices = g.add(node, key, axis=op.axis, keepdims=1, select_last_index=last)
         indices = g.add("Slice", indices, g.int64([0]), g.int64([1]), axis)
         indices = indices if keep else g.add("Squeeze", indices, axis)
-        return [_in_type(g, indices, op.dtype)]
+        return [_cast_indices(g, indices, op.dtype)]
 
-    return _searched(g, op, op.input, search, node == "ArgMax")
+    return _search(g, op, op.input, search, node == "ArgMax")
 
 
 @converts(TopK, types=_COMPARED | {ElementType.INT16}, computed=["k"])
@@ -80,19 +78,19 @@ def top_k(g: Graph, op: TopK) -> list[str]:
     count, value = g.indices(op.operand("k")), g[op.input]
 
     def search(g: Graph, key: str) -> list[str]:
-        values, places = g.add_all("TopK", 2, key, count, axis=op.axis, largest=int(op.largest))
+        values, indices = g.add_all("TopK", 2, key, count, axis=op.axis, largest=int(op.largest))
         if key != value:
-            values = g.add("GatherElements", value, places, axis=op.axis)
-        return [values, _in_type(g, places, op.return_indices_dtype)]
+            values = g.add("GatherElements", value, indices, axis=op.axis)
+        return [values, _cast_indices(g, indices, op.return_indices_dtype)]
 
-    return _searched(g, op, op.input, search, greatest=True)
+    return _search(g, op, op.input, search, greatest=True)
 
 
 converts(NonZero, types=MOVABLE, limit=has_axes)(same("NonZero"))
 
 
-def _entries(op: Unique) -> Refusal | None:
-    # Of entries without elements, it ends the process.
+def _unique_limit(op: Unique) -> Refusal | None:
+    # ONNX Runtime ends the process on empty slices.
     shape, axis = op.input.type.shape, op.axis
     if axis is None or (shape is not None and is_static((*shape[:axis], *shape[axis:][1:]))):
         return None
@@ -102,7 +100,7 @@ def _entries(op: Unique) -> Refusal | None:
 @converts(
     Unique,
     types={ElementType.FLOAT32, ElementType.FLOAT64, ElementType.INT64},
-    limit=_entries,
+    limit=_unique_limit,
     nonempty=True,
 )
 def unique(g: Graph, op: Unique) -> list[str]:

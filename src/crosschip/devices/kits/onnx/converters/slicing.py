@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.devices.kits.limits import along_nothing, backward_start
+from crosschip.devices.kits.limits import backward_start, is_empty_list
 from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ops.standard import slicing
@@ -10,7 +10,7 @@ from crosschip.ops.standard import slicing
 
 @converts(slicing.Slice, types=MOVABLE, computed=["starts", "ends"], limit=backward_start)
 def slice_(g: Graph, op: slicing.Slice) -> str:
-    if along_nothing(op.operand("starts")):
+    if is_empty_list(op.operand("starts")):
         return g[op.input]
     starts, ends, axes, steps = (
         g.indices(op.operand(slot)) for slot in ("starts", "ends", "axes", "steps")

@@ -1,4 +1,4 @@
-"""The table that the converters register in, and what several of them share."""
+"""The table of ONNX converters, and their helpers."""
 
 from __future__ import annotations
 
@@ -22,57 +22,58 @@ converters = Converters[Graph, str](FLOAT_TYPES, device="onnxruntime")
 converts = converters.converts
 
 
-def _replaced(_: Graph, op: Operator) -> str:
+def _never_converted(_: Graph, op: Operator) -> str:
     raise AssertionError(f"a pass replaces {op.type}")
 
 
 def accepts(*operators: type[Operator], **rules: Any) -> None:
-    """Register the rules of operators that passes replace before anything is converted."""
-    converts(*operators, **rules)(_replaced)
+    """Register the rules of operators that passes replace before conversion."""
+    converts(*operators, **rules)(_never_converted)
 
 
-def same(node: str) -> Callable[[Graph, Operator], str]:
-    """The converter to an ONNX operator that takes the same tensors, and does the same."""
+def same(node: str, *attributes: str) -> Callable[[Graph, Operator], str]:
+    """Return the converter to an ONNX operator with the same operands, results and attributes."""
 
     def convert(g: Graph, op: Operator) -> str:
-        return g.add(node, *(g[o] for slot, o in op.filled() if not slot.parameter))
+        operands = [g[o] for slot, o in op.filled() if not slot.parameter]
+        return g.add(node, *operands, **{name: getattr(op, name) for name in attributes})
 
     return convert
 
 
 def refused_unless(g: Graph, holds: str, value: str, shape: str) -> str:
-    """A value in the shape given, where a condition holds; else the run fails.
+    """Return a value in a shape; fail the run unless a condition holds.
 
-    There is no reshaping to a negative size.
+    The run fails by a Reshape to a negative size.
 
     Args:
         g: the graph.
-        holds: the name of booleans, one for all sizes or one a size.
-        value: the name of the value.
-        shape: the name of a shape with at least one size.
+        holds: the condition: one boolean, or one per size.
+        value: the value.
+        shape: the shape, of at least one size.
     """
     return g.add("Reshape", value, g.add("Where", holds, shape, g.int64([-2])))
 
 
 def rank_of(operand: Operand) -> int:
-    """The number of an operand's axes, where a limit has seen to it that this is known."""
-    assert operand.type.shape is not None, "supports() asks for a known rank"
+    """Return an operand's rank, which a limit requires to be known."""
+    assert operand.type.shape is not None, "a limit requires it"
     return len(operand.type.shape)
 
 
 def needs_rank(slot: str, operand: Operand) -> Refusal | None:
-    """The rule that a converter which must know a rank states."""
+    """Return the refusal of an operand with unknown rank, else `None`."""
     return (
         Refusal(slot, "its rank must be known", Rule.SHAPE) if operand.type.shape is None else None
     )
 
 
 def ordered(g: Graph, operand: Operand, *, greatest: bool) -> str:
-    """A value that orders as an operand does, where NaN is the greatest, or the least.
+    """Return a value that orders like an operand, with NaN as the greatest or least element.
 
-    ONNX Runtime puts a NaN anywhere, and with it other elements. So NaN becomes an infinity, and
-    infinities the largest number, to make room for which all numbers are halved: only the very
-    least lose a bit by that.
+    ONNX Runtime orders NaN arbitrarily (quirks `place-of-nan`, `order-of-nan`). So NaN becomes an
+    infinity and infinities become the largest finite number. All numbers are halved first, to make
+    room for infinities; only the smallest numbers lose a bit.
     """
     element_type = operand.type.element_type
     if element_type not in FLOAT_TYPES:

@@ -1,13 +1,8 @@
-"""Functions of one number."""
+"""Elementwise operators with one operand."""
 
 from __future__ import annotations
 
-from crosschip.devices.kits.onnx.converters.table import (
-    FLOAT_TYPES,
-    NARROW_FLOATS,
-    converts,
-    same,
-)
+from crosschip.devices.kits.onnx.converters.table import FLOAT_TYPES, NARROW_FLOATS, converts, same
 from crosschip.devices.kits.onnx.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS, INTEGERS
@@ -47,7 +42,7 @@ for _operator, _node in _OF_NARROW_FLOATS.items():
 
 converts(unary.Abs, types=FLOAT_TYPES | INTEGERS)(same("Abs"))
 converts(unary.Neg, types=FLOAT_TYPES | _SIGNED)(same("Neg"))
-# The sign of NaN is 0 in float16 there.
+# ONNX Runtime returns 0 for NaN in float16 (quirk sign-of-nan).
 converts(unary.Sign, types=(FLOAT_TYPES | INTEGERS) - {ElementType.FLOAT16})(same("Sign"))
 converts(unary.IsNaN, types=FLOAT_TYPES | BOOLEANS)(same("IsNaN"))
 

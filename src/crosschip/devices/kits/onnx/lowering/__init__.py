@@ -1,8 +1,8 @@
-"""Passes that adapt operations to ONNX as ONNX Runtime computes it, a file a subject.
+"""Passes that adapt operations to ONNX as ONNX Runtime computes it.
 
-After them the converters map each operation to a node or two. They rewrite single operations, those
-in bodies of control flow, too. Each documents what ONNX Runtime does without it, as seen in 1.32;
-`onnxruntime.quirks` has reproductions on ONNX Runtime itself.
+After them, converters map each operation to a node or two. The passes also rewrite operations in
+bodies of control flow. Passes that avoid a quirk name its record; `onnxruntime.quirks` has the
+reproductions on ONNX Runtime itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PASSES = (
     RewriteOperations(networks.hard_swish_as_product, (HardSwish,)),
     RewriteOperations(networks.swish_as_product, (Swish,)),
     RewriteOperations(networks.slope_along_channels, (PRelu,)),
-    RewriteOperations(networks.transposed, (MatMul,)),
+    RewriteOperations(networks.transpose_operands, (MatMul,)),
     RewriteOperations(networks.vector_as_matrix, (MatMul,)),
     RewriteOperations(networks.input_as_matrix, (FullyConnected,)),
     RewriteOperations(networks.non_zero_of_booleans, (NonZero,)),
@@ -48,13 +48,13 @@ PASSES = (
     RewriteOperations(reduction.product_of_few, (ReduceProd,)),
     RewriteOperations(reduction.mean_of_nothing, (ReduceMean,)),
 )
-"""In the order in which they run."""
+"""The passes, in order."""
 
 _REWRITTEN = frozenset(operator for each in PASSES for operator in each.operators)
 
 
 def lower(operation: Operation) -> Sequence[Operation]:
-    """Rewrite an operation into those that are converted in its place; they have its name."""
+    """Rewrite an operation into operations to convert; they keep its name."""
     if type(operation) not in _REWRITTEN:
         return (operation,)
     parts = run(alone(operation), PASSES).operations

@@ -1,4 +1,4 @@
-"""Arithmetic and choices."""
+"""Rewrites of arithmetic and `WHERE`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from crosschip.ops.standard.logical import Or, Where
 from crosschip.ops.standard.unary import Neg, Sign
 from crosschip.passes.rewrite_operations import constant_like, rebuild
 
-_CHOSEN_AS = {
+_WIDER_TYPES = {
     ElementType.BOOL: ElementType.UINT8,
     ElementType.INT16: ElementType.INT32,
     ElementType.UINT16: ElementType.INT32,
     ElementType.UINT64: ElementType.INT64,
 }
-"""Wider types for those between whose elements ONNX Runtime does not choose."""
+"""Wider types for the types that ONNX Runtime's `Where` does not support."""
 
 
 def may_trap(op: Div | Mod) -> bool:
-    """Tell whether the processor may trap: on a division by 0, or of the lowest integer by -1."""
+    """Return whether the processor may trap: division by 0, or of the lowest integer by -1."""
     divisor = op.input1.value
     if op.input1.type.element_type in FLOATS:
         return False
@@ -33,7 +33,7 @@ def may_trap(op: Div | Mod) -> bool:
 
 
 def quotient_without_traps(b: Builder, op: Div) -> Sequence[Operand] | None:
-    """Divide integers by 1 in place of 0 and -1, of which the run fails, or the process ends.
+    """Divide integers by 1 instead of 0 and -1, where the run fails or the process ends.
 
     Quirk `integers-by-zero`.
     """
@@ -45,7 +45,7 @@ def quotient_without_traps(b: Builder, op: Div) -> Sequence[Operand] | None:
 
 
 def remainder_without_traps(b: Builder, op: Mod) -> Sequence[Operand] | None:
-    """Take the remainder by 1 for those by 0 and -1, which are 0, too.
+    """Take the remainder by 1 instead of 0 and -1: all of them are 0.
 
     Quirk `integers-by-zero`.
     """
@@ -56,7 +56,7 @@ def remainder_without_traps(b: Builder, op: Mod) -> Sequence[Operand] | None:
 
 
 def _without_traps(b: Builder, op: Div | Mod) -> tuple[Operand, Operand, Operand]:
-    """Where the divisor is 0, where it is -1, and it with 1 in their place."""
+    """Return where the divisor is 0, where it is -1, and the divisor with 1 instead."""
     divisor = op.input1
     is_zero, is_minus = (b.add(Equal, divisor, constant_like(b, divisor, n)) for n in (0, -1))
     one = constant_like(b, divisor, 1)
@@ -64,22 +64,24 @@ def _without_traps(b: Builder, op: Div | Mod) -> tuple[Operand, Operand, Operand
 
 
 def remainder_with_sign_of_divisor(b: Builder, op: Mod) -> Sequence[Operand] | None:
-    """Correct the sign: ONNX has no other remainder of reals than that with the dividend's."""
+    """Correct the sign: ONNX's remainder of reals has the dividend's."""
     if op.fmod or op.input0.type.element_type not in FLOATS:
         return None
-    rest = rebuild(b, op, fmod=True)
-    signs = b.add(Mul, b.add(Sign, rest), b.add(Sign, op.input1))
+    remainder = rebuild(b, op, fmod=True)
+    signs = b.add(Mul, b.add(Sign, remainder), b.add(Sign, op.input1))
     differ = b.add(Less, signs, constant_like(b, op.input0, 0))
-    return (b.add(Where, differ, b.add(Add, rest, op.input1), rest),)
+    return (b.add(Where, differ, b.add(Add, remainder, op.input1), remainder),)
 
 
 def choice_in_wider_type(b: Builder, op: Where) -> Sequence[Operand] | None:
-    """Choose between elements of a wider type, for the types that ONNX Runtime's `Where` lacks.
+    """Convert the operands of `WHERE` to a wider type that ONNX Runtime supports.
 
     Quirk `choice-between-uint64`.
     """
-    own = op.input0.type.element_type
-    if own not in _CHOSEN_AS:
+    element_type = op.input0.type.element_type
+    if element_type not in _WIDER_TYPES:
         return None
-    yes, no = (b.add(Cast, operand, _CHOSEN_AS[own]) for operand in (op.input0, op.input1))
-    return (b.add(Cast, rebuild(b, op, input0=yes, input1=no), own),)
+    input0, input1 = (
+        b.add(Cast, operand, _WIDER_TYPES[element_type]) for operand in (op.input0, op.input1)
+    )
+    return (b.add(Cast, rebuild(b, op, input0=input0, input1=input1), element_type),)

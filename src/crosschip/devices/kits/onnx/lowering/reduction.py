@@ -1,4 +1,4 @@
-"""Reductions."""
+"""Rewrites of reductions."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from crosschip.ir import Builder, ElementType, Operand
 from crosschip.ir.types import FLOATS, INDICES
+from crosschip.ops.standard import reduction
 from crosschip.ops.standard.arithmetic import Mul
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
@@ -18,25 +19,17 @@ from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Squeeze
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.reduction import (
-    CumSum,
-    ReduceLogSumExp,
-    ReduceMax,
-    ReduceMean,
-    ReduceMin,
-    ReduceProd,
-    ReduceSum,
-    Reduction,
-)
 from crosschip.ops.standard.unary import Abs, IsNaN
 from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 FACTORS = 32
-"""Up to so many integers are multiplied one by one, which wraps around as it should."""
+"""How many integers are multiplied one by one at most, so that products wrap around."""
 
 
-def extreme_of_booleans(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Operand] | None:
-    """Reduce bytes in place of booleans: of none of those, ONNX Runtime finds no extreme.
+def extreme_of_booleans(
+    b: Builder, op: reduction.ReduceMax | reduction.ReduceMin
+) -> Sequence[Operand] | None:
+    """Reduce booleans as bytes: ONNX Runtime fails on empty boolean reductions.
 
     Quirk `greatest-of-no-booleans`.
     """
@@ -47,9 +40,9 @@ def extreme_of_booleans(b: Builder, op: ReduceMax | ReduceMin) -> Sequence[Opera
 
 
 def nan_of_reduction(
-    b: Builder, op: ReduceMax | ReduceMin | ReduceLogSumExp
+    b: Builder, op: reduction.ReduceMax | reduction.ReduceMin | reduction.ReduceLogSumExp
 ) -> Sequence[Operand] | None:
-    """Tell where there is a NaN, which ONNX Runtime leaves out, by the sum of absolute values.
+    """Return NaN, which ONNX Runtime may ignore, where the sum of absolute values is NaN.
 
     Quirk `greatest-with-nan`.
     """
@@ -58,21 +51,21 @@ def nan_of_reduction(
         return None
     narrow = element_type is ElementType.FLOAT16
     value = b.add(Cast, op.input, ElementType.FLOAT32) if narrow else op.input
-    sums = b.add(ReduceSum, b.add(Abs, value), axes=op.axes, keepdim=op.keepdim)
+    sums = b.add(reduction.ReduceSum, b.add(Abs, value), axes=op.axes, keepdim=op.keepdim)
     nan = constant_like(b, op.input, np.nan)
     return (b.add(Where, b.add(IsNaN, sums), nan, rebuild(b, op)),)
 
 
-def is_product_of_few(op: ReduceProd) -> bool:
-    """Tell whether the integers that make a product are known to be few, but some."""
+def is_product_of_few(op: reduction.ReduceProd) -> bool:
+    """Return whether a product is known to have from 1 to `FACTORS` factors."""
     shape = op.input.type.shape
     sizes = [shape[axis] for axis in _axes(op)] if shape is not None else []
-    known = [size for size in sizes if isinstance(size, int)]
-    return 0 < len(known) == len(sizes) and 0 < math.prod(known) <= FACTORS
+    static_sizes = [size for size in sizes if isinstance(size, int)]
+    return 0 < len(static_sizes) == len(sizes) and 0 < math.prod(static_sizes) <= FACTORS
 
 
-def product_of_few(b: Builder, op: ReduceProd) -> Sequence[Operand] | None:
-    """Multiply integers one by one, which ONNX Runtime multiplies as float64.
+def product_of_few(b: Builder, op: reduction.ReduceProd) -> Sequence[Operand] | None:
+    """Multiply integers one by one: ONNX Runtime multiplies them as float64.
 
     Quirk `product-of-int64`.
     """
@@ -81,17 +74,17 @@ def product_of_few(b: Builder, op: ReduceProd) -> Sequence[Operand] | None:
     value, axes = op.input, _axes(op)
     for axis in axes:
         size = (op.input.type.shape or ())[axis]
-        assert isinstance(size, int), "it is known to be small"
+        assert isinstance(size, int), "is_product_of_few requires it"
         factors = [b.add(Gather, value, np.array([i]), axis=axis) for i in range(size)]
         value = functools.reduce(functools.partial(b.add, Mul), factors)
     return (value if op.keepdim else b.add(Squeeze, value, axes),)
 
 
-def sum_that_wraps(b: Builder, op: ReduceSum) -> Sequence[Operand] | None:
-    """Take the last of running sums of integers, which wrap around.
+def sum_that_wraps(b: Builder, op: reduction.ReduceSum) -> Sequence[Operand] | None:
+    """Take the last element of a cumulative sum of integers, which wraps around.
 
-    ONNX Runtime sums them up as float64, and saturates. Running sums begin with a 0 where there may
-    be none.
+    ONNX Runtime's `ReduceSum` adds them as float64, and saturates. Where there may be no elements,
+    a 0 is prepended.
 
     Quirk `sum-of-int64`.
     """
@@ -102,14 +95,14 @@ def sum_that_wraps(b: Builder, op: ReduceSum) -> Sequence[Operand] | None:
         if not isinstance((op.input.type.shape or ())[axis], int):
             pads = [int(side == 2 * axis) for side in range(2 * len(total.type.shape or ()))]
             total = b.add(Pad, total, pads)
-        running = b.add(CumSum, total, axis)
+        running = b.add(reduction.CumSum, total, axis)
         total = b.add(Gather, running, np.array([-1] if op.keepdim else -1), axis=axis)
-    assert rank or total is op.input, "there is nothing to sum along"
+    assert rank or total is op.input, "a scalar has no axes"
     return (total,)
 
 
-def mean_of_nothing(b: Builder, op: ReduceMean) -> Sequence[Operand] | None:
-    """Give NaN for the mean of no elements, for which ONNX Runtime has 0.
+def mean_of_nothing(b: Builder, op: reduction.ReduceMean) -> Sequence[Operand] | None:
+    """Return NaN for the mean of no elements, where ONNX Runtime returns 0.
 
     Quirk `mean-of-no-elements`.
     """
@@ -119,11 +112,11 @@ def mean_of_nothing(b: Builder, op: ReduceMean) -> Sequence[Operand] | None:
     sizes = b.add(ShapeOf, op.input, ElementType.INT64)
     if op.axes:
         sizes = b.add(Gather, sizes, np.array(op.axes))
-    is_empty = b.add(Equal, b.add(ReduceProd, sizes, keepdim=False), np.array(0))
+    is_empty = b.add(Equal, b.add(reduction.ReduceProd, sizes, keepdim=False), np.array(0))
     return (b.add(Where, is_empty, constant_like(b, op.input, np.nan), rebuild(b, op)),)
 
 
-def _axes(op: Reduction) -> tuple[int, ...]:
-    """The axes that are reduced, from the front."""
+def _axes(op: reduction.Reduction) -> tuple[int, ...]:
+    """Return the reduced axes as non-negative indices."""
     rank = len(op.input.type.shape or ())
     return tuple(axis % rank for axis in op.axes) if op.axes else tuple(range(rank))

@@ -1,4 +1,4 @@
-"""The greatest values of integers, as expressions over sizes."""
+"""Upper bounds of integers, as expressions over dimensions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.modelling import float32
 import crosschip
 from crosschip.ir import Builder, ElementType, Operand, TensorType, symbol
 from crosschip.ir.dimension import substitute
-from crosschip.lowering.ranges.ends import Lasts
+from crosschip.lowering.ranges.upper_bounds import UpperBounds
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.creation import Range, ShapeOf
 from crosschip.ops.standard.indexing import Gather
@@ -22,13 +22,13 @@ SIZES = ("n", "m")
 
 
 def sizes_of(b: Builder, x: Operand) -> list[Operand]:
-    """The sizes of an input, one integer each."""
+    """Return the sizes of an input as lists of one integer."""
     shape = b.add(ShapeOf, x)
     return [b.add(Gather, shape, np.array(axis), 0) for axis in range(len(SIZES))]
 
 
 def positions(draw: st.DrawFn, b: Builder, x: Operand) -> Operand:
-    """Integers that are computed from the places on axes, as columns or rows."""
+    """Return integers computed from positions on axes, as columns or rows."""
     sizes = sizes_of(b, x)
 
     def leaf() -> Operand:
@@ -53,7 +53,7 @@ def test_no_integer_is_greater_than_the_last(data: st.DataObject, n: int, m: int
     x = b.input("x", TensorType(ElementType.FLOAT32, tuple(map(symbol, SIZES))))
     b.output("y", data.draw(st.composite(lambda draw: positions(draw, b, x))()))
     model = b.build()
-    lasts = Lasts()
+    lasts = UpperBounds()
     for operation in model.operations:
         lasts.follow(operation)
     last = lasts.of(model.outputs["y"])
@@ -81,7 +81,7 @@ def test_positions_in_a_flattened_tensor_end_with_its_last_element() -> None:
     pairs = b.add(Concat, [row, b.add(Mul, row, 2)], 1)
     b.output("flat", flat)
     b.output("pairs", pairs)
-    lasts = Lasts()
+    lasts = UpperBounds()
     for operation in b.build().operations:
         lasts.follow(operation)
     assert lasts.of(flat) == n * m - 1
@@ -97,7 +97,7 @@ def test_constants_beside_others_end_with_their_greatest() -> None:
     found = b.add(Reshape, b.add(ArgMax, b.input("x", float32(3, 7)), 1), (-1, 1))
     pairs = b.add(Concat, [rows, found], 1)
     b.output("pairs", pairs)
-    lasts = Lasts()
+    lasts = UpperBounds()
     for operation in b.build().operations:
         lasts.follow(operation)
     assert lasts.of_columns(pairs, 2) == [2, 6]

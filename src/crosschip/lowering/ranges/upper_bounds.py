@@ -1,8 +1,8 @@
-"""The greatest value of integers as an expression over sizes.
+"""Upper bounds of integers as expressions over dimensions.
 
-The product of two sizes may be anything that the product of their greatest values is; but where
-positions in a tensor of that many elements are computed, it is the number of these that matters,
-and an expression says so.
+A product of two dimensions may be as large as the product of their greatest values. But indices
+into a tensor with that many elements are limited by the actual number of elements, which only an
+expression over dimensions states.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from crosschip.ops.standard import (
 )
 
 EndOf = Callable[[Operand], Dim | None]
-"""Gives the end of an operand's values: none is below 0 or above it; `None` if none is known."""
+"""Returns the end of an operand's values, which are in [0, end]; `None` if no end is known."""
 
 
 def end_of(operation: Operation, ends: EndOf) -> Dim | None:
-    """The end of what an operation makes."""
+    """Return the end of an operation's output, or `None`."""
     rule = _RULES.get(type(operation))
     if rule is None or (isinstance(operation, Operator) and operation.fused is not Fuse.NONE):
         return None
@@ -41,16 +41,16 @@ def end_of(operation: Operation, ends: EndOf) -> Dim | None:
         return None
 
 
-class Lasts:
-    """The greatest values of the integers that operations make, which are followed in order."""
+class UpperBounds:
+    """Upper bounds of the integers that operations produce, computed in model order."""
 
     def __init__(self) -> None:
         self._ends: dict[Operand, Dim | None] = {}
-        self._joined: dict[Operand, Sequence[Operand]] = {}
+        self._columns: dict[Operand, Sequence[Operand]] = {}
         self._reached: set[Operand] = set()
 
     def follow(self, operation: Operation) -> None:
-        """Find those of what an operation makes."""
+        """Compute the end of an operation's output."""
         if len(operation.outputs) != 1:
             return
         output = operation.outputs[0]
@@ -61,53 +61,53 @@ class Lasts:
         if last is not None and _reaches(operation, self._is_reached):
             self._reached.add(output)
         if isinstance(operation, joining.Concat) and _is_of_columns(operation):
-            self._joined[output] = operation.parts
+            self._columns[output] = operation.parts
 
     def of(self, operand: Operand) -> Dim | None:
-        """The end of an operand, which may be one of its values."""
+        """Return the greatest value of an operand as an expression, or `None`."""
         last = self._ends.get(operand)
         if last is None:
-            last = end_of_given(operand)
+            last = end_of_known(operand)
         return _greatest(operand) if last is None else last
 
     def reached(self, operand: Operand, count: int) -> Sequence[Dim] | None:
-        """The ends of so many parts along the last axis, if each is a value wherever any is."""
-        parts = self._joined.get(operand, (operand,))
+        """Return the greatest values of `count` columns, if each certainly occurs, else `None`."""
+        parts = self._columns.get(operand, (operand,))
         ends = [self.of(part) for part in parts if self._is_reached(part)]
         known = [end for end in ends if end is not None]
         return known if len(known) == len(parts) == count else None
 
     def _is_reached(self, operand: Operand) -> bool:
-        return operand in self._reached or end_of_given(operand) is not None
+        return operand in self._reached or end_of_known(operand) is not None
 
     def of_columns(self, operand: Operand, count: int) -> Sequence[Dim | None]:
-        """The ends of so many parts of an operand, side by side along its last axis."""
-        parts = self._joined.get(operand, ())
+        """Return the greatest value of each of `count` columns along the last axis."""
+        parts = self._columns.get(operand, ())
         return [self.of(part) for part in (parts if len(parts) == count else [operand] * count)]
 
 
 def _reaches(operation: Operation, is_reached: Callable[[Operand], bool]) -> bool:
-    """Tell whether an operation with an end makes that wherever it makes anything."""
+    """Return whether an operation's end certainly occurs in its output, if that is not empty."""
     match operation:
         case creation.Range():
-            return end_of_given(operation.step) == 1
+            return end_of_known(operation.step) == 1
         case arithmetic.Add() | arithmetic.Mul():
             parts = operation.input0, operation.input1
-            # Of two that count, the greatest ones may never meet.
-            is_shifted = any(end_of_given(part) is not None for part in parts)
+            # The greatest elements of two ranges need not be at the same index.
+            is_shifted = any(end_of_known(part) is not None for part in parts)
             return is_shifted and all(map(is_reached, parts))
     data = operation.inputs[0]
     return isinstance(operation, _MOVING) and data is not None and is_reached(data)
 
 
 def _is_of_columns(op: joining.Concat) -> bool:
-    """Tell whether all parts are of one column, and these come to stand side by side."""
+    """Return whether parts of one column each are concatenated along the last axis."""
     shapes = [part.type.shape for part in op.parts]
     return all(shape and op.axis in (-1, len(shape) - 1) and shape[-1] == 1 for shape in shapes)
 
 
-def end_of_given(operand: Operand) -> Dim | None:
-    """The end of an operand by what is known of its elements: all are one expression."""
+def end_of_known(operand: Operand) -> Dim | None:
+    """Return the end of an operand whose elements are known to equal one expression, or `None`."""
     values = operand.type.shape_value
     if operand.is_constant and operand.type.static_shape in ((), (1,)):
         array = operand.value
@@ -118,7 +118,7 @@ def end_of_given(operand: Operand) -> Dim | None:
 
 
 def _greatest(operand: Operand) -> int | None:
-    """The greatest of constant integers, if there are any, and none is below 0."""
+    """Return the greatest of constant integers, if there are any and none is negative."""
     array = operand.value
     if array is None or array.dtype.kind not in "iu" or not array.size or array.min() < 0:
         return None
@@ -126,14 +126,10 @@ def _greatest(operand: Operand) -> int | None:
 
 
 _COUNTING = (creation.Range, searching.ArgMax, searching.ArgMin)
-"""Operators whose end comes after the greatest value that they make."""
+"""Operators whose outputs are less than the end."""
 
 
-def _moved(op: Any, ends: EndOf) -> Dim | None:
-    return ends(op.input)
-
-
-def _place(op: searching.ArgMax | searching.ArgMin, ends: EndOf) -> Dim | None:
+def _arg_extreme(op: searching.ArgMax | searching.ArgMin, ends: EndOf) -> Dim | None:
     shape = op.input.type.shape
     return None if shape is None else shape[op.axis]
 
@@ -143,31 +139,27 @@ def _range(op: creation.Range, ends: EndOf) -> Dim | None:
     return ends(op.end) if upwards else None
 
 
-def _sum(op: arithmetic.Add, ends: EndOf) -> Dim | None:
+def _sum_or_product(op: arithmetic.Add | arithmetic.Mul, ends: EndOf) -> Dim | None:
     one, other = ends(op.input0), ends(op.input1)
-    return None if one is None or other is None else one + other
-
-
-def _product(op: arithmetic.Mul, ends: EndOf) -> Dim | None:
-    one, other = ends(op.input0), ends(op.input1)
-    return None if one is None or other is None else one * other
+    if one is None or other is None:
+        return None
+    return one + other if isinstance(op, arithmetic.Add) else one * other
 
 
 _MOVING = (
     *(layout.Reshape, layout.Transpose, layout.Squeeze, layout.Unsqueeze, layout.Flatten),
     *(layout.Expand, rearranging.Tile, conversion.Assign),
 )
-"""Operators that make all of what they read, or nothing."""
+"""Operators whose output has all elements of the input, or none."""
 _PICKING = (
     *(slicing.Slice, joining.Split),
     *(indexing.Gather, indexing.GatherND, indexing.GatherElements),
 )
-"""Operators that make some of what they read."""
+"""Operators whose output has some elements of the input."""
 
 _RULES: dict[type, Callable[[Any, EndOf], Dim | None]] = {
-    **dict.fromkeys((*_MOVING, *_PICKING), _moved),
-    **dict.fromkeys((searching.ArgMax, searching.ArgMin), _place),
+    **dict.fromkeys((*_MOVING, *_PICKING), lambda op, ends: ends(op.input)),
+    **dict.fromkeys((searching.ArgMax, searching.ArgMin), _arg_extreme),
     creation.Range: _range,
-    arithmetic.Add: _sum,
-    arithmetic.Mul: _product,
+    **dict.fromkeys((arithmetic.Add, arithmetic.Mul), _sum_or_product),
 }
