@@ -23,7 +23,7 @@ def changed(name: str, *replacements: tuple[str, str]) -> OpDefCollection:
 
 
 def no_htp(text: str) -> tuple[str, str]:
-    """The whole supplement of HTP, to be replaced."""
+    """Return the whole supplement of HTP, to be replaced."""
     begin, end = text.index("    <SupplementalOpDefList"), text.index("</OpDefCollection>")
     return text[begin:end], ""
 

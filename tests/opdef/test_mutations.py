@@ -55,7 +55,7 @@ def swap_tags(chance: random.Random, text: bytes) -> bytes:
 
 
 def rename(chance: random.Random, text: bytes) -> bytes:
-    """One element becomes another, with both its tags, so that the document stays well-formed."""
+    """Return one element becomes another, with both its tags, so that the document stays well-formed."""
     names = sorted(set(re.findall(rb"<(\w+)", text))) or [b"Name"]
     old, new = chance.choice(names), chance.choice(names)
     found = list(re.finditer(rb"<%s>([^<]*)</%s>" % (old, old), text))
@@ -66,7 +66,7 @@ def rename(chance: random.Random, text: bytes) -> bytes:
 
 
 def move_text(chance: random.Random, text: bytes) -> bytes:
-    """The text of one element becomes that of another."""
+    """Return the text of one element becomes that of another."""
     found = list(re.finditer(rb">([^<>]*)</", text))
     if not found:
         return text
@@ -96,7 +96,7 @@ def test_damage_is_an_error_with_a_place(seed: int) -> None:
 
 
 def error_of(text: bytes) -> OpDefError | None:
-    """The error that a document is; what reads is also written as it was."""
+    """Return the error that a document is; what reads is also written as it was."""
     try:
         document = parse(text, "damaged.xml")
     except OpDefError as error:

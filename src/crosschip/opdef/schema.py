@@ -1,4 +1,4 @@
-"""The form of OpDef documents: `opdef.xsd`, and what it says of a tree in plain words."""
+"""Validation of documents against `opdef.xsd`, with readable messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _REASONS = {
 
 
 def require_xmlschema() -> None:
-    """Raise an `InputError` if what reads and checks documents is not installed."""
+    """Raise an `InputError` unless xmlschema is installed."""
     try:
         import xmlschema  # noqa: F401
     except ImportError:
@@ -54,7 +54,7 @@ def _schema() -> xmlschema.XMLSchema:
 
 
 def schema_problems(root: Element) -> Iterator[Problem]:
-    """The elements and attributes of a tree that are not as the schema has them.
+    """Yield the violations of the schema in a tree.
 
     Raises:
         InputError: xmlschema is not installed.
@@ -63,17 +63,17 @@ def schema_problems(root: Element) -> Iterator[Problem]:
     for error in _schema().iter_errors(root, use_location_hints=False):
         if hasattr(error, "index"):
             yield _children_problem(error)
-        elif not (len(error.elem) and _is_text(error)):  # what is wrong is that it has elements
+        elif not (len(error.elem) and _is_text(error)):  # else reported as a child element
             yield _problem(error)
 
 
 def _is_text(error: Any) -> bool:
-    """Tell whether an error is about the text of an element."""
+    """Return whether an error concerns the text of an element."""
     return isinstance(error.obj, str) and not _ATTRIBUTE.match(error.reason or "")
 
 
 def _children_problem(error: Any) -> Problem:
-    """The defect of the elements in an element."""
+    """Return the problem for an error about child elements."""
     parent: Element = error.elem
     expected = " or ".join(error.expected_tags)
     if error.index >= len(parent):
@@ -93,7 +93,7 @@ def _children_problem(error: Any) -> Problem:
 
 
 def _problem(error: Any) -> Problem:
-    """The defect of an element's text or attributes."""
+    """Return the problem for an error about text or attributes."""
     element: Element = error.elem
     place: Place = element.place
     reason: str = error.reason or ""
@@ -112,16 +112,11 @@ def _problem(error: Any) -> Problem:
             choices = [*choices, "BACKEND_SPECIFIC"]  # the other half of the union
         return Problem(place, f"{where}: {_choices(value, choices)}")
     if getattr(error.validator, "patterns", None):
-        rule = _PATTERNS[_named_base(error.validator)]
+        rule = _PATTERNS[str(error.validator.parent.local_name)]
         return Problem(place, f"{where}: {_brief(value)!r} {rule}")
     if "is not a boolean" in reason:
         return Problem(place, f"{where}: {_brief(value.strip())!r} is neither true nor false")
     return Problem(place, f"{where}: {_REASONS.get(reason, reason)}")
-
-
-def _named_base(facet: Any) -> str:
-    """The name of the type of `opdef.xsd` that a pattern belongs to."""
-    return str(facet.parent.local_name)
 
 
 def _choices(value: str, choices: list[str]) -> str:

@@ -61,7 +61,7 @@ def operator(
 def ran(
     operator: type[Operator], values: Sequence[tuple[TensorType, Array] | None], **named: Any
 ) -> Array:
-    """What the kernel makes of inputs."""
+    """Return what the kernel makes of inputs."""
     b = Builder("use")
     inputs = [v and b.input(f"x{i}", v[0]) for i, v in enumerate(values)]
     b.add(operator, *inputs, **named)

@@ -27,7 +27,7 @@ SYNTAX = ("cc", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pe
 
 
 def usable(collection: OpDefCollection) -> OpDefCollection:
-    """The collection, made to break none of the rules that documents do not have, but operators."""
+    """Return the collection, made to break none of the rules that documents do not have, but operators."""
 
     def mended(op_def: OpDef) -> OpDef:
         first, *others = op_def.inputs

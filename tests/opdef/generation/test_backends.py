@@ -20,7 +20,7 @@ SUPPLEMENT = """    <SupplementalOpDefList Backend="GPU">
 
 
 def functions(folder: Path) -> set[str]:
-    """The modules with a device's function, by the device's folder."""
+    """Return the modules with a device's function, by the device's folder."""
     found = folder.glob("src/*/on_*/[!_]*.py")
     return {f"{path.parent.name}/{path.stem}" for path in found}
 

@@ -20,7 +20,7 @@ from crosschip.opdef.problems import OpDefError
 
 
 def document(folder: Path, *operators: str, package: str = "Tries", file: str = "a.xml") -> Path:
-    """A document of operators that return what they take."""
+    """Return a document of operators that return what they take."""
     op_defs = tuple(
         OpDef(name=name, inputs=(taken(),), outputs=(made("y", "shape(y) == shape(X)"),))
         for name in operators

@@ -1,4 +1,4 @@
-"""Operators that are functions of others: those that ONNX defines so, and those of the model."""
+"""Function bodies of operators: those that ONNX defines, and those that the model defines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Key = tuple[str, str, str]
 
 
 def key_of(node: NodeProto) -> Key:
-    """The key of the function that a node calls, if there is one."""
+    """Return the key under which a model may define a function for a node's operator."""
     return text(node.domain), text(node.op_type), text(node.overload)
 
 
 def is_same(node: NodeProto, opset: int, other: int) -> bool:
-    """Tell whether two versions of the operator set mean the same by a node."""
+    """Return whether a node's operator has the same version in two opsets."""
     schema, other_schema = schema_of(node, opset), schema_of(node, other)
     return (
         schema is not None
@@ -34,9 +34,9 @@ def is_same(node: NodeProto, opset: int, other: int) -> bool:
 
 
 def allows(node: NodeProto, opset: int, types: Iterable[str | None]) -> bool:
-    """Tell whether ONNX lets a node read operands of these types, written as `tensor(float)`.
+    """Return whether ONNX permits these input types, written as `tensor(float)`, for a node.
 
-    `None` stands for an input that is left out.
+    `None` stands for an omitted input.
     """
     schema = schema_of(node, opset)
     if schema is None:
@@ -56,11 +56,11 @@ def allows(node: NodeProto, opset: int, types: Iterable[str | None]) -> bool:
 
 
 def standard_body(node: NodeProto, opset: int, types: Iterable[TypeProto]) -> FunctionProto | None:
-    """The function that ONNX defines a node's operator as, for inputs of these types."""
+    """Return the function by which ONNX defines a node's operator for these input types, if any."""
     schema = schema_of(node, opset)
     if schema is None:
         return None
-    bodies: Any = schema  # the stubs leave out what follows
+    bodies: Any = schema  # the stubs lack the function bodies
     plain = [version for version in bodies.function_opset_versions if version <= opset]
     if plain:
         return _bound(bodies.get_function_with_opset_version(max(plain)), node, schema)
@@ -81,14 +81,14 @@ def standard_body(node: NodeProto, opset: int, types: Iterable[TypeProto]) -> Fu
 def expanded_counts(
     bodies: Mapping[Key, Sequence[NodeProto]], callee: Callable[[NodeProto], Key | None], depth: int
 ) -> dict[Key, int]:
-    """The number of nodes that each function of a model becomes, with the functions that it calls.
+    """Return the number of nodes that each function expands to, nested calls included.
 
-    What graphs in nodes call is not counted, since a branch may not be taken.
+    Calls in subgraphs of nodes are not counted, since their branch may not be taken.
 
     Args:
         bodies: the nodes of each function.
-        callee: the function that a node calls, if it does.
-        depth: how many functions deep calls are followed; beyond it there may be a cycle.
+        callee: returns the key of the function that a node calls, or `None`.
+        depth: how many levels of calls are followed; deeper ones may be recursive.
     """
     calls = {key: Counter(filter(None, map(callee, nodes))) for key, nodes in bodies.items()}
     counts = {key: len(nodes) for key, nodes in bodies.items()}
@@ -104,7 +104,7 @@ def expanded_counts(
 
 
 def model_body(function: FunctionProto, node: NodeProto) -> FunctionProto:
-    """A function of the model, with the attributes of a node that calls it."""
+    """Return a copy of a model's function with the attributes of the calling node."""
     defaults = {text(attribute.name): attribute for attribute in function.attribute_proto}
     body = FunctionProto.FromString(function.SerializeToString())
     _bind(body.node, {**defaults, **_attributes(node)})
@@ -127,7 +127,7 @@ def _attributes(node: NodeProto) -> dict[str, AttributeProto]:
 
 
 def _bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto]) -> None:
-    """Put the attributes that are given where the nodes refer to them; drop what is not given."""
+    """Replace attribute references by their values; delete references without a value."""
     for node in all_nodes(nodes):
         for index in reversed(range(len(node.attribute))):
             attribute = node.attribute[index]
@@ -143,7 +143,7 @@ def _bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto]) -> N
 
 
 def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """The nodes and those of the graphs that they hold."""
+    """Yield the nodes and, recursively, those of their subgraphs."""
     for node in nodes:
         yield node
         for attribute in node.attribute:

@@ -1,8 +1,8 @@
-"""Opaque subgraphs: nodes that stay as the file has them, for devices that run ONNX's own.
+"""Opaque subgraphs: nodes kept as ONNX, for devices that execute ONNX operators.
 
 Each becomes an extension operation, whose payload is a whole ONNX model: the nodes, the functions
-of the model, and the versions of the operator sets that they are written in. Its inputs and outputs
-are those of the operation, in order.
+of the model, and the opset versions. The payload's inputs and outputs are the operation's, in
+order.
 """
 
 from __future__ import annotations
@@ -40,42 +40,42 @@ from crosschip.onnx_messages import (
 )
 
 _FIRST_WITH_CONSTANTS = 4
-"""The version of the file format from which on initializers need not be inputs, too."""
+"""The first version of the file format in which initializers need not be graph inputs."""
 
 _ANYTHING = tensor_type(TensorProto.FLOAT, [])
-"""The checker wants every output to have a type, but does not ask whether it is the right one."""
+"""A placeholder: the checker needs a type for each output but does not compare it."""
 
 
 class Names(Protocol):
-    """The meanings of names of a graph."""
+    """Interface to the names of a graph."""
 
     def optional(self, name: str) -> Operand | None:
-        """The operand of a name."""
+        """Return the operand of a name."""
 
     def array(self, tensor: TensorProto) -> Array:
-        """The elements of a tensor of the file."""
+        """Return the elements of a tensor of the file."""
 
     def strings(self, operand: Operand) -> TensorProto | None:
-        """The tensor of strings of the file that an operand stands for, if it does."""
+        """Return the string tensor that an operand stands for; `None` for other operands."""
 
     def type_of(self, operand: Operand) -> TypeProto:
-        """The type of an operand as ONNX writes it."""
+        """Return the type of an operand as an ONNX `TypeProto`."""
 
     def contain(self, operand: Operand, type_: TypeProto) -> None:
-        """Keep the type of an operand that is no tensor."""
+        """Record the type of an operand that is a sequence, map or optional value."""
 
 
 class OpaqueSubgraph:
-    """Nodes that stay together as the file has them, not translated.
+    """Nodes that are kept together as ONNX.
 
     Args:
-        nodes: in an order in which they can run.
-        outputs: the names of what they make for others.
-        names: what the names that they read stand for.
-        opsets: the versions of the operator sets that they are written in.
-        ir_version: that of the file.
-        functions: those of the model.
-        declared: the types that the file declares for names.
+        nodes: the nodes, in topological order.
+        outputs: the names of the outputs that other nodes read.
+        names: resolves the names that the nodes read.
+        opsets: the opset version per domain.
+        ir_version: the version of the file format.
+        functions: the functions of the model.
+        declared: the declared types by name.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class OpaqueSubgraph:
         self._inputs = {name: o for name, o in present.items() if name not in self._strings}
 
     def is_sound(self) -> bool:
-        """Tell whether the nodes break no rule of ONNX that shows without running them."""
+        """Return whether ONNX's checker accepts the nodes."""
         model = self._model(dict.fromkeys(self._outputs, _ANYTHING))
         for value in model.graph.input:
             if value.type.HasField("tensor_type"):
-                # The checker wants a shape everywhere, but does not look at it.
+                # The checker needs the field to be present, but does not read it.
                 value.type.tensor_type.shape.SetInParent()
         from onnx import checker  # seldom needed
 
@@ -117,15 +117,15 @@ class OpaqueSubgraph:
         return True
 
     def extension(self, name: str, reason: str) -> Extension:
-        """The operation that the nodes stay as.
+        """Return the extension operation for the nodes.
 
         Args:
-            name: what messages call it.
-            reason: why no standard operators express it.
+            name: the name of the operation.
+            reason: why standard operators cannot express the nodes.
 
         Raises:
-            UnsupportedError: they break a rule of ONNX, or it is not known what they make.
-            ModelError: they put into a sequence, or join, what does not go together.
+            UnsupportedError: the nodes break a rule of ONNX, or an output type is unknown.
+            ModelError: incompatible values are put into a sequence or joined.
         """
         if not self.is_sound():
             raise UnsupportedError("ONNX itself refuses it")
@@ -159,7 +159,7 @@ class OpaqueSubgraph:
         return TensorType(operand_type(tensor.elem_type), shape)
 
     def _shape(self, proto: TensorShapeProto) -> Shape:
-        """A shape that the file declares; names count as far as they are those of inputs' sizes."""
+        """Return a declared shape; names count only where an input has a dimension of that name."""
         known = {
             str(size): size
             for operand in self._inputs.values()
@@ -171,7 +171,7 @@ class OpaqueSubgraph:
         )
 
     def _model(self, types: Mapping[str, TypeProto]) -> ModelProto:
-        """The nodes as a model of their own, with the types of its outputs."""
+        """Build an ONNX model of the nodes, with `types` for its outputs."""
         graph = GraphProto(name="extension")
         for node in self._nodes:
             self._embed(graph.node.add(), node)
@@ -190,7 +190,7 @@ class OpaqueSubgraph:
         )
 
     def _embed(self, target: NodeProto, node: NodeProto) -> None:
-        """Copy a node, with all tensors that it holds in it instead of in another file."""
+        """Copy a node, with external tensors stored inline."""
         from onnx import numpy_helper  # seldom needed
 
         target.CopyFrom(node)
@@ -202,16 +202,16 @@ class OpaqueSubgraph:
 
 
 CONTAINER = TensorType(ElementType.OBJECT, ())
-"""The type of an operand that is no tensor."""
+"""The type of an operand that is a sequence, map or optional value."""
 
 
 def is_container(type_: TypeProto) -> bool:
-    """Tell whether values of a type are sequences, maps or optional values."""
+    """Return whether a type is a sequence, map or optional type."""
     return type_.WhichOneof("value") in ("map_type", "optional_type", "sequence_type")
 
 
 def type_text(operand: Operand) -> str:
-    """The type of an operand as ONNX's schemas write it; those of containers are not told."""
+    """Return an operand's type as ONNX's schemas write it; `"container"` for all containers."""
     if operand.type == CONTAINER:
         return "container"
     name = TensorProto.DataType.Name(CODES[operand.type.element_type])
@@ -219,7 +219,7 @@ def type_text(operand: Operand) -> str:
 
 
 def type_proto(type_: TensorType) -> TypeProto:
-    """A type as ONNX writes it."""
+    """Return a type as an ONNX `TypeProto`."""
     shape = None if type_.shape is None else [_size(size) for size in type_.shape]
     return tensor_type(CODES[type_.element_type], shape)
 
@@ -235,17 +235,17 @@ def _size(size: Dim) -> int | str | None:
 
 
 def free_names(nodes: Iterable[NodeProto]) -> dict[str, None]:
-    """The names that nodes, and the graphs that they hold, read from outside, in order."""
+    """Return the names that nodes, subgraphs included, read from outside, in order."""
     defined: set[str] = set()
     free: dict[str, None] = {}
     for node in nodes:
         read = [text(name) for name in node.input]
         for graph in _graphs(node):
-            own = {text(value.name) for value in graph.input}
-            own.update(text(tensor.name) for tensor in graph.initializer)
-            inside = [*free_names(graph.node), *(text(value.name) for value in graph.output)]
-            local = own.union(text(name) for inner in graph.node for name in inner.output)
-            read += [name for name in inside if name not in local]
+            local = {text(value.name) for value in graph.input}
+            local.update(text(tensor.name) for tensor in graph.initializer)
+            local.update(text(name) for inner in graph.node for name in inner.output)
+            used = [*free_names(graph.node), *(text(value.name) for value in graph.output)]
+            read += [name for name in used if name not in local]
         free.update((name, None) for name in read if name and name not in defined)
         defined.update(map(text, node.output))
     return free
@@ -259,7 +259,7 @@ def _graphs(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def _tensors(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
-    """All tensors that nodes, and the graphs that they hold, bring with them."""
+    """Yield all tensors in the attributes of nodes and their subgraphs."""
     for node in nodes:
         for attribute in node.attribute:
             if attribute.HasField("t"):

@@ -1,6 +1,6 @@
-"""Types of what opaque subgraphs make, as far as their operators say: no shapes.
+"""Type inference for the outputs of opaque subgraphs, without shapes.
 
-ONNX has an inference of its own, but it is not safe from nodes that break its rules.
+ONNX's own inference is not used since it is not robust against invalid nodes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from onnx import defs
 
 Types = dict[str, TypeProto]
-"""The types of values, by name; one that is not known is missing."""
+"""The known types of values, by name."""
 
 MAX_DEPTH = 32
 MAX_NODES = 100_000
-"""So deep may functions be nested, and so many nodes may come out of them."""
+"""Limits on the nesting of functions and on the nodes that they expand to."""
 
 _DTYPE_ATTRIBUTES = ("dtype", "to", "output_dtype", "output_datatype")
 _LEARNING = "ai.onnx.ml"
@@ -69,11 +69,11 @@ _ONNX_NAMES = {
 
 
 class TypeInference:
-    """Infers the types of what nodes make, from those of what they read.
+    """Inference of output types from input types.
 
     Args:
-        opsets: the versions of the operator sets that the nodes are written in.
-        functions: those of the model.
+        opsets: the opset version per domain.
+        functions: the functions of the model.
     """
 
     def __init__(self, opsets: Mapping[str, int], functions: Iterable[FunctionProto]) -> None:
@@ -85,10 +85,10 @@ class TypeInference:
     def extend(
         self, types: Types, nodes: Iterable[NodeProto], declared: Mapping[str, TypeProto]
     ) -> None:
-        """Add the types of what nodes make, with the shapes that the file declares.
+        """Add the types of the nodes' outputs, with the shapes that the file declares.
 
         Raises:
-            UnsupportedError: functions are nested too deep, or make too many nodes.
+            UnsupportedError: functions are nested too deep or expand to too many nodes.
         """
         for node in nodes:
             self._count += 1
@@ -129,15 +129,14 @@ class TypeInference:
         return schema_of(node, self._opsets.get(text(node.domain), 1))
 
     def _is_unknown(self, node: NodeProto) -> bool:
-        """Tell whether neither ONNX nor the model says anything about an operator."""
+        """Return whether an operator has neither an ONNX schema nor a function in the model."""
         key = text(node.domain), text(node.op_type)
         return key not in self._functions and self._schema(node) is None
 
     def unknown(self, nodes: Iterable[NodeProto], types: Types) -> set[str]:
-        """The names of what operators make that ONNX does not know, and of what is made of it.
+        """Return the names of values of unknown types that derive from operators unknown to ONNX.
 
-        Only those whose types are not known: they cannot be told apart from other things than
-        tensors, nor be handed from one operation to another.
+        Such a value may be no tensor, so that it cannot pass between operations.
         """
         names: set[str] = set()
         for node in nodes:
@@ -148,14 +147,15 @@ class TypeInference:
     def _by_graph(
         self, node: NodeProto, graph: GraphProto, inputs: list[TypeProto | None], types: Types
     ) -> list[TypeProto | None]:
-        """The states of a loop are what it is given, all else is what its body makes.
+        """Infer output types of control flow: initial types for states, else the body's types.
 
-        A state that may not be there at first is there afterwards.
+        A state that is optional initially has the body's type.
         """
         skipped, states = _CONTROL[node.op_type](node, graph)
         inner = dict(types)
-        given = inputs[len(inputs) - len(graph.input) :] if node.op_type == "Scan" else inputs
-        for value, type_ in zip(graph.input, given, strict=False):
+        is_scan = node.op_type == "Scan"
+        arguments = inputs[len(inputs) - len(graph.input) :] if is_scan else inputs
+        for value, type_ in zip(graph.input, arguments, strict=False):
             known = value.type if value.type.WhichOneof("value") else type_
             if known is not None:
                 inner[text(value.name)] = _without_shape(known)
@@ -164,8 +164,8 @@ class TypeInference:
         body_types = [inner.get(text(value.name)) for value in graph.output][skipped:]
         first = inputs[len(inputs) - states :] if node.op_type == "Loop" else inputs
         pairs = zip(first[:states], body_types, strict=False)
-        kept = [own if _is_optional(given) else given for given, own in pairs]
-        return [*kept, *body_types[states:]]
+        state_types = [body if _is_optional(initial) else initial for initial, body in pairs]
+        return [*state_types, *body_types[states:]]
 
 
 def _is_optional(type_: TypeProto | None) -> bool:
@@ -177,7 +177,7 @@ _CONTROL: dict[str, Callable[[NodeProto, GraphProto], tuple[int, int]]] = {
     "Loop": lambda node, graph: (1, max(0, len(node.input) - 2)),
     "Scan": lambda node, graph: (0, _scan_states(node)),
 }
-"""The numbers of the graph's outputs that are none of the node's, and of values of its state."""
+"""The number of graph outputs that are not node outputs, and the number of states."""
 
 
 def _scan_states(node: NodeProto) -> int:
@@ -191,13 +191,13 @@ def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto |
 
 
 def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """The type of what a sequence holds."""
+    """Return the element type of a sequence."""
     first = inputs[0] if inputs else None
     return first.sequence_type.elem_type if first and first.HasField("sequence_type") else None
 
 
 def _held(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """The type of what an optional value holds; what is none stands for itself."""
+    """Return the content type of an optional value; other types stay the same."""
     first = inputs[0] if inputs else None
     return first.optional_type.elem_type if first and first.HasField("optional_type") else first
 
@@ -240,13 +240,13 @@ _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto |
     "SplitToSequence": _sequence_of,
     "ZipMap": _zip_map,
 }
-"""The types that the operators on sequences, optional values and maps make."""
+"""Output types of the operators on sequences, optional values and maps."""
 
 
 def _by_schema(
     schema: defs.OpSchema, node: NodeProto, inputs: list[TypeProto | None]
 ) -> list[TypeProto | None]:
-    """By the operator's declaration: a fixed type, that of an input, or what an attribute says."""
+    """Infer output types by the schema: a fixed type, that of an input, or that of an attribute."""
     bound: dict[str, TypeProto] = {}
     for index, type_ in enumerate(inputs):
         if type_ is not None and schema.inputs:
@@ -271,7 +271,7 @@ def _by_schema(
 def _attribute_type(
     schema: defs.OpSchema, node: NodeProto, inputs: list[TypeProto | None]
 ) -> TypeProto | None:
-    """The type that an attribute asks for; without one, and without a default, the input's."""
+    """Return the type that an attribute or its default selects, else that of the first input."""
     if schema.domain == _LEARNING:
         return tensor_type(_label_type(node, inputs), None)
     if schema.name in _CONSTANTS:
@@ -288,7 +288,7 @@ def _attribute_type(
 
 
 def _constant_type(node: NodeProto) -> int:
-    """The data type of what an attribute holds, or is filled with; of 0, if none says it."""
+    """Return the data type of a constant or fill value; float32 by default."""
     for attribute in node.attribute:
         if attribute.name == "value":
             return attribute.t.data_type
@@ -300,10 +300,10 @@ def _constant_type(node: NodeProto) -> int:
 
 
 def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
-    """The data type of labels that an operator of ONNX-ML makes.
+    """Return the data type of the labels that an operator of ONNX-ML returns.
 
-    They are of the type that the attribute has which lists them; what lists pairs of a string and
-    an integer turns the one into the other.
+    It is that of the attribute that lists the labels. Attributes that list pairs of a string and an
+    integer map either one to the other.
     """
     for attribute in node.attribute:
         if attribute.name == "values_tensor":
@@ -317,7 +317,7 @@ def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
 
 
 def _from_text(written: str) -> TypeProto | None:
-    """The type of a tensor as schemas write it."""
+    """Parse a tensor type as schemas write it."""
     match = _TENSOR.fullmatch(written)
     if match is None:
         return None
@@ -327,7 +327,7 @@ def _from_text(written: str) -> TypeProto | None:
 
 
 def _agree(declared: TypeProto, inferred: TypeProto | None) -> bool:
-    """Tell whether what the file declares may be true."""
+    """Return whether a declared type is compatible with the inferred one."""
     if inferred is None or not inferred.HasField("tensor_type"):
         return inferred is None or declared.WhichOneof("value") == inferred.WhichOneof("value")
     return declared.tensor_type.elem_type == inferred.tensor_type.elem_type

@@ -1,7 +1,7 @@
-"""Rules of ONNX's operators on sequences that its checker does not know.
+"""Checks of operators on sequences that ONNX's checker does not make.
 
-A sequence holds tensors of one element type; those that are joined fit together. Engines find out
-in a run that others do not, if they do.
+The tensors of a sequence have one element type, and those that are joined have matching shapes.
+Engines detect violations at run time, if at all.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ def check_sequences(
     types: Mapping[str, TypeProto],
     operand_of: Callable[[str], Operand | None],
 ) -> None:
-    """Refuse what is put into sequences, or joined, and does not go together.
+    """Check the element types of sequences, and the shapes of tensors that are joined.
 
-    Only what shows from outside of the nodes is checked: the types of all values, and the shapes of
-    what goes in as it is.
+    Shapes are checked only for tensors that enter the subgraph from outside.
 
     Args:
-        nodes: in an order in which they can run.
-        types: those of the values that nodes read and make, as far as they are known.
-        operand_of: finds what a name stands for that the nodes read from outside.
+        nodes: the nodes, in topological order.
+        types: the known types by name.
+        operand_of: returns the operand of a name from outside.
 
     Raises:
-        ModelError: it does not; the message names the node.
+        ModelError: a check fails; the message names the node.
     """
     held: dict[str, list[Operand]] = {}
     for node in nodes:
@@ -57,7 +56,7 @@ def _known(names: Sequence[str], operand_of: Callable[[str], Operand | None]) ->
 
 
 def _check_types(node: NodeProto, types: Sequence[TypeProto | None]) -> None:
-    """Refuse elements of several types in one sequence."""
+    """Check that the elements of a sequence have one type."""
     codes = dict.fromkeys(
         type_.tensor_type.elem_type for type_ in map(_held, types) if type_ is not None
     )
@@ -68,14 +67,14 @@ def _check_types(node: NodeProto, types: Sequence[TypeProto | None]) -> None:
 
 
 def _held(type_: TypeProto | None) -> TypeProto | None:
-    """The type itself, or that of a sequence's elements, if it is a tensor's."""
+    """Return the tensor type, or that of a sequence's elements; `None` for other types."""
     if type_ is not None and type_.HasField("sequence_type"):
         type_ = type_.sequence_type.elem_type
     return type_ if type_ is not None and type_.HasField("tensor_type") else None
 
 
 def _check_joined(node: NodeProto, parts: Sequence[Operand]) -> None:
-    """Refuse tensors that cannot be put together, as the operators do that put tensors together."""
+    """Check that tensors can be concatenated or stacked."""
     if len(parts) < 2:
         return
     numbers = {attribute.name: attribute.i for attribute in node.attribute}

@@ -1,4 +1,4 @@
-"""From ONNX tensors to arrays: typed fields, raw bytes, and data in files, read when needed."""
+"""Conversion of ONNX tensors to arrays: typed fields, raw bytes, and lazily read external data."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _MAX_BYTES = 2**63
 
 
 def text(value: str) -> str:
-    """A string of a protobuf message, which the library hands out as bytes if it is not UTF-8."""
+    """Return a string of a protobuf message; the library returns bytes if it is not UTF-8."""
     return value if isinstance(value, str) else bytes(value).decode("utf-8", "backslashreplace")
 
 
 def texts(values: Iterable[str]) -> list[str]:
-    """The strings of a repeated field."""
+    """Return the strings of a repeated field."""
     return [value if isinstance(value, str) else text(value) for value in values]
 
 
 def element_type(code: int) -> ElementType:
-    """The element type of an ONNX data type of numbers.
+    """Return the element type of a numeric ONNX data type.
 
     Raises:
         UnsupportedError: there is none.
@@ -44,16 +44,16 @@ def element_type(code: int) -> ElementType:
 
 
 def operand_type(code: int) -> ElementType:
-    """Like `element_type`, for what an operand is declared to hold, which strings may be, too."""
+    """Return the element type of an ONNX data type, strings included."""
     return ElementType.STRING if code == TensorProto.STRING else element_type(code)
 
 
 class TensorReader:
-    """Reads the tensors of one model.
+    """Reader of the tensors of one model.
 
     Args:
-        model: what the model itself is read from.
-        path: the model file, beside which external data are; `None` if there is none.
+        model: the content of the model file.
+        path: the model file, for external data in its folder; `None` if there is none.
     """
 
     def __init__(self, model: Source, path: Path | None) -> None:
@@ -64,15 +64,15 @@ class TensorReader:
         self._sources: dict[str, Source] = {OWN_FILE: model}
 
     def array(self, tensor: TensorProto) -> Array:
-        """The elements of a tensor, as `content` finds them."""
+        """Read the elements of a tensor."""
         return _read(self.content(tensor))
 
     def content(self, tensor: TensorProto) -> Array | Stored:
-        """The elements of a tensor, or where in a file they are.
+        """Return the elements of a tensor, or their location in a file.
 
         Raises:
-            ModelFileError: its data do not fit its shape, or are not where it says.
-            UnsupportedError: it is of a type that no operand can hold.
+            ModelFileError: the data are missing or do not fit the shape.
+            UnsupportedError: no operand can hold the data type.
         """
         kind, shape = element_type(tensor.data_type), _shape(tensor)
         if math.prod([size or 1 for size in shape]) * kind.dtype.itemsize >= _MAX_BYTES:
@@ -80,10 +80,10 @@ class TensorReader:
         return self._elements(tensor, kind, math.prod(shape)).reshape(shape)
 
     def strings(self, tensor: TensorProto) -> TensorType:
-        """The type of a tensor of strings, which are in the tensor itself.
+        """Return the type of a string tensor after checking its data.
 
         Raises:
-            ModelFileError: they are not there, or are more or fewer than its shape needs.
+            ModelFileError: the strings are missing, or their number does not fit the shape.
         """
         shape = _shape(tensor)
         if tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("raw_data"):
@@ -92,12 +92,12 @@ class TensorReader:
         return TensorType(ElementType.STRING, shape)
 
     def dense(self, tensor: SparseTensorProto) -> Array:
-        """The elements of a tensor that is stored without its zeros.
+        """Read a sparse tensor as a dense array.
 
         Raises:
-            ModelFileError: its values, indices and shape do not fit.
-            UnsupportedError: it is of a type that no operand can hold.
-            BudgetError: it is too large with its zeros.
+            ModelFileError: values, indices and shape do not fit.
+            UnsupportedError: no operand can hold the data type.
+            BudgetError: the dense array is too large.
         """
         shape, values, indices = tuple(tensor.dims), self.array(tensor.values), np.zeros((0, 1))
         if tensor.HasField("indices"):
@@ -188,7 +188,7 @@ _PACKED_BITS = {
     ElementType.INT2: 2,
     ElementType.UINT2: 2,
 }
-"""Types of which several elements share a byte in a file, the first in the lowest bits."""
+"""The bit widths of types that are packed in a file, the first element in the lowest bits."""
 
 _INT32_CODED = frozenset(
     {
@@ -203,7 +203,7 @@ _INT32_CODED = frozenset(
 
 
 def _typed_elements(tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
-    """The elements from the field that ONNX has for tensors of the type."""
+    """Return the elements from the data type's own field."""
     kind = ElementType.of(dtype)
     if kind is ElementType.FLOAT32:
         return _listed(tensor.float_data, np.float32, count)
@@ -220,7 +220,7 @@ def _typed_elements(tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Ar
 
 
 def _unpacked(packed: Array, bits: int, count: int) -> Array:
-    """The bits of each element in a byte of its own."""
+    """Unpack elements of `bits` bits, lowest bits first, to one byte each."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return (packed[:, None] >> shifts & (1 << bits) - 1).astype(np.uint8).reshape(-1)[:count]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from crosschip.importers.packaged import arguments_by_name
+from crosschip.importers.packages import arguments_by_name
 from crosschip.importers.paddle.context import Context
 from crosschip.importers.paddle.lod import hand_on
 from crosschip.importers.paddle.program import Operator, within
@@ -47,10 +47,10 @@ def run(operators: Iterable[Operator], values: Values) -> None:
 
 def _function(name: str) -> Callable[[Context], None]:
     """The function that imports an operator: a package's operator may take its place."""
-    packaged = of_title(name)
-    if packaged is None or (name in TABLE and not packaged.overrides):
+    packages = of_title(name)
+    if packages is None or (name in TABLE and not packages.overrides):
         return TABLE[name]
-    return partial(_by_package, packaged)
+    return partial(_by_package, packages)
 
 
 def _by_package(operator: type[PackagedOperator], context: Context) -> None:

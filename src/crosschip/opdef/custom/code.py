@@ -45,7 +45,7 @@ def _code(operator: type) -> Iterator[bytes]:
 
 
 def _files(module_name: str) -> list[Path]:
-    """The files of a module's package; those of a module by itself if it is in none."""
+    """Return the files of a module's package; those of a module by itself if it is in none."""
     module = sys.modules.get(module_name)
     file = getattr(module, "__file__", None)
     if module is None or file is None or not Path(file).is_file():
@@ -57,12 +57,12 @@ def _files(module_name: str) -> list[Path]:
 
 
 def compiled(function: Callable[..., object]) -> bytes:
-    """A function's own code; nothing for one that is not written in Python."""
+    """Return a function's own code; nothing for one that is not written in Python."""
     return _code_bytes(function.__code__) if isinstance(function, FunctionType) else b""
 
 
 def _code_bytes(code: CodeType) -> bytes:
-    """A function's code without the places in its file."""
+    """Return a function's code without the places in its file."""
     plain = code.replace(co_filename="", co_firstlineno=1, co_linetable=b"", co_name="")
     constants = [_code_bytes(c) if inspect.iscode(c) else c for c in plain.co_consts]
     return marshal.dumps((plain.co_code, plain.co_names, [repr(c) for c in constants]))

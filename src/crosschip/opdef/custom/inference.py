@@ -83,7 +83,7 @@ class Outputs:
             )
 
     def number(self, operands: Operands) -> int:
-        """The number of such outputs."""
+        """Return the number of such outputs."""
         if self.count is None:
             return 1
         return _whole(self.tensor.name, _one(self.count, operands))
@@ -116,7 +116,7 @@ class Outputs:
         return tuple(sizes)
 
     def inferred_type(self, operands: Operands) -> ElementType:
-        """The element type of what it stands for: float32 where it is quantized."""
+        """Return the element type of what it stands for: float32 where it is quantized."""
         if self.dtype is None:
             return next(iter(self._values))
         value = _one(self.dtype, operands)
@@ -132,7 +132,7 @@ class Outputs:
 def outputs_of(
     op_def: OpDef, rules: Sequence[Condition], stored: Mapping[str, frozenset[Stored]]
 ) -> list[Outputs]:
-    """What the rules of an operator say about each of its outputs.
+    """Return what the rules of an operator say about each of its outputs.
 
     Args:
         op_def: the operator.
@@ -154,7 +154,7 @@ def outputs_of(
 
 
 def placeholder(output: Outputs, shape: Shape | None, element_type: ElementType) -> Operand:
-    """An output whose type has been inferred, for the rules that speak of it."""
+    """Return an output whose type has been inferred, for the rules that speak of it."""
     return Operand(output.tensor.name, TensorType(element_type, shape))
 
 
@@ -182,7 +182,7 @@ def _conjuncts(rules: Sequence[Condition]) -> Iterator[Condition]:
 
 
 def _one(value: Value, operands: Operands) -> object:
-    """The only value; `None` where it is not known."""
+    """Return the only value; `None` where it is not known."""
     values = evaluate(value, operands)
     if not values:
         return None

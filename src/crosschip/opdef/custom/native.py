@@ -81,7 +81,7 @@ class _Call:
             self._types[None] = [output.type for output in operation.outputs]
 
     def run(self, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
-        """The outputs for the arrays that fill the slots.
+        """Return the outputs for the arrays that fill the slots.
 
         Raises:
             ValueError: the shapes break a rule.
@@ -111,7 +111,7 @@ class _Call:
         return arrays_out
 
     def _filled(self, name: Any, slot: Slot, arrays: Sequence[Array | None]) -> Iterator[Given]:
-        """The arrays in a slot, with their quantizations; a parameter's default if it is empty."""
+        """Yield the arrays in a slot, with their quantizations; a parameter's default if it is empty."""
         inputs = self._operation.inputs
         if isinstance(slot, Tensors):
             stop = len(inputs) - slot.after
@@ -124,7 +124,7 @@ class _Call:
             yield name, array, operand.type.quantization if operand else None
 
     def _types_for(self, arrays: Sequence[Array | None]) -> Sequence[TensorType]:
-        """The types of the outputs for the shapes of a run, and the values of its parameters."""
+        """Return the types of the outputs for the shapes of a run, and the values of its parameters."""
         operation = self._operation
         shapes = tuple(None if array is None else array.shape for array in arrays)
         settings = [s for s in operation.slots if s.parameter and arrays[s.index] is not None]
@@ -182,7 +182,7 @@ def _quantize(target: Any, quantization: Quantization, keep_alive: list[Any]) ->
 
 @lru_cache(maxsize=1)
 def foreign() -> FFI:
-    """The header's declarations.
+    """Return the header's declarations.
 
     Raises:
         InputError: cffi is not installed.
@@ -225,7 +225,7 @@ def _opened(library: Path) -> Any:
 
 @cache
 def kernel_in(library: Path, name: str) -> Any:
-    """The kernel of a name in a library, which is opened once for the process.
+    """Return the kernel of a name in a library, which is opened once for the process.
 
     Raises:
         InputError: there is none, the library cannot be loaded, or is made for another version.

@@ -67,7 +67,7 @@ class CustomOperator(PackagedOperator):
     if TYPE_CHECKING:
 
         def __getattr__(self, slot: str) -> Any:
-            """The slots are made from the definition."""
+            """Return the slots are made from the definition."""
 
     @classmethod
     def code(cls) -> str:
@@ -77,7 +77,7 @@ class CustomOperator(PackagedOperator):
 
     @classmethod
     def written(cls) -> Sequence[bytes]:
-        """All that says what it computes, besides the code of its class."""
+        """Return all that says what it computes, besides the code of its class."""
         functions = (
             part
             for name, function_code in cls.functions.items()
@@ -167,7 +167,7 @@ class CustomOperator(PackagedOperator):
     def _output_types(
         self, types: Sequence[TensorType]
     ) -> Iterator[tuple[Outputs, Sequence[TensorType]]]:
-        """What the definition says of the outputs, with their types; the last may repeat.
+        """Yield what the definition says of the outputs, with their types; the last may repeat.
 
         Raises:
             ModelError: there are more outputs, or fewer, than the definition has.
@@ -185,7 +185,7 @@ class CustomOperator(PackagedOperator):
         return [rules.number(operands) for rules in self.output_rules]
 
     def _inferred(self) -> Iterator[Operand]:
-        """The outputs one by one; rules about later ones may speak of those before."""
+        """Yield the outputs one by one; rules about later ones may speak of those before."""
         operands = self._operands_by_tensor()
         for rules, count in zip(self.output_rules, self._counts(operands), strict=True):
             try:
@@ -197,7 +197,7 @@ class CustomOperator(PackagedOperator):
             yield from [operand] * count
 
     def _operands_by_tensor(self) -> dict[str, Sequence[Operand]]:
-        """What fills each tensor of the definition; of parameters, also their defaults."""
+        """Return what fills each tensor of the definition; of parameters, also their defaults."""
         by_tensor: dict[str, Sequence[Operand]] = {}
         for name, slot_name in self.tensors.items():
             slot = getattr(type(self), slot_name)
@@ -208,7 +208,7 @@ class CustomOperator(PackagedOperator):
         return by_tensor
 
     def _guarded(self, doing: str, way: Callable[[], T]) -> T:
-        """What a package's own function returns; whatever it raises is an error of the operator."""
+        """Return what a package's own function returns; whatever it raises is an error of the operator."""
         try:
             return way()
         except (Error, ComputedParameter, UnknownRank, KeyboardInterrupt):

@@ -64,7 +64,7 @@ class Package:
 
     @classmethod
     def read(cls, *paths: Path | str, strict: bool = False) -> Package:
-        """The package that a document defines, or several that belong together.
+        """Return the package that a document defines, or several that belong together.
 
         Args:
             paths: the documents.
@@ -214,7 +214,7 @@ class Package:
                 output.check_count(where)
 
     def _stored(self, op_def: OpDef) -> dict[str, frozenset[Stored]]:
-        """The element types that each output may have."""
+        """Return the element types that each output may have."""
         return {
             output.name: frozenset(
                 (datatype.element_type, datatype.quantized)
@@ -225,7 +225,7 @@ class Package:
         }
 
     def _written(self, op_def: OpDef) -> Iterable[bytes]:
-        """The definition, and what backends say of it, as bytes for the cache key."""
+        """Yield the definition, and what backends say of it, as bytes for the cache key."""
         yield f"{self.name} {self.collection.version}".encode()
         yield node_lines("OpDef", op_def, "").encode(errors="surrogatepass")
         for supplement in self.collection.supplements:
@@ -240,6 +240,6 @@ def _names(tensors: Iterable[Tensor]) -> list[str]:
 
 
 def _description(op_def: OpDef) -> str:
-    """The description of an operator as a docstring."""
+    """Return the description of an operator as a docstring."""
     parts = op_def.description.parts if op_def.description else ()
     return "\n\n".join(part.text.strip() for part in parts) or op_def.name

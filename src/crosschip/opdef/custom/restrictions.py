@@ -38,7 +38,7 @@ class Restrictions:
     tensors: Sequence[SupplementalTensor]
 
     def broken(self, operation: PackagedOperator, operands: Operands) -> tuple[str, str] | None:
-        """The slot, and the sentence that an operation breaks; `None` if it breaks none.
+        """Return the slot, and the sentence that an operation breaks; `None` if it breaks none.
 
         Args:
             operation: the operation.
@@ -74,7 +74,7 @@ class Restrictions:
 
 
 def restrictions_of(collection: OpDefCollection, op_def: OpDef) -> dict[str, Restrictions]:
-    """What the backends that a document speaks of say about an operator, by name in lower case.
+    """Return what the backends that a document speaks of say about an operator, by name in lower case.
 
     A backend that lists what it supports supports nothing else. One that the operator's own list
     leaves out, and that supplements nothing of it, is not spoken of.
@@ -91,12 +91,12 @@ def restrictions_of(collection: OpDefCollection, op_def: OpDef) -> dict[str, Res
 
 
 def device_of(backend: str) -> str:
-    """The name that the device for a backend has, in lower case; there may be no such device."""
+    """Return the name that the device for a backend has, in lower case; there may be no such device."""
     return _DEVICES.get(backend.lower(), backend.lower())
 
 
 def _is_default(operation: PackagedOperator, slot: str) -> bool:
-    """Tell whether an input or a parameter is left out, or says what leaving it out says."""
+    """Return whether an input or a parameter is left out, or says what leaving it out says."""
     operand, declared = operation.operand(slot), getattr(type(operation), slot)
     if operand is None or not isinstance(declared, DefinedSlot):
         return operand is None
@@ -112,7 +112,7 @@ def _tensors(supplement: SupplementalOpDef) -> Sequence[SupplementalTensor]:
 def _enforced(
     constraints: Sequence[Constraint], known: Mapping[str, object]
 ) -> Sequence[tuple[Constraint, Condition]]:
-    """The constraints that are machine-readable."""
+    """Return the constraints that are machine-readable."""
     enforced = []
     for constraint in constraints:
         try:

@@ -81,7 +81,7 @@ class Rules:
         _check(where, self._output_rules, operands)
 
     def guarding(self, operation: PackagedOperator, kernel: Kernel) -> Kernel:
-        """The kernel, which refuses elements that break a rule, and checks what it makes."""
+        """Return the kernel, which refuses elements that break a rule, and checks what it makes."""
         names = [o.name for o in operation.outputs]
         rules = self._at_run_time
 
@@ -108,7 +108,7 @@ class Rules:
     def asserted(
         self, operation: PackagedOperator, b: Builder, results: Sequence[Operand]
     ) -> tuple[Operand, ...]:
-        """What a decomposition makes, behind an assertion for each rule about elements."""
+        """Return what a decomposition makes, behind an assertion for each rule about elements."""
         outputs = tuple(results)
         for rule in self._at_run_time:
             try:
@@ -124,7 +124,7 @@ class Rules:
 def filling(
     operation: PackagedOperator, arrays: Sequence[Array | None]
 ) -> dict[str, list[Operand]]:
-    """The inputs and parameters of an operation with their elements in a run, by tensor."""
+    """Return the inputs and parameters of an operation with their elements in a run, by tensor."""
     known = {
         operand: Operand(operand.name, operand.type, array)
         for operand, array in zip(operation.inputs, arrays, strict=True)
@@ -160,7 +160,7 @@ def _check(where: str, rules: Sequence[Rule], operands: Operands) -> None:
 
 
 def _elements(part: Condition | Value) -> set[str]:
-    """The tensors of whose elements a rule speaks."""
+    """Return the tensors of whose elements a rule speaks."""
     match part:
         case Elements(name):
             return {name}
@@ -211,7 +211,7 @@ class _Assertion:
         self._operands = all_operands
 
     def condition(self, rule: Condition) -> Operand | None:
-        """One boolean for a rule; `None` if it is known to hold.
+        """Return one boolean for a rule; `None` if it is known to hold.
 
         Raises:
             _NotSaid: it compares elements with something else than numbers.
@@ -237,7 +237,7 @@ class _Assertion:
         raise _NotSaid
 
     def _compared(self, relation: str, left: Value, right: Value) -> list[Operand]:
-        """A comparison of the elements of one tensor with a number that is known."""
+        """Return a comparison of the elements of one tensor with a number that is known."""
         limit = self._known(right)
         if limit is None and self._known(left) is not None:
             return self._compared(_TURNED.get(relation, relation), right, left)
@@ -249,7 +249,7 @@ class _Assertion:
         return [self._b.add(_named(relation), o, _number(limit, o)) for o in operands]
 
     def _known(self, value: Value) -> float | None:
-        """A value that is one number, whatever is computed: written, or a parameter's."""
+        """Return a value that is one number, whatever is computed: written, or a parameter's."""
         values = evaluate(value, self._operands)
         only = values[0] if len(values) == 1 else None
         if isinstance(only, np.ndarray) and only.size == 1:
@@ -257,7 +257,7 @@ class _Assertion:
         return only if isinstance(only, int | float) else None
 
     def _conjunction(self, parts: Sequence[Operand]) -> Operand:
-        """One boolean: true if all elements of all parts are."""
+        """Return one boolean: true if all elements of all parts are."""
         whole = [self._b.add(operator_named("REDUCE_ALL"), part, keepdim=False) for part in parts]
         return self._joined("AND", whole)
 

@@ -24,7 +24,7 @@ Stored = tuple[ElementType, bool]
 def slots_of(
     collection: OpDefCollection, op_def: OpDef, reserved: Collection[str]
 ) -> dict[str, slots.Slot]:
-    """The slots of an operator by the names of its tensors: the inputs, then the parameters.
+    """Return the slots of an operator by the names of its tensors: the inputs, then the parameters.
 
     A slot is called as its tensor is, without brackets (`in[0]` is `in0`), and with `_` behind it
     if the name is one of Python's or of operators' own.
@@ -69,7 +69,7 @@ def _slot_name(tensor: str, reserved: Collection[str]) -> str:
 def datatypes_of(
     collection: OpDefCollection, op_def: OpDef, tensor: Tensor
 ) -> tuple[Datatype, ...]:
-    """The datatypes of a tensor; where they are left to the backends, those of any of them."""
+    """Return the datatypes of a tensor; where they are left to the backends, those of any of them."""
     if Datatype.BACKEND_SPECIFIC not in tensor.datatypes:
         return tensor.datatypes
     return tuple(
@@ -97,7 +97,7 @@ def words(stored: Collection[Stored]) -> str:
 
 
 def stored_of(operand: Operand) -> Stored:
-    """The element type of an operand, and whether it is quantized."""
+    """Return the element type of an operand, and whether it is quantized."""
     return operand.type.element_type, operand.type.quantization is not None
 
 
@@ -191,7 +191,7 @@ class Setting(slots.Parameter[Any]):
             check_rank(self.name, self.tensor, operand)
 
     def encode(self, value: object) -> Array:
-        """The array for a value, of the first datatype that holds it.
+        """Return the array for a value, of the first datatype that holds it.
 
         Raises:
             ValueError: none does, or it is not one of the names of the enumeration.
@@ -258,7 +258,7 @@ def _is_one_of(array: Array, types: Sequence[ElementType]) -> bool:
 
 
 def _says(array: Array, source: Array, element_type: ElementType) -> bool:
-    """Tell whether an array of an element type says what is given, but for the digits of reals."""
+    """Return whether an array of an element type says what is given, but for the digits of reals."""
     if source.dtype.kind not in "biuf":
         return False
     if element_type in FLOATS:
@@ -269,7 +269,7 @@ def _says(array: Array, source: Array, element_type: ElementType) -> bool:
 
 
 def default_array(tensor: Input, stored: Collection[Stored]) -> Array | None:
-    """The array that takes the place of an input that is left out; `None` if nothing does."""
+    """Return the array that takes the place of an input that is left out; `None` if nothing does."""
     value: Value | None = None if tensor.default is None else parse_default(tensor.default)
     if value is None or isinstance(value, str):
         return None
@@ -280,5 +280,5 @@ def default_array(tensor: Input, stored: Collection[Stored]) -> Array | None:
 
 
 def by_slot(tensors: Mapping[str, slots.Slot]) -> dict[str, slots.Slot]:
-    """The slots by their own names."""
+    """Return the slots by their own names."""
     return {slot.name: slot for slot in tensors.values()}

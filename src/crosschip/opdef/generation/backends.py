@@ -38,7 +38,7 @@ class Backend:
 def backends_in(
     collection: OpDefCollection, names: Iterable[str], devices: Collection[str]
 ) -> list[Backend]:
-    """The backends of some names.
+    """Return the backends of some names.
 
     One of which the document does not speak has all operators: it must be a device.
 
@@ -79,7 +79,7 @@ def _backend(collection: OpDefCollection, name: str, devices: Collection[str]) -
 
 
 def _named(collection: OpDefCollection, op_def: OpDef) -> Iterable[str]:
-    """The backends that are said to have an operator, or that supplement it."""
+    """Yield the backends that are said to have an operator, or that supplement it."""
     yield from collection.backends_of(op_def)
     for supplement in collection.supplements:
         if any(own.name == op_def.name for own in supplement.op_defs):

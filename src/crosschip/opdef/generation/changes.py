@@ -12,7 +12,7 @@ _LONGEST = 60
 
 
 def changes(old: OpDefCollection, new: OpDefCollection) -> dict[str, list[str]]:
-    """The changes to the definition of each operator that both have; none if it is the same."""
+    """Return the changes to the definition of each operator that both have; none if it is the same."""
     return {
         op_def.name: differences
         for op_def in new.definitions.op_defs
@@ -21,7 +21,7 @@ def changes(old: OpDefCollection, new: OpDefCollection) -> dict[str, list[str]]:
 
 
 def package_changes(old: OpDefCollection, new: OpDefCollection) -> list[str]:
-    """The changes to what is said of the package as a whole."""
+    """Return the changes to what is said of the package as a whole."""
     attributes = [d for d in differences(old, new) if "/" not in d.path and " " not in d.path]
     return [_sentence(difference) for difference in attributes]
 
@@ -58,7 +58,7 @@ def _sentence(difference: Difference) -> str:
 
 
 def _valued(where: str, value: object) -> str:
-    """A place, and what stands there if that is a word."""
+    """Return a place, and what stands there if that is a word."""
     return where if isinstance(value, dict | list) or value is None else f"{where} {_brief(value)}"
 
 

@@ -144,7 +144,7 @@ def _changes(comparison: Comparison) -> Iterable[Change]:
 
 
 def _edited_files(comparison: Comparison, operator: str) -> list[str]:
-    """The files of an operator, or of the package as a whole, that have been edited."""
+    """Return the files of an operator, or of the package as a whole, that have been edited."""
     before = comparison.record.operator_of_file if comparison.record else {}
     operator_of_file = {**before, **comparison.project.operator_of_file}
     return sorted(

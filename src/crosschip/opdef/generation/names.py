@@ -37,12 +37,12 @@ _IN_C = frozenset(_WORDS_OF_C.split())
 
 
 def snake_case(name: str) -> str:
-    """A name in small letters, with underscores between its words: `multi_class_nms`."""
+    """Return a name in small letters, with underscores between its words: `multi_class_nms`."""
     return _WORDS.sub("_", name).lower().strip("_") or "_"
 
 
 def package_name(title: str) -> str:
-    """The name of a package in Python, and of its project's folder, by its name in documents.
+    """Return the name of a package in Python, and of its project's folder, by its name in documents.
 
     One that would stand in the way of another module has `_operators` behind it.
     """
@@ -53,7 +53,7 @@ def package_name(title: str) -> str:
 
 
 def module_name(operator: str) -> str:
-    """The name of the module of an operator."""
+    """Return the name of the module of an operator."""
     name = snake_case(operator)
     if not name[0].isalpha():
         name = f"operator_{name.strip('_')}".rstrip("_")
@@ -61,13 +61,13 @@ def module_name(operator: str) -> str:
 
 
 def class_name(operator: str) -> str:
-    """The name of the class of an operator: its own, unless that means something else there."""
+    """Return the name of the class of an operator: its own, unless that means something else there."""
     is_reserved = iskeyword(operator) or issoftkeyword(operator) or operator in _IN_MODULES
     return f"{operator}_" if is_reserved else operator
 
 
 def variable_name(tensor: str, reserved: Collection[str]) -> str:
-    """The name of a variable in C for a tensor, other than those that are taken."""
+    """Return the name of a variable in C for a tensor, other than those that are taken."""
     name = re.sub(r"[^a-z0-9_]+", "", tensor.lower())
     name = f"tensor{name}" if not name.strip("_") or not name.strip("_")[0].isalpha() else name
     name = name.lstrip("_")
@@ -77,5 +77,5 @@ def variable_name(tensor: str, reserved: Collection[str]) -> str:
 
 
 def is_distribution(version: str) -> bool:
-    """Tell whether pip takes a version: numbers with points between them."""
+    """Return whether pip takes a version: numbers with points between them."""
     return re.fullmatch(r"\d+(\.\d+)*", version, re.ASCII) is not None

@@ -55,7 +55,7 @@ def add_library(project: Project) -> None:
 
 
 def _variables(each: Sketch) -> Iterator[tuple[str, str]]:
-    """The name and the declaration of a variable for each tensor."""
+    """Yield the name and the declaration of a variable for each tensor."""
     used_names: set[str] = set()
     op_def = each.op_def
     roles: Sequence[tuple[str, Sequence[Tensor]]] = (
@@ -73,7 +73,7 @@ def _variables(each: Sketch) -> Iterator[tuple[str, str]]:
 
 
 def _places(role: str, tensors: Sequence[Tensor]) -> Iterator[str]:
-    """The place of each tensor in the call: from the end, behind one that repeats."""
+    """Yield the place of each tensor in the call: from the end, behind one that repeats."""
     after_repeated = False
     for index, tensor in enumerate(tensors):
         yield f"call->{role}_count - {len(tensors) - index}" if after_repeated else str(index)

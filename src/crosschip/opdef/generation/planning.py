@@ -22,7 +22,7 @@ DEFINITIONS = "operators.xml"
 def planned(
     collection: OpDefCollection, document: bytes, target: Target, backends: Sequence[Backend]
 ) -> Project:
-    """The project of a package.
+    """Return the project of a package.
 
     Args:
         collection: the definitions.
@@ -62,12 +62,12 @@ def planned(
 
 
 def _with_devices(backends: Sequence[Backend]) -> list[Backend]:
-    """The backends that have devices, one for each table of functions."""
+    """Return the backends that have devices, one for each table of functions."""
     return list({b.converter: b for b in reversed(backends) if b.device}.values())[::-1]
 
 
 def _folder(backend: Backend) -> str:
-    """The folder of the functions for a backend's device."""
+    """Return the folder of the functions for a backend's device."""
     return f"on_{re.sub('[^a-z0-9]+', '_', backend.converter.lower())}"
 
 
@@ -132,7 +132,7 @@ def _package(project: Project) -> str:
 
 
 def _imports(project: Project, sketches: Sequence[Sketch]) -> dict[str, list[str]]:
-    """What the package imports, by module."""
+    """Return what the package imports, by module."""
     folders = [_folder(backend) for backend in _with_devices(project.backends)]
     return {
         **({project.name: folders} if folders else {}),
@@ -142,7 +142,7 @@ def _imports(project: Project, sketches: Sequence[Sketch]) -> dict[str, list[str
 
 
 def _front(description: str, imports: Mapping[str, Sequence[str]]) -> str:
-    """The `__init__.py` of a package that imports names from modules."""
+    """Return the `__init__.py` of a package that imports names from modules."""
     lines = [
         imported(module, *sorted(imports[module], key=_natural))
         for module in sorted(imports, key=_natural)
@@ -157,7 +157,7 @@ def _front(description: str, imports: Mapping[str, Sequence[str]]) -> str:
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """The place of a name among others: numbers in names are numbers."""
+    """Return the place of a name among others: numbers in names are numbers."""
     parts = re.findall(r"\d+|\D", name)
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
@@ -193,7 +193,7 @@ def _readme(project: Project, sketches: Sequence[Sketch]) -> str:
 
 
 def checked(projects: Sequence[Project]) -> Sequence[Project]:
-    """The projects, of which no two have the same folder.
+    """Return the projects, of which no two have the same folder.
 
     Raises:
         InputError: two have.

@@ -29,7 +29,7 @@ def add_operator(project: Project, each: Sketch) -> None:
 
 
 def imports_of(code: str) -> str:
-    """The imports of a module whose class has the code."""
+    """Return the imports of a module whose class has the code."""
     names = [name for name in ("Array", "ElementType", "Shape") if name in code]
     lines = ["from collections.abc import Sequence", ""] if "Sequence[" in code else []
     lines += ["from crosschip import opdef"]
@@ -38,7 +38,7 @@ def imports_of(code: str) -> str:
 
 
 def description(each: Sketch) -> str:
-    """The lines of the docstring of an operator's class."""
+    """Return the lines of the docstring of an operator's class."""
     return in_docstring(each.description(WIDTH - 2 * len(_INDENT)), _INDENT)
 
 

@@ -47,7 +47,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return parse(self.document.encode(), NAME).collection
 
     def encoded(self) -> bytes:
-        """The record as JSON."""
+        """Return the record as JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
@@ -57,7 +57,7 @@ def digest(content: bytes) -> str:
 
 
 def record_of(project: Project, before: Record | None, left: Collection[str]) -> Record:
-    """The record of a project that has been generated.
+    """Return the record of a project that has been generated.
 
     Args:
         project: the project.
@@ -84,7 +84,7 @@ def record_of(project: Project, before: Record | None, left: Collection[str]) ->
 
 
 def record_in(folder: Path) -> Record | None:
-    """The record in a project's folder; `None` if there is no such folder, or nothing in it.
+    """Return the record in a project's folder; `None` if there is no such folder, or nothing in it.
 
     Raises:
         InputError: what is in the folder was not generated, or its record cannot be read.

@@ -84,7 +84,7 @@ class Sketch:
         return self._follows(Outputs.check_count)
 
     def arguments(self) -> Iterator[str]:
-        """The arguments of the reference, with annotations."""
+        """Yield the arguments of the reference, with annotations."""
         for tensor, slot in self.inputs:
             if tensor.repeated:
                 yield f"{slot.name}: Sequence[Array]"
@@ -95,19 +95,19 @@ class Sketch:
                 yield f"{slot.name}: Array"
 
     def returned(self) -> str:
-        """The annotation of what the reference returns."""
+        """Return the annotation of what the reference returns."""
         outputs = self.op_def.outputs
         if outputs[-1].repeated:
             return "Sequence[Array]"
         return "Array" if len(outputs) == 1 else f"tuple[{', '.join(['Array'] * len(outputs))}]"
 
     def outputs_in_words(self) -> str:
-        """The names of the outputs."""
+        """Return the names of the outputs."""
         names = [f"`{legible(output.name)}`" for output in self.op_def.outputs]
         return listed(names) + (", which repeats" if self.op_def.outputs[-1].repeated else "")
 
     def description(self, width: int) -> list[str]:
-        """The description of the operator, and what there is to know of each tensor, as lines."""
+        """Return the description of the operator, and what there is to know of each tensor, as lines."""
         lines: list[str] = []
         for part in paragraphs(self.op_def.description, width):
             lines += [*part, ""]
@@ -121,7 +121,7 @@ class Sketch:
         return lines
 
     def _tensor_lines(self, head: str, tensor: Tensor, optional: bool, width: int) -> Iterator[str]:
-        """The lines about a tensor: a sentence, its description, and its constraints."""
+        """Yield the lines about a tensor: a sentence, its description, and its constraints."""
         types = [(d.element_type, d.quantized) for d in self._datatypes(tensor)]
         known = words([(type_, quantized) for type_, quantized in types if type_ is not None])
         facts = [head, known or "any type", *_facts(tensor, optional)]
@@ -150,7 +150,7 @@ class Sketch:
 
 
 def sketch(package: Package, op_def: OpDef) -> Sketch:
-    """An operator of a package that has yet to be written.
+    """Return an operator of a package that has yet to be written.
 
     Raises:
         InputError: the definition does not make an operator.

@@ -19,7 +19,7 @@ _HOLE = re.compile(r"\{\{(\w+)\}\}")
 
 
 def filled(template: str, **words: str) -> str:
-    """The text of a template: each `{{word}}` in it is replaced by what the word stands for.
+    """Return the text of a template: each `{{word}}` in it is replaced by what the word stands for.
 
     Args:
         template: its path among the templates, without `.in`.
@@ -30,7 +30,7 @@ def filled(template: str, **words: str) -> str:
 
 
 def paragraphs(description: Description | None, width: int) -> list[list[str]]:
-    """The lines of each part of a description; code keeps its lines, and is indented."""
+    """Return the lines of each part of a description; code keeps its lines, and is indented."""
     parts = description.parts if description else ()
     line_groups = [
         list(_code(part.text, width)) if isinstance(part, Code) else sentence(part.text, width)
@@ -40,12 +40,12 @@ def paragraphs(description: Description | None, width: int) -> list[list[str]]:
 
 
 def sentence(text: str, width: int, hanging: str = "") -> list[str]:
-    """A text as lines, of which those after the first begin with `hanging`."""
+    """Return a text as lines, of which those after the first begin with `hanging`."""
     return _wrapped(" ".join(text.split()), width, hanging=hanging)
 
 
 def columns(text: str) -> int:
-    """The columns that a text takes on a terminal: two for what is wide, as Chinese is."""
+    """Return the columns that a text takes on a terminal: two for what is wide, as Chinese is."""
     return len(text) + sum(east_asian_width(character) in "WF" for character in text)
 
 
@@ -82,7 +82,7 @@ def listed(words: Iterable[str], last: str = "and") -> str:
 
 
 def imported(module: str, *names: str) -> str:
-    """The statement that imports names from a module."""
+    """Return the statement that imports names from a module."""
     line = f"from {module} import {', '.join(names)}"
     if len(line) <= WIDTH:
         return line
