@@ -55,7 +55,7 @@ def swap_tags(chance: random.Random, text: bytes) -> bytes:
 
 
 def rename(chance: random.Random, text: bytes) -> bytes:
-    """Return one element becomes another, with both its tags, so that the document stays well-formed."""
+    """Rename an element in both tags, so that the document stays well-formed."""
     names = sorted(set(re.findall(rb"<(\w+)", text))) or [b"Name"]
     old, new = chance.choice(names), chance.choice(names)
     found = list(re.finditer(rb"<%s>([^<]*)</%s>" % (old, old), text))

@@ -239,9 +239,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def _take(self, *texts: str) -> str:
-        """Consume the next token if it is one of these signs or words; return it, or an empty
-        string.
-        """
+        """Return and skip the next token if it is one of these signs or words; else return `""`."""
         token = self._peek()
         if token.text not in texts or token.sort in ("quoted", "end"):
             return ""

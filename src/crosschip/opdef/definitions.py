@@ -119,7 +119,7 @@ def layout_of(cls: type[Node]) -> Mapping[str, Xml]:
 
 
 def _xml(annotation: Any, default: object) -> Xml:
-    """Return the location for a field type `X`, `X | None`, `tuple[X, ...]` or `tuple[X | Y, ...]`."""
+    """Return the location for a field type `X`, `X | None`, `tuple[X, …]` or `tuple[X | Y, …]`."""
     hint, mark = get_args(annotation)
     many = get_origin(hint) is tuple
     hint = get_args(hint)[0] if many else hint

@@ -14,7 +14,7 @@ from crosschip.opdef.mapping import node_lines, read_node
 from crosschip.opdef.problems import MOST, OpDefError, Place, Problem, refuse
 from crosschip.opdef.rules import rule_problems
 from crosschip.opdef.schema import schema_problems
-from crosschip.opdef.splicing import spliced
+from crosschip.opdef.splicing import edit_text
 from crosschip.opdef.tree import MAX_BYTES, Source, parse_tree
 
 logger = logging.getLogger("crosschip")
@@ -49,7 +49,7 @@ class Document:
         """
         if collection == self.collection:
             return self.source.content
-        content = self.source.encoded(spliced(self.source, self.collection, collection))
+        content = self.source.encoded(edit_text(self.source, self.collection, collection))
         return _check_readable(content, collection)
 
 

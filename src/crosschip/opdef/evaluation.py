@@ -108,8 +108,8 @@ def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
                 return asserted
         case Member(value, options):
             try:
-                options = [each for option in options for each in _values(option, operands)]
-                return _all(_is_member(each, options) for each in _values(value, operands))
+                candidates = [each for option in options for each in _values(option, operands)]
+                return _all(_is_member(each, candidates) for each in _values(value, operands))
             except _Absent:
                 return asserted
 

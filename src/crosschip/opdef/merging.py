@@ -27,7 +27,7 @@ N = TypeVar("N", bound=Node)
 _NOWHERE = Place(0, 0)
 
 
-def merged(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...]:
+def merge_collections(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...]:
     """Return one collection per package, in the order of first occurrence.
 
     Several files may define an operator if the definitions differ only in the backends, which are

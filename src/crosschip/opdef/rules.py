@@ -204,7 +204,7 @@ def _backend_declarations(collection: OpDefCollection) -> Mapping[str, _BackendD
 
 
 def _unspecified_problems(op_def: OpDef, declarations: _BackendDeclarations) -> Iterator[Problem]:
-    """Yield a problem for each BACKEND_SPECIFIC field that a backend's supplement does not specify."""
+    """Yield a problem for each BACKEND_SPECIFIC field that a supplement does not specify."""
     backends = dict.fromkeys((*op_def.backends, *declarations.backends))
     for role in ROLES:
         for tensor in getattr(op_def, role):

@@ -23,7 +23,7 @@ from crosschip.opdef.tree import Element, Source
 _LINE = re.compile(rb"(\r\n|\n|\r)([ \t]*)$")
 
 
-def spliced(source: Source, old: Node, new: Node) -> bytes:
+def edit_text(source: Source, old: Node, new: Node) -> bytes:
     """Return a document's text, in UTF-8, edited to new content.
 
     Args:

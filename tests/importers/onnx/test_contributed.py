@@ -45,7 +45,7 @@ def saved(
     dtype: type = np.int8,
     known: Mapping[str, int] | None = None,
 ) -> Path:
-    """Return a file whose nodes read `x` and make `y`, and that declares the types of other values."""
+    """Return a model file from `x` to `y` that declares the types of other values."""
     graph = helper.make_graph(
         nodes,
         "quantized",

@@ -63,7 +63,7 @@ def test_sizes_beyond_64_bits_are_refused() -> None:
 
 
 def nested_functions(depth: int, calls: int) -> bytes:
-    """Return a file with functions that each call the one before some times, the first of them `Neg`."""
+    """Return a model with functions that each call the previous one; the first calls `Neg`."""
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
     functions = []
     for level in range(depth):

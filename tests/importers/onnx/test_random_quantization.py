@@ -93,7 +93,7 @@ class Case:
 
 
 def quantized_input(case: Case, shape: tuple[int, ...], dtype: Any) -> tuple[str, str, str]:
-    """Return a tensor of bytes with its scale and zero point: quantized in the model, or given so."""
+    """Return a tensor of bytes, quantized in the model or as an input, with scale and zero point."""
     scale = case.scale()
     zero = case.constant(np.array(case.random.integers(np.iinfo(dtype).max), dtype))
     if case.chance(0.3):
@@ -420,7 +420,7 @@ def test_as_onnx_runtime(kind: Callable[[Case], None], seed: int) -> None:
 
 
 def check(case: Case) -> None:
-    """Return every device is within a step of ONNX Runtime, which is asked without its optimizer."""
+    """Compare all devices with ONNX Runtime without its optimizer, within one step."""
     proto = case.model()
     options = SessionOptions()
     options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from crosschip.opdef.generation.generating import Report, generate
+from crosschip.opdef.generation.generator import Report, generate
 from crosschip.opdef.generation.project import Target
 
 SIGNALS = Path(__file__).with_name("signals.xml")

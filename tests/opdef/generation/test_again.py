@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.opdef.generation.projects import SIGNALS, generated, linted
 
 from crosschip.ir import InputError
-from crosschip.opdef.generation.writing import State
+from crosschip.opdef.generation.writer import State
 
 TEXT = SIGNALS.read_text("utf-8")
 STEEPNESS = """            <Parameter>

@@ -194,7 +194,7 @@ def test_nan_stays_where_there_is_one(copies: ModuleType) -> None:
 
 @st.composite
 def strided(draw: st.DrawFn) -> Array:
-    """Return a view of an array: axes swapped, turned round, with gaps, or repeated by a stride of 0."""
+    """Draw a view of an array: transposed, reversed, with gaps, or with strides of 0."""
     rank = draw(st.integers(1, 4))
     shape = [draw(st.integers(0, 5)) for _ in range(rank)]
     dtype = draw(st.sampled_from([np.float32, np.float16]))

@@ -14,7 +14,7 @@ from tests.opdef.generation.projects import SIGNALS, generated
 from crosschip.ir import InputError
 from crosschip.opdef.definitions import OpDef, OpDefCollection, OpDefList
 from crosschip.opdef.documents import write
-from crosschip.opdef.generation.generating import generate
+from crosschip.opdef.generation.generator import generate
 from crosschip.opdef.generation.project import Target
 from crosschip.opdef.problems import OpDefError
 

@@ -1,19 +1,19 @@
-"""The file of an operator in Python."""
+"""Generation of Python modules of operators."""
 
 from __future__ import annotations
 
 from crosschip.opdef.generation.project import Project
 from crosschip.opdef.generation.sketches import Sketch
-from crosschip.opdef.generation.texts import WIDTH, columns, filled, in_docstring, sentence
+from crosschip.opdef.generation.texts import WIDTH, columns, fill_template, in_docstring, sentence
 
 _INDENT = " " * 4
 
 
 def add_operator(project: Project, each: Sketch) -> None:
-    """Add the module of an operator, whose class has a stub of the reference."""
+    """Add an operator's module with a stub of the reference."""
     signature, inference = _signature(each), inference_of(each)
     outputs = _sentence(f"The outputs: {each.outputs_in_words()}.")
-    text = filled(
+    text = fill_template(
         "python/operator.py",
         title=each.op_def.name,
         package_title=project.collection.package_name,
@@ -29,7 +29,7 @@ def add_operator(project: Project, each: Sketch) -> None:
 
 
 def imports_of(code: str) -> str:
-    """Return the imports of a module whose class has the code."""
+    """Return the import statements for the code of a class."""
     names = [name for name in ("Array", "ElementType", "Shape") if name in code]
     lines = ["from collections.abc import Sequence", ""] if "Sequence[" in code else []
     lines += ["from crosschip import opdef"]
@@ -38,45 +38,45 @@ def imports_of(code: str) -> str:
 
 
 def description(each: Sketch) -> str:
-    """Return the lines of the docstring of an operator's class."""
+    """Return the docstring of an operator's class."""
     return in_docstring(each.description(WIDTH - 2 * len(_INDENT)), _INDENT)
 
 
 def _signature(each: Sketch) -> str:
     arguments = ["self", *each.arguments()]
-    line = f"{_INDENT}def reference({', '.join(arguments)}) -> {each.returned()}:"
+    line = f"{_INDENT}def reference({', '.join(arguments)}) -> {each.result_annotation()}:"
     if columns(line) <= WIDTH:
         return line
     rows = "".join(f"{_INDENT * 2}{argument},\n" for argument in arguments)
-    return f"{_INDENT}def reference(\n{rows}{_INDENT}) -> {each.returned()}:"
+    return f"{_INDENT}def reference(\n{rows}{_INDENT}) -> {each.result_annotation()}:"
 
 
 def _sentence(text: str) -> str:
-    """Lines of the docstring of a function in a class, but for the space before the first."""
+    """Return lines of a method's docstring, without the indentation of the first."""
     return in_docstring(sentence(text, WIDTH - 2 * len(_INDENT) - 6), _INDENT * 2).strip()
 
 
 def inference_of(each: Sketch) -> str:
-    """Stubs of the functions that say of the outputs what the definition leaves open."""
+    """Return stubs of the inference methods that the definition does not determine."""
     outputs, slot = each.outputs_in_words(), each.inputs[0][1].name
     several = len(each.op_def.outputs) > 1 or each.op_def.outputs[-1].repeated
     stubs = []
-    if not each.shape_is_told:
+    if not each.has_shape:
         hint = f"The definition does not say it. That of an input is `self.{slot}.type.shape`."
         stub = "infer_shape", "list[Shape | None]" if several else "Shape", "The shape of", hint
         stubs.append(stub)
-    if not each.type_is_told:
+    if not each.has_type:
         hint = (
             "The definition does not say it. That of an input is "
             f"`self.{slot}.type.element_type`; of what is quantized, it is float32 here."
         )
         kind = "list[ElementType]" if several else "ElementType"
         stubs.append(("infer_element_type", kind, "The element type of", hint))
-    if not each.count_is_told:
+    if not each.has_count:
         hint = "The definition does not say how often the last of them repeats."
         stubs.append(("output_count", "int", "The number of the outputs", hint))
     return "".join(
-        filled(
+        fill_template(
             "common/inference.py",
             function=function,
             type=kind,

@@ -178,6 +178,6 @@ def along_axis(node: Node) -> Operand:
 
 
 def _reshape_sizes(shape: Shape, unchanged: int) -> tuple[int, ...] | None:
-    """Return static Reshape sizes for `shape` that copy the first sizes; `None` if there are none."""
+    """Return static Reshape sizes for `shape` that copy the first sizes; `None` if impossible."""
     sizes = [-1 if isinstance(size, Dimension) else size for size in shape[unchanged:]]
     return (*(0,) * unchanged, *sizes) if sizes.count(-1) <= 1 and 0 not in sizes else None

@@ -300,7 +300,7 @@ def _check_precision(node: Node, own: ElementType) -> None:
 def _valid_keys(
     node: Node, counts: Operand, query: Operand, key: Operand, *, causal: bool
 ) -> Operand:
-    """Return a boolean mask of keys within each entry's length and, if causal, not after the query."""
+    """Return a boolean mask of keys within each entry's length and, if causal, up to the query."""
     ends = node.add(Reshape, counts, (-1, 1, 1, 1))
     positions = node.add(Cast, _positions(node, key), ElementType.INT64)
     valid = node.add(Less, positions, ends)
@@ -346,8 +346,8 @@ def contributed_rotary_embedding(node: Node) -> Operand:
     only("scale", node.real("scale", 1.0), 1.0)
     positions = node[1]
     if rank_of(positions) == 1:
-        positions = node.add(Cast, _positions(node, node[0]), ElementType.INT64)
-        positions = node.add(Unsqueeze, node.add(Add, positions, positions), (0,))
+        offsets = node.add(Cast, _positions(node, node[0]), ElementType.INT64)
+        positions = node.add(Unsqueeze, node.add(Add, offsets, positions), (0,))
     return _rotate(node, node[2], node[3], positions)
 
 

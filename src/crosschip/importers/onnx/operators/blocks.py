@@ -51,7 +51,7 @@ def _pixel_indices(
     dilations: tuple[int, ...],
     pads: tuple[int, ...],
 ) -> Array:
-    """Return the flat pixel index of each block element per position; the pixel count if outside."""
+    """Return each block element's flat pixel index per position; the pixel count if outside."""
     rank = len(image)
     if not rank == len(block) == len(strides) == len(dilations) == len(pads) // 2:
         raise ModelError(f"strides, dilations or pads are not those of {rank} axes")

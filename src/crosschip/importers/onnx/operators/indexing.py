@@ -78,7 +78,7 @@ def tensor_scatter(node: Node) -> Operand:
         indices[axis] = node.add(Add, first, indices[axis])
     if mode == "circular":
         indices[axis] = node.add(Mod, indices[axis], np.array(old[axis]))
-    columns = [node.add(Unsqueeze, node.add(Expand, place, new), (-1,)) for place in indices]
+    columns = [node.add(Unsqueeze, node.add(Expand, index, new), (-1,)) for index in indices]
     return node.add(ScatterND, cache, node.add(Concat, parts=columns, axis=-1), update)
 
 

@@ -211,7 +211,7 @@ def dynamic_quantize_linear(node: Node) -> Sequence[Operand]:
 
 @imports(f"{DOMAIN}.QuantizeLinear", f"{DOMAIN}.DequantizeLinear")
 def contributed_linear(node: Node) -> Operand:
-    """Import ONNX Runtime's variants as ONNX's operators of a later opset, which has their types."""
+    """Import ONNX Runtime's variants as ONNX's operators of a later opset with the same types."""
     return node.on_reals(node.type, node.inputs, opset=_NEWEST)
 
 
