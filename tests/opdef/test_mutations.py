@@ -87,10 +87,10 @@ def test_damage_is_an_error_with_a_place(seed: int) -> None:
             text = chance.choice(MUTATIONS)(chance, text) or b"<"
         error = error_of(text)
         for problem in error.problems if error else ():
-            place = problem.place
-            assert 1 <= place.line <= text.count(b"\n") + text.count(b"\r") + 1
-            assert 1 <= place.column <= len(text) + 1
-            assert str(problem).startswith(f"damaged.xml:{place.line}:{place.column}: ")
+            location = problem.location
+            assert 1 <= location.line <= text.count(b"\n") + text.count(b"\r") + 1
+            assert 1 <= location.column <= len(text) + 1
+            assert str(problem).startswith(f"damaged.xml:{location.line}:{location.column}: ")
         refused += error is not None
     assert refused > COUNT // 20
 

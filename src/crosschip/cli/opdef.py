@@ -179,7 +179,7 @@ def generate(
 
 
 def _places(problems: list[Problem]) -> list[dict[str, object]]:
-    return [asdict(problem.place) | {"message": problem.message} for problem in problems]
+    return [asdict(problem.location) | {"message": problem.message} for problem in problems]
 
 
 def _brief(path: Path, collection: OpDefCollection) -> dict[str, object]:

@@ -99,13 +99,13 @@ def _merge_repeated_labels(node: Node, term: _Term) -> _Term:
     first = term.labels.index(repeated)
     second = term.labels.index(repeated, first + 1)
     shape = term.operand.type.shape or ()
-    size, other = shape[first], shape[second]
-    if not isinstance(size, int) or not isinstance(other, int):
+    size, second_size = shape[first], shape[second]
+    if not isinstance(size, int) or not isinstance(second_size, int):
         raise UnsupportedError(
             f"the sizes of {term.operand.name!r} on both axes labelled {repeated!r} must be known"
         )
-    if size != other:
-        raise ModelError(f"axes labelled {repeated!r} have the sizes {size}, {other}")
+    if size != second_size:
+        raise ModelError(f"axes labelled {repeated!r} have the sizes {size}, {second_size}")
     others = [axis for axis in range(len(shape)) if axis not in (first, second)]
     transposed = node.add(Transpose, term.operand, (*others, first, second))
     merged = node.add(Reshape, transposed, (*(0 for _ in others), size * size))

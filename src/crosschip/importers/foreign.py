@@ -240,9 +240,11 @@ FORMATS = (
 def format_of_file(source: Path | bytes) -> Format | None:
     """Return the format of a file, folder or content; `None` if it is not in the table."""
     if isinstance(source, Path) and source.is_dir():
-        return next((each for each in FORMATS if _has_member(source, each.members)), None)
+        return next(
+            (candidate for candidate in FORMATS if _has_member(source, candidate.members)), None
+        )
     content = _content(source)
-    return next((each for each in FORMATS if each.matches(content)), None)
+    return next((candidate for candidate in FORMATS if candidate.matches(content)), None)
 
 
 def format_of_object(source: object) -> Format | None:

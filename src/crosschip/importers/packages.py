@@ -33,7 +33,7 @@ def arguments_in_order(
     for index, slot in enumerate(tensors):
         if isinstance(slot, Tensors):
             # Optional tensors after the variadic slot are filled only if operands remain for them.
-            required = sum(not each.optional for each in tensors[index + 1 :])
+            required = sum(not later.optional for later in tensors[index + 1 :])
             after = min(len(tensors) - 1 - index, max(required, len(remaining) - 1))
             variadic = remaining[: len(remaining) - after]
             del remaining[: len(variadic)]

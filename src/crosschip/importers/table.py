@@ -43,7 +43,7 @@ class ImportTable(Generic[Function]):
         """
         unknown = Counter(name for name in names if name not in self._functions)
         if unknown:
-            listed = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
+            counts_text = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
             raise UnsupportedError(
-                f"{where}: no importer for {len(unknown)} of the model's operators: {listed}"
+                f"{where}: no importer for {len(unknown)} of the model's operators: {counts_text}"
             )

@@ -171,7 +171,7 @@ def parse_rule(text: str) -> Condition:
     """
     if len(text) > _LONGEST:
         raise GrammarError(_LONGEST, f"a rule has at most {_LONGEST} characters")
-    return _Parser(text).whole()
+    return _Parser(text).parse()
 
 
 def tensors_of(part: Condition | Value) -> Iterator[str]:
@@ -203,14 +203,14 @@ def rules_of(op_def: OpDef) -> Iterator[tuple[Tensor, Constraint, Condition]]:
     other
     texts are for people.
     """
-    known = {tensor.name for tensor in op_def.tensors}
+    tensor_names = {tensor.name for tensor in op_def.tensors}
     for tensor in op_def.tensors:
         for constraint in tensor.constraints:
             try:
                 rule = parse_rule(constraint.text)
             except GrammarError:
                 continue
-            if known.issuperset(tensors_of(rule)):
+            if tensor_names.issuperset(tensors_of(rule)):
                 yield tensor, constraint, rule
 
 
@@ -229,7 +229,7 @@ class _Parser:
         self._next = 0
         self._depth = 0
 
-    def whole(self) -> Condition:
+    def parse(self) -> Condition:
         rule = self._junction()
         if self._peek().sort != "end":
             self._fail("nothing more is expected")
@@ -356,8 +356,8 @@ class _Parser:
         token = self._peek()
         if token.sort == "number":
             self._next += 1
-            whole = token.text.isdigit()
-            return Number(int(token.text) if whole else float(token.text))
+            is_integer = token.text.isdigit()
+            return Number(int(token.text) if is_integer else float(token.text))
         if token.sort == "name" and token.text in _DATATYPES:
             self._next += 1
             return Type(_DATATYPES[token.text])

@@ -13,7 +13,7 @@ from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from crosschip.opdef.datatypes import Datatype
-from crosschip.opdef.problems import Place
+from crosschip.opdef.problems import Location
 
 
 class Rank(Enum):
@@ -100,10 +100,10 @@ class Node:
     """Element of a document.
 
     Attributes:
-        place: the location in the file; `None` if it was not read. Equality ignores it.
+        location: the location in the file; `None` if it was not read. Equality ignores it.
     """
 
-    place: Place | None = field(default=None, compare=False, repr=False)
+    location: Location | None = field(default=None, compare=False, repr=False)
 
 
 _layouts: dict[type[Any], Mapping[str, Xml]] = {}

@@ -11,7 +11,7 @@ from crosschip.ir import InputError
 from crosschip.ir.files import open_regular
 from crosschip.opdef.definitions import OpDefCollection
 from crosschip.opdef.mapping import node_lines, read_node
-from crosschip.opdef.problems import MOST, OpDefError, Place, Problem, refuse
+from crosschip.opdef.problems import MOST, Location, OpDefError, Problem, refuse
 from crosschip.opdef.rules import rule_problems
 from crosschip.opdef.schema import schema_problems
 from crosschip.opdef.splicing import edit_text
@@ -71,7 +71,7 @@ def read(path: Path | str, *, strict: bool = False) -> Document:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OpDefError([Problem(Place(1, 1, name), f"cannot be read: {reason}")]) from None
+        raise OpDefError([Problem(Location(1, 1, name), f"cannot be read: {reason}")]) from None
     document = parse(content, name, strict=strict)
     for warning in document.warnings:
         logger.warning("%s; the document is read all the same, unless `strict` is set", warning)
@@ -94,7 +94,7 @@ def parse(content: bytes, name: str = "<document>", *, strict: bool = False) -> 
     collection = read_node(OpDefCollection, source.root)
     warnings: list[Problem] = []
     refuse(_errors(rule_problems(collection), strict, warnings))
-    return Document(collection, source, tuple(sorted(warnings, key=lambda w: w.place)[:MOST]))
+    return Document(collection, source, tuple(sorted(warnings, key=lambda w: w.location)[:MOST]))
 
 
 def _errors(

@@ -98,8 +98,8 @@ def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
             truth = _holds(part, operands, not asserted)
             return None if truth is None else not truth
         case Junction(is_conjunction, parts):
-            each = [_holds(part, operands, asserted) for part in parts]
-            return _all(each) if is_conjunction else _not(_all(map(_not, each)))
+            truths = [_holds(part, operands, asserted) for part in parts]
+            return _all(truths) if is_conjunction else _not(_all(map(_not, truths)))
         case Comparison(relation, left, right):
             try:
                 pairs = _pairs(_values(left, operands), _values(right, operands))
@@ -108,8 +108,8 @@ def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
                 return asserted
         case Member(value, options):
             try:
-                candidates = [each for option in options for each in _values(option, operands)]
-                return _all(_is_member(each, candidates) for each in _values(value, operands))
+                candidates = [truths for option in options for truths in _values(option, operands)]
+                return _all(_is_member(truths, candidates) for truths in _values(value, operands))
             except _Absent:
                 return asserted
 
@@ -222,8 +222,8 @@ def _compare(relation: str, left: Any, right: Any) -> bool | None:
         return _compare_tuples(relation, left, right)
     if isinstance(left, Dimension) or isinstance(right, Dimension):
         difference = _calculate("-", left, right)
-        known = isinstance(difference, int | float)
-        return bool(_RELATIONS[relation](difference, 0)) if known else None
+        is_known = isinstance(difference, int | float)
+        return bool(_RELATIONS[relation](difference, 0)) if is_known else None
     try:
         return bool(np.all(_RELATIONS[relation](left, right)))
     except ValueError:  # shapes that do not broadcast

@@ -21,7 +21,7 @@ _IN_ATTRIBUTES = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 def read_node(cls: type[N], element: Element) -> N:
     """Convert an element of a valid tree to a node."""
-    fields: dict[str, Any] = {"place": element.place}
+    fields: dict[str, Any] = {"location": element.location}
     by_tag: dict[str, list[Element]] = {}
     for part in element.parts:
         by_tag.setdefault(part.tag, []).append(part)

@@ -19,12 +19,12 @@ from crosschip.opdef.definitions import (
     layout_of,
 )
 from crosschip.opdef.differences import differences
-from crosschip.opdef.problems import Place, Problem, refuse
+from crosschip.opdef.problems import Location, Problem, refuse
 from crosschip.opdef.rules import rule_problems
 
 N = TypeVar("N", bound=Node)
 
-_NOWHERE = Place(0, 0)
+_NOWHERE = Location(0, 0)
 
 
 def merge_collections(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...]:
@@ -62,11 +62,11 @@ def _merge_pair(
     problems += _attribute_problems(first, second)
     op_defs = dict(first.op_defs)
     for op_def in second.definitions.op_defs:
-        known = op_defs.get(op_def.name)
-        if known is not None:
-            backends = tuple(dict.fromkeys((*known.backends, *op_def.backends)))
-            problems += _contradictions(f"the operator {op_def.name!r}", known, op_def)
-            op_def = replace(known, backends=backends)
+        previous = op_defs.get(op_def.name)
+        if previous is not None:
+            backends = tuple(dict.fromkeys((*previous.backends, *op_def.backends)))
+            problems += _contradictions(f"the operator {op_def.name!r}", previous, op_def)
+            op_def = replace(previous, backends=backends)
         op_defs[op_def.name] = op_def
     lists = {supplement.backend: supplement for supplement in first.supplements}
     for supplement in second.supplements:
@@ -80,12 +80,12 @@ def _merge_pair(
 
 def _attribute_problems(first: OpDefCollection, second: OpDefCollection) -> Iterator[Problem]:
     for name, xml in layout_of(OpDefCollection).items():
-        one, other = getattr(first, name), getattr(second, name)
-        if xml.attribute and one != other:
+        value, other = getattr(first, name), getattr(second, name)
+        if xml.attribute and value != other:
             yield Problem(
-                second.place or _NOWHERE,
+                second.location or _NOWHERE,
                 f"the package {first.package_name!r} has {xml.attribute} {other!r} here, but "
-                f"{one!r} at {first.place}",
+                f"{value!r} at {first.location}",
             )
 
 
@@ -95,8 +95,8 @@ def _contradictions(what: str, first: N, second: N) -> Iterator[Problem]:
     difference = next(differences(one, other), None)
     if difference is not None:
         yield Problem(
-            second.place or _NOWHERE,
-            f"{what} is defined otherwise at {first.place}: {difference.path or 'it'} is "
+            second.location or _NOWHERE,
+            f"{what} is defined otherwise at {first.location}: {difference.path or 'it'} is "
             f"{difference.how}; what depends on the backend stands in SupplementalOpDefs",
         )
 
@@ -108,14 +108,14 @@ def _without_backends(node: N) -> N:
 def _merge_supplements(
     first: SupplementalOpDefList, second: SupplementalOpDefList, problems: list[Problem]
 ) -> SupplementalOpDefList:
-    known = {op_def.name: op_def for op_def in first.op_defs}
+    op_defs = {op_def.name: op_def for op_def in first.op_defs}
     for op_def in second.op_defs:
-        if op_def.name in known:
+        if op_def.name in op_defs:
             what = f"{first.backend}'s supplement to {op_def.name!r}"
-            problems += _contradictions(what, known[op_def.name], op_def)
-        known.setdefault(op_def.name, op_def)
+            problems += _contradictions(what, op_defs[op_def.name], op_def)
+        op_defs.setdefault(op_def.name, op_def)
     supported = _merge_supported([first.supported, second.supported])
-    return replace(first, supported=supported, op_defs=tuple(known.values()))
+    return replace(first, supported=supported, op_defs=tuple(op_defs.values()))
 
 
 def _merge_supported(lists: Sequence[SupportedOps | None]) -> SupportedOps | None:

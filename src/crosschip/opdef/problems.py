@@ -14,7 +14,7 @@ MOST = 100
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Location:
     """Location in a document.
 
     Attributes:
@@ -36,17 +36,17 @@ class Problem:
     """Violation of a rule by a document.
 
     Attributes:
-        place: the start of the offending element.
+        location: the start of the offending element.
         message: the rule, and what to do.
         is_tolerated: whether vendors' documents break the rule, so that it is only a warning.
     """
 
-    place: Place
+    location: Location
     message: str
     is_tolerated: bool = False
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+        return f"{self.location}: {self.message}"
 
 
 class OpDefError(Error):
@@ -58,7 +58,7 @@ class OpDefError(Error):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         first_problems = list(islice(problems, MOST + 1))
-        self.problems = tuple(sorted(first_problems[:MOST], key=lambda problem: problem.place))
+        self.problems = tuple(sorted(first_problems[:MOST], key=lambda problem: problem.location))
         lines = [str(problem) for problem in self.problems]
         super().__init__(
             "\n".join([*lines, *(["… and more"] if len(first_problems) > MOST else [])])

@@ -31,9 +31,9 @@ from crosschip.opdef.definitions import (
     SupplementalTensor,
     Tensor,
 )
-from crosschip.opdef.problems import Place, Problem
+from crosschip.opdef.problems import Location, Problem
 
-_NOWHERE = Place(0, 0)
+_NOWHERE = Location(0, 0)
 _LONGEST = 40
 _FEW = 500
 
@@ -55,23 +55,23 @@ def rule_problems(collection: OpDefCollection) -> Iterator[Problem]:
     yield from _duplicate_nodes(
         collection.supplements, "OpDefCollection: there are two lists of the backend", "backend"
     )
-    known = collection.op_defs
+    op_defs = collection.op_defs
     for supplement in collection.supplements:
-        yield from _supplement_list_problems(known, supplement)
+        yield from _supplement_list_problems(op_defs, supplement)
 
 
 def _problem_at(node: Node, message: str, is_tolerated: bool = False) -> Problem:
-    return Problem(node.place or _NOWHERE, message, is_tolerated)
+    return Problem(node.location or _NOWHERE, message, is_tolerated)
 
 
 def _duplicate_nodes(nodes: Iterable[Node], message: str, field: str = "name") -> Iterator[Problem]:
     """Yield a problem for each node with the name of an earlier one."""
-    seen: dict[str, Node] = {}
+    first_nodes: dict[str, Node] = {}
     for node in nodes:
         name = getattr(node, field)
-        first = seen.setdefault(name, node)
+        first = first_nodes.setdefault(name, node)
         if first is not node:
-            where = f"; the first is at line {first.place.line}" if first.place else ""
+            where = f"; the first is at line {first.location.line}" if first.location else ""
             yield _problem_at(node, f"{message} {name!r}{where}")
 
 
@@ -239,27 +239,27 @@ def _specified_fields(tensor: SupplementalTensor) -> Iterator[str]:
 
 
 def _supplement_list_problems(
-    known: Mapping[str, OpDef], supplement: SupplementalOpDefList
+    op_defs: Mapping[str, OpDef], supplement: SupplementalOpDefList
 ) -> Iterator[Problem]:
     backend = f"{supplement.backend}: "
     if supplement.supported is not None:
         names = supplement.supported.names
         yield from _duplicate_words(supplement.supported, f"{backend}supports", names)
         for name in names:
-            if name not in known:
+            if name not in op_defs:
                 yield _problem_at(
                     supplement.supported,
                     f"{backend}supports {name!r}, but there is no such operator"
-                    f"{_did_you_mean(name, known)}",
+                    f"{_did_you_mean(name, op_defs)}",
                 )
     yield from _duplicate_nodes(supplement.op_defs, f"{backend}there are two supplements to")
     for supplemental in supplement.op_defs:
-        op_def = known.get(supplemental.name)
+        op_def = op_defs.get(supplemental.name)
         if op_def is None:
             yield _problem_at(
                 supplemental,
                 f"{backend}supplements {supplemental.name!r}, but there is no such operator"
-                f"{_did_you_mean(supplemental.name, known)}",
+                f"{_did_you_mean(supplemental.name, op_defs)}",
             )
         else:
             yield from _supplement_problems(f"{backend}{op_def.name}", op_def, supplemental)
@@ -270,18 +270,20 @@ def _supplement_problems(
 ) -> Iterator[Problem]:
     for role in ROLES:
         tensors: Sequence[SupplementalTensor] = getattr(supplemental, role)
-        known: dict[str, Tensor] = {tensor.name: tensor for tensor in getattr(op_def, role)}
+        tensors_by_name: dict[str, Tensor] = {
+            tensor.name: tensor for tensor in getattr(op_def, role)
+        }
         yield from _duplicate_nodes(tensors, f"{where}: there are two {role}")
         for tensor in tensors:
-            if tensor.name in known:
+            if tensor.name in tensors_by_name:
                 yield from _supplemental_tensor_problems(
-                    f"{where}.{tensor.name}: ", known[tensor.name], tensor
+                    f"{where}.{tensor.name}: ", tensors_by_name[tensor.name], tensor
                 )
             else:
                 yield _problem_at(
                     tensor,
                     f"{where}: supplements {tensor.name!r}, which is not among the {role} of the "
-                    f"operator{_did_you_mean(tensor.name, known)}",
+                    f"operator{_did_you_mean(tensor.name, tensors_by_name)}",
                 )
 
 

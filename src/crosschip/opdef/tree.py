@@ -13,7 +13,7 @@ from typing import NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from crosschip.opdef.problems import OpDefError, Place, Problem
+from crosschip.opdef.problems import Location, OpDefError, Problem
 
 MAX_BYTES = 4 * 2**20
 """The maximum size of a document; the largest known ones have 64 KB."""
@@ -47,14 +47,14 @@ class Element(ElementTree.Element):
     """Element of a document.
 
     Attributes:
-        place: the location of the start tag.
+        location: the location of the start tag.
         start: the offset of the element in `Source.utf8`.
         inner: the offset after the start tag.
         close: the offset of the end tag; `inner` without one (`<Name/>`).
         end: the offset after the element.
     """
 
-    place: Place
+    location: Location
     start: int
     inner: int
     close: int
@@ -105,7 +105,7 @@ def parse_tree(content: bytes, name: str) -> Source:
     """
     if len(content) > MAX_BYTES:
         _refuse(
-            Place(1, 1, name),
+            Location(1, 1, name),
             f"has {len(content)} bytes; an OpDef document has at most {MAX_BYTES}",
         )
     mark, encoding = _encoding(content, name)
@@ -122,19 +122,19 @@ def parse_tree(content: bytes, name: str) -> Source:
     return Source(content, utf8, encoding, mark, _Parser(utf8, name).root)
 
 
-def _refuse(place: Place, message: str) -> NoReturn:
-    raise OpDefError([Problem(place, message)])
+def _refuse(location: Location, message: str) -> NoReturn:
+    raise OpDefError([Problem(location, message)])
 
 
-def _end_location(text: str, name: str) -> Place:
+def _end_location(text: str, name: str) -> Location:
     lines = re.split("\r\n|\r|\n", text)
-    return Place(len(lines), len(lines[-1]) + 1, name)
+    return Location(len(lines), len(lines[-1]) + 1, name)
 
 
 def _encoding(content: bytes, name: str) -> tuple[bytes, str]:
     """Detect the byte order mark and the encoding of a document."""
     if content.startswith(_UTF_32):
-        _refuse(Place(1, 1, name), "is in UTF-32, which is not read; write UTF-8")
+        _refuse(Location(1, 1, name), "is in UTF-32, which is not read; write UTF-8")
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             return mark, encoding
@@ -148,7 +148,7 @@ def _encoding(content: bytes, name: str) -> tuple[bytes, str]:
         encoding = ""
     if encoding not in _ENCODINGS or encoding == "utf-16":
         _refuse(
-            Place(1, 1, name),
+            Location(1, 1, name),
             f"is declared to be in {declared_encoding}, which is not read; write UTF-8",
         )
     return b"", encoding
@@ -173,12 +173,12 @@ class _Parser:
         try:
             parser.Parse(utf8, True)
         except expat.ExpatError as error:
-            place = Place(error.lineno, error.offset + 1, name)
-            _refuse(place, f"is not well-formed XML: {expat.ErrorString(error.code)}")
+            location = Location(error.lineno, error.offset + 1, name)
+            _refuse(location, f"is not well-formed XML: {expat.ErrorString(error.code)}")
 
-    def _location(self) -> Place:
+    def _location(self) -> Location:
         parser = self._parser
-        return Place(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, self._name)
+        return Location(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, self._name)
 
     def _doctype(self, *_: object) -> None:
         begin = self._utf8.rfind(b"<!DOCTYPE", 0, self._parser.CurrentByteIndex + len("<!DOCTYPE"))
@@ -188,21 +188,25 @@ class _Parser:
         )
 
     def _begin(self, tag: str, attributes: dict[str, str]) -> None:
-        place = self._location()
+        location = self._location()
         self._count += 1
         if self._count > MAX_ELEMENTS:
-            _refuse(place, f"{tag}: is one of more than {MAX_ELEMENTS} elements, which is too many")
+            _refuse(
+                location, f"{tag}: is one of more than {MAX_ELEMENTS} elements, which is too many"
+            )
         if len(attributes) > MAX_ATTRIBUTES:
-            _refuse(place, f"{tag}: has {len(attributes)} attributes, which is too many")
+            _refuse(location, f"{tag}: has {len(attributes)} attributes, which is too many")
         if len(self._open) == MAX_DEPTH:
-            _refuse(place, f"{tag}: stands in more than {MAX_DEPTH} other elements")
-        named = {_named(key): value for key, value in attributes.items()}
+            _refuse(location, f"{tag}: stands in more than {MAX_DEPTH} other elements")
+        named = {_element_tree_name(key): value for key, value in attributes.items()}
         for key in named:
             if key.startswith(_INSTANCE) and key not in _HINTS:
                 attribute = key.removeprefix(_INSTANCE)
-                _refuse(place, f"{tag}: has the attribute {attribute!r} of XML Schema; remove it")
-        element = Element(_named(tag), named)
-        element.place = place
+                _refuse(
+                    location, f"{tag}: has the attribute {attribute!r} of XML Schema; remove it"
+                )
+        element = Element(_element_tree_name(tag), named)
+        element.location = location
         element.start = self._parser.CurrentByteIndex
         start_tag = _START_TAG.match(self._utf8, element.start)
         assert start_tag is not None, "expat has parsed the tag"
@@ -227,6 +231,6 @@ class _Parser:
             self._open[-1].text = (self._open[-1].text or "") + text
 
 
-def _named(name: str) -> str:
+def _element_tree_name(name: str) -> str:
     """Convert an expat name to ElementTree's notation."""
     return "{" + name if "}" in name else name

@@ -93,7 +93,7 @@ class Case:
 
 
 def quantized_input(case: Case, shape: tuple[int, ...], dtype: Any) -> tuple[str, str, str]:
-    """Return a tensor of bytes, quantized in the model or as an input, with scale and zero point."""
+    """Return a tensor of bytes with scale and zero point, quantized in the model or as input."""
     scale = case.scale()
     zero = case.constant(np.array(case.random.integers(np.iinfo(dtype).max), dtype))
     if case.chance(0.3):

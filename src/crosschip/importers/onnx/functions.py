@@ -23,9 +23,9 @@ def key_of(node: NodeProto) -> Key:
     return text(node.domain), text(node.op_type), text(node.overload)
 
 
-def is_same(node: NodeProto, opset: int, other: int) -> bool:
+def is_same(node: NodeProto, opset: int, other_opset: int) -> bool:
     """Return whether a node's operator has the same version in two opsets."""
-    schema, other_schema = schema_of(node, opset), schema_of(node, other)
+    schema, other_schema = schema_of(node, opset), schema_of(node, other_opset)
     return (
         schema is not None
         and other_schema is not None
@@ -43,14 +43,14 @@ def allows(node: NodeProto, opset: int, types: Iterable[str | None]) -> bool:
         return False
     constraints = {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
     bound: dict[str, str] = {}
-    for index, written in enumerate(types):
-        if written is None:
+    for index, type_text in enumerate(types):
+        if type_text is None:
             continue
         formal = schema.inputs[min(index, len(schema.inputs) - 1)]
-        if written not in constraints.get(formal.type_str, {formal.type_str}):
+        if type_text not in constraints.get(formal.type_str, {formal.type_str}):
             return False
         same = formal.is_homogeneous or index < len(schema.inputs) - 1
-        if same and bound.setdefault(formal.type_str, written) != written:
+        if same and bound.setdefault(formal.type_str, type_text) != type_text:
             return False
     return True
 
@@ -63,19 +63,19 @@ def standard_body(node: NodeProto, opset: int, types: Iterable[TypeProto]) -> Fu
     bodies: Any = schema  # the stubs lack the function bodies
     plain = [version for version in bodies.function_opset_versions if version <= opset]
     if plain:
-        return _bound(bodies.get_function_with_opset_version(max(plain)), node, schema)
-    known = [v for v in bodies.context_dependent_function_opset_versions if v <= opset]
-    if not known:
+        return _bind_attributes(bodies.get_function_with_opset_version(max(plain)), node, schema)
+    dependent = [v for v in bodies.context_dependent_function_opset_versions if v <= opset]
+    if not dependent:
         return None
     encoded = [type_.SerializeToString() for type_ in types]
     try:
         data = bodies.get_context_dependent_function_with_opset_version(
-            max(known), node.SerializeToString(), encoded
+            max(dependent), node.SerializeToString(), encoded
         )
     except (RuntimeError, ValueError):
         # The function depends on attributes or types that the node does not have.
         return None
-    return _bound(data, node, schema)
+    return _bind_attributes(data, node, schema)
 
 
 def expanded_counts(
@@ -111,7 +111,7 @@ def model_body(function: FunctionProto, node: NodeProto) -> FunctionProto:
     return body
 
 
-def _bound(data: bytes, node: NodeProto, schema: defs.OpSchema) -> FunctionProto:
+def _bind_attributes(data: bytes, node: NodeProto, schema: defs.OpSchema) -> FunctionProto:
     body = FunctionProto.FromString(data)
     defaults = {
         name: attribute.default_value

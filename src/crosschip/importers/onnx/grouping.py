@@ -88,17 +88,17 @@ def units(nodes: Sequence[NodeProto], inner: Collection[str]) -> Iterator[Unit]:
     members: dict[int, list[int]] = {}
     for index, leader in enumerate(group):
         members.setdefault(leader, []).append(index)
-    made_here = set().union(*makes) if makes else set()
-    done: set[str] = set()
+    graph_outputs = set().union(*makes) if makes else set()
+    available: set[str] = set()
     pending = sorted(members.values(), key=lambda unit: unit[-1])
     while pending:
         waiting = []
         for unit in pending:
-            own = set().union(*(makes[index] for index in unit))
-            needed = set().union(*(reads[index] for index in unit)) & made_here - own
-            if needed <= done:
+            outputs = set().union(*(makes[index] for index in unit))
+            needed = set().union(*(reads[index] for index in unit)) & graph_outputs - outputs
+            if needed <= available:
                 yield tuple(unit)
-                done |= own
+                available |= outputs
             else:
                 waiting.append(unit)
         if len(waiting) == len(pending):
@@ -114,9 +114,9 @@ def _groups(
     """Return for each node the index of the first node of its group."""
     leader = list(range(len(reads)))
 
-    def join(one: int, other: int) -> None:
-        low, high = sorted((leader[one], leader[other]))
-        leader[:] = [low if known == high else known for known in leader]
+    def join(first: int, second: int) -> None:
+        low, high = sorted((leader[first], leader[second]))
+        leader[:] = [low if group == high else group for group in leader]
 
     touched: dict[str, int] = {}
     for index in range(len(reads)):
@@ -135,8 +135,8 @@ def _close(
     join: Callable[[int, int], None],
 ) -> bool:
     """Add one node on a path between members of a group to it; return whether there was one."""
-    for first in {known for known in leader if leader.count(known) > 1}:
-        inside = [known == first for known in leader]
+    for first in {group for group in leader if leader.count(group) > 1}:
+        inside = [group == first for group in leader]
         after: set[str] = set()
         follows = []
         for index in range(len(leader)):

@@ -120,13 +120,13 @@ class Names:
         """Return the elements of a sparse tensor of the file."""
         return self._shared.reader.dense(tensor)
 
-    def forget(self, gone: Set[Operand]) -> None:
+    def forget(self, operands: Set[Operand]) -> None:
         """Unbind names, here and in enclosing graphs, that were computed to be these operands."""
-        for name in [name for name in self._computed if self._operands[name] in gone]:
+        for name in [name for name in self._computed if self._operands[name] in operands]:
             self._not_computed[name] = self._computed.pop(name)
             del self._operands[name]
         if self._outer is not None:
-            self._outer.forget(gone)
+            self._outer.forget(operands)
 
     def _compute(self, name: str) -> None:
         """Add an operation for an output that its node's import function omitted."""

@@ -160,13 +160,15 @@ class OpaqueSubgraph:
 
     def _shape(self, proto: TensorShapeProto) -> Shape:
         """Return a declared shape; names count only where an input has a dimension of that name."""
-        known = {
+        dimensions = {
             str(size): size
             for operand in self._inputs.values()
             for size in operand.type.shape or ()
         }
         return tuple(
-            size.dim_value if size.HasField("dim_value") else known.get(size.dim_param, unknown())
+            size.dim_value
+            if size.HasField("dim_value")
+            else dimensions.get(size.dim_param, unknown())
             for size in proto.dim
         )
 

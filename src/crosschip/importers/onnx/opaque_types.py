@@ -100,11 +100,15 @@ class TypeInference:
                 guessed = guessed_types(node, [types.get(text(name)) for name in node.input])
             names = map(text, node.output)
             for name, type_, guess in itertools.zip_longest(names, inferred, guessed):
-                known = declared.get(name or "")
+                declared_type = declared.get(name or "")
                 if not name:
                     continue
-                if known is not None and known.WhichOneof("value") and _agree(known, type_):
-                    types[name] = known
+                if (
+                    declared_type is not None
+                    and declared_type.WhichOneof("value")
+                    and _agree(declared_type, type_)
+                ):
+                    types[name] = declared_type
                 elif result_type := type_ or guess:
                     types[name] = _without_shape(result_type)
 
@@ -156,9 +160,9 @@ class TypeInference:
         is_scan = node.op_type == "Scan"
         arguments = inputs[len(inputs) - len(graph.input) :] if is_scan else inputs
         for value, type_ in zip(graph.input, arguments, strict=False):
-            known = value.type if value.type.WhichOneof("value") else type_
-            if known is not None:
-                inner[text(value.name)] = _without_shape(known)
+            input_type = value.type if value.type.WhichOneof("value") else type_
+            if input_type is not None:
+                inner[text(value.name)] = _without_shape(input_type)
         declared = {text(v.name): v.type for v in [*graph.value_info, *graph.output]}
         self.extend(inner, graph.node, declared)
         body_types = [inner.get(text(value.name)) for value in graph.output][skipped:]
@@ -196,7 +200,7 @@ def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | Non
     return first.sequence_type.elem_type if first and first.HasField("sequence_type") else None
 
 
-def _held(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
+def _content_type(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
     """Return the content type of an optional value; other types stay the same."""
     first = inputs[0] if inputs else None
     return first.optional_type.elem_type if first and first.HasField("optional_type") else first
@@ -213,8 +217,10 @@ def _empty(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
 
 def _optional(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
     declared = next((a.tp for a in node.attribute if a.name == "type"), None)
-    held = declared or (inputs[0] if inputs else None)
-    return None if held is None else TypeProto(optional_type=TypeProto.Optional(elem_type=held))
+    content = declared or (inputs[0] if inputs else None)
+    return (
+        None if content is None else TypeProto(optional_type=TypeProto.Optional(elem_type=content))
+    )
 
 
 def _zip_map(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
@@ -231,7 +237,7 @@ def _sequence(element: TypeProto) -> TypeProto:
 _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto | None]] = {
     "ConcatFromSequence": _element,
     "Optional": _optional,
-    "OptionalGetElement": _held,
+    "OptionalGetElement": _content_type,
     "SequenceAt": _element,
     "SequenceConstruct": _sequence_of,
     "SequenceEmpty": _empty,
@@ -316,13 +322,13 @@ def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
     return TensorProto.INT64
 
 
-def _from_text(written: str) -> TypeProto | None:
+def _from_text(type_text: str) -> TypeProto | None:
     """Parse a tensor type as schemas write it."""
-    match = _TENSOR.fullmatch(written)
+    match = _TENSOR.fullmatch(type_text)
     if match is None:
         return None
     name = _ONNX_NAMES.get(match[1], match[1])
-    code = next((c for c, known in OPERAND_TYPES.items() if known.value == name), None)
+    code = next((c for c, dtype in OPERAND_TYPES.items() if dtype.value == name), None)
     return None if code is None else tensor_type(code, None)
 
 

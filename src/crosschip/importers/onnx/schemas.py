@@ -44,8 +44,11 @@ def defaults(domain: str, operator: str, opset: int) -> Mapping[str, AttributePr
     """
     stored = _stored_defaults()
     if domain or opset > stored["opset"]:
-        newest, own = _schema(domain, operator, _LATEST), _schema(domain, operator, opset)
-        return {**_defaults(newest), **_defaults(own)}
+        newest, current_schema = (
+            _schema(domain, operator, _LATEST),
+            _schema(domain, operator, opset),
+        )
+        return {**_defaults(newest), **_defaults(current_schema)}
     versions = {
         int(since): current_values
         for since, current_values in stored["operators"].get(operator, {}).items()

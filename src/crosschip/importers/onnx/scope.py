@@ -128,8 +128,10 @@ class Scope(Names):
         """
         shared, nodes = self._shared, in_order(nodes)
         self._may_make_others = self._may_make_others and makes_no_tensor(nodes)
-        others = shared.containers or shared.functions_make_others or self._may_make_others
-        if others or has_foreign(nodes, lambda node: shared.function(node) or is_packaged(node)):
+        has_others = shared.containers or shared.functions_make_others or self._may_make_others
+        if has_others or has_foreign(
+            nodes, lambda node: shared.function(node) or is_packaged(node)
+        ):
             self._run_units(nodes, set(outputs), where)
             return
         for number, node in enumerate(nodes):
@@ -177,11 +179,11 @@ class Scope(Names):
         names = self._shared.names(f"{self._prefix}{name_of(nodes[0])}", number)
         subgraph = self._opaque_subgraph(nodes, outputs)
         extension = subgraph.extension(next(names), reason)
-        around = self._builder.origins
+        outer_origins = self._builder.origins
         if self._of_file:
             self._builder.origins = tuple(map(origin_of, nodes))
         self._builder.append(extension)
-        self._builder.origins = around
+        self._builder.origins = outer_origins
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
 
@@ -226,8 +228,8 @@ class Scope(Names):
             UnsupportedError: values other than tensors enter, leave or pass through the body.
         """
         takes_none = any(type_ == CONTAINER for type_ in types)
-        others = self._may_make_others and makes_no_tensor(graph.node)
-        if takes_none or self._shared.functions_make_others or others:
+        has_others = self._may_make_others and makes_no_tensor(graph.node)
+        if takes_none or self._shared.functions_make_others or has_others:
             raise UnsupportedError("hands on what is no tensor")
         captures = Captures()
         builder = Builder(text(graph.name), used_names=self._shared.operation_names)
@@ -317,9 +319,9 @@ class Scope(Names):
 
     def _undo(self, before: int) -> None:
         """Remove the operations from index `before` on, and unbind the names of their outputs."""
-        gone = {o for operation in self._builder.operations[before:] for o in operation.outputs}
+        removed = {o for operation in self._builder.operations[before:] for o in operation.outputs}
         del self._builder.operations[before:]
-        self.forget(gone)
+        self.forget(removed)
 
     def _import(self, number: int, proto: NodeProto) -> None:
         """Append the operations of one node and bind its outputs."""
@@ -334,7 +336,7 @@ class Scope(Names):
         names = self._shared.names(self._current, number)
         node = Node(proto, self._opsets, inputs, outputs, self._builder, names, self)
         function = None if is_packaged(proto) else self._shared.function(proto)
-        around = self._builder.origins
+        outer_origins = self._builder.origins
         if self._of_file:
             origin = Origin(node.full_name, tuple(filter(None, read)), tuple(filter(None, outputs)))
             self._builder.origins = (origin,)
@@ -344,7 +346,7 @@ class Scope(Names):
             else:
                 results = self._results(node)
         finally:
-            self._builder.origins = around
+            self._builder.origins = outer_origins
         self._bind(node, results, before)
 
     def _results(self, node: Node) -> Sequence[Operand | None]:
@@ -355,8 +357,10 @@ class Scope(Names):
         except (UnsupportedError, ComputedParameter) as error:
             refusal: Exception = UnsupportedError(str(error))
         except ElementTypeError as error:
-            written = [None if operand is None else type_text(operand) for operand in node.inputs]
-            if not allows(node.proto, node.opset, written):
+            type_texts = [
+                None if operand is None else type_text(operand) for operand in node.inputs
+            ]
+            if not allows(node.proto, node.opset, type_texts):
                 raise
             refusal = UnsupportedError(str(error))
         self._undo(before)
@@ -434,8 +438,8 @@ class Scope(Names):
     def _bind(self, node: Node, results: Sequence[Operand | None], before: int) -> None:
         """Bind the node's output names to the results."""
         outputs = node.outputs
-        named = dict(zip(results, outputs, strict=False))
-        renamed = self._shared.rename(self._builder, named, before)
+        names = dict(zip(results, outputs, strict=False))
+        renamed = self._shared.rename(self._builder, names, before)
         for name, operand in itertools.zip_longest(outputs, results[: len(outputs)]):
             if not name:
                 continue

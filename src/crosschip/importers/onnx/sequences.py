@@ -32,7 +32,7 @@ def check_sequences(
     Raises:
         ModelError: a check fails; the message names the node.
     """
-    held: dict[str, list[Operand]] = {}
+    contents: dict[str, list[Operand]] = {}
     for node in nodes:
         if node.domain not in STANDARD_DOMAINS:
             continue
@@ -41,16 +41,21 @@ def check_sequences(
             _check_types(node, [types.get(name) for name in read[:2]])
         if node.op_type == "SequenceConstruct":
             _check_types(node, [types.get(name) for name in read])
-            held[text(node.output[0])] = _known(read, operand_of)
-        elif node.op_type == "SequenceInsert" and read[0] in held:
-            held[text(node.output[0])] = [*held[read[0]], *_known(read[1:2], operand_of)]
+            contents[text(node.output[0])] = _external_operands(read, operand_of)
+        elif node.op_type == "SequenceInsert" and read[0] in contents:
+            contents[text(node.output[0])] = [
+                *contents[read[0]],
+                *_external_operands(read[1:2], operand_of),
+            ]
         elif node.op_type == "SequenceEmpty":
-            held[text(node.output[0])] = []
+            contents[text(node.output[0])] = []
         elif node.op_type == "ConcatFromSequence":
-            _check_joined(node, held.get(read[0], []))
+            _check_joined(node, contents.get(read[0], []))
 
 
-def _known(names: Sequence[str], operand_of: Callable[[str], Operand | None]) -> list[Operand]:
+def _external_operands(
+    names: Sequence[str], operand_of: Callable[[str], Operand | None]
+) -> list[Operand]:
     operands = map(operand_of, names)
     return [operand for operand in operands if operand is not None]
 
@@ -58,15 +63,17 @@ def _known(names: Sequence[str], operand_of: Callable[[str], Operand | None]) ->
 def _check_types(node: NodeProto, types: Sequence[TypeProto | None]) -> None:
     """Check that the elements of a sequence have one type."""
     codes = dict.fromkeys(
-        type_.tensor_type.elem_type for type_ in map(_held, types) if type_ is not None
+        type_.tensor_type.elem_type for type_ in map(_tensor_type, types) if type_ is not None
     )
-    named = [str(OPERAND_TYPES[code]) for code in codes if code in OPERAND_TYPES]
-    if len(named) > 1:
+    type_names = [str(OPERAND_TYPES[code]) for code in codes if code in OPERAND_TYPES]
+    if len(type_names) > 1:
         where = f"{text(node.op_type)} {text(node.name)!r}"
-        raise ModelError(f"{where}: a sequence holds one element type, not {' and '.join(named)}")
+        raise ModelError(
+            f"{where}: a sequence holds one element type, not {' and '.join(type_names)}"
+        )
 
 
-def _held(type_: TypeProto | None) -> TypeProto | None:
+def _tensor_type(type_: TypeProto | None) -> TypeProto | None:
     """Return the tensor type, or that of a sequence's elements; `None` for other types."""
     if type_ is not None and type_.HasField("sequence_type"):
         type_ = type_.sequence_type.elem_type

@@ -53,9 +53,9 @@ class Sizes:
     def _size(self, proto: TensorShapeProto.Dimension) -> Dim:
         if proto.HasField("dim_value"):
             return proto.dim_value if proto.dim_value >= 0 else unknown()
-        return self._named(text(proto.dim_param))
+        return self._named_dimension(text(proto.dim_param))
 
-    def _named(self, name: str) -> Dimension:
+    def _named_dimension(self, name: str) -> Dimension:
         """Return the dimension for a name, which is changed as little as dimension syntax requires.
 
         A name without a letter or digit, such as `?`, is an unknown size.

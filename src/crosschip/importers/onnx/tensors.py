@@ -37,8 +37,8 @@ def element_type(code: int) -> ElementType:
         UnsupportedError: there is none.
     """
     if code not in ELEMENT_TYPES:
-        known = code in TensorProto.DataType.values()
-        name = TensorProto.DataType.Name(code) if known else f"number {code}"
+        exists = code in TensorProto.DataType.values()
+        name = TensorProto.DataType.Name(code) if exists else f"number {code}"
         raise UnsupportedError(f"no element type corresponds to the ONNX data type {name}")
     return ELEMENT_TYPES[code]
 
@@ -108,40 +108,42 @@ class TensorReader:
         spend(bytes=count * values.itemsize)
         if tensor.HasField("indices") and indices.dtype != np.int64:
             raise ModelFileError(f"the indices of its values are {indices.dtype}, not int64")
-        places = indices.reshape(len(values), -1) if indices.size else indices.reshape(0, 1)
-        if places.shape[1] == len(shape) > 1:
+        positions = indices.reshape(len(values), -1) if indices.size else indices.reshape(0, 1)
+        if positions.shape[1] == len(shape) > 1:
             steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-            fits = bool(((places >= 0) & (places < np.array(shape))).all())
-            places = (places * np.array(steps)).sum(axis=1, keepdims=True)
+            fits = bool(((positions >= 0) & (positions < np.array(shape))).all())
+            positions = (positions * np.array(steps)).sum(axis=1, keepdims=True)
         else:
-            fits = bool(((places >= 0) & (places < count)).all())
-        if not fits or places.shape != (len(values), 1):
+            fits = bool(((positions >= 0) & (positions < count)).all())
+        if not fits or positions.shape != (len(values), 1):
             raise ModelFileError(f"the indices of its values are not in {list(shape)}")
         elements = np.zeros(count, values.dtype)
-        elements[places[:, 0].astype(np.int64)] = values
+        elements[positions[:, 0].astype(np.int64)] = values
         return elements.reshape(shape)
 
     def _elements(self, tensor: TensorProto, kind: ElementType, count: int) -> Array | Stored:
         if kind is ElementType.BOOL:
-            return np.not_equal(_read(self._stored(tensor, np.dtype(np.uint8), count)), 0)
+            return np.not_equal(_read(self._read_stored(tensor, np.dtype(np.uint8), count)), 0)
         bits = _PACKED_BITS.get(kind)
         if bits is None:
-            return self._stored(tensor, kind.dtype, count)
-        packed = _read(self._stored(tensor, np.dtype(np.uint8), -(-count * bits // 8)))
-        return _unpacked(packed, bits, count).view(kind.dtype)
+            return self._read_stored(tensor, kind.dtype, count)
+        packed = _read(self._read_stored(tensor, np.dtype(np.uint8), -(-count * bits // 8)))
+        return _unpack(packed, bits, count).view(kind.dtype)
 
-    def _stored(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
+    def _read_stored(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
         if tensor.HasField("segment"):
             raise UnsupportedError("the tensor is stored in segments, which no ONNX runtime reads")
         if tensor.data_location == TensorProto.EXTERNAL:
-            return self._external(tensor, dtype, count)
+            return self._read_external(tensor, dtype, count)
         if tensor.HasField("raw_data"):
             raw = tensor.raw_data
             _check_size(len(raw), count * dtype.itemsize, "bytes of raw data")
             return _read(Held(raw).elements(dtype, count, 0))
         return _typed_elements(tensor, dtype, count)
 
-    def _external(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
+    def _read_external(
+        self, tensor: TensorProto, dtype: np.dtype[Any], count: int
+    ) -> Array | Stored:
         entries = {text(entry.key): text(entry.value) for entry in tensor.external_data}
         location = entries.get("location")
         if not location:
@@ -149,8 +151,8 @@ class TensorReader:
         where = "raw data" if location == OWN_FILE else f"external data {location!r}"
         try:
             source = self._source(location)
-            offset = _number(entries.get("offset", "0"))
-            length = _number(entries.get("length", str(max(0, source.size - offset))))
+            offset = _parse_number(entries.get("offset", "0"))
+            length = _parse_number(entries.get("length", str(max(0, source.size - offset))))
             if offset + length > source.size:
                 raise ModelFileError(f"{offset} + {length} is beyond its end at {source.size}")
             _check_size(length, count * dtype.itemsize, "bytes")
@@ -206,26 +208,26 @@ def _typed_elements(tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Ar
     """Return the elements from the data type's own field."""
     kind = ElementType.of(dtype)
     if kind is ElementType.FLOAT32:
-        return _listed(tensor.float_data, np.float32, count)
+        return _to_array(tensor.float_data, np.float32, count)
     if kind is ElementType.FLOAT64:
-        return _listed(tensor.double_data, np.float64, count)
+        return _to_array(tensor.double_data, np.float64, count)
     if kind is ElementType.INT64:
-        return _listed(tensor.int64_data, np.int64, count)
+        return _to_array(tensor.int64_data, np.int64, count)
     if kind in (ElementType.UINT32, ElementType.UINT64):
-        return _listed(tensor.uint64_data, np.uint64, count).astype(dtype)
-    values = _listed(tensor.int32_data, np.int32, count)
+        return _to_array(tensor.uint64_data, np.uint64, count).astype(dtype)
+    values = _to_array(tensor.int32_data, np.int32, count)
     if kind in _INT32_CODED:
         return values.astype(dtype)
     return values.astype(np.uint8 if dtype.itemsize == 1 else np.uint16).view(dtype)
 
 
-def _unpacked(packed: Array, bits: int, count: int) -> Array:
+def _unpack(packed: Array, bits: int, count: int) -> Array:
     """Unpack elements of `bits` bits, lowest bits first, to one byte each."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return (packed[:, None] >> shifts & (1 << bits) - 1).astype(np.uint8).reshape(-1)[:count]
 
 
-def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:
+def _to_array(values: Any, dtype: type[np.generic], count: int) -> Array:
     _check_size(len(values), count, "elements")
     return np.array(values, dtype)
 
@@ -237,7 +239,7 @@ def _shape(tensor: TensorProto) -> tuple[int, ...]:
     return shape
 
 
-def _number(digits: str) -> int:
+def _parse_number(digits: str) -> int:
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
         raise ModelFileError(f"{digits[:40]!r} is not an offset or a length")
     return int(digits)

@@ -67,28 +67,28 @@ def without_weights(file: Source) -> bytes:
     Raises:
         OSError: the file cannot be read.
     """
-    return b"".join(_lightened(Window(file), 0, file.size, _MODEL))
+    return b"".join(_remove_weights(Window(file), 0, file.size, _MODEL))
 
 
-def _lightened(window: Window, begin: int, end: int, path: _FieldPath) -> list[bytes]:
+def _remove_weights(window: Window, begin: int, end: int, path: _FieldPath) -> list[bytes]:
     """Return a message without large `raw_data`, in pieces."""
     pieces: list[bytes] = []
     references: list[bytes] = []
     read = window.source.read
-    done = begin
+    copied_until = begin
     for field in _large_fields(window, begin, end):
         if field.number not in path:
             continue
-        pieces.append(read(done, field.begin))
+        pieces.append(read(copied_until, field.begin))
         ahead = path[field.number]
         if ahead is None:
             references.append(_reference(field.contents, field.end - field.contents))
         else:
-            inner = _lightened(window, field.contents, field.end, ahead)
+            inner = _remove_weights(window, field.contents, field.end, ahead)
             pieces += [read(field.begin, field.length), _varint(sum(map(len, inner))), *inner]
-        done = field.end
+        copied_until = field.end
     # References come last: of repeated fields the last one counts, and a file may have its own.
-    return [*pieces, read(done, end), *references]
+    return [*pieces, read(copied_until, end), *references]
 
 
 def _large_fields(window: Window, begin: int, end: int) -> Iterator[_Field]:

@@ -110,10 +110,10 @@ class OutputRules:
             rank = _integer(name, rank_value)
         sizes: list[Dim] = list(unknown_sizes(rank, name))
         for axis, size in self.dims:
-            place = _integer(name, _first_value(axis, operands))
-            if not -rank <= place < rank:
-                raise ValueError(f"{name}: has no axis {place}, but {rank}")
-            sizes[place] = _size(name, _first_value(size, operands))
+            location = _integer(name, _first_value(axis, operands))
+            if not -rank <= location < rank:
+                raise ValueError(f"{name}: has no axis {location}, but {rank}")
+            sizes[location] = _size(name, _first_value(size, operands))
         return tuple(sizes)
 
     def infer_type(self, operands: Operands) -> ElementType:

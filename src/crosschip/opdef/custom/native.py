@@ -70,7 +70,10 @@ class _Call:
     def __init__(self, operation: CustomOperator, kernel: Any) -> None:
         self._operation = operation
         self._kernel = kernel
-        slots = [(name, getattr(type(operation), own)) for name, own in operation.tensors.items()]
+        slots = [
+            (name, getattr(type(operation), slot_name))
+            for name, slot_name in operation.tensors.items()
+        ]
         self._inputs = [(_c_string(name), slot) for name, slot in slots if not slot.parameter]
         self._settings = [(_c_string(name), slot) for name, slot in slots if slot.parameter]
         names = operation.results

@@ -209,10 +209,10 @@ class CustomOperator(PackagedOperator):
         by_tensor: dict[str, Sequence[Operand]] = {}
         for name, slot_name in self.tensors.items():
             slot = getattr(type(self), slot_name)
-            filled = self._operands(slot)
-            if not filled and isinstance(slot, Parameter) and slot.default is not None:
-                filled = (constant(slot.encode(slot.default), name),)
-            by_tensor[name] = filled
+            operands = self._operands(slot)
+            if not operands and isinstance(slot, Parameter) and slot.default is not None:
+                operands = (constant(slot.encode(slot.default), name),)
+            by_tensor[name] = operands
         return by_tensor
 
     def _call(self, action: str, function: Callable[[], T]) -> T:

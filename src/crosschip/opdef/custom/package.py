@@ -234,9 +234,9 @@ class Package:
         yield f"{self.name} {self.collection.version}".encode()
         yield node_lines("OpDef", op_def, "").encode(errors="surrogatepass")
         for supplement in self.collection.supplements:
-            for own in supplement.op_defs:
-                if own.name == op_def.name:
-                    lines = node_lines(supplement.backend, own, "")
+            for supplemental in supplement.op_defs:
+                if supplemental.name == op_def.name:
+                    lines = node_lines(supplement.backend, supplemental, "")
                     yield lines.encode(errors="surrogatepass")
 
 

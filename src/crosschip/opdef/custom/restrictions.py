@@ -59,8 +59,8 @@ class Restrictions:
         self, tensor: SupplementalTensor, operation: PackagedOperator, operands: Operands
     ) -> str:
         stored = {(d.element_type, d.quantized) for d in tensor.datatypes}
-        filled = operands.get(tensor.name, ())
-        for operand in filled:
+        tensor_operands = operands.get(tensor.name, ())
+        for operand in tensor_operands:
             if stored and stored_of(operand) not in stored:
                 supported = describe_types([(t, q) for t, q in stored if t is not None])
                 return (
@@ -82,12 +82,14 @@ def restrictions_of(collection: OpDefCollection, op_def: OpDef) -> dict[str, Res
     has
     no restrictions.
     """
-    listed = collection.backends_of(op_def)
+    supporting = collection.backends_of(op_def)
     by_backend = {}
     for supplement in collection.supplements:
         supplemental = next((s for s in supplement.op_defs if s.name == op_def.name), None)
         supported = (
-            supplement.supported is None or supplement.backend in listed or supplemental is not None
+            supplement.supported is None
+            or supplement.backend in supporting
+            or supplemental is not None
         )
         by_backend[supplement.backend.lower()] = Restrictions(
             supplement.backend, supported, () if supplemental is None else _tensors(supplemental)
@@ -115,7 +117,7 @@ def _tensors(supplement: SupplementalOpDef) -> Sequence[SupplementalTensor]:
 
 
 def _machine_readable(
-    constraints: Sequence[Constraint], known: Mapping[str, object]
+    constraints: Sequence[Constraint], tensors: Mapping[str, object]
 ) -> Sequence[tuple[Constraint, Condition]]:
     """Return the machine-readable constraints."""
     enforced = []
@@ -124,6 +126,6 @@ def _machine_readable(
             rule = parse_rule(constraint.text)
         except GrammarError:
             continue
-        if known.keys() >= set(tensors_of(rule)):
+        if tensors.keys() >= set(tensors_of(rule)):
             enforced.append((constraint, rule))
     return enforced

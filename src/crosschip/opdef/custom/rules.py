@@ -125,14 +125,14 @@ def operands_by_tensor(
     operation: PackagedOperator, arrays: Sequence[Array | None]
 ) -> dict[str, list[Operand]]:
     """Return the operands of inputs and parameters, by tensor, with their values in a run."""
-    known = {
+    with_values = {
         operand: Operand(operand.name, operand.type, array)
         for operand, array in zip(operation.inputs, arrays, strict=True)
         if operand is not None and array is not None
     }
     by_slot: dict[str, list[Operand]] = {}
     for slot, operand in operation.filled():
-        by_slot.setdefault(slot.name, []).append(known.get(operand, operand))
+        by_slot.setdefault(slot.name, []).append(with_values.get(operand, operand))
     return {tensor: by_slot.get(slot, []) for tensor, slot in operation.tensors.items()}
 
 
@@ -216,16 +216,19 @@ class _ConditionBuilder:
         Raises:
             _NotExpressible: the rule compares elements with something other than numbers.
         """
-        known = holds(rule, self._operands)
-        if known is not None:
-            return None if known else self._b.constant(np.zeros((), np.bool_))
+        truth = holds(rule, self._operands)
+        if truth is not None:
+            return None if truth else self._b.constant(np.zeros((), np.bool_))
         match rule:
             case Comparison(relation, left, right):
                 return self._conjunction(self._compare(relation, left, right))
             case Member(value, options):
                 comparisons = [self._compare("==", value, option) for option in options]
                 return self._conjunction(
-                    [self._combine("OR", one) for one in zip(*comparisons, strict=True)]
+                    [
+                        self._combine("OR", alternatives)
+                        for alternatives in zip(*comparisons, strict=True)
+                    ]
                 )
             case Negation(part):
                 inner = self.condition(part)
@@ -258,8 +261,8 @@ class _ConditionBuilder:
 
     def _conjunction(self, parts: Sequence[Operand]) -> Operand:
         """Return a boolean operand: whether all elements of all parts are true."""
-        whole = [self._b.add(operator_named("REDUCE_ALL"), part, keepdim=False) for part in parts]
-        return self._combine("AND", whole)
+        reduced = [self._b.add(operator_named("REDUCE_ALL"), part, keepdim=False) for part in parts]
+        return self._combine("AND", reduced)
 
     def _combine(self, operator: str, parts: Sequence[Operand]) -> Operand:
         result = parts[0]

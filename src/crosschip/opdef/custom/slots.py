@@ -40,8 +40,8 @@ def slots_of(
     """
     repeated = [tensor.name for tensor in op_def.inputs if tensor.repeated]
     if len(repeated) > 1:
-        both = " and ".join(map(repr, repeated))
-        raise InputError(f"{op_def.name}: {both} are repeated; one input can be")
+        names_text = " and ".join(map(repr, repeated))
+        raise InputError(f"{op_def.name}: {names_text} are repeated; one input can be")
     by_name: dict[str, slots.Slot] = {}
     names = {*reserved, "self"}
     tensors: tuple[Input | Parameter, ...] = (*op_def.inputs, *op_def.parameters)
@@ -174,8 +174,8 @@ class Setting(slots.Parameter[Any]):
         self.tensor = tensor
         # Parameters hold real values even where the document declares a quantized datatype.
         types = {ElementType.FLOAT32 if quantized else t for t, quantized in stored}
-        named = [d.element_type for d in tensor.datatypes if d.element_type in types]
-        self._ordered = [t for t in named if t is not None] or sorted(types, key=str)
+        declared = [d.element_type for d in tensor.datatypes if d.element_type in types]
+        self._ordered = [t for t in declared if t is not None] or sorted(types, key=str)
         options = _options(tensor)
         rank = tensor.shape.rank
         super().__init__(
@@ -252,10 +252,10 @@ def _options(tensor: Parameter) -> type[Enum] | None:
 def _kind(tensor: Parameter, types: Collection[ElementType]) -> str:
     if tensor.enumeration is not None:
         return "choice"
-    one = {True: "flag", False: "integer"}[set(types) == {ElementType.BOOL}]
-    one = "real number" if set(types) & FLOATS else one
-    many = {Rank.SCALAR: one, Rank.ONE: f"list of {one}s"}
-    return many.get(tensor.shape.rank, f"array of {one}s")
+    element = {True: "flag", False: "integer"}[set(types) == {ElementType.BOOL}]
+    element = "real number" if set(types) & FLOATS else element
+    many = {Rank.SCALAR: element, Rank.ONE: f"list of {element}s"}
+    return many.get(tensor.shape.rank, f"array of {element}s")
 
 
 def _is_one_of(array: Array, types: Sequence[ElementType]) -> bool:

@@ -188,12 +188,19 @@ def _definition_changes(old: OpDefCollection, new: OpDefCollection, name: str) -
     before = {s.backend: s for s in old.supplements}
     after = {s.backend: s for s in new.supplements}
     for backend in dict.fromkeys((*before, *after)):
-        both = [
-            [own for own in supplements[backend].op_defs if own.name == name]
+        definitions = [
+            [
+                supplemental
+                for supplemental in supplements[backend].op_defs
+                if supplemental.name == name
+            ]
             for supplements in (before, after)
             if backend in supplements
         ]
-        first, second = (both[0] if backend in before else []), both[-1] if backend in after else []
+        first, second = (
+            (definitions[0] if backend in before else []),
+            definitions[-1] if backend in after else [],
+        )
         if first and second:
             for difference in differences(first[0], second[0]):
                 yield f"for {legible(backend)}, {_sentence(difference)}"

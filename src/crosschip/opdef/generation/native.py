@@ -15,33 +15,33 @@ from crosschip.opdef.generation.texts import WIDTH, fill_template, in_comment
 _FOLDER = "native"
 
 
-def add_operator(project: Project, each: Sketch) -> None:
+def add_operator(project: Project, sketch: Sketch) -> None:
     """Add an operator's module and the stub of its kernel."""
-    inference = inference_of(each)
+    inference = inference_of(sketch)
     words = {
-        "title": each.op_def.name,
+        "title": sketch.op_def.name,
         "package_title": project.collection.package_name,
-        "function": f"{project.name}_{each.module.strip('_')}",
+        "function": f"{project.name}_{sketch.module.strip('_')}",
     }
     text = fill_template(
         "native/operator.py",
         imports=imports_of(inference),
         package=project.name,
-        description=description(each),
+        description=description(sketch),
         inference=inference,
         **words,
-        **{"class": each.class_name},
+        **{"class": sketch.class_name},
     )
-    project.add(f"src/{project.name}/{each.module}.py", f"{text.rstrip()}\n", each.op_def.name)
-    variables = list(_variables(each))
+    project.add(f"src/{project.name}/{sketch.module}.py", f"{text.rstrip()}\n", sketch.op_def.name)
+    variables = list(_variables(sketch))
     kernel = fill_template(
         "native/kernel.c",
-        description=in_comment(each.description(WIDTH - 3)),
+        description=in_comment(sketch.description(WIDTH - 3)),
         tensors="\n".join(f"    {line}" for _, line in variables),
         unused="\n".join(f"    (void){name};" for name, _ in variables),
         **words,
     )
-    project.add(f"{_FOLDER}/{each.module}.c", kernel, each.op_def.name)
+    project.add(f"{_FOLDER}/{sketch.module}.c", kernel, sketch.op_def.name)
 
 
 def add_library(project: Project) -> None:
@@ -54,10 +54,10 @@ def add_library(project: Project) -> None:
     project.add(".gitignore", fill_template("native/gitignore"))
 
 
-def _variables(each: Sketch) -> Iterator[tuple[str, str]]:
+def _variables(sketch: Sketch) -> Iterator[tuple[str, str]]:
     """Yield the name and the declaration of a C variable for each tensor."""
     used_names: set[str] = set()
-    op_def = each.op_def
+    op_def = sketch.op_def
     roles: Sequence[tuple[str, Sequence[Tensor]]] = (
         ("input", op_def.inputs),
         ("parameter", op_def.parameters),

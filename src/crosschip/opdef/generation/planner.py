@@ -12,7 +12,7 @@ from crosschip.opdef.generation import native, python
 from crosschip.opdef.generation.backends import Backend
 from crosschip.opdef.generation.names import is_distribution, package_name
 from crosschip.opdef.generation.project import Project, Target
-from crosschip.opdef.generation.sketches import Sketch, sketch
+from crosschip.opdef.generation.sketches import Sketch, make_sketch
 from crosschip.opdef.generation.texts import (
     WIDTH,
     fill_template,
@@ -43,18 +43,18 @@ def build_project(
     project = Project(package_name(collection.package_name), collection, target, backends)
     package = Package(collection)
     sketches = [
-        sketch(package, op_def)
+        make_sketch(package, op_def)
         for op_def in collection.definitions.op_defs
         if not backends or any(op_def.name in backend.operators for backend in backends)
     ]
-    project.operators += [each.op_def.name for each in sketches]
+    project.operators += [sketch.op_def.name for sketch in sketches]
     source = f"src/{project.name}"
-    for each in sketches:
+    for sketch in sketches:
         if target is Target.NATIVE:
-            native.add_operator(project, each)
+            native.add_operator(project, sketch)
         else:
-            python.add_operator(project, each)
-        project.add(f"tests/test_{each.module}.py", _test(project, each), each.op_def.name)
+            python.add_operator(project, sketch)
+        project.add(f"tests/test_{sketch.module}.py", _test(project, sketch), sketch.op_def.name)
     for backend in _with_devices(backends):
         _add_functions(project, backend, sketches)
     project.add(f"{source}/{DEFINITIONS}", document)
@@ -87,39 +87,41 @@ def _add_functions(project: Project, backend: Backend, sketches: Sequence[Sketch
             f"{project.collection.package_name}: {folder}.py of the operator {owner!r} would stand "
             f"beside the folder {folder}; rename the operator"
         )
-    supported = [each for each in sketches if each.op_def.name in backend.operators]
+    supported = [sketch for sketch in sketches if sketch.op_def.name in backend.operators]
     hint = (
         "`graph[op.{}]` is what stands for an input. The device says that it does not have the "
         "operator until `limit=not_written` is taken away."
     )
-    for each in supported:
+    for sketch in supported:
         text = fill_template(
             "common/device.py",
-            title=each.op_def.name,
+            title=sketch.op_def.name,
             device=backend.converter,
             package=project.name,
-            operator=import_statement(f"{project.name}.{each.module}", each.class_name),
-            hint=in_docstring(sentence(hint.format(each.inputs[0][1].name), WIDTH - 4), " " * 4),
-            **{"class": each.class_name},
+            operator=import_statement(f"{project.name}.{sketch.module}", sketch.class_name),
+            hint=in_docstring(sentence(hint.format(sketch.inputs[0][1].name), WIDTH - 4), " " * 4),
+            **{"class": sketch.class_name},
         )
-        project.add(f"{folder}/{each.module}.py", text, each.op_def.name)
-    imports = {folder.removeprefix("src/").replace("/", "."): [each.module for each in supported]}
+        project.add(f"{folder}/{sketch.module}.py", text, sketch.op_def.name)
+    imports = {
+        folder.removeprefix("src/").replace("/", "."): [sketch.module for sketch in supported]
+    }
     description = f"Functions for the device {backend.converter}."
     project.add(f"{folder}/__init__.py", _init_file(description, imports))
 
 
-def _test(project: Project, each: Sketch) -> str:
-    imports = f"\n{import_statement(f'{project.name}.{each.module}', each.class_name)}\n"
+def _test(project: Project, sketch: Sketch) -> str:
+    imports = f"\n{import_statement(f'{project.name}.{sketch.module}', sketch.class_name)}\n"
     if project.target is Target.NATIVE:
         imports = f"\nfrom {project.name}._package import LIBRARY{imports}"
         imports += '\nassert LIBRARY.exists(), "build it first: make"\n'
     return fill_template(
         "common/test_operator.py",
-        title=each.op_def.name,
+        title=sketch.op_def.name,
         imports=imports,
-        slot=each.inputs[0][1].name,
-        file=f"{each.module}.{'c' if project.target is Target.NATIVE else 'py'}",
-        **{"class": each.class_name},
+        slot=sketch.inputs[0][1].name,
+        file=f"{sketch.module}.{'c' if project.target is Target.NATIVE else 'py'}",
+        **{"class": sketch.class_name},
     )
 
 
@@ -146,7 +148,7 @@ def _imports(project: Project, sketches: Sequence[Sketch]) -> dict[str, list[str
     return {
         **({project.name: folders} if folders else {}),
         f"{project.name}._package": ["package"],
-        **{f"{project.name}.{each.module}": [each.class_name] for each in sketches},
+        **{f"{project.name}.{sketch.module}": [sketch.class_name] for sketch in sketches},
     }
 
 
@@ -188,7 +190,9 @@ def _settings(project: Project) -> str:
 
 def _readme(project: Project, sketches: Sequence[Sketch]) -> str:
     folder = "native/{}.c" if project.target is Target.NATIVE else f"src/{project.name}/{{}}.py"
-    operators = [f"- `{each.op_def.name}`: `{folder.format(each.module)}`" for each in sketches]
+    operators = [
+        f"- `{sketch.op_def.name}`: `{folder.format(sketch.module)}`" for sketch in sketches
+    ]
     folders = [f"`src/{project.name}/{_folder(b)}`" for b in _with_devices(project.backends)]
     functions = f" Functions for devices go into {join_words(folders)}." if folders else ""
     return fill_template(

@@ -123,10 +123,10 @@ class Sketch:
     def _tensor_lines(self, head: str, tensor: Tensor, optional: bool, width: int) -> Iterator[str]:
         """Yield the lines about a tensor: a sentence, its description, and its constraints."""
         types = [(d.element_type, d.quantized) for d in self._datatypes(tensor)]
-        known = describe_types(
+        type_text = describe_types(
             [(type_, quantized) for type_, quantized in types if type_ is not None]
         )
-        facts = [head, known or "any type", *_facts(tensor, optional)]
+        facts = [head, type_text or "any type", *_facts(tensor, optional)]
         yield from sentence("; ".join(facts) + ".", width, "    ")
         for lines in paragraphs(tensor.description, width - 4):
             yield from (f"    {line}" for line in lines)
@@ -151,7 +151,7 @@ class Sketch:
         return True
 
 
-def sketch(package: Package, op_def: OpDef) -> Sketch:
+def make_sketch(package: Package, op_def: OpDef) -> Sketch:
     """Return the sketch of an operator.
 
     Raises:

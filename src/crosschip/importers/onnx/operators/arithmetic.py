@@ -39,13 +39,13 @@ def modulo(node: Node) -> Operand:
 def power(node: Node) -> Operand:
     """Import Pow; since opset 12 the exponent's type may differ from that of base and output."""
     base, exponent = node[0], node[1]
-    own, other = base.type.element_type, exponent.type.element_type
-    if own is other:
+    base_type, exponent_type = base.type.element_type, exponent.type.element_type
+    if base_type is exponent_type:
         return node.add(Pow, base, exponent)
-    if own in FLOATS:
-        return node.add(Pow, base, node.add(Cast, exponent, own))
+    if base_type in FLOATS:
+        return node.add(Pow, base, node.add(Cast, exponent, base_type))
     real = [node.add(Cast, operand, ElementType.FLOAT64) for operand in (base, exponent)]
-    return node.add(Cast, node.add(Pow, *real), own)
+    return node.add(Cast, node.add(Pow, *real), base_type)
 
 
 @imports("Clip")

@@ -124,11 +124,11 @@ def multi_head_attention(node: Node) -> list[Operand]:
             raise UnsupportedError("key_padding_mask of lengths cannot be expressed")
         hidden = _integer_mask_addend(node, padding, query, far)
     mask = _add_masks(node, hidden, node.optional(5))
-    whole = node.add(
+    output = node.add(
         *(Attention, query, keys, values, mask, causality, scale),
         num_heads=heads,
     )
-    return [whole, keys, values]
+    return [output, keys, values]
 
 
 def _add_bias(node: Node, bias: Operand | None) -> list[Operand]:
@@ -197,14 +197,14 @@ def add_self_attention(
     far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
     hidden = None if index is None else _mask_index_addend(node, index, query, keys, far)
     mask = _add_masks(node, hidden, addend)
-    whole = node.add(
+    output = node.add(
         *(Attention, query, keys, values, mask, causality, scale),
         num_heads=heads,
     )
-    results = [whole]
+    results = [output]
     if len(node.outputs) > 1 and node.outputs[1]:
-        both = [node.add(Unsqueeze, each, (0,)) for each in (keys, values)]
-        results.append(node.add(Concat, both, 0))
+        parts = [node.add(Unsqueeze, each, (0,)) for each in (keys, values)]
+        results.append(node.add(Concat, parts, 0))
     return results
 
 
@@ -250,13 +250,13 @@ def attention(node: Node) -> list[Operand]:
     """Import ONNX's Attention; a query that attends to no key has output 0."""
     only("number of outputs", sum(map(bool, node.outputs[3:])), 0)
     node.ignore("qk_matmul_output_mode")
-    own = node[0].type.element_type
-    _check_precision(node, own)
+    dtype = node[0].type.element_type
+    _check_precision(node, dtype)
     heads, key_heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
-    query, key, value = (node[place] for place in range(3))
+    query, key, value = (node[index] for index in range(3))
     if rank_of(query) == 3:
         _check_heads(heads)
-    if value.type.element_type is not own:
+    if value.type.element_type is not dtype:
         raise UnsupportedError("values of another type than queries cannot be expressed")
     keys, values = _append_to_past(
         node, key, value, [node.optional(4), node.optional(5)], key_heads
@@ -271,14 +271,14 @@ def attention(node: Node) -> list[Operand]:
         valid = _valid_keys(node, counts, query, key, causal=causal)
         mask = valid if mask is None else _combine_masks(node, mask, valid)
     scale, softcap = node.real("scale", 0.0), node.real("softcap")
-    whole = node.add(
+    output = node.add(
         *(Attention, query, keys, values, mask, causality, scale, softcap),
         num_heads=heads,
         key_heads=key_heads,
     )
     if mask is not None:
-        whole = _zero_unattended(node, whole, mask, heads)
-    return [whole, keys, values]
+        output = _zero_unattended(node, output, mask, heads)
+    return [output, keys, values]
 
 
 def _standard_causality(node: Node, query: Operand, key: Operand) -> Causality:
@@ -290,10 +290,10 @@ def _standard_causality(node: Node, query: Operand, key: Operand) -> Causality:
     return Causality.TO_LAST
 
 
-def _check_precision(node: Node, own: ElementType) -> None:
+def _check_precision(node: Node, dtype: ElementType) -> None:
     """Raise unless the softmax has at least the requested precision."""
     precision = node.integer("softmax_precision", 0)
-    if precision not in (0, 1, 10, 16) and own is not ElementType.FLOAT64:
+    if precision not in (0, 1, 10, 16) and dtype is not ElementType.FLOAT64:
         raise UnsupportedError(f"softmax_precision {precision} cannot be expressed")
 
 
@@ -322,13 +322,13 @@ def _zero_unattended(node: Node, output: Operand, mask: Operand, heads: int) -> 
     """Set the output to 0 for queries whose keys are all masked."""
     if mask.value is not None and np.all(np.any(mask.value > -np.inf, -1)):
         return output
-    own = output.type.element_type
+    dtype = output.type.element_type
     is_bool = mask.type.element_type is ElementType.BOOL
-    seen = node.add(Cast, mask, own) if is_bool else mask
-    least = np.array(0 if is_bool else -np.inf, own.dtype)
-    alone = node.add(LessEqual, node.add(ReduceMax, seen, (-1,), True), least)
-    whole = _split_heads(node, output, heads)
-    zeroed = node.add(Where, alone, np.array(0, own.dtype), whole)
+    weights = node.add(Cast, mask, dtype) if is_bool else mask
+    least = np.array(0 if is_bool else -np.inf, dtype.dtype)
+    unattended = node.add(LessEqual, node.add(ReduceMax, weights, (-1,), True), least)
+    split = _split_heads(node, output, heads)
+    zeroed = node.add(Where, unattended, np.array(0, dtype.dtype), split)
     if rank_of(output) == 4:
         return zeroed
     return node.add(Reshape, node.add(Transpose, zeroed, _HEADS_LAST), (0, 0, -1))

@@ -97,11 +97,11 @@ def scan(node: Node) -> Sequence[Operand]:
     def unrolled() -> list[Operand]:
         axes = [axis_from_front(axis, rank_of(o)) for o, axis in zip(scanned, in_axes, strict=True)]
         last, stacked = _unroll_scan(node, body, state, scanned, axes, backwards)
-        joined = (
+        stacked_outputs = (
             _stack(node, parts[::-1] if first else parts, axis)
             for parts, axis, first in zip(stacked, out_axes, prepend, strict=True)
         )
-        return [*last, *joined]
+        return [*last, *stacked_outputs]
 
     stacked = node.attempt(unrolled)
     if stacked is not None:

@@ -115,8 +115,8 @@ def _total_padding(
     if len(sizes) != windows.rank:
         raise UnsupportedError("output_shape needs an input of fixed height and width")
     return [
-        (size - 1) * stride + span + extra - wanted
-        for size, stride, span, extra, wanted in zip(
+        (size - 1) * stride + span + extra - output_size
+        for size, stride, span, extra, output_size in zip(
             sizes, windows.strides, spans_of(windows), output_padding, output, strict=True
         )
     ]

@@ -86,7 +86,7 @@ def one_hot(node: Node) -> Operand:
     depth = node.add(Reshape, node[1], ())
     if depth.type.element_type not in INDICES:
         depth = node.add(Cast, depth, ElementType.INT64)
-    off, on = (node.add(Gather, node[2], np.array(place), 0) for place in range(2))
+    off, on = (node.add(Gather, node[2], np.array(index), 0) for index in range(2))
     return node.add(OneHot, node[0], depth, on, off, node.integer("axis"))
 
 

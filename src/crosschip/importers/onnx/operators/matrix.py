@@ -88,12 +88,12 @@ def matmul_bnb4(node: Node) -> Operand:
     codes = np.stack([packed.ravel() >> 4, packed.ravel() & 15], axis=-1).ravel()[:count]
     numbers = np.array(_NUMBERS_OF_FOUR_BITS[kind], np.float32)[codes]
     scales = np.repeat(greatest.ravel().astype(np.float32), block)[:count]
-    whole = (
+    weights = (
         (numbers * scales)
         .astype(greatest.dtype)
         .reshape((rows, size) if is_transposed else (size, rows))
     )
-    return node.add(MatMul, node[0], node.constant(whole), transpose_y=is_transposed)
+    return node.add(MatMul, node[0], node.constant(weights), transpose_y=is_transposed)
 
 
 @imports("com.microsoft.CDist")
@@ -192,12 +192,12 @@ def dft(node: Node) -> Operand:
     if axis_operand is not None and axis_operand.value is None:
         if onesided or count is not None:
             raise UnsupportedError("the axis, which changes size, is computed when the model runs")
-        place = node.add(
+        axis_index = node.add(
             Mod,
             node.add(Reshape, axis_operand, ()),
             np.array(rank, axis_operand.type.element_type.dtype),
         )
-        return _select(node, place, [along(axis) for axis in range(rank - 1)])
+        return _select(node, axis_index, [along(axis) for axis in range(rank - 1)])
     if node.opset < 20:
         axis_number = node.integer("axis")
     else:
@@ -208,12 +208,12 @@ def dft(node: Node) -> Operand:
     return along(axis)
 
 
-def _select(node: Node, place: Operand, choices: list[Operand]) -> Operand:
+def _select(node: Node, index: Operand, choices: list[Operand]) -> Operand:
     """Select one of several tensors of one shape by its index."""
     result = choices[-1]
     for number, choice in enumerate(choices[:-1]):
-        number_like = np.array(number, place.type.element_type.dtype)
-        result = node.add(Where, node.add(Equal, place, number_like), choice, result)
+        number_like = np.array(number, index.type.element_type.dtype)
+        result = node.add(Where, node.add(Equal, index, number_like), choice, result)
     return result
 
 
@@ -229,11 +229,11 @@ def stft(node: Node) -> Operand:
         size = size_of(window, 0)
     else:
         raise ModelError("neither a window nor a frame length is given")
-    one = node.add(Reshape, step, ())
+    step_scalar = node.add(Reshape, step, ())
     last = np.array(length - size + 1, step.type.element_type.dtype)
-    starts = node.add(Range, np.zeros((), last.dtype), last, one)
-    places = node.add(Add, node.add(Unsqueeze, starts, (1,)), np.arange(size, dtype=last.dtype))
-    frames = node.add(Gather, signal, places, 1)
+    starts = node.add(Range, np.zeros((), last.dtype), last, step_scalar)
+    indices = node.add(Add, node.add(Unsqueeze, starts, (1,)), np.arange(size, dtype=last.dtype))
+    frames = node.add(Gather, signal, indices, 1)
     if window is not None:
         frames = node.add(Mul, frames, node.add(Reshape, window, (-1, 1)))
     return fourier_transform(node, frames, 2, size, onesided=onesided)

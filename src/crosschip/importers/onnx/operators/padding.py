@@ -53,10 +53,10 @@ def _expand_to_all_axes(node: Node, by_axis: Operand, axes: Operand) -> Operand:
         raise UnsupportedError("the number of axes of input 0 must be known")
     rank = len(node[0].type.shape)
     none = node.constant(np.zeros((rank, 2), by_axis.type.element_type.dtype))
-    places = node.add(Mod, node.add(Cast, axes, ElementType.INT64), np.array(rank))
-    places = node.add(Reshape, places, (-1, 1))
+    indices = node.add(Mod, node.add(Cast, axes, ElementType.INT64), np.array(rank))
+    indices = node.add(Reshape, indices, (-1, 1))
     pairs = node.add(Reshape, by_axis, (-1, 2))
-    return node.add(Reshape, node.add(ScatterND, none, places, pairs), (-1,))
+    return node.add(Reshape, node.add(ScatterND, none, indices, pairs), (-1,))
 
 
 def _to_scalar(node: Node, value: Operand) -> Operand:

@@ -182,8 +182,8 @@ def _unpack_pairs(node: Node, packed: Operand) -> Operand:
     if not isinstance(half, int):
         raise UnsupportedError("the size of the last axis must be known")
     sizes = (*(size if isinstance(size, int) else 0 for size in outer), half * 2)
-    joined = node.add(Reshape, pairs, sizes)
-    return node.add(Cast, joined, ElementType.UINT8)
+    flat = node.add(Reshape, pairs, sizes)
+    return node.add(Cast, flat, ElementType.UINT8)
 
 
 def with_quantization(node: Node, operand: Operand, quantization: Quantization) -> Operand:
@@ -396,15 +396,15 @@ class _ParameterBroadcast:
 
     def _repeat_blocks(self, operand: Operand, shape: tuple[int, ...]) -> Operand:
         """Repeat each element over its block."""
-        node, whole = self._node, static_shape_of(self._node[0])
-        axis = axis_from_front(self._axis, len(whole))
-        if len(shape) != len(whole):
-            raise ModelError(f"{operand.name!r} has {len(shape)} axes, but must have {len(whole)}")
+        node, target = self._node, static_shape_of(self._node[0])
+        axis = axis_from_front(self._axis, len(target))
+        if len(shape) != len(target):
+            raise ModelError(f"{operand.name!r} has {len(shape)} axes, but must have {len(target)}")
         split = (*shape[: axis + 1], self._block, *shape[axis + 1 :])
         blocks = node.add(Expand, node.add(Unsqueeze, operand, (axis + 1,)), split)
-        joined = (*shape[:axis], shape[axis] * self._block, *shape[axis + 1 :])
-        flat = node.add(Reshape, blocks, joined)
-        return node.add(Slice, flat, (axis,), (0,), (whole[axis],))
+        flat_shape = (*shape[:axis], shape[axis] * self._block, *shape[axis + 1 :])
+        flat = node.add(Reshape, blocks, flat_shape)
+        return node.add(Slice, flat, (axis,), (0,), (target[axis],))
 
 
 def _quantize_by_arithmetic(
@@ -419,11 +419,11 @@ def _quantize_by_arithmetic(
     if dtype not in _INTEGERS:
         shifted = steps if zero_point is None else node.add(Add, steps, zero_point)
         return add_cast(node, shifted, dtype, saturate=saturate)
-    whole = node.add(Round, steps)
+    rounded = node.add(Round, steps)
     if zero_point is not None:
-        whole = node.add(Add, whole, zero_point)
+        rounded = node.add(Add, rounded, zero_point)
     low, high = limits(dtype)
-    return node.add(Cast, node.add(Clip, whole, float(low), float(high)), dtype)
+    return node.add(Cast, node.add(Clip, rounded, float(low), float(high)), dtype)
 
 
 def _quantization(node: Node, axis: int) -> Quantization | None:

@@ -148,8 +148,8 @@ def _proportional_sizes(
 ) -> Operand:
     """Return sizes with a single scale: the largest or smallest of the requested ones."""
     real = ElementType.FLOAT64
-    whole = node.add(Gather, node.add(ShapeOf, node[0]), np.array(axes), 0)
-    old = node.add(Cast, whole, real)
+    input_sizes = node.add(Gather, node.add(ShapeOf, node[0]), np.array(axes), 0)
+    old = node.add(Cast, input_sizes, real)
     scales = node.add(Div, node.add(Cast, sizes, real), old)
     scale = node.add(ReduceMax if largest else ReduceMin, scales, (0,), keepdim=True)
     exact = node.add(Mul, old, scale)
@@ -215,9 +215,9 @@ def _resize_pair(
     inner = [shape[axis] for axis in pair]
     order = (*others, *pair)
     flat = (1, math.prod(outer), *(1,) * (2 - len(pair)), *inner)
-    moved = node.add(Reshape, node.add(Transpose, operand, order), flat)
+    transposed = node.add(Reshape, node.add(Transpose, operand, order), flat)
     image = (None, *pair) if len(pair) == 1 else tuple(pair)
-    resized = node.add(operator, moved, **_arguments(node, operand, image, target, rule))
+    resized = node.add(operator, transposed, **_arguments(node, operand, image, target, rule))
     sizes = node.add(
         Slice, node.add(ShapeOf, resized), axes=(0,), starts=(4 - len(pair),), ends=(4,)
     )
@@ -269,12 +269,12 @@ def _crop_region(node: Node, image: Sequence[int | None], target: _Target) -> Op
     if target.roi is None:
         raise ModelError("roi is required with tf_crop_and_resize")
     parts, count = [], len(target.axes)
-    for whole, first in ((0, 0), (1, count)):
+    for default, first in ((0, 0), (1, count)):
         for axis in image:
             if axis in target.axes:
                 parts.append(_pick(node, target.roi, [first + target.axes.index(axis)]))
             else:
-                parts.append(node.constant(np.array([whole], target.roi.type.element_type.dtype)))
+                parts.append(node.constant(np.array([default], target.roi.type.element_type.dtype)))
     return node.add(Concat, parts=parts, axis=0)
 
 

@@ -96,10 +96,10 @@ def affine_grid(node: Node) -> Operand:
     ones = node.add(Fill, node.add(ShapeOf, columns[0]), np.ones(1, dtype.dtype))
     homogeneous = node.add(Concat, parts=[*columns, ones], axis=-1)
     flat = node.add(Reshape, homogeneous, (-1, rank + 1))
-    moved = node.add(MatMul, flat, theta, transpose_y=True)
+    grid = node.add(MatMul, flat, theta, transpose_y=True)
     batch = node.add(Slice, size, axes=(0,), starts=(0,), ends=(1,))
     last = node.constant(np.array([rank]))
-    return node.add(Reshape, moved, node.add(Concat, parts=[batch, image, last], axis=0))
+    return node.add(Reshape, grid, node.add(Concat, parts=[batch, image, last], axis=0))
 
 
 def _pixel_centers(
