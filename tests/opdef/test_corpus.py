@@ -140,7 +140,7 @@ def test_a_document_in_utf_32_is_refused(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "latin-1"])
-@pytest.mark.parametrize("place", [1, 2, 60])
+@pytest.mark.parametrize("location", [1, 2, 60])
 def test_a_character_that_xml_does_not_allow_is_refused(encoding: str, location: int) -> None:
     """Also where expat would take the text for one of another encoding."""
     plain = (CORPUS / "right" / "least.xml").read_text("utf-8").partition("?>")[2].strip()

@@ -41,12 +41,11 @@ def load(
     """Import a model from a framework's file, or from a folder that holds one such file.
 
     Large weights stay in the file until they are needed. Do not write to the file while the model
-    is
-    in use; moving, removing or replacing the file is safe.
+    is in use; moving, removing or replacing the file is safe.
 
     Args:
-        source: the path of a file or folder; or the content of a file, as bytes, as a file that
-            is open for reading bytes, or as an `onnx.ModelProto`.
+        source: the path of a file or folder; or the content of a file, as bytes, as a file that is
+            open for reading bytes, or as an `onnx.ModelProto`.
         budget: what importing may cost; `None` for the default.
 
     Raises:

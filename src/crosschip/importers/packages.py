@@ -69,7 +69,7 @@ def arguments_by_name(
 
     Raises:
         ModelError: an input's name is not in the definition, or a single tensor has several
-        operands.
+            operands.
     """
     names = [
         name for name, slot in operator.tensors.items() if not getattr(operator, slot).parameter

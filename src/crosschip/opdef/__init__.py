@@ -2,8 +2,7 @@
 
 filters = opdef.Package.read("filters.xml")
 
-@filters.defines("Blur")
-class Blur(opdef.CustomOperator):
+@filters.defines("Blur") class Blur(opdef.CustomOperator):
     def reference(self, image):
         return uniform_filter(image, self.radius)
 """

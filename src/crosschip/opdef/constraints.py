@@ -13,8 +13,7 @@
     datatype   = FLOAT_32, QNN_DATATYPE_FLOAT_32, …
 
 A tensor alone denotes its elements. A comparison of elements must hold for each of them, and `not
-in`
-excludes each of them. For a repeated tensor, a rule must hold for each operand. Both sides of a
+in` excludes each of them. For a repeated tensor, a rule must hold for each operand. Both sides of a
 comparison have the same kind: numbers, datatypes or shapes; only numbers are ordered.
 """
 
@@ -200,8 +199,7 @@ def rules_of(op_def: OpDef) -> Iterator[tuple[Tensor, Constraint, Condition]]:
     """Yield the machine-readable constraints of an operator, each with the tensor that declares it.
 
     A constraint is machine-readable if its text is a rule that names only tensors of the operator;
-    other
-    texts are for people.
+    other texts are for people.
     """
     tensor_names = {tensor.name for tensor in op_def.tensors}
     for tensor in op_def.tensors:

@@ -31,8 +31,7 @@ def parse_default(text: str) -> Value:
     """Parse the text of a default.
 
     `1`, `-1` and `1.1` are numbers, `[[1, 2], [3, 4]]` and `{1, 2}` lists; all other texts are
-    strings.
-    Booleans are written 1 and 0.
+    strings. Booleans are written 1 and 0.
 
     >>> parse_default("{{1, 2}, {3, 4.5}}")
     ((1, 2), (3, 4.5))

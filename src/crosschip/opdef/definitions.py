@@ -80,8 +80,8 @@ class Xml:
     """Location of a `Node` field in a document, and its types.
 
     Attributes:
-        kinds: `str`, `int`, `bool`, an enumeration or a class of `Node`, by tag; the tag is
-            empty for an attribute and for the element's text.
+        kinds: `str`, `int`, `bool`, an enumeration or a class of `Node`, by tag; the tag is empty
+            for an attribute and for the element's text.
         attribute: the name of the attribute; empty for elements.
         exact: whether white space is preserved.
         many: whether the field is a tuple.
@@ -282,8 +282,8 @@ class OpDef(Node):
         inputs: the inputs; at least one.
         outputs: the outputs; at least one.
         parameters: the parameters.
-        use_default_translation: whether it overrides the built-in operator of the same name
-            when a model is imported.
+        use_default_translation: whether it overrides the built-in operator of the same name when a
+            model is imported.
         backends: the backends that support the operator.
     """
 

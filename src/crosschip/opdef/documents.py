@@ -41,8 +41,7 @@ class Document:
         """Return the document with other content; unchanged parts stay byte for byte.
 
         Comments, white space, the declaration, the encoding and line ends are kept. New parts have
-        the
-        format of `write`.
+        the format of `write`.
 
         Raises:
             InputError: the content could not be read back.
@@ -62,8 +61,7 @@ def read(path: Path | str, *, strict: bool = False) -> Document:
 
     Raises:
         OpDefError: the file cannot be read, is not well-formed, or breaks a rule; the error lists
-        all
-            locations.
+            all locations.
     """
     name = str(path)
     try:

@@ -35,8 +35,7 @@ def merge_collections(collections: Iterable[OpDefCollection]) -> tuple[OpDefColl
 
     Raises:
         OpDefError: documents contradict each other, or together break a rule; the message names
-        both
-            locations.
+            both locations.
     """
     packages: dict[str, OpDefCollection] = {}
     problems: list[Problem] = []

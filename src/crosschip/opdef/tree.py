@@ -100,8 +100,7 @@ def parse_tree(content: bytes, name: str) -> Source:
 
     Raises:
         OpDefError: the document is too large or too deep, not well-formed, in an unsupported
-        encoding,
-            or has a document type declaration.
+            encoding, or has a document type declaration.
     """
     if len(content) > MAX_BYTES:
         _refuse(

@@ -33,15 +33,13 @@ def load(source: Path | bytes) -> Model:
 
     Args:
         source: the `.onnx` file, with external data in the same folder; a folder with one such
-        file;
-            or the content of the file.
+            file; or the content of the file.
 
     Raises:
         ModelFileError: the file or its external data is missing, damaged, or breaks a rule of ONNX;
             the message names the file and the node.
         UnsupportedError: the model uses an unknown opset, operator or operator variant, or sparse
-        or
-            opaque inputs.
+            or opaque inputs.
     """
     from crosschip.importers.onnx.graph import load_model
 

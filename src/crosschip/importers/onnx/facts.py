@@ -66,8 +66,7 @@ def fold_outputs(operation: Operation) -> tuple[Operand, ...] | None:
     """Return the outputs as constants, so that later imports see static shapes and conditions.
 
     `None` if they are not static, are large, or the operation rejects its constants. `Dequantize`
-    is
-    never folded, since a device may compute on the integers.
+    is never folded, since a device may compute on the integers.
     """
     if isinstance(operation, Dequantize):
         return None

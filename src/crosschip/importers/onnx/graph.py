@@ -159,8 +159,7 @@ def _opsets(path: str, proto: ModelProto) -> dict[str, int]:
     """Return the opset version per domain.
 
     A standard opset before `OPSETS` counts as the first of `OPSETS` if all operators of the model
-    have
-    the same version in both.
+    have the same version in both.
     """
     versions = opsets_of(proto.opset_import)
     if not versions:

@@ -1,8 +1,7 @@
 """Order of nodes, and groups of nodes that must become one extension operation.
 
 Only tensors of known types pass between operations. Nodes that pass sequences, optional values,
-maps
-or values of unknown types to each other are grouped, with all nodes on paths between them.
+maps or values of unknown types to each other are grouped, with all nodes on paths between them.
 """
 
 from __future__ import annotations

@@ -98,8 +98,7 @@ class Node:
 
     Reading an attribute consumes it: attributes that remain in the end are unknown to the import
     function. For an omitted attribute, readers return the default of ONNX's schema, else the
-    default
-    that they are passed; without either they raise.
+    default that they are passed; without either they raise.
 
     Attributes:
         proto: the node of the file.
@@ -107,8 +106,7 @@ class Node:
         type: the operator.
         opset: the version of the operator set.
         inputs: the operands; `None` for omitted ones. Operations that are added read the integers
-        of
-            quantized operands, as ONNX's operators do.
+            of quantized operands, as ONNX's operators do.
         outputs: the names of the outputs; empty for omitted ones.
         names: an iterator over names for the operations of the node.
     """

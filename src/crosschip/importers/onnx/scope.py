@@ -1,8 +1,7 @@
 """Import of the nodes of one graph.
 
 For each node, the first method that succeeds counts: its function in `TABLE`; the function body
-that
-ONNX defines for the operator; an extension operation.
+that ONNX defines for the operator; an extension operation.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class Shared:
         reader: reads tensors of the file.
         functions: the functions that the model defines.
         sizes: the named dimensions.
-        strings: the string tensors that operands stand for. A model has no constants of
-            strings: the extension operations that read them include them.
+        strings: the string tensors that operands stand for. A model has no constants of strings:
+            the extension operations that read them include them.
         functions_make_others: whether a function may return something other than a tensor.
         containers: the types of operands that are no tensors.
         settled: operands that must not be renamed.
@@ -143,8 +143,7 @@ class Shared:
         Args:
             builder: has the operations of the node.
             names: the name for each result, empty if it has none. Other outputs of the node's
-            operations
-                with one of these names are renamed.
+                operations with one of these names are renamed.
             start: the index of the node's first operation.
 
         Returns:

@@ -2,8 +2,8 @@
 
 A protobuf message is a sequence of fields: a key (field number and wire type), for most types a
 length, and the content. The weights of a model are the `raw_data` of tensors a few messages deep.
-They are located by the lengths of fields alone, and only the bytes between them are parsed.
-Source: https://protobuf.dev/programming-guides/encoding and onnx.proto.
+They are located by the lengths of fields alone, and only the bytes between them are parsed. Source:
+https://protobuf.dev/programming-guides/encoding and onnx.proto.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def without_weights(file: Source) -> bytes:
     """Return a model file's content with large `raw_data` replaced by references to the file.
 
     Such a tensor has the `location` `OWN_FILE`; its `offset` and `length` locate the elements in
-    the
-    file. Bytes from the first violation of the wire format on are passed to the parser unchanged.
+    the file. Bytes from the first violation of the wire format on are passed to the parser
+    unchanged.
 
     Raises:
         OSError: the file cannot be read.

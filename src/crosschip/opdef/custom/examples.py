@@ -33,8 +33,7 @@ def find_examples(operator: type[CustomOperator]) -> tuple[Example, ...]:
     """Search for valid arguments of an operator, one example per element type of the first input.
 
     The result is empty if no small sizes and numbers satisfy the rules. Then examples must be
-    written by
-    hand: see `crosschip.ops.definition.examples.examples`.
+    written by hand: see `crosschip.ops.definition.examples.examples`.
     """
     inputs = [slot for slot in operator.slots if isinstance(slot, DefinedSlot)]
     examples = []

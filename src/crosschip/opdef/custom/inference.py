@@ -1,9 +1,8 @@
 """Inference of output types from a definition's constraints.
 
 An output's shape follows from `shape(out) == shape(in)`, or from its rank and `dim(out, i) == …`
-for
-each axis. Its element type follows from its only datatype or from `dtype(out) == dtype(in)`. The
-number of repeated outputs follows from `count(out) == …`.
+for each axis. Its element type follows from its only datatype or from `dtype(out) == dtype(in)`.
+The number of repeated outputs follows from `count(out) == …`.
 """
 
 from __future__ import annotations

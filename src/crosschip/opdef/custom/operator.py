@@ -42,12 +42,9 @@ class CustomOperator(PackagedOperator):
     """Base of packages' operators; `Package.defines` adds a definition to a subclass.
 
     A subclass defines `reference`, which computes the outputs from arrays, or `decompose`, which
-    builds
-    them from other operators, or both. Where the definition's constraints do not determine the
-    outputs'
-    types, it also defines `infer_shape`, `infer_element_type` and `output_count`. In these methods,
-    the
-    name of a slot gives a parameter's value or an input's operand.
+    builds them from other operators, or both. Where the definition's constraints do not determine
+    the outputs' types, it also defines `infer_shape`, `infer_element_type` and `output_count`. In
+    these methods, the name of a slot gives a parameter's value or an input's operand.
 
     Attributes:
         definition: the definition.

@@ -69,11 +69,11 @@ class Package:
         Args:
             paths: the documents.
             strict: whether no violation of a rule is tolerated, not even those of vendors'
-            documents.
+                documents.
 
         Raises:
             OpDefError: a document cannot be read or breaks a rule, or documents contradict each
-            other.
+                other.
             ImportError: xmlschema is not installed: `pip install "crosschip[opdef]"`.
         """
         documents = [read(path, strict=strict) for path in paths]
@@ -89,8 +89,7 @@ class Package:
 
         Raises:
             InputError: the document has no such operator, another class implements it, or neither
-            the
-                definition nor the class determines the outputs.
+                the definition nor the class determines the outputs.
         """
         op_def = self.collection.op_defs.get(name)
         if op_def is None:
@@ -120,8 +119,8 @@ class Package:
         """Return a decorator that registers a function as converter of operators on a device.
 
         The function has the form of the device's own converters: see
-        `crosschip.hal.Converters.converts`.
-        Converters of `onnxruntime` emit ONNX and also serve chips whose compilers read ONNX.
+        `crosschip.hal.Converters.converts`. Converters of `onnxruntime` emit ONNX and also serve
+        chips whose compilers read ONNX.
 
         Args:
             device: the name of the device.

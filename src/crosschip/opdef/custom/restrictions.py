@@ -79,8 +79,7 @@ def restrictions_of(collection: OpDefCollection, op_def: OpDef) -> dict[str, Res
     """Return the backends' restrictions for an operator, by device name in lower case.
 
     A backend with a list of supported operators supports no others. A backend without a supplement
-    has
-    no restrictions.
+    has no restrictions.
     """
     supporting = collection.backends_of(op_def)
     by_backend = {}

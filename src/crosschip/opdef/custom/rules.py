@@ -70,7 +70,6 @@ class Rules:
         ]
         self._output_rules = [r for r in all_rules if r not in self._input_rules]
         self._at_run_time = [r for r in all_rules if _elements(r.condition) & {*inputs, *outputs}]
-        self.all_rules = all_rules
 
     def check(self, where: str, operands: Operands) -> None:
         """Raise a `ModelError` if a rule about inputs and parameters is violated."""

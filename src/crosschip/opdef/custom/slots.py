@@ -27,8 +27,7 @@ def slots_of(
     """Return an operator's slots by tensor name: the inputs, then the parameters.
 
     A slot has the tensor's name without brackets (`in[0]` becomes `in0`), and with an appended `_`
-    if
-    the name is reserved.
+    if the name is reserved.
 
     Args:
         collection: the document.

@@ -88,8 +88,7 @@ def generate(
         target: the language of the operators.
         output: the parent folder of the projects' folders.
         backends: names of backends or devices. Only operators that one of them supports are
-        generated,
-            with stubs of converters for each device.
+            generated, with stubs of converters for each device.
         devices: the existing devices.
 
     Raises:

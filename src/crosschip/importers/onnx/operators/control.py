@@ -1,8 +1,7 @@
 """Control flow: constant conditions select a branch, short loops of known length are unrolled.
 
-Other control flow is imported with graphs as bodies. Optional values are supported where it is
-static
-whether they are present.
+Other control flow is imported with graphs as bodies. Optional values are supported if their
+presence is static.
 """
 
 from __future__ import annotations

@@ -101,8 +101,7 @@ def _total_padding(
     """Return the size of the full transposed convolution minus the output size, per axis.
 
     `None` if the model specifies the padding instead of the output size. Negative where the output
-    is
-    larger.
+    is larger.
     """
     output_shape = node.optional_integers("output_shape")
     if output_shape is None:

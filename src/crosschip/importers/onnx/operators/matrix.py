@@ -46,8 +46,7 @@ def fused_matmul(node: Node) -> Operand:
     """Import FusedMatMul, `alpha * A @ B` with optional transpositions.
 
     TransposeMatMul is its older name. `transA` swaps the last two axes. `transBatchA` means that
-    the
-    first axis holds the rows, and moves it after the batch axes.
+    the first axis holds the rows, and moves it after the batch axes.
     """
     sides = [
         _move_rows_after_batch(node, node[index])
@@ -71,8 +70,7 @@ def matmul_bnb4(node: Node) -> Operand:
     """Import a product with weights of four bits: table entries times a scale per block.
 
     Two weights are packed per byte, the first in the upper bits. The tables are those of
-    bitsandbytes
-    (`csrc/kernels.cu`).
+    bitsandbytes (`csrc/kernels.cu`).
     """
     node.ignore("training_mode")
     size, rows, block = node.integer("K"), node.integer("N"), node.integer("block_size")

@@ -154,8 +154,7 @@ def embed_layer_normalization(node: Node) -> list[Operand | None]:
     """Import EmbedLayerNormalization: normalized sum of embeddings, number of words, the sum.
 
     The inputs are words, segments, the embeddings of words, positions and segments, scale, bias,
-    mask
-    and positions.
+    mask and positions.
     """
     node.ignore("mask_index_type")
     total = add_embeddings(node, node.optional(8))

@@ -1,8 +1,7 @@
 """Resampling of images and other tensors.
 
 Standard operators resample the last two of four axes. Other axes are transposed there, two at a
-time,
-which is valid because all methods are separable.
+time, which is valid because all methods are separable.
 """
 
 from __future__ import annotations
