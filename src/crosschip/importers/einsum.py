@@ -47,14 +47,12 @@ def contraction(node: Node, equation: str, operands: Sequence[Operand]) -> Opera
     """
     inputs, result = _parse_equation(equation, operands)
     terms = [_Term(o, labels) for o, labels in zip(operands, inputs, strict=True)]
-    terms = [_merge_repeated_labels(node, term) for term in terms]
+    terms = [_take_diagonal(node, term) for term in terms]
     product = terms[0]
     for index, other in enumerate(terms[1:], 2):
         needed = set(result).union(*(term.labels for term in terms[index:]))
-        product = _contract(
-            node, _sum_unneeded(node, product, needed.union(other.labels)), other, needed
-        )
-    product = _sum_unneeded(node, product, set(result))
+        product = _contract(node, _reduce(node, product, needed.union(other.labels)), other, needed)
+    product = _reduce(node, product, set(result))
     if set(product.labels) != set(result):
         raise ModelError(f"the result {result} has labels that no term has")
     return _transpose(node, product, result).operand
@@ -91,7 +89,7 @@ def _labels(part: str, operand: Operand) -> tuple[str, ...]:
     return (*before, *(str(axis) for axis in reversed(range(count))), *after)
 
 
-def _merge_repeated_labels(node: Node, term: _Term) -> _Term:
+def _take_diagonal(node: Node, term: _Term) -> _Term:
     """Merge axes that share a label by taking their diagonal."""
     repeated = next((label for label in term.labels if term.labels.count(label) > 1), None)
     if repeated is None:
@@ -110,12 +108,12 @@ def _merge_repeated_labels(node: Node, term: _Term) -> _Term:
     transposed = node.add(Transpose, term.operand, (*others, first, second))
     merged = node.add(Reshape, transposed, (*(0 for _ in others), size * size))
     diagonal = node.add(Gather, merged, np.arange(size) * (size + 1), -1)
-    return _merge_repeated_labels(
+    return _take_diagonal(
         node, _Term(diagonal, (*(term.labels[axis] for axis in others), repeated))
     )
 
 
-def _sum_unneeded(node: Node, term: _Term, needed: set[str]) -> _Term:
+def _reduce(node: Node, term: _Term, needed: set[str]) -> _Term:
     """Sum a term over the labels that are not needed."""
     axes = tuple(axis for axis, label in enumerate(term.labels) if label not in needed)
     if not axes:
@@ -126,33 +124,31 @@ def _sum_unneeded(node: Node, term: _Term, needed: set[str]) -> _Term:
 
 def _contract(node: Node, left: _Term, right: _Term, needed: set[str]) -> _Term:
     """Multiply two terms and sum over the labels that are not needed afterwards."""
-    right = _sum_unneeded(node, right, needed.union(left.labels))
+    right = _reduce(node, right, needed.union(left.labels))
     shared = [label for label in left.labels if label in right.labels]
     contracted = [label for label in shared if label not in needed]
     sizes = {**left.sizes, **right.sizes}
     if not contracted or any(left.sizes[label] != right.sizes[label] for label in shared):
-        return _multiply_and_sum(node, left, right, needed)
+        return _broadcast_product(node, left, right, needed)
     batch = [label for label in shared if label in needed]
     rows = [label for label in left.labels if label not in shared]
     columns = [label for label in right.labels if label not in shared]
     orders = (batch, rows, contracted), (batch, contracted, columns), (batch, rows, columns)
     if not all(_can_be_grouped(sizes, order) for order in orders):
-        return _multiply_and_sum(node, left, right, needed)
+        return _broadcast_product(node, left, right, needed)
 
     def grouped(term: _Term, order: Sequence[Sequence[str]]) -> Operand:
         ordered = _transpose(node, term, tuple(label for group in order for label in group))
         if _is_grouped(order):
             return ordered.operand
         axes = [*([label] for label in order[0]), *order[1:]]
-        return node.add(
-            Reshape, ordered.operand, tuple(_grouped_size(sizes, axis) for axis in axes)
-        )
+        return node.add(Reshape, ordered.operand, tuple(_merged_size(sizes, axis) for axis in axes))
 
     product = node.add(MatMul, grouped(left, orders[0]), grouped(right, orders[1]))
     labels = (*batch, *rows, *columns)
     if not _is_grouped(orders[2]):
         product = node.add(
-            Reshape, product, tuple(_grouped_size(sizes, [label]) for label in labels)
+            Reshape, product, tuple(_merged_size(sizes, [label]) for label in labels)
         )
     return _Term(product, labels)
 
@@ -169,7 +165,7 @@ def _can_be_grouped(sizes: Mapping[str, Dim], order: Sequence[Sequence[str]]) ->
     return _is_grouped(order) or (open_count <= 1 and 0 not in grouped_sizes)
 
 
-def _multiply_and_sum(node: Node, left: _Term, right: _Term, needed: set[str]) -> _Term:
+def _broadcast_product(node: Node, left: _Term, right: _Term, needed: set[str]) -> _Term:
     """Compute the product by broadcasting multiplication and a sum, which needs no static sizes."""
     labels = tuple(dict.fromkeys([*left.labels, *right.labels]))
     factors = []
@@ -178,18 +174,17 @@ def _multiply_and_sum(node: Node, left: _Term, right: _Term, needed: set[str]) -
         absent = tuple(axis for axis, label in enumerate(labels) if label not in present)
         operand = _transpose(node, term, present).operand
         factors.append(node.add(Unsqueeze, operand, absent) if absent else operand)
-    return _sum_unneeded(node, _Term(node.add(Mul, *factors), labels), needed)
+    return _reduce(node, _Term(node.add(Mul, *factors), labels), needed)
 
 
 def _transpose(node: Node, term: _Term, labels: tuple[str, ...]) -> _Term:
-    """Transpose a term to the order of `labels`."""
     if term.labels == labels:
         return term
     perm = tuple(term.labels.index(label) for label in labels)
     return _Term(node.add(Transpose, term.operand, perm), labels)
 
 
-def _grouped_size(sizes: Mapping[str, Dim], labels: Sequence[str]) -> int:
+def _merged_size(sizes: Mapping[str, Dim], labels: Sequence[str]) -> int:
     """Return the product of the sizes of some labels; -1 if one of them is dynamic."""
     static = [size for label in labels if isinstance(size := sizes[label], int)]
     return math.prod(static) if len(static) == len(labels) else -1

@@ -79,11 +79,6 @@ class Format:
         return "; ".join(parts)
 
 
-def _archive(member: bytes) -> Callable[[_Content], bool]:
-    """Return a test whether a ZIP file has a member whose name ends with `member`."""
-    return lambda content: member in content.tail
-
-
 def _starting(magic: bytes, offset: int = 0) -> Callable[[_Content], bool]:
     """Return a test whether a file has `magic` at `offset`."""
     return lambda content: content.head[offset : offset + len(magic)] == magic
@@ -125,7 +120,7 @@ FORMATS = (
         conversion='torch.onnx.export(torch.jit.load("MODEL").eval(), (example,), "model.onnx", '
         "dynamo=False)",
         advice="`example` is a tensor like its input",
-        matches=_archive(b"/constants.pkl"),
+        matches=lambda content: b"/constants.pkl" in content.tail,
     ),
     Format(
         "a TorchScript module in memory",

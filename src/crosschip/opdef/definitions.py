@@ -354,6 +354,13 @@ class SupplementalOpDef(Node):
     outputs: Annotated[tuple[SupplementalTensor, ...], Tag("Output")] = ()
     parameters: Annotated[tuple[SupplementalTensor, ...], Tag("Parameter")] = ()
 
+    @property
+    def tensors(self) -> Iterator[SupplementalTensor]:
+        """The inputs, outputs and parameters."""
+        yield from self.inputs
+        yield from self.outputs
+        yield from self.parameters
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportedOps(Node):

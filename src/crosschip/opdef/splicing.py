@@ -47,7 +47,7 @@ class _Piece:
         name: the field of the element.
         value: the original value.
         element: the original element; `None` for a new one.
-        is_deleted: whether the element is deleted.
+        deleted: whether the element is deleted.
     """
 
     gap: bytes
@@ -55,7 +55,7 @@ class _Piece:
     name: str
     value: Any
     element: Element | None = None
-    is_deleted: bool = False
+    deleted: bool = False
 
 
 class _Editor:
@@ -77,7 +77,7 @@ class _Editor:
             before, after = values(old, name), values(new, name)
             if before != after:
                 self._edit(pieces, element, list(layout), name, xml, after)
-        inside = b"".join(piece.gap + piece.text for piece in pieces if not piece.is_deleted)
+        inside = b"".join(piece.gap + piece.text for piece in pieces if not piece.deleted)
         last = element.parts[-1].end
         start = self._start_tag(element, attributes_of(old), attributes_of(new))
         return start + inside + self._text[last : element.end]
@@ -101,39 +101,31 @@ class _Editor:
         after: Sequence[Any],
     ) -> None:
         """Change a field's values; values that it keeps are not moved."""
-        field_pieces = [piece for piece in pieces if piece.name == name]
-        matcher = SequenceMatcher(
-            None, [piece.value for piece in field_pieces], after, autojunk=False
-        )
+        siblings = [piece for piece in pieces if piece.name == name]
+        matcher = SequenceMatcher(None, [piece.value for piece in siblings], after, autojunk=False)
         for how, i, k, j, m in reversed(matcher.get_opcodes()):
             if how == "equal":
                 continue
             shared = min(k - i, m - j)
-            for piece, value in zip(
-                field_pieces[i : i + shared], after[j : j + shared], strict=True
-            ):
+            for piece, value in zip(siblings[i : i + shared], after[j : j + shared], strict=True):
                 piece.text = self._replacement(piece, xml, value)
-            for piece in field_pieces[i + shared : k]:
-                piece.is_deleted = True
-            at = self._insertion_index(pieces, field_pieces, order, name, i + shared)
+            for piece in siblings[i + shared : k]:
+                piece.deleted = True
+            at = self._insertion_index(pieces, siblings, order, name, i + shared)
             for value in reversed(after[j + shared : m]):
                 pieces.insert(at, self._new(pieces, parent, at, name, xml, value))
 
     @staticmethod
     def _insertion_index(
         pieces: list[_Piece],
-        field_pieces: list[_Piece],
+        siblings: list[_Piece],
         order: Sequence[str],
         name: str,
         index: int,
     ) -> int:
         """Return the index for a new piece, after the first `index` pieces of its field."""
-        if field_pieces:
-            return (
-                pieces.index(field_pieces[index - 1]) + 1
-                if index
-                else pieces.index(field_pieces[0])
-            )
+        if siblings:
+            return pieces.index(siblings[index - 1]) + 1 if index else pieces.index(siblings[0])
         rank = order.index(name)
         before = [i for i, piece in enumerate(pieces) if order.index(piece.name) < rank]
         return before[-1] + 1 if before else 0

@@ -52,7 +52,6 @@ def in_order(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
 
 
 def _before(node: NodeProto, makers: Mapping[str, int]) -> Iterable[int]:
-    """Return the indices of the nodes whose outputs a node reads."""
     holds_graphs = any(a.HasField("g") or a.graphs for a in node.attribute)
     names = free_names([node]) if holds_graphs else map(text, node.input)
     return (makers[name] for name in names if name in makers)
@@ -60,18 +59,15 @@ def _before(node: NodeProto, makers: Mapping[str, int]) -> Iterable[int]:
 
 def makes_no_tensor(nodes: Iterable[NodeProto]) -> bool:
     """Return whether a node, subgraphs included, may return something other than a tensor."""
-    return any(map(_makes_no_tensor, all_nodes(nodes)))
+    return any(
+        node.op_type in _MAKERS or (node.op_type == "Optional" and not node.input)
+        for node in all_nodes(nodes)
+    )
 
 
 def has_foreign(nodes: Iterable[NodeProto], calls: Callable[[NodeProto], object]) -> bool:
     """Return whether a node has a domain outside ONNX and calls no function of the model."""
     return any(node.domain not in _DOMAINS and not calls(node) for node in nodes)
-
-
-def _makes_no_tensor(node: NodeProto) -> bool:
-    """Return whether a node returns a sequence, a map or an empty optional value."""
-    type_ = node.op_type
-    return type_ in _MAKERS or (type_ == "Optional" and not node.input)
 
 
 def units(nodes: Sequence[NodeProto], inner: Collection[str]) -> Iterator[Unit]:

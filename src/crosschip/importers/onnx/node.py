@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crosschip.importers.body import Body
 from crosschip.importers.onnx.facts import fold_outputs
@@ -28,7 +28,6 @@ from crosschip.onnx_messages import (
     AttributeProto,
     GraphProto,
     NodeProto,
-    SparseTensorProto,
     TensorProto,
     make_attribute,
 )
@@ -38,6 +37,9 @@ from crosschip.ops.standard.arithmetic import Max, Min
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 from crosschip.ops.standard.quantization import Quantize, Reinterpret, parameters
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMin
+
+if TYPE_CHECKING:
+    from crosschip.importers.onnx.scope import Scope
 
 T = TypeVar("T")
 
@@ -56,41 +58,6 @@ TABLE: ImportTable[Import] = ImportTable()
 """The import functions of all operators."""
 
 imports = TABLE.imports
-
-
-class Surroundings(Protocol):
-    """Interface of a node to its graph."""
-
-    def array(self, tensor: TensorProto) -> Array:
-        """Return the elements of a tensor attribute."""
-
-    def constant(self, tensor: TensorProto, name: str) -> Operand:
-        """Return an operand for a tensor attribute."""
-
-    def dense(self, tensor: SparseTensorProto) -> Array:
-        """Return the elements of a sparse tensor attribute."""
-
-    def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
-        """Import a graph attribute inline, with operands for its inputs; return its outputs."""
-
-    def run_body(self, graph: GraphProto, types: Sequence[TensorType]) -> Body:
-        """Import a graph attribute as a separate body."""
-
-    def state_body(
-        self,
-        graph: GraphProto,
-        before: Sequence[TensorType],
-        state: Sequence[TensorType],
-        after: Sequence[TensorType],
-        skipped: int,
-    ) -> Body:
-        """Import a graph attribute as a loop body, with types that fit all iterations."""
-
-    def attempt(self, unroll: Callable[[], list[Operand]]) -> list[Operand] | None:
-        """Try to unroll a loop."""
-
-    def note_training(self) -> None:
-        """Record that the current node computes as in training."""
 
 
 class Node:
@@ -118,7 +85,7 @@ class Node:
         "_has_added",
         "_on_reals",
         "_opsets",
-        "_surroundings",
+        "_scope",
         "full_name",
         "inputs",
         "names",
@@ -136,7 +103,7 @@ class Node:
         outputs: Sequence[str],
         builder: Builder,
         names: Iterator[str],
-        surroundings: Surroundings,
+        scope: Scope,
     ) -> None:
         self._domain = domain = domain_of(proto)
         self.proto = proto
@@ -150,7 +117,7 @@ class Node:
         if len(self._attributes) < len(proto.attribute):
             raise ModelError("has two attributes of one name")
         self._builder = builder
-        self._surroundings = surroundings
+        self._scope = scope
         self._has_added = False
         self._on_reals = False
         self._opsets = opsets
@@ -256,8 +223,8 @@ class Node:
         else:
             proto.attribute.extend(self._attributes.values())
             self._attributes = {}
-        surroundings = self._surroundings
-        node = Node(proto, opsets, inputs, self.outputs, self._builder, self.names, surroundings)
+        scope = self._scope
+        node = Node(proto, opsets, inputs, self.outputs, self._builder, self.names, scope)
         node._on_reals, node._has_added = True, self._has_added
         results = TABLE[type](node)
         node.finish()
@@ -353,11 +320,11 @@ class Node:
 
     def run_graph(self, graph: GraphProto, *arguments: Operand) -> list[Operand]:
         """Append the operations of a graph attribute; return its outputs."""
-        return self._surroundings.run_graph(graph, arguments)
+        return self._scope.run_graph(graph, arguments)
 
     def run_body(self, graph: GraphProto, types: Sequence[TensorType]) -> Body:
         """Import a graph attribute as a separate body for inputs of these types."""
-        return self._surroundings.run_body(graph, types)
+        return self._scope.run_body(graph, types)
 
     def state_body(
         self,
@@ -377,15 +344,15 @@ class Node:
             skipped: the number of outputs before the next state.
         """
         types = [operand.type for operand in state]
-        return self._surroundings.state_body(graph, before, types, after, skipped)
+        return self._scope.state_body(graph, before, types, after, skipped)
 
     def attempt(self, unroll: Callable[[], list[Operand]]) -> list[Operand] | None:
         """Return the result of `unroll`; `None`, with nothing added, if unrolling fails."""
-        return self._surroundings.attempt(unroll)
+        return self._scope.attempt(unroll)
 
     def note_training(self) -> None:
         """Record that the node computes as in training, for a warning about the model."""
-        self._surroundings.note_training()
+        self._scope.note_training()
 
     def control(self, make: Callable[[str], ControlFlow]) -> tuple[Operand, ...]:
         """Append a control-flow operation that `make` builds for a name."""
@@ -393,25 +360,23 @@ class Node:
 
     def tensor(self, name: str) -> Array:
         """Return the elements of a required tensor attribute."""
-        return self._surroundings.array(
-            _required_value(name, self._take(name, AttributeProto.TENSOR)).t
-        )
+        return self._scope.array(_required_value(name, self._take(name, AttributeProto.TENSOR)).t)
 
     def tensor_operand(self, name: str) -> Operand:
         """Return an operand for a required tensor attribute of numbers or strings."""
         attribute = _required_value(name, self._take(name, AttributeProto.TENSOR))
-        return self._surroundings.constant(attribute.t, self.outputs[0])
+        return self._scope.constant(attribute.t, self.outputs[0])
 
     def strings(self, values: Sequence[str], shape: Sequence[int]) -> Operand:
         """Return an operand for a tensor of strings."""
         encoded = [value.encode() for value in values]
         tensor = TensorProto(data_type=TensorProto.STRING, dims=shape, string_data=encoded)
-        return self._surroundings.constant(tensor, self.outputs[0])
+        return self._scope.constant(tensor, self.outputs[0])
 
     def sparse_tensor(self, name: str) -> Array:
         """Return the elements of a required sparse tensor attribute."""
         attribute = _required_value(name, self._take(name, AttributeProto.SPARSE_TENSOR))
-        return self._surroundings.dense(attribute.sparse_tensor)
+        return self._scope.dense(attribute.sparse_tensor)
 
     def has(self, name: str) -> bool:
         """Return whether an attribute is present and not yet read."""

@@ -7,17 +7,18 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from crosschip.importers.onnx.opaque_types import TypeInference
-from crosschip.importers.onnx.sequences import check_sequences
+from crosschip.importers.onnx.schemas import STANDARD_DOMAINS
 from crosschip.importers.onnx.tensors import operand_type, text
 from crosschip.ir import (
-    Array,
+    Builder,
     Dim,
     ElementType,
     Extension,
+    ModelError,
     Operand,
     Shape,
     TensorType,
@@ -27,6 +28,7 @@ from crosschip.ir import (
 from crosschip.ir.dimension import is_unknown
 from crosschip.onnx_messages import (
     CODES,
+    OPERAND_TYPES,
     FunctionProto,
     GraphProto,
     ModelProto,
@@ -38,31 +40,16 @@ from crosschip.onnx_messages import (
     operator_sets,
     tensor_type,
 )
+from crosschip.ops.standard.joining import Concat, Stack
+
+if TYPE_CHECKING:
+    from crosschip.importers.onnx.names import Names
 
 _FIRST_WITH_CONSTANTS = 4
 """The first version of the file format in which initializers need not be graph inputs."""
 
 _ANYTHING = tensor_type(TensorProto.FLOAT, [])
 """A placeholder: the checker needs a type for each output but does not compare it."""
-
-
-class Names(Protocol):
-    """Interface to the names of a graph."""
-
-    def optional(self, name: str) -> Operand | None:
-        """Return the operand of a name."""
-
-    def array(self, tensor: TensorProto) -> Array:
-        """Return the elements of a tensor of the file."""
-
-    def strings(self, operand: Operand) -> TensorProto | None:
-        """Return the string tensor that an operand stands for; `None` for other operands."""
-
-    def type_of(self, operand: Operand) -> TypeProto:
-        """Return the type of an operand as an ONNX `TypeProto`."""
-
-    def contain(self, operand: Operand, type_: TypeProto) -> None:
-        """Record the type of an operand that is a sequence, map or optional value."""
 
 
 class OpaqueSubgraph:
@@ -130,10 +117,11 @@ class OpaqueSubgraph:
         if not self.is_sound():
             raise UnsupportedError("ONNX itself refuses it")
         types = {n: self._names.type_of(operand) for n, operand in self._inputs.items()}
-        types.update((n, _string_type(tensor)) for n, tensor in self._strings.items())
+        strings = self._strings.items()
+        types.update((n, tensor_type(TensorProto.STRING, tensor.dims)) for n, tensor in strings)
         inference = TypeInference(self._opsets, self._functions)
         inference.extend(types, self._nodes, self._declared)
-        check_sequences(self._nodes, types, self._inputs.get)
+        _check_sequences(self._nodes, types, self._inputs.get)
         declared = tuple(self._output_type(output, types) for output in self._outputs)
         outputs = tuple(map(Operand, self._outputs, declared))
         for operand in outputs:
@@ -226,10 +214,6 @@ def type_proto(type_: TensorType) -> TypeProto:
     return tensor_type(CODES[type_.element_type], shape)
 
 
-def _string_type(tensor: TensorProto) -> TypeProto:
-    return tensor_type(TensorProto.STRING, tensor.dims)
-
-
 def _size(size: Dim) -> int | str | None:
     if isinstance(size, int):
         return size
@@ -275,3 +259,78 @@ def _tensors(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
 def _title(node: NodeProto) -> str:
     domain = text(node.domain)
     return f"{domain}.{text(node.op_type)}" if domain else text(node.op_type)
+
+
+def _check_sequences(
+    nodes: Sequence[NodeProto],
+    types: Mapping[str, TypeProto],
+    operand_of: Callable[[str], Operand | None],
+) -> None:
+    """Check, beyond ONNX's checker, element types of sequences and shapes of tensors to join.
+
+    Shapes are checked only for tensors that enter the subgraph from outside.
+
+    Args:
+        nodes: the nodes, in topological order.
+        types: the known types by name.
+        operand_of: returns the operand of a name from outside.
+
+    Raises:
+        ModelError: a check fails; the message names the node.
+    """
+    contents: dict[str, list[Operand]] = {}
+    for node in nodes:
+        if node.domain not in STANDARD_DOMAINS:
+            continue
+        read = [text(name) for name in node.input]
+        if node.op_type == "SequenceInsert":
+            _check_types(node, [types.get(name) for name in read[:2]])
+        if node.op_type == "SequenceConstruct":
+            _check_types(node, [types.get(name) for name in read])
+            contents[text(node.output[0])] = _external_operands(read, operand_of)
+        elif node.op_type == "SequenceInsert" and read[0] in contents:
+            contents[text(node.output[0])] = [
+                *contents[read[0]],
+                *_external_operands(read[1:2], operand_of),
+            ]
+        elif node.op_type == "SequenceEmpty":
+            contents[text(node.output[0])] = []
+        elif node.op_type == "ConcatFromSequence":
+            _check_joined(node, contents.get(read[0], []))
+
+
+def _external_operands(
+    names: Sequence[str], operand_of: Callable[[str], Operand | None]
+) -> list[Operand]:
+    operands = map(operand_of, names)
+    return [operand for operand in operands if operand is not None]
+
+
+def _check_types(node: NodeProto, types: Sequence[TypeProto | None]) -> None:
+    """Check that the elements of a sequence have one type."""
+    codes = dict.fromkeys(
+        type_.tensor_type.elem_type for type_ in map(_tensor_type, types) if type_ is not None
+    )
+    type_names = [str(OPERAND_TYPES[code]) for code in codes if code in OPERAND_TYPES]
+    if len(type_names) > 1:
+        where = f"{text(node.op_type)} {text(node.name)!r}"
+        raise ModelError(
+            f"{where}: a sequence holds one element type, not {' and '.join(type_names)}"
+        )
+
+
+def _tensor_type(type_: TypeProto | None) -> TypeProto | None:
+    """Return the tensor type, or that of a sequence's elements; `None` for other types."""
+    if type_ is not None and type_.HasField("sequence_type"):
+        type_ = type_.sequence_type.elem_type
+    return type_ if type_ is not None and type_.HasField("tensor_type") else None
+
+
+def _check_joined(node: NodeProto, parts: Sequence[Operand]) -> None:
+    """Check that tensors can be concatenated or stacked."""
+    if len(parts) < 2:
+        return
+    numbers = {attribute.name: attribute.i for attribute in node.attribute}
+    operator = Stack if numbers.get("new_axis") else Concat
+    name = text(node.name) or text(node.op_type)
+    Builder().add(operator, parts, numbers.get("axis", 0), name=name)

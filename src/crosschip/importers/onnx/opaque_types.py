@@ -168,12 +168,11 @@ class TypeInference:
         body_types = [inner.get(text(value.name)) for value in graph.output][skipped:]
         first = inputs[len(inputs) - states :] if node.op_type == "Loop" else inputs
         pairs = zip(first[:states], body_types, strict=False)
-        state_types = [body if _is_optional(initial) else initial for initial, body in pairs]
+        state_types = [
+            body if initial is not None and initial.HasField("optional_type") else initial
+            for initial, body in pairs
+        ]
         return [*state_types, *body_types[states:]]
-
-
-def _is_optional(type_: TypeProto | None) -> bool:
-    return type_ is not None and type_.HasField("optional_type")
 
 
 _CONTROL: dict[str, Callable[[NodeProto, GraphProto], tuple[int, int]]] = {
@@ -195,7 +194,6 @@ def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto |
 
 
 def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """Return the element type of a sequence."""
     first = inputs[0] if inputs else None
     return first.sequence_type.elem_type if first and first.HasField("sequence_type") else None
 

@@ -76,7 +76,10 @@ def _candidates(
                     slot.name: _sample(slot, size, kind)
                     for slot, size, kind in zip(inputs, sizes, kinds, strict=True)
                 }
-                settings = {s.name: _setting(s, n) for s, n in zip(needed, numbers, strict=True)}
+                settings = {
+                    s.name: n if s.rank == 0 else (n, n)
+                    for s, n in zip(needed, numbers, strict=True)
+                }
                 yield {**samples, **settings, **declared}
 
 
@@ -93,7 +96,3 @@ def _sample(slot: Slot, shape: tuple[int, ...], stored: Stored) -> object:
     low = 0 if str(element_type).startswith("uint") or element_type not in FLOATS else -2
     sample = random(*shape, dtype=element_type, low=low, high=4, quantization=quantization)
     return [sample, sample] if slot.variadic else sample
-
-
-def _setting(slot: Setting, number: int) -> object:
-    return number if slot.rank == 0 else (number,) * 2

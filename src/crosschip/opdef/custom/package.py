@@ -17,7 +17,7 @@ from crosschip.opdef.custom.native import NativeOperator
 from crosschip.opdef.custom.operator import CustomOperator
 from crosschip.opdef.custom.restrictions import restrictions_of
 from crosschip.opdef.custom.rules import Rules
-from crosschip.opdef.custom.slots import DefinedSlot, Stored, datatypes_of, slots_of
+from crosschip.opdef.custom.slots import DefinedSlot, Stored, slots_of, stored_types
 from crosschip.opdef.definitions import OpDef, OpDefCollection, Tensor
 from crosschip.opdef.documents import read
 from crosschip.opdef.mapping import node_lines
@@ -218,15 +218,7 @@ class Package:
                 output.check_count(where)
 
     def _output_types(self, op_def: OpDef) -> dict[str, frozenset[Stored]]:
-        """Return the permitted element types of each output."""
-        return {
-            output.name: frozenset(
-                (datatype.element_type, datatype.quantized)
-                for datatype in datatypes_of(self.collection, op_def, output)
-                if datatype.element_type is not None
-            )
-            for output in op_def.outputs
-        }
+        return {o.name: stored_types(self.collection, op_def, o) for o in op_def.outputs}
 
     def _key_parts(self, op_def: OpDef) -> Iterable[bytes]:
         """Yield the definition and its supplements as parts of the cache key."""
@@ -244,6 +236,5 @@ def _names(tensors: Iterable[Tensor]) -> list[str]:
 
 
 def _description(op_def: OpDef) -> str:
-    """Return an operator's description as a docstring."""
     parts = op_def.description.parts if op_def.description else ()
     return "\n\n".join(part.text.strip() for part in parts) or op_def.name

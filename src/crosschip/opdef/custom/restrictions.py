@@ -13,7 +13,6 @@ from crosschip.opdef.definitions import (
     Constraint,
     OpDef,
     OpDefCollection,
-    SupplementalOpDef,
     SupplementalTensor,
 )
 from crosschip.opdef.evaluation import Operands, holds
@@ -82,18 +81,16 @@ def restrictions_of(collection: OpDefCollection, op_def: OpDef) -> dict[str, Res
     has no restrictions.
     """
     supporting = collection.backends_of(op_def)
-    by_backend = {}
+    restrictions = {}
     for supplement in collection.supplements:
+        backend = supplement.backend
         supplemental = next((s for s in supplement.op_defs if s.name == op_def.name), None)
-        supported = (
-            supplement.supported is None
-            or supplement.backend in supporting
-            or supplemental is not None
+        supported = supplement.supported is None or backend in supporting
+        tensors = () if supplemental is None else tuple(supplemental.tensors)
+        restrictions[device_of(backend)] = Restrictions(
+            backend, supported or supplemental is not None, tensors
         )
-        by_backend[supplement.backend.lower()] = Restrictions(
-            supplement.backend, supported, () if supplemental is None else _tensors(supplemental)
-        )
-    return {device_of(backend): restrictions for backend, restrictions in by_backend.items()}
+    return restrictions
 
 
 def device_of(backend: str) -> str:
@@ -109,10 +106,6 @@ def _is_default(operation: PackagedOperator, slot: str) -> bool:
     default = default_array(declared.tensor, declared.stored)
     value = operand.value
     return default is not None and value is not None and np.array_equal(value, default)
-
-
-def _tensors(supplement: SupplementalOpDef) -> Sequence[SupplementalTensor]:
-    return (*supplement.inputs, *supplement.outputs, *supplement.parameters)
 
 
 def _machine_readable(

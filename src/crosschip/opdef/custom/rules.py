@@ -23,7 +23,7 @@ from crosschip.opdef.constraints import (
 )
 from crosschip.opdef.definitions import Constraint, Tensor
 from crosschip.opdef.evaluation import Operands, evaluate, holds
-from crosschip.ops import Operator, operator_named
+from crosschip.ops import operator_named
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.kernel import Kernel
 
@@ -248,7 +248,8 @@ class _ConditionBuilder:
         operands = self._operands[left.tensor]
         if any(operand.type.quantization is not None for operand in operands):
             raise _NotExpressible
-        return [self._b.add(_relation_operator(relation), o, _number(limit, o)) for o in operands]
+        comparison = operator_named(_RELATIONS[relation])
+        return [self._b.add(comparison, o, _number(limit, o)) for o in operands]
 
     def _static_number(self, value: Value) -> float | None:
         """Return a static expression's value if it is a single number."""
@@ -271,10 +272,6 @@ class _ConditionBuilder:
 
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def _relation_operator(relation: str) -> type[Operator]:
-    return operator_named(_RELATIONS[relation])
 
 
 def _number(value: float, like: Operand) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection
 from enum import Enum, IntEnum
 from keyword import iskeyword
 from typing import Any, cast
@@ -45,7 +45,7 @@ def slots_of(
     names = {*reserved, "self"}
     tensors: tuple[Input | Parameter, ...] = (*op_def.inputs, *op_def.parameters)
     for tensor in tensors:
-        stored = frozenset(_stored(datatypes_of(collection, op_def, tensor)))
+        stored = stored_types(collection, op_def, tensor)
         try:
             slot = _input(tensor, stored) if isinstance(tensor, Input) else Setting(tensor, stored)
         except ValueError as error:
@@ -78,17 +78,20 @@ def datatypes_of(
             for supplement in collection.supplements
             for supplemental in supplement.op_defs
             if supplemental.name == op_def.name
-            for entry in (*supplemental.inputs, *supplemental.outputs, *supplemental.parameters)
+            for entry in supplemental.tensors
             if entry.name == tensor.name
             for datatype in entry.datatypes
         )
     )
 
 
-def _stored(datatypes: Iterable[Datatype]) -> Iterable[Stored]:
-    for datatype in datatypes:
-        if datatype.element_type is not None:
-            yield datatype.element_type, datatype.quantized
+def stored_types(collection: OpDefCollection, op_def: OpDef, tensor: Tensor) -> frozenset[Stored]:
+    """Return the element types of a tensor's datatypes."""
+    return frozenset(
+        (datatype.element_type, datatype.quantized)
+        for datatype in datatypes_of(collection, op_def, tensor)
+        if datatype.element_type is not None
+    )
 
 
 def describe_types(stored: Collection[Stored]) -> str:
@@ -201,7 +204,8 @@ class Setting(slots.Parameter[Any]):
         if isinstance(value, str):
             value = self._number(value)
         source = np.asarray(value)
-        if isinstance(value, np.ndarray | np.generic) and _is_one_of(source, self._ordered):
+        dtypes = [element_type.dtype for element_type in self._ordered]
+        if isinstance(value, np.ndarray | np.generic) and source.dtype in dtypes:
             return source
         for element_type in self._ordered:
             with np.errstate(all="ignore"):
@@ -255,10 +259,6 @@ def _kind(tensor: Parameter, types: Collection[ElementType]) -> str:
     element = "real number" if set(types) & FLOATS else element
     many = {Rank.SCALAR: element, Rank.ONE: f"list of {element}s"}
     return many.get(tensor.shape.rank, f"array of {element}s")
-
-
-def _is_one_of(array: Array, types: Sequence[ElementType]) -> bool:
-    return any(array.dtype == element_type.dtype for element_type in types)
 
 
 def _is_preserved(array: Array, source: Array, element_type: ElementType) -> bool:

@@ -13,7 +13,7 @@ from crosschip.opdef.documents import read, write
 from crosschip.opdef.generation import writer
 from crosschip.opdef.generation.backends import backends_in
 from crosschip.opdef.generation.planner import build_project, check_folders
-from crosschip.opdef.generation.project import Project, Target
+from crosschip.opdef.generation.project import Target
 from crosschip.opdef.generation.texts import join_words
 from crosschip.opdef.generation.writer import Comparison, State, compare
 from crosschip.opdef.merging import merge_collections
@@ -39,13 +39,11 @@ class Change:
     edited: Sequence[str]
 
     def __str__(self) -> str:
-        suffix = (
-            [f"{join_words(self.edited)} {_were(self.edited)} edited and left alone"]
-            if self.edited
-            else []
-        )
-        name = [f"{self.operator}: "] if self.operator else []
-        return "".join([*name, "; ".join([*self.what, *suffix])])
+        parts = list(self.what)
+        if self.edited:
+            verb = "were" if len(self.edited) > 1 else "was"
+            parts.append(f"{join_words(self.edited)} {verb} edited and left alone")
+        return (f"{self.operator}: " if self.operator else "") + "; ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -119,14 +117,12 @@ def _report(comparison: Comparison) -> Report:
         project.operators,
         dict(sorted(comparison.states.items())),
         list(_changes(comparison)),
-        list(_notes(project)),
+        [
+            f"there is no device for {backend.name}: no functions were written for it"
+            for backend in project.backends
+            if backend.device is None
+        ],
     )
-
-
-def _notes(project: Project) -> Iterable[str]:
-    for backend in project.backends:
-        if backend.device is None:
-            yield f"there is no device for {backend.name}: no functions were written for it"
 
 
 def _changes(comparison: Comparison) -> Iterable[Change]:
@@ -161,10 +157,6 @@ def _edited_files(comparison: Comparison, operator: str) -> list[str]:
     )
 
 
-def _were(paths: Sequence[str]) -> str:
-    return "were" if len(paths) > 1 else "was"
-
-
 def _all_changes(old: OpDefCollection, new: OpDefCollection) -> dict[str, list[str]]:
     """Return the differences between the definitions of each common operator."""
     return {
@@ -176,7 +168,6 @@ def _all_changes(old: OpDefCollection, new: OpDefCollection) -> dict[str, list[s
 
 
 def _package_changes(old: OpDefCollection, new: OpDefCollection) -> list[str]:
-    """Return the differences between the attributes of the packages."""
     attributes = [d for d in differences(old, new) if "/" not in d.path and " " not in d.path]
     return [_sentence(difference) for difference in attributes]
 

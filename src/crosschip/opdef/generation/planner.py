@@ -69,12 +69,10 @@ def build_project(
 
 
 def _with_devices(backends: Sequence[Backend]) -> list[Backend]:
-    """Return the backends that have devices, one per converter table."""
     return list({b.converter: b for b in reversed(backends) if b.device}.values())[::-1]
 
 
 def _folder(backend: Backend) -> str:
-    """Return the folder name for a device's converters."""
     return f"on_{re.sub('[^a-z0-9]+', '_', backend.converter.lower())}"
 
 
@@ -148,7 +146,7 @@ def _imports(project: Project, sketches: Sequence[Sketch]) -> dict[str, list[str
     return {
         **({project.name: folders} if folders else {}),
         f"{project.name}._package": ["package"],
-        **{f"{project.name}.{sketch.module}": [sketch.class_name] for sketch in sketches},
+        **{f"{project.name}.{s.module}": [s.class_name] for s in sketches},
     }
 
 
@@ -190,9 +188,7 @@ def _settings(project: Project) -> str:
 
 def _readme(project: Project, sketches: Sequence[Sketch]) -> str:
     folder = "native/{}.c" if project.target is Target.NATIVE else f"src/{project.name}/{{}}.py"
-    operators = [
-        f"- `{sketch.op_def.name}`: `{folder.format(sketch.module)}`" for sketch in sketches
-    ]
+    operators = [f"- `{s.op_def.name}`: `{folder.format(s.module)}`" for s in sketches]
     folders = [f"`src/{project.name}/{_folder(b)}`" for b in _with_devices(project.backends)]
     functions = f" Functions for devices go into {join_words(folders)}." if folders else ""
     return fill_template(

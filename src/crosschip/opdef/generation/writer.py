@@ -66,7 +66,8 @@ def compare(project: Project, output: Path) -> Comparison:
         if record is None:
             return Comparison(project, folder, None, dict.fromkeys(project.files, State.NEW))
         _check(project, folder, record)
-        states = {path: _state(project, folder, record, path) for path in _paths(project, record)}
+        paths = dict.fromkeys((*project.files, *record.files))
+        states = {path: _state(project, folder, record, path) for path in paths}
     except OSError as error:
         where = error.filename or folder
         raise InputError(f"{where}: cannot be read: {error.strerror}") from None
@@ -76,10 +77,6 @@ def compare(project: Project, output: Path) -> Comparison:
         if state is State.KEPT and record.files.get(path) != digest(project.files[path])
     ]
     return Comparison(project, folder, record, states, frozenset(outdated))
-
-
-def _paths(project: Project, record: Record) -> list[str]:
-    return list(dict.fromkeys((*project.files, *record.files)))
 
 
 def _check(project: Project, folder: Path, record: Record) -> None:

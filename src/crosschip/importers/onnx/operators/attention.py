@@ -45,12 +45,12 @@ def _size(operand: Operand, axis: int) -> Dim:
     return (operand.type.shape or ())[axis]
 
 
-def _static_length(operand: Operand) -> Dim:
+def _length(operand: Operand) -> Dim:
     """Return the sequence length of queries, keys or values of rank 3 or 4."""
     return _size(operand, -2)
 
 
-def _append_to_past(
+def _add_past(
     node: Node, key: Operand, value: Operand, past: Sequence[Operand | None], heads: int
 ) -> tuple[Operand, Operand]:
     """Return keys and values with those of earlier runs in front, if there are any.
@@ -90,12 +90,11 @@ def _mask_addend(node: Node, hidden: Operand, like: Operand, far: float) -> Oper
 
 
 def _add_masks(node: Node, *parts: Operand | None) -> Operand | None:
-    """Return the sum of two optional masks."""
     present = [part for part in parts if part is not None]
     return node.add(Add, *present) if len(present) == 2 else next(iter(present), None)
 
 
-def _integer_mask_addend(node: Node, mask: Operand, like: Operand, far: float) -> Operand:
+def _integer_addend(node: Node, mask: Operand, like: Operand, far: float) -> Operand:
     """Return an addend for scores from an integer mask [N, T] or [N, S, T], 0 for hidden keys."""
     axes = {2: (1, 2), 3: (1,)}[rank_of(mask)]
     zero = np.array(0, mask.type.element_type.dtype)
@@ -114,7 +113,7 @@ def multi_head_attention(node: Node) -> list[Operand]:
     heads = node.integer("num_heads")
     _check_heads(heads)
     query, key, value = _add_bias(node, node.optional(3))
-    keys, values = _append_to_past(node, key, value, [node.optional(6), node.optional(7)], heads)
+    keys, values = _add_past(node, key, value, [node.optional(6), node.optional(7)], heads)
     causality = _causality(node, query, key)
     far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
     padding = node.optional(4)
@@ -122,7 +121,7 @@ def multi_head_attention(node: Node) -> list[Operand]:
     if padding is not None:
         if rank_of(padding) not in (2, 3):
             raise UnsupportedError("key_padding_mask of lengths cannot be expressed")
-        hidden = _integer_mask_addend(node, padding, query, far)
+        hidden = _integer_addend(node, padding, query, far)
     mask = _add_masks(node, hidden, node.optional(5))
     output = node.add(
         *(Attention, query, keys, values, mask, causality, scale),
@@ -138,12 +137,12 @@ def _add_bias(node: Node, bias: Operand | None) -> list[Operand]:
         return parts
     if any(rank_of(part) != 3 for part in parts):
         raise UnsupportedError("a bias of keys with heads apart cannot be expressed")
-    sizes = [_require_static(_size(part, 2), "the size of the heads") for part in parts]
+    sizes = [_static(_size(part, 2), "the size of the heads") for part in parts]
     shifts = node.add_all(Split, bias, 0, sizes)
     return [node.add(Add, part, shift) for part, shift in zip(parts, shifts, strict=True)]
 
 
-def _require_static(size: Dim, what: str) -> int:
+def _static(size: Dim, what: str) -> int:
     if not isinstance(size, int):
         raise UnsupportedError(f"{what} is computed when the model runs")
     return size
@@ -153,7 +152,7 @@ def _causality(node: Node, query: Operand, key: Operand) -> Causality:
     """Return the causality; with several keys per query, the last query attends to all keys."""
     if not node.flag("unidirectional", False):
         return Causality.NONE
-    if _static_length(query) not in (1, _static_length(key)):
+    if _length(query) not in (1, _length(key)):
         raise UnsupportedError("unidirectional, with keys of other places than the queries'")
     return Causality.TO_LAST
 
@@ -192,10 +191,10 @@ def add_self_attention(
     before: list[Operand | None] = [None, None]
     if past is not None:
         before = [node.add(Gather, past, np.array(index), 0) for index in range(2)]
-    keys, values = _append_to_past(node, key, value, before, heads)
+    keys, values = _add_past(node, key, value, before, heads)
     causality = _causality(node, query, key)
     far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
-    hidden = None if index is None else _mask_index_addend(node, index, query, keys, far)
+    hidden = None if index is None else _index_addend(node, index, query, keys, far)
     mask = _add_masks(node, hidden, addend)
     output = node.add(
         *(Attention, query, keys, values, mask, causality, scale),
@@ -223,18 +222,16 @@ def _project(node: Node, sizes: Sequence[int] | None) -> Sequence[Operand]:
 
 def projection_sizes(weights: Operand) -> tuple[int, int, int]:
     """Return the equal numbers of columns of the weights for queries, keys and values."""
-    third, rest = divmod(_require_static(_size(weights, 1), "the size of the weights"), 3)
+    third, rest = divmod(_static(_size(weights, 1), "the size of the weights"), 3)
     if rest:
         raise ModelError("the weights do not make three tensors")
     return third, third, third
 
 
-def _mask_index_addend(
-    node: Node, index: Operand, query: Operand, key: Operand, far: float
-) -> Operand:
+def _index_addend(node: Node, index: Operand, query: Operand, key: Operand, far: float) -> Operand:
     """Return an addend for scores from `mask_index`: an integer mask, or the lengths of entries."""
     if rank_of(index) in (2, 3):
-        return _integer_mask_addend(node, index, query, far)
+        return _integer_addend(node, index, query, far)
     if rank_of(index) != 1:
         raise UnsupportedError("mask_index of four axes cannot be expressed")
     entries, count = _size(query, 0), _size(index, 0)
@@ -251,24 +248,24 @@ def attention(node: Node) -> list[Operand]:
     only("number of outputs", sum(map(bool, node.outputs[3:])), 0)
     node.ignore("qk_matmul_output_mode")
     dtype = node[0].type.element_type
-    _check_precision(node, dtype)
+    precision = node.integer("softmax_precision", 0)  # the softmax may be more precise
+    if precision not in (0, 1, 10, 16) and dtype is not ElementType.FLOAT64:
+        raise UnsupportedError(f"softmax_precision {precision} cannot be expressed")
     heads, key_heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
     query, key, value = (node[index] for index in range(3))
     if rank_of(query) == 3:
         _check_heads(heads)
     if value.type.element_type is not dtype:
         raise UnsupportedError("values of another type than queries cannot be expressed")
-    keys, values = _append_to_past(
-        node, key, value, [node.optional(4), node.optional(5)], key_heads
-    )
+    keys, values = _add_past(node, key, value, [node.optional(4), node.optional(5)], key_heads)
     causal, counts = node.flag("is_causal"), node.optional(6)
     mask, causality = node.optional(3), Causality.NONE
-    if mask is not None and _size(mask, -1) != _static_length(keys):
+    if mask is not None and _size(mask, -1) != _length(keys):
         raise UnsupportedError("a mask for fewer keys cannot be expressed")
     if causal and counts is None:
         causality = _standard_causality(node, query, key)
     if counts is not None:
-        valid = _valid_keys(node, counts, query, key, causal=causal)
+        valid = _key_mask(node, counts, query, key, causal=causal)
         mask = valid if mask is None else _combine_masks(node, mask, valid)
     scale, softcap = node.real("scale", 0.0), node.real("softcap")
     output = node.add(
@@ -285,19 +282,12 @@ def _standard_causality(node: Node, query: Operand, key: Operand) -> Causality:
     """Return the causality; with past keys, queries and new keys must have equal lengths."""
     if node.optional(4) is None:
         return Causality.FROM_FIRST
-    if _static_length(query) != _static_length(key):
+    if _length(query) != _length(key):
         raise UnsupportedError("is_causal with past keys, and new ones of other places")
     return Causality.TO_LAST
 
 
-def _check_precision(node: Node, dtype: ElementType) -> None:
-    """Raise unless the softmax has at least the requested precision."""
-    precision = node.integer("softmax_precision", 0)
-    if precision not in (0, 1, 10, 16) and dtype is not ElementType.FLOAT64:
-        raise UnsupportedError(f"softmax_precision {precision} cannot be expressed")
-
-
-def _valid_keys(
+def _key_mask(
     node: Node, counts: Operand, query: Operand, key: Operand, *, causal: bool
 ) -> Operand:
     """Return a boolean mask of keys within each entry's length and, if causal, up to the query."""
@@ -355,11 +345,11 @@ def _rotate(node: Node, cos: Operand, sin: Operand, positions: Operand | None) -
     """Add a rotary embedding; a nonzero `rotary_embedding_dim` must match the tables."""
     heads = node.integer("num_heads", 0)
     rotated, interleaved = node.integer("rotary_embedding_dim", 0), node.flag("interleaved", False)
-    half = _require_static(_size(cos, -1), "the size of the tables")
+    half = _static(_size(cos, -1), "the size of the tables")
     if rotated not in (0, 2 * half):
         raise ModelError(f"rotary_embedding_dim is {rotated}, but the tables are for {2 * half}")
     if rank_of(node[0]) == 3 and not heads:
-        heads = _require_static(_size(node[0], 2), "the size of the heads") // (2 * half)
+        heads = _static(_size(node[0], 2), "the size of the heads") // (2 * half)
     flat = heads if rank_of(node[0]) == 3 else 0
     return node.add(RotaryEmbedding, node[0], cos, sin, positions, flat, interleaved)
 

@@ -182,7 +182,6 @@ def _stack_outputs(
 
 
 def _stack(node: Node, parts: list[Operand], axis: int) -> Operand:
-    """Stack tensors of one shape along a new axis."""
     return node.add(Concat, parts=[node.add(Unsqueeze, part, (axis,)) for part in parts], axis=axis)
 
 
@@ -198,7 +197,6 @@ def _is_true(operand: Operand) -> bool:
 
 
 def _scalar_value(operand: Operand, what: str) -> np.ndarray:
-    """Return the value of a constant of one element."""
     value = value_of(operand, what)
     if value.size != 1:
         raise ModelError(f"{what} has {value.size} elements, but must have one")

@@ -76,7 +76,6 @@ def scale_product(
 
 
 def _to_scalar(node: Node, zero_point: Operand | None) -> Operand | None:
-    """Reshape a zero point [1] to a scalar."""
     if zero_point is None or zero_point.type.static_shape != (1,):
         return zero_point
     return node.add(Reshape, zero_point, ())

@@ -60,7 +60,6 @@ def fused_matmul(node: Node) -> Operand:
 
 
 def _move_rows_after_batch(node: Node, operand: Operand) -> Operand:
-    """Move the first axis after the batch axes."""
     rank = rank_of(operand)
     return node.add(Transpose, operand, (*range(1, rank - 1), 0, rank - 1))
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from crosschip.importers.onnx.contributed import DOMAIN
-from crosschip.importers.onnx.facts import rank_of
+from crosschip.importers.onnx.facts import rank_of, shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.tensors import element_type
-from crosschip.ir import Dim, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.activation import Sigmoid, Swish
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
@@ -51,16 +51,15 @@ def batch_normalization(node: Node) -> list[Operand]:
         only("number of outputs", sum(map(bool, node.outputs)), 1)
     elif node.flag("training_mode"):
         node.note_training()
-        own_mean, own_variance = _statistics(node, operand, _all_but_channels(operand))
-        normal = node.add(BatchNormalization, operand, scale, bias, own_mean, own_variance, epsilon)
-        pairs = ((mean, own_mean), (variance, own_variance))
-        return [normal, *(_moving_average(node, old, new, momentum) for old, new in pairs)]
+        batch_mean, batch_variance = _statistics(node, operand, (0, *range(2, rank_of(operand))))
+        statistics = (batch_mean, batch_variance)
+        normal = node.add(BatchNormalization, operand, scale, bias, *statistics, epsilon)
+        averages = (
+            node.add(Add, node.add(Mul, old, momentum), node.add(Mul, new, 1 - momentum))
+            for old, new in zip((mean, variance), statistics, strict=True)
+        )
+        return [normal, *averages]
     return [node.add(BatchNormalization, operand, scale, bias, mean, variance, epsilon)]
-
-
-def _moving_average(node: Node, old: Operand, new: Operand, momentum: float) -> Operand:
-    """Return a moving average updated by a new value."""
-    return node.add(Add, node.add(Mul, old, momentum), node.add(Mul, new, 1 - momentum))
 
 
 @imports("LayerNormalization")
@@ -131,22 +130,18 @@ def gated_rms_normalization(node: Node) -> Operand:
     """Normalize groups as wide as the scale, and multiply by the activated gate."""
     input, scale, gate = node[0], node[1], node[2]
     epsilon, activation = node.real("epsilon", 1e-5), node.text("activation", "silu")
-    width, (group,) = _last_size(input), scale.type.static_shape or (None,)
+    shape, (group,) = shape_of(input), scale.type.static_shape or (None,)
+    width, leading = shape[-1], (0,) * (len(shape) - 1)
     if group is None or (width != group and not isinstance(width, int)):
         raise UnsupportedError("sizes that are computed when the model runs cannot be expressed")
-    leading, is_whole = (0,) * (rank_of(input) - 1), width == group
-    rows = input if is_whole else node.add(Reshape, input, (*leading, -1, group))
+    is_single = width == group
+    rows = input if is_single else node.add(Reshape, input, (*leading, -1, group))
     normal = node.add(RMSNormalization, rows, scale, -1, epsilon)
-    normal = normal if is_whole else node.add(Reshape, normal, (*leading, width))
+    normal = normal if is_single else node.add(Reshape, normal, (*leading, width))
     if activation not in ("silu", "swish", "sigmoid"):
         raise ModelError(f"activation {activation!r} is not known")
     activated_gate = node.add(Sigmoid if activation == "sigmoid" else Swish, gate)
     return node.add(Mul, normal, activated_gate)
-
-
-def _last_size(operand: Operand) -> Dim:
-    rank_of(operand)
-    return (operand.type.shape or ())[-1]
 
 
 @imports("com.microsoft.EmbedLayerNormalization")
@@ -223,10 +218,6 @@ def _statistics(
     squares = node.add(Square, node.add(Sub, operand, mean))
     variance = node.add(ReduceMean, squares, axes, keepdim=keepdim)
     return (mean if keepdim else node.add(ReduceMean, operand, axes, keepdim=False)), variance
-
-
-def _all_but_channels(operand: Operand) -> tuple[int, ...]:
-    return (0, *range(2, rank_of(operand)))
 
 
 @imports(f"{DOMAIN}.QEmbedLayerNormalization")

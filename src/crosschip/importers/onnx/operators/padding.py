@@ -36,9 +36,9 @@ def pad(node: Node) -> Operand:
     if axes is not None:
         by_axis = _expand_to_all_axes(node, by_axis, axes)
     fill_value = node.optional(2)
-    return node.add(
-        Pad, node[0], by_axis, mode, None if fill_value is None else _to_scalar(node, fill_value)
-    )
+    if fill_value is not None and fill_value.type.shape != ():
+        fill_value = node.add(Reshape, fill_value, ())
+    return node.add(Pad, node[0], by_axis, mode, fill_value)
 
 
 def _interleave_pads(node: Node, pads: Operand) -> Operand:
@@ -57,10 +57,6 @@ def _expand_to_all_axes(node: Node, by_axis: Operand, axes: Operand) -> Operand:
     indices = node.add(Reshape, indices, (-1, 1))
     pairs = node.add(Reshape, by_axis, (-1, 2))
     return node.add(Reshape, node.add(ScatterND, none, indices, pairs), (-1,))
-
-
-def _to_scalar(node: Node, value: Operand) -> Operand:
-    return value if value.type.shape == () else node.add(Reshape, value, ())
 
 
 @imports(f"{DOMAIN}.Pad")

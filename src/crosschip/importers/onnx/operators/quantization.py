@@ -71,14 +71,12 @@ def quantize_linear(node: Node) -> Operand:
         if quantization is not None:
             return node.add(Quantize, operand, **parameters(quantization), dtype=dtype)
     precision = element_type(precise) if precise else scale.type.element_type
-    broadcasting = _ParameterBroadcast(node, axis, block)
+    params = _Parameters(node, axis, block)
     steps = node.add(
-        Div, _cast(node, operand, precision), broadcasting.broadcast(_cast(node, scale, precision))
+        Div, _cast(node, operand, precision), params.broadcast(_cast(node, scale, precision))
     )
-    zero = None if zero_point is None else broadcasting.broadcast(_cast(node, zero_point, FLOAT32))
-    return _quantize_by_arithmetic(
-        node, _cast(node, steps, FLOAT32), zero, dtype, saturate=saturate
-    )
+    zero = None if zero_point is None else params.broadcast(_cast(node, zero_point, FLOAT32))
+    return _quantize(node, _cast(node, steps, FLOAT32), zero, dtype, saturate=saturate)
 
 
 @imports("DequantizeLinear")
@@ -94,26 +92,9 @@ def dequantize_linear(node: Node) -> Operand:
             real = node.add(Dequantize, with_quantization(node, operand, quantization))
             return _cast(node, real, result)
     if block and operand.type.element_type in _INTEGERS and node[1].type.element_type in _SCALES:
-        return _cast(
-            node, _dequantize_blocks(node, operand, node[1], node.optional(2), axis, block), result
-        )
-    return add_cast(
-        node, _dequantize_by_arithmetic(node, _ParameterBroadcast(node, axis, block)), result
-    )
-
-
-def _dequantize_blocks(
-    node: Node,
-    integers: Operand,
-    scale: Operand,
-    zero_point: Operand | None,
-    axis: int,
-    block: int,
-) -> Operand:
-    """Dequantize integers with a scale per block."""
-    return node.add(
-        DequantizeBlocks, integers, scale, zero_point=zero_point, axis=axis, block_size=block
-    )
+        real = node.add(DequantizeBlocks, operand, node[1], node.optional(2), axis, block)
+        return _cast(node, real, result)
+    return add_cast(node, _dequantize(node, _Parameters(node, axis, block)), result)
 
 
 @imports(f"{DOMAIN}.GatherBlockQuantized")
@@ -147,7 +128,7 @@ def gather_block_quantized(node: Node) -> Operand:
     result_axis = (
         quantize_axis + rank_of(where) - 1 if quantize_axis > gather_axis else quantize_axis
     )
-    return _dequantize_blocks(node, rows, scales, shifts, result_axis, block)
+    return node.add(DequantizeBlocks, rows, scales, shifts, result_axis, block)
 
 
 def _zero_points_as_bytes(zero_point: Operand, bits: int, size: int | None) -> Array:
@@ -195,13 +176,13 @@ def with_quantization(node: Node, operand: Operand, quantization: Quantization) 
     return node.add(Reinterpret, operand, **parameters(quantization))
 
 
-def _dequantize_by_arithmetic(node: Node, broadcasting: _ParameterBroadcast) -> Operand:
+def _dequantize(node: Node, params: _Parameters) -> Operand:
     """Dequantize the first input to float32 by arithmetic."""
     real = _cast(node, node[0], FLOAT32)
     zero_point = node.optional(2)
     if zero_point is not None:
-        real = node.add(Sub, real, broadcasting.broadcast(_cast(node, zero_point, FLOAT32)))
-    return node.add(Mul, real, broadcasting.broadcast(_cast(node, node[1], FLOAT32)))
+        real = node.add(Sub, real, params.broadcast(_cast(node, zero_point, FLOAT32)))
+    return node.add(Mul, real, params.broadcast(_cast(node, node[1], FLOAT32)))
 
 
 @imports("DynamicQuantizeLinear")
@@ -219,7 +200,7 @@ def contributed_linear(node: Node) -> Operand:
 def qlinear_conv(node: Node) -> Operand:
     """Import QLinearConv; the bias has the product of both scales."""
     is_last = node.flag("channels_last", False)
-    image, filter = _quantized_input(node, 0), _quantized_input(node, 3, axis=0)
+    image, filter = _input(node, 0), _input(node, 3, axis=0)
     bias = _bias(node, 8, image, filter) if len(node.inputs) > 8 else None
 
     def convolved(image: Operand) -> Operand:
@@ -231,9 +212,7 @@ def qlinear_conv(node: Node) -> Operand:
 @imports("QLinearMatMul", f"{DOMAIN}.QLinearMatMul")
 def qlinear_matmul(node: Node) -> Operand:
     """Import QLinearMatMul; scale lists are per row of the left, per column of the right matrix."""
-    product = node.on_reals(
-        "MatMul", [_quantized_input(node, 0, axis=-2), _quantized_input(node, 3, axis=-1)]
-    )
+    product = node.on_reals("MatMul", [_input(node, 0, axis=-2), _input(node, 3, axis=-1)])
     return _quantize_output(node, product, 6)
 
 
@@ -248,7 +227,7 @@ def qgemm(node: Node) -> Operand:
         node.flag("transA", False),
         node.flag("transB", False),
     )
-    a, b = _quantized_input(node, 0), _quantized_input(node, 3, axis=0 if trans_b else 1)
+    a, b = _input(node, 0), _input(node, 3, axis=0 if trans_b else 1)
     bias = _bias(node, 6, a, b)
     if alpha != 1:
         raise UnsupportedError(f"alpha {alpha} beside quantized numbers cannot be expressed")
@@ -264,9 +243,7 @@ def qgemm(node: Node) -> Operand:
 
 @imports(f"{DOMAIN}.QLinearAdd", f"{DOMAIN}.QLinearMul")
 def qlinear_arithmetic(node: Node) -> Operand:
-    result = node.on_reals(
-        _plain_type(node), [_quantized_input(node, 0), _quantized_input(node, 3)]
-    )
+    result = node.on_reals(_plain_type(node), [_input(node, 0), _input(node, 3)])
     return _quantize_output(node, result, 6)
 
 
@@ -282,32 +259,26 @@ def qlinear_unary(node: Node) -> Operand:
     def computed(operand: Operand) -> Operand:
         return _quantize_output(node, node.on_reals(_plain_type(node), [operand]), 3)
 
-    return (
-        channels_last(node, _quantized_input(node, 0), computed)
-        if is_last
-        else computed(_quantized_input(node, 0))
-    )
+    return channels_last(node, _input(node, 0), computed) if is_last else computed(_input(node, 0))
 
 
 @imports(f"{DOMAIN}.QLinearSoftmax")
 def qlinear_softmax(node: Node) -> Operand:
     """Import QLinearSoftmax; an attribute selects the version of Softmax."""
     opset = node.integer("opset")
-    return _quantize_output(
-        node, node.on_reals("Softmax", [_quantized_input(node, 0)], opset=opset), 3
-    )
+    return _quantize_output(node, node.on_reals("Softmax", [_input(node, 0)], opset=opset), 3)
 
 
 @imports(f"{DOMAIN}.QLinearConcat")
 def qlinear_concat(node: Node) -> Operand:
     """Import QLinearConcat: output scale and zero point, then each part with its own."""
-    parts = [_quantized_input(node, index) for index in range(2, len(node.inputs), 3)]
+    parts = [_input(node, index) for index in range(2, len(node.inputs), 3)]
     return _quantize_output(node, node.on_reals("Concat", parts), 0)
 
 
 @imports(f"{DOMAIN}.QLinearWhere")
 def qlinear_where(node: Node) -> Operand:
-    result = node.on_reals("Where", [node[0], _quantized_input(node, 1), _quantized_input(node, 4)])
+    result = node.on_reals("Where", [node[0], _input(node, 1), _input(node, 4)])
     return _quantize_output(node, result, 7)
 
 
@@ -315,7 +286,7 @@ def _plain_type(node: Node) -> str:
     return node.type.removeprefix("QLinear")
 
 
-def _quantized_input(node: Node, index: int, axis: int = 0) -> Operand:
+def _input(node: Node, index: int, axis: int = 0) -> Operand:
     """Return a quantized input; its scale and zero point are the next two inputs.
 
     Args:
@@ -355,7 +326,7 @@ def _quantize_output(node: Node, real: Operand, index: int) -> Operand:
     return node.on_reals("QuantizeLinear", [real, scale, zero_point])
 
 
-class _ParameterBroadcast:
+class _Parameters:
     """Broadcasting of scales and zero points to an input: per tensor, axis index or block."""
 
     def __init__(self, node: Node, axis: int, block: int) -> None:
@@ -407,7 +378,7 @@ class _ParameterBroadcast:
         return node.add(Slice, flat, (axis,), (0,), (target[axis],))
 
 
-def _quantize_by_arithmetic(
+def _quantize(
     node: Node,
     steps: Operand,
     zero_point: Operand | None,
