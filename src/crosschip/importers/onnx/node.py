@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crosschip.importers.body import Body
 from crosschip.importers.onnx.facts import fold_outputs
 from crosschip.importers.onnx.schemas import defaults, domain_of
 from crosschip.importers.onnx.tensors import text
@@ -20,7 +19,6 @@ from crosschip.ir import (
     ModelError,
     Operand,
     Quantization,
-    TensorType,
     UnsupportedError,
     constant,
 )
@@ -76,6 +74,7 @@ class Node:
             of quantized operands, as ONNX's operators do.
         outputs: the names of the outputs; empty for omitted ones.
         names: an iterator over names for the operations of the node.
+        scope: the graph, which imports subgraphs.
     """
 
     __slots__ = (
@@ -85,13 +84,13 @@ class Node:
         "_has_added",
         "_on_reals",
         "_opsets",
-        "_scope",
         "full_name",
         "inputs",
         "names",
         "opset",
         "outputs",
         "proto",
+        "scope",
         "type",
     )
 
@@ -117,7 +116,7 @@ class Node:
         if len(self._attributes) < len(proto.attribute):
             raise ModelError("has two attributes of one name")
         self._builder = builder
-        self._scope = scope
+        self.scope = scope
         self._has_added = False
         self._on_reals = False
         self._opsets = opsets
@@ -223,7 +222,7 @@ class Node:
         else:
             proto.attribute.extend(self._attributes.values())
             self._attributes = {}
-        scope = self._scope
+        scope = self.scope
         node = Node(proto, opsets, inputs, self.outputs, self._builder, self.names, scope)
         node._on_reals, node._has_added = True, self._has_added
         results = TABLE[type](node)
@@ -318,65 +317,29 @@ class Node:
         """Return a required graph attribute."""
         return _required_value(name, self._take(name, AttributeProto.GRAPH)).g
 
-    def run_graph(self, graph: GraphProto, *arguments: Operand) -> list[Operand]:
-        """Append the operations of a graph attribute; return its outputs."""
-        return self._scope.run_graph(graph, arguments)
-
-    def run_body(self, graph: GraphProto, types: Sequence[TensorType]) -> Body:
-        """Import a graph attribute as a separate body for inputs of these types."""
-        return self._scope.run_body(graph, types)
-
-    def state_body(
-        self,
-        graph: GraphProto,
-        before: Sequence[TensorType],
-        state: Sequence[Operand],
-        after: Sequence[TensorType],
-        skipped: int,
-    ) -> Body:
-        """Import a graph attribute as a loop body, with types that fit all iterations.
-
-        Args:
-            graph: the graph.
-            before: the types of the inputs before the state.
-            state: the operands of the initial state.
-            after: the types of the inputs after the state.
-            skipped: the number of outputs before the next state.
-        """
-        types = [operand.type for operand in state]
-        return self._scope.state_body(graph, before, types, after, skipped)
-
-    def attempt(self, unroll: Callable[[], list[Operand]]) -> list[Operand] | None:
-        """Return the result of `unroll`; `None`, with nothing added, if unrolling fails."""
-        return self._scope.attempt(unroll)
-
-    def note_training(self) -> None:
-        """Record that the node computes as in training, for a warning about the model."""
-        self._scope.note_training()
-
     def control(self, make: Callable[[str], ControlFlow]) -> tuple[Operand, ...]:
         """Append a control-flow operation that `make` builds for a name."""
         return self._builder.insert(make(next(self.names)))
 
     def tensor(self, name: str) -> Array:
         """Return the elements of a required tensor attribute."""
-        return self._scope.array(_required_value(name, self._take(name, AttributeProto.TENSOR)).t)
+        return self.scope.array(_required_value(name, self._take(name, AttributeProto.TENSOR)).t)
 
     def tensor_operand(self, name: str) -> Operand:
         """Return an operand for a required tensor attribute of numbers or strings."""
         attribute = _required_value(name, self._take(name, AttributeProto.TENSOR))
-        return self._scope.constant(attribute.t, self.outputs[0])
+        return self.scope.constant(attribute.t, self.outputs[0])
 
     def strings(self, values: Sequence[str], shape: Sequence[int]) -> Operand:
         """Return an operand for a tensor of strings."""
         encoded = [value.encode() for value in values]
         tensor = TensorProto(data_type=TensorProto.STRING, dims=shape, string_data=encoded)
-        return self._scope.constant(tensor, self.outputs[0])
+        return self.scope.constant(tensor, self.outputs[0])
 
     def sparse_tensor(self, name: str) -> Array:
         """Return the elements of a required sparse tensor attribute."""
         attribute = _required_value(name, self._take(name, AttributeProto.SPARSE_TENSOR))
-        return self._scope.dense(attribute.sparse_tensor)
+        return self.scope.dense(attribute.sparse_tensor)
 
     def has(self, name: str) -> bool:
         """Return whether an attribute is present and not yet read."""

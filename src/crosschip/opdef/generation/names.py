@@ -24,7 +24,18 @@ _IN_MODULES = frozenset(
     | {"Example", "arrays_for", "convert", "examples_of", "model_of", "test_it_is_right"}
     | {"test_it_runs", "Path", "AssertionError", "NotImplementedError", "list", "tuple", "int"}
     | {"zip", "name", "object", "library", "function", "__all__", "__name__", "__file__", "use"}
-    | {"compiled", "found", "graph", "hal", "model", "op", "operand", "outputs", "right", "uses"}
+    | {
+        "compiled",
+        "actual",
+        "graph",
+        "hal",
+        "model",
+        "op",
+        "operand",
+        "outputs",
+        "expected",
+        "uses",
+    }
 )
 """Names that the generated modules and tests use."""
 

@@ -70,7 +70,7 @@ def dropout(node: Node) -> list[Operand]:
     ratio = node.real("ratio") if node.opset < 12 else _ratio(node)
     training = node.optional(2)
     if training is not None and (training.value is None or training.value.any()) and ratio != 0:
-        node.note_training()
+        node.scope.note_training()
         raise UnsupportedError(
             "is in training mode and drops elements at random; call model.eval() before exporting"
         )

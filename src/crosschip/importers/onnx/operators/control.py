@@ -28,8 +28,8 @@ def if_(node: Node) -> Sequence[Operand]:
     branches = node.graph("then_branch"), node.graph("else_branch")
     condition = node[0]
     if condition.value is not None:
-        return node.run_graph(branches[0 if _is_true(condition) else 1])
-    bodies = [node.run_body(graph, ()) for graph in branches]
+        return node.scope.run_graph(branches[0 if _is_true(condition) else 1], ())
+    bodies = [node.scope.run_body(graph, ()) for graph in branches]
     captured = _captured_operands(*bodies)
     models = [body.model(captured) for body in bodies]
     return node.control(lambda name: If(name, (condition, *captured), bodies=models))
@@ -40,10 +40,10 @@ def loop(node: Node) -> Sequence[Operand]:
     body = node.graph("body")
     limit, condition = node.optional(0), node.optional(1)
     state = [node[index] for index in range(2, len(node.inputs))]
-    unrolled = node.attempt(lambda: _unroll_loop(node, body, limit, condition, state))
+    unrolled = node.scope.attempt(lambda: _unroll_loop(node, body, limit, condition, state))
     if unrolled is not None:
         return unrolled
-    imported = node.state_body(body, (ITERATION, CONDITION), state, (), 1)
+    imported = node.scope.state_body(body, (ITERATION, CONDITION), [o.type for o in state], (), 1)
     captured = _captured_operands(imported)
     model = imported.model(captured)
     inputs = (limit, condition, *state, *captured)
@@ -71,7 +71,7 @@ def _unroll_loop(
         if trip == MAX_TRIPS:
             raise UnsupportedError(f"a loop of over {MAX_TRIPS} times is not unrolled")
         number = node.constant(_match_declared_rank(body, 0, np.array(trip)))
-        proceed, *values = node.run_graph(body, number, proceed, *state)
+        proceed, *values = node.scope.run_graph(body, [number, proceed, *state])
         state = values[: len(state)]
         collected.append(values[len(state) :])
     return [*state, *_stack_outputs(node, body, len(state), collected)]
@@ -102,11 +102,11 @@ def scan(node: Node) -> Sequence[Operand]:
         )
         return [*last, *stacked_outputs]
 
-    stacked = node.attempt(unrolled)
+    stacked = node.scope.attempt(unrolled)
     if stacked is not None:
         return stacked
     slices = [without_axis(o.type, axis) for o, axis in zip(scanned, in_axes, strict=True)]
-    imported = node.state_body(body, (), state, slices, 0)
+    imported = node.scope.state_body(body, (), [o.type for o in state], slices, 0)
     captured = _captured_operands(imported)
     model = imported.model(captured)
     return node.control(
@@ -166,7 +166,7 @@ def _unroll_scan(
             node.add(Gather, operand, np.array(length - 1 - trip if back else trip), axis)
             for operand, axis, back in zip(scanned, axes, backwards, strict=True)
         ]
-        results = node.run_graph(body, *state, *slices)
+        results = node.scope.run_graph(body, [*state, *slices])
         collected.append(results[len(state) :])
         state = results[: len(state)]
     return state, [list(parts) for parts in zip(*collected, strict=True)]

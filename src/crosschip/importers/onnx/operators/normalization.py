@@ -50,7 +50,7 @@ def batch_normalization(node: Node) -> list[Operand]:
     if node.opset < 14:
         only("number of outputs", sum(map(bool, node.outputs)), 1)
     elif node.flag("training_mode"):
-        node.note_training()
+        node.scope.note_training()
         batch_mean, batch_variance = _statistics(node, operand, (0, *range(2, rank_of(operand))))
         statistics = (batch_mean, batch_variance)
         normal = node.add(BatchNormalization, operand, scale, bias, *statistics, epsilon)
