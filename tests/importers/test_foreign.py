@@ -54,7 +54,7 @@ def folder(*members: str) -> Callable[[Path], None]:
 
 
 def write_ort(path: Path) -> None:
-    """A model in ONNX Runtime's own format, written by ONNX Runtime."""
+    """Return a model in ONNX Runtime's own format, written by ONNX Runtime."""
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(path)
     options.add_session_config_entry("session.save_model_format", "ORT")
@@ -62,7 +62,7 @@ def write_ort(path: Path) -> None:
 
 
 def write_ir(path: Path) -> None:
-    """A model in OpenVINO's own format, written by OpenVINO."""
+    """Return a model in OpenVINO's own format, written by OpenVINO."""
     openvino.save_model(openvino.Core().read_model(MODEL.SerializeToString()), path)
 
 
@@ -158,7 +158,7 @@ def test_the_conversion_of_onnx_runtimes_own_format_runs(tmp_path: Path) -> None
 
 
 def instance_of(module: str, name: str) -> Any:
-    """An object of a class that derives from a framework's, as its name and module tell."""
+    """Return an object of a class that derives from a framework's, as its name and module tell."""
     base = type(name, (), {"__module__": module})
     return type("Mine", (base,), {"__module__": "mine"})()
 

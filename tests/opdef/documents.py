@@ -15,7 +15,7 @@ def named(path: Path) -> str:
 
 
 def expected() -> dict[str, list[str]]:
-    """The messages for each wrong document, in full."""
+    """Return the messages for each wrong document, in full."""
     found: dict[str, list[str]] = {}
     for line in (CORPUS / "expected.txt").read_text("utf-8").splitlines():
         found.setdefault(line.partition(".xml:")[0], []).append(line)

@@ -105,7 +105,7 @@ OUTPUTS = _tensors(Output, AXES, repeated=st.booleans())
 
 @st.composite
 def parameters(draw: st.DrawFn) -> Parameter:
-    """A parameter; of one datatype if it has a default or names for its numbers."""
+    """Return a parameter; of one datatype if it has a default or names for its numbers."""
     drawn: Parameter = draw(_tensors(Parameter, list(Rank)))
     fields = {name: getattr(drawn, name) for name in ("name", "description", "constraints")}
     datatype = draw(st.sampled_from(DATATYPES))
@@ -178,7 +178,7 @@ def _supplements(draw: st.DrawFn, op_defs: tuple[OpDef, ...], backend: str) -> A
 
 @st.composite
 def collections(draw: st.DrawFn) -> OpDefCollection:
-    """A collection of one to three operators, with what up to two backends say of them."""
+    """Return a collection of one to three operators, with what up to two backends say of them."""
     op_defs = draw(_by(OP_DEFS, _name, 1))
     backends = draw(_distinct(WORDS))
     return OpDefCollection(

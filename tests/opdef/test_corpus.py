@@ -26,7 +26,7 @@ def test_a_wrong_document_is_refused_with_the_place(path: Path) -> None:
     with pytest.raises(OpDefError) as caught:
         parse(path.read_bytes(), path.name)
     assert str(caught.value).splitlines() == expected()[path.stem]
-    assert all(problem.place.file == path.name for problem in caught.value.problems)
+    assert all(problem.location.file == path.name for problem in caught.value.problems)
 
 
 @pytest.mark.parametrize("path", WRONG, ids=named)
@@ -140,11 +140,11 @@ def test_a_document_in_utf_32_is_refused(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "latin-1"])
-@pytest.mark.parametrize("place", [1, 2, 60])
-def test_a_character_that_xml_does_not_allow_is_refused(encoding: str, place: int) -> None:
+@pytest.mark.parametrize("location", [1, 2, 60])
+def test_a_character_that_xml_does_not_allow_is_refused(encoding: str, location: int) -> None:
     """Also where expat would take the text for one of another encoding."""
     plain = (CORPUS / "right" / "least.xml").read_text("utf-8").partition("?>")[2].strip()
-    text = plain[:place] + "\0" + plain[place:]
+    text = plain[:location] + "\0" + plain[location:]
     with pytest.raises(OpDefError, match=r":\d+: (has the character U|is in UTF-32)"):
         parse(text.encode(encoding))
 

@@ -8,7 +8,7 @@ from tests.opdef.documents import CORPUS
 from crosschip.opdef.datatypes import Datatype
 from crosschip.opdef.definitions import OpDefCollection
 from crosschip.opdef.documents import parse
-from crosschip.opdef.merging import merged
+from crosschip.opdef.merging import merge_collections
 from crosschip.opdef.problems import OpDefError
 
 PLAIN = (CORPUS / "right" / "plain.xml").read_text("utf-8")
@@ -23,19 +23,19 @@ def changed(name: str, *replacements: tuple[str, str]) -> OpDefCollection:
 
 
 def no_htp(text: str) -> tuple[str, str]:
-    """The whole supplement of HTP, to be replaced."""
+    """Return the whole supplement of HTP, to be replaced."""
     begin, end = text.index("    <SupplementalOpDefList"), text.index("</OpDefCollection>")
     return text[begin:end], ""
 
 
 def test_the_same_twice_is_the_same() -> None:
     one = changed("a.xml")
-    assert merged([one, changed("b.xml")]) == (one,)
+    assert merge_collections([one, changed("b.xml")]) == (one,)
 
 
 def test_packages_stay_apart() -> None:
     one, other = changed("a.xml"), changed("b.xml", ("Filters", "Edges"))
-    assert [c.package_name for c in merged([other, one, other])] == ["Edges", "Filters"]
+    assert [c.package_name for c in merge_collections([other, one, other])] == ["Edges", "Filters"]
 
 
 def test_operators_and_backends_are_put_together() -> None:
@@ -44,7 +44,7 @@ def test_operators_and_backends_are_put_together() -> None:
     more = changed(
         "more.xml", (">Blur<", ">Sharpen<"), ("QNN_DATATYPE_FLOAT_16", "QNN_DATATYPE_INT_8")
     )
-    (package,) = merged([one, cpu, more])
+    (package,) = merge_collections([one, cpu, more])
     assert package.op_defs["Blur"].backends == ("HTP", "CPU")
     assert list(package.op_defs) == ["Blur", "Sharpen"]
     (htp,) = package.supplements
@@ -79,7 +79,7 @@ def test_operators_and_backends_are_put_together() -> None:
 )
 def test_a_contradiction_has_both_places(old: str, new: str, message: str) -> None:
     with pytest.raises(OpDefError) as caught:
-        merged([changed("a.xml"), changed("b.xml", (old, new))])
+        merge_collections([changed("a.xml"), changed("b.xml", (old, new))])
     assert str(caught.value) == message
 
 
@@ -89,7 +89,7 @@ def test_rules_hold_for_all_together() -> None:
     dsp = specific.replace("HTP", "DSP")
     silent = specific.replace("HTP</S", "GPU</S").replace('Backend="HTP"', 'Backend="GPU"')
     one, other = (parse(text.encode(), "a.xml").collection for text in (specific, dsp))
-    (package,) = merged([one, other])
+    (package,) = merge_collections([one, other])
     assert package.op_defs["Blur"].backends == ("HTP", "DSP")
     with pytest.raises(OpDefError, match="for GPU says it"):
         parse(

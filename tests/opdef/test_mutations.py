@@ -55,7 +55,7 @@ def swap_tags(chance: random.Random, text: bytes) -> bytes:
 
 
 def rename(chance: random.Random, text: bytes) -> bytes:
-    """One element becomes another, with both its tags, so that the document stays well-formed."""
+    """Rename an element in both tags, so that the document stays well-formed."""
     names = sorted(set(re.findall(rb"<(\w+)", text))) or [b"Name"]
     old, new = chance.choice(names), chance.choice(names)
     found = list(re.finditer(rb"<%s>([^<]*)</%s>" % (old, old), text))
@@ -66,7 +66,7 @@ def rename(chance: random.Random, text: bytes) -> bytes:
 
 
 def move_text(chance: random.Random, text: bytes) -> bytes:
-    """The text of one element becomes that of another."""
+    """Return the text of one element becomes that of another."""
     found = list(re.finditer(rb">([^<>]*)</", text))
     if not found:
         return text
@@ -87,16 +87,16 @@ def test_damage_is_an_error_with_a_place(seed: int) -> None:
             text = chance.choice(MUTATIONS)(chance, text) or b"<"
         error = error_of(text)
         for problem in error.problems if error else ():
-            place = problem.place
-            assert 1 <= place.line <= text.count(b"\n") + text.count(b"\r") + 1
-            assert 1 <= place.column <= len(text) + 1
-            assert str(problem).startswith(f"damaged.xml:{place.line}:{place.column}: ")
+            location = problem.location
+            assert 1 <= location.line <= text.count(b"\n") + text.count(b"\r") + 1
+            assert 1 <= location.column <= len(text) + 1
+            assert str(problem).startswith(f"damaged.xml:{location.line}:{location.column}: ")
         refused += error is not None
     assert refused > COUNT // 20
 
 
 def error_of(text: bytes) -> OpDefError | None:
-    """The error that a document is; what reads is also written as it was."""
+    """Return the error that a document is; what reads is also written as it was."""
     try:
         document = parse(text, "damaged.xml")
     except OpDefError as error:

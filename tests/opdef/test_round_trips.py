@@ -12,7 +12,7 @@ from tests.opdef.strategies import OP_DEFS, collections
 from crosschip.opdef.definitions import OpDef, OpDefCollection, OpDefList
 from crosschip.opdef.differences import differences
 from crosschip.opdef.documents import parse, write
-from crosschip.opdef.merging import merged
+from crosschip.opdef.merging import merge_collections
 
 
 @settings(max_examples=30)
@@ -23,7 +23,7 @@ def test_what_is_written_reads_the_same(collection: OpDefCollection) -> None:
     assert document.collection == collection
     assert document.write(collection) == content
     assert not list(differences(collection, document.collection))
-    assert merged([collection, document.collection]) == (collection,)
+    assert merge_collections([collection, document.collection]) == (collection,)
 
 
 @settings(max_examples=30)

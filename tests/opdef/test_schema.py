@@ -27,7 +27,7 @@ def type_named(name: str) -> ElementTree.Element | None:
 
 
 def elements(of: ElementTree.Element) -> list[str]:
-    """The elements of a type in order, groups spelled out, each once."""
+    """Return the elements of a type in order, groups spelled out, each once."""
     found: list[str] = []
     for part in of.iter():
         if part.tag == f"{XS}group" and "ref" in part.attrib:

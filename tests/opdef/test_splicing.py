@@ -127,5 +127,5 @@ def test_places_make_no_difference() -> None:
     first, second = (parse((CORPUS / "right" / f"{n}.xml").read_bytes()) for n in ("plain", "crlf"))
     assert first.collection == second.collection
     op_def: OpDef = first.collection.definitions.op_defs[0]
-    assert op_def.place is not None
-    assert (op_def.place.line, op_def.place.column) == (4, 9)
+    assert op_def.location is not None
+    assert (op_def.location.line, op_def.location.column) == (4, 9)

@@ -13,7 +13,7 @@ from crosschip.ir import Array
 from crosschip.opdef.custom.operator import CustomOperator
 from crosschip.opdef.custom.package import Package
 from crosschip.opdef.documents import parse, read, write
-from crosschip.opdef.merging import merged
+from crosschip.opdef.merging import merge_collections
 from crosschip.opdef.problems import MOST, OpDefError
 
 PATH = CORPUS / "vendor" / "lists_of_any_length.xml"
@@ -38,7 +38,7 @@ def test_it_is_read_with_warnings(caplog: pytest.LogCaptureFixture) -> None:
     assert_are_those([record.getMessage() for record in caplog.records])
     assert document.write(document.collection) == PATH.read_bytes()
     assert parse(write(document.collection)).collection == document.collection
-    assert merged([document.collection, document.collection]) == (document.collection,)
+    assert merge_collections([document.collection, document.collection]) == (document.collection,)
 
 
 def test_it_is_refused_if_strict() -> None:

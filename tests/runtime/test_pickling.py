@@ -21,7 +21,7 @@ from crosschip.drivers.client.connection import Died
 from crosschip.hal import CompileError, DeviceLost
 from crosschip.hal.device import OutOfRange
 from crosschip.ir import DeadlineError, Error, InputError
-from crosschip.opdef.problems import OpDefError, Place, Problem
+from crosschip.opdef.problems import Location, OpDefError, Problem
 from crosschip.ops.standard.activation import Relu
 
 ENGINES = ["onnxruntime", "openvino", "reference"]
@@ -162,7 +162,7 @@ def test_what_has_been_closed_is_not_pickled() -> None:
         OutOfRange("sentence"),
         Died("sentence", 4, hangs=True),
         HdiError(ReturnCode.HDF_FAILURE, "sentence"),
-        OpDefError([Problem(Place(1, 2, "file"), "sentence")]),
+        OpDefError([Problem(Location(1, 2, "file"), "sentence")]),
     ],
     ids=lambda error: type(error).__name__,
 )

@@ -17,14 +17,14 @@ from crosschip.opdef.definitions import OpDef, OpDefCollection, Tensor, plain
 from crosschip.opdef.differences import differences
 from crosschip.opdef.documents import read, write
 from crosschip.opdef.generation.project import Target
-from crosschip.opdef.merging import merged
+from crosschip.opdef.merging import merge_collections
 from crosschip.opdef.problems import OpDefError, Problem
 from crosschip.opdef.schema import require_xmlschema
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.discovery import open_device, origins
 
 if TYPE_CHECKING:
-    from crosschip.opdef.generation.generating import Report
+    from crosschip.opdef.generation.generator import Report
 
 app = typer.Typer(help="Operators written down as XML (OpDef).", no_args_is_help=True)
 
@@ -57,7 +57,7 @@ def validate(
             problems += error.problems
     if together and len(good) == len(set(files)):
         try:
-            merged(good.values())
+            merge_collections(good.values())
         except OpDefError as error:
             problems += error.problems
     if as_json:
@@ -85,7 +85,7 @@ def show(
     as_json: _options.Json = False,
 ) -> None:
     """Show what documents define; files of one package are taken together."""
-    packages = merged(read(path).collection for path in files)
+    packages = merge_collections(read(path).collection for path in files)
     if operator is not None:
         packages_with_it = [c for c in packages if operator in c.op_defs]
         if not packages_with_it:
@@ -165,7 +165,7 @@ def generate(
     as_json: _options.Json = False,
 ) -> None:
     """Write a project for each package: stubs and tests; what has been edited is left alone."""
-    from crosschip.opdef.generation.generating import generate as generated
+    from crosschip.opdef.generation.generator import generate as generated
 
     chosen = list(dict.fromkeys(backend or ()))
     reports = generated(files, target, output, backends=chosen, devices=list(origins()))
@@ -179,7 +179,7 @@ def generate(
 
 
 def _places(problems: list[Problem]) -> list[dict[str, object]]:
-    return [asdict(problem.place) | {"message": problem.message} for problem in problems]
+    return [asdict(problem.location) | {"message": problem.message} for problem in problems]
 
 
 def _brief(path: Path, collection: OpDefCollection) -> dict[str, object]:
@@ -193,7 +193,7 @@ def _counts(collection: OpDefCollection) -> dict[str, int]:
 
 
 def _show_project(report: "Report") -> None:
-    from crosschip.opdef.generation.writing import State
+    from crosschip.opdef.generation.writer import State
 
     folder = legible(str(report.folder))
     operators = ", ".join(report.operators)

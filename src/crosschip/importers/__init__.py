@@ -1,7 +1,7 @@
-"""Importers: from a framework's own model file to a model of standard operators.
+"""Importers: conversion of frameworks' model files to models of standard operators.
 
-No framework is needed. An importer is found by its entry point in the group `crosschip.importers`
-(name → a module with the two functions of `Importer`).
+No framework is needed. An importer is an entry point of the group `crosschip.importers`: a module
+with the two functions of `Importer`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
-from crosschip.importers.packaged import with_overriding
+from crosschip.importers.packages import with_overriding
 from crosschip.ir import Budget, BudgetError, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
 from crosschip.ir.files import DataFile
@@ -21,38 +21,38 @@ Source = Path | bytes
 
 
 class Importer(Protocol):
-    """The functions of an importer's module. Importing the module must be cheap."""
+    """Interface of an importer's module. Importing the module must be cheap."""
 
     def recognizes(self, source: Source) -> bool:
-        """Tell whether the file or folder, which exists, or the content looks like one for this."""
+        """Return whether this importer reads the source, an existing file or folder or content."""
 
     def load(self, source: Source) -> Model:
         """Import the model.
 
         Raises:
-            ModelFileError: the file is damaged or lacks something; the message names the file.
-            UnsupportedError: it uses operators or variants that cannot be expressed.
+            ModelFileError: the file is damaged or incomplete; the message names the file.
+            UnsupportedError: the model uses operators or variants that cannot be expressed.
         """
 
 
 def load(
     source: str | os.PathLike[str] | bytes | BinaryIO | Any, *, budget: Budget | None = None
 ) -> Model:
-    """Import a model from its framework's own file, or from a folder that holds one.
+    """Import a model from a framework's file, or from a folder that holds one such file.
 
-    Large weights stay in the file until they are needed, so the file must not be written to in
-    the meantime; it may be moved, removed, or replaced by another of its name.
+    Large weights stay in the file until they are needed. Do not write to the file while the model
+    is in use; moving, removing or replacing the file is safe.
 
     Args:
-        source: the path of a file or folder; or the content of a file, as bytes, as a file that
-            is open for reading bytes, or as an `onnx.ModelProto`.
+        source: the path of a file or folder; or the content of a file, as bytes, as a file that is
+            open for reading bytes, or as an `onnx.ModelProto`.
         budget: what importing may cost; `None` for the default.
 
     Raises:
         BudgetError: the model costs more than the budget allows.
-        InputError: the source is something else.
-        ModelFileError: there is no such file, no importer knows it, or it is damaged.
-        UnsupportedError: it uses operators or variants that cannot be expressed.
+        InputError: the source has an unsupported type.
+        ModelFileError: the file does not exist, no importer reads it, or it is damaged.
+        UnsupportedError: the model uses operators or variants that cannot be expressed.
     """
     content_or_path = _source(source)
     where = str(content_or_path) if isinstance(content_or_path, Path) else "the model in memory"
@@ -60,10 +60,10 @@ def load(
         _check_exists(content_or_path)
     entries = sorted(entry_points("crosschip.importers"), key=lambda entry: entry.name)
     importers = {entry.name: cast(Importer, entry.load()) for entry in entries}
-    takers = {name: one for name, one in importers.items() if one.recognizes(content_or_path)}
-    if len(takers) > 1:
-        raise ModelFileError(f"{where}: has models for {' and '.join(takers)}; name the file")
-    for importer in takers.values():
+    matching = {name: i for name, i in importers.items() if i.recognizes(content_or_path)}
+    if len(matching) > 1:
+        raise ModelFileError(f"{where}: has models for {' and '.join(matching)}; name the file")
+    for importer in matching.values():
         try:
             with spending(budget):
                 return with_overriding(importer.load(content_or_path))
@@ -83,8 +83,8 @@ def load(
 
 
 def _check_format(source: Source, where: str) -> None:
-    """Raise a `ModelFileError` if the format is known to be one that no importer reads."""
-    # Importing the table takes time that a model which is read does not need.
+    """Raise a `ModelFileError` with advice if the format is known but no importer reads it."""
+    # Imported on failure only: the import takes time.
     from crosschip.importers.foreign import error_sentence
 
     sentence = error_sentence(source)
@@ -93,7 +93,7 @@ def _check_format(source: Source, where: str) -> None:
 
 
 def _source(source: Any) -> Source:
-    """The source as a path or as bytes."""
+    """Return the source as a path or as bytes."""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if isinstance(path, str) and "\0" not in path:
@@ -108,16 +108,16 @@ def _source(source: Any) -> Source:
     elif getattr(getattr(source, "DESCRIPTOR", None), "full_name", None) == "onnx.ModelProto":
         try:
             return cast(bytes, source.SerializeToString())
-        except Exception as error:  # protobuf's own, for a model of over two gigabytes
+        except Exception as error:  # protobuf's EncodeError, for a model of over two gigabytes
             raise InputError(
                 f"the onnx.ModelProto cannot be serialized ({error}); save it with its weights "
                 f"as external data, and give the path"
             ) from None
     from crosschip.importers.foreign import format_of_object
 
-    known = format_of_object(source)
-    if known is not None:
-        raise InputError(f"the {type(source).__name__} that was given {known.sentence()}")
+    foreign_format = format_of_object(source)
+    if foreign_format is not None:
+        raise InputError(f"the {type(source).__name__} that was given {foreign_format.sentence()}")
     raise InputError(
         f"{source!r} is no model; give a path, bytes, a file that is open for reading bytes, "
         f"or an onnx.ModelProto"

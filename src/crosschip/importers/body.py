@@ -1,4 +1,4 @@
-"""Graphs and blocks of files as bodies of control flow: models that capture values."""
+"""Import of graphs and blocks as bodies of control flow: models with captured operands."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from crosschip.ir.widening import is_open, names_in, widened
 
 
 class Captures:
-    """The operands of the graphs around a body that it reads, and what it calls them."""
+    """Operands of the enclosing graphs that a body reads, mapped to the body's inputs for them."""
 
     def __init__(self) -> None:
         self.inside: dict[Operand, Operand] = {}
 
     def of(self, outside: Operand) -> Operand:
-        """The operand of the body for one of outside; a constant is its own.
+        """Return the body's operand for one of an enclosing graph; constants stay the same.
 
         Raises:
-            UnsupportedError: it is no tensor.
+            UnsupportedError: the operand is no tensor.
         """
         if outside.is_constant:
             return outside
@@ -34,14 +34,14 @@ class Captures:
 
 @dataclass(frozen=True)
 class Body:
-    """A graph or block that has been imported by itself.
+    """Graph or block that has been imported separately.
 
     Attributes:
-        name: what to call it.
-        inputs: what it takes.
-        operations: in an order in which they can run.
-        outputs: what it makes.
-        captures: what it reads from outside besides.
+        name: the name of the model to build.
+        inputs: the declared inputs.
+        operations: the operations, in topological order.
+        outputs: the outputs.
+        captures: the operands read from enclosing graphs.
     """
 
     name: str
@@ -51,57 +51,59 @@ class Body:
     captures: Captures = field(repr=False)
 
     def model(self, captured: Iterable[Operand]) -> Model:
-        """The body as a model that takes these operands of outside after its own inputs."""
+        """Build a model whose inputs are the body's, then one for each captured operand."""
         inside = self.captures.inside
         inputs = [*self.inputs]
         inputs += [inside.get(o) or Operand(o.name, o.type) for o in captured]
-        return Model(self.name, _named(inputs), self.operations, _named(self.outputs))
+        return Model(self.name, _unique_names(inputs), self.operations, _unique_names(self.outputs))
 
 
 OpenAxes = dict[str, list[frozenset[int] | None]]
-"""The axes of each state of a loop whose sizes are open, by the loop; `None` if the rank is."""
+"""By loop, the dynamic axes of each state operand; `None` for a dynamic rank."""
 
 
-def with_settled_state(
+def import_widened_body(
     import_body: Callable[[Sequence[TensorType]], Body],
     state: Sequence[TensorType],
-    place: tuple[int, int],
-    opened: OpenAxes,
+    state_indices: tuple[int, int],
+    open_axes: OpenAxes,
     loop: str,
 ) -> Body:
-    """The body of a loop, imported for types of its state that hold whatever it makes of it.
+    """Import a loop body with state types that hold in all iterations.
+
+    The types are widened until the body's outputs fit its inputs.
 
     Args:
-        import_body: imports the body for types of the state.
-        state: the types of the first state.
-        place: where among its inputs, and where among its outputs the state begins.
-        opened: what has been found out before; a loop in a loop is imported again and again.
-        loop: what stands for the loop there.
+        import_body: imports the body for given types of the state.
+        state: the types of the initial state.
+        state_indices: the index of the first state among the body's inputs and among its outputs.
+        open_axes: widened axes from earlier imports; nested loops are imported repeatedly.
+        loop: the key of the loop in `open_axes`.
 
     Raises:
-        ModelError: it makes another element type of a state than it takes.
+        ModelError: the body returns a state with another element type than its input.
     """
-    first_input, first_output = place
-    known = opened.setdefault(loop, [frozenset()] * len(state))
-    types = [_opened(type_, axes) for type_, axes in zip(state, known, strict=True)]
+    first_input, first_output = state_indices
+    loop_axes = open_axes.setdefault(loop, [frozenset()] * len(state))
+    types = [_widen_type(type_, axes) for type_, axes in zip(state, loop_axes, strict=True)]
     effort = 0
     while True:
         body = import_body(types)
         result_types = [o.type for o in body.outputs[first_output:][: len(state)]]
-        own = (o.type for o in body.inputs[first_input + len(state) :])
-        outer = names_in([*state, *own, *(o.type for o in body.captures.inside)])
+        other_types = (o.type for o in body.inputs[first_input + len(state) :])
+        outer = names_in([*state, *other_types, *(o.type for o in body.captures.inside)])
         wider = [
-            widened(held, other, outer, effort)
-            for held, other in zip(types, result_types, strict=True)
+            widened(current, result, outer, effort)
+            for current, result in zip(types, result_types, strict=True)
         ]
         if wider == types:
             return body
         types = wider
         effort += 1
-        known[:] = [_open_axes(type_, outer) for type_ in types]
+        loop_axes[:] = [_open_axes(type_, outer) for type_ in types]
 
 
-def _opened(type_: TensorType, axes: frozenset[int] | None) -> TensorType:
+def _widen_type(type_: TensorType, axes: frozenset[int] | None) -> TensorType:
     shape = type_.shape
     if shape is None or axes is None:
         return replace(type_, shape=None, shape_value=None)
@@ -115,8 +117,8 @@ def _open_axes(type_: TensorType, outer: frozenset[str]) -> frozenset[int] | Non
     return frozenset(axis for axis, size in enumerate(type_.shape) if is_open(size, outer))
 
 
-def _named(operands: Iterable[Operand]) -> dict[str, Operand]:
-    """The operands by their names, those that are taken told apart by a number."""
+def _unique_names(operands: Iterable[Operand]) -> dict[str, Operand]:
+    """Return the operands by name, with a numeric suffix where a name is already in use."""
     named: dict[str, Operand] = {}
     for operand in operands:
         name, number = operand.name, 1

@@ -1,7 +1,7 @@
-"""Formats that no importer reads, each with the way to a file that one does.
+"""Formats that no importer reads, each with instructions to convert it to one that is read.
 
-A format is recognized by its content, or by the name of an object's class: no framework is
-imported. The error that names it and the page of the documentation are made from this table.
+A format is recognized by the file's content or by the name of the object's class, so that no
+framework is imported. Error messages and a page of the documentation are generated from this table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from crosschip.ir.files import open_regular
 
 _HEAD_BYTES = 512
 _TAIL_BYTES = 2**20
-"""The end of a ZIP file that is searched for the names of the files in it."""
+"""How much of the end of a ZIP file is searched for the names of its members."""
 
 _ZIP = b"PK\x03\x04"
 _PYTORCH_EXPORT = 'torch.onnx.export(model.eval(), (example,), "model.onnx", dynamo=True)'
@@ -28,9 +28,9 @@ class _Content:
     """Parts of a file by which its format is recognized.
 
     Attributes:
-        suffix: the end of its name, in lower case, with the dot; empty for content in memory.
-        head: its first bytes.
-        tail: its last bytes, where a ZIP file lists the files in it; empty if it is none.
+        suffix: the end of the file name, in lower case, with the dot; empty for content in memory.
+        head: the first bytes.
+        tail: the last bytes of a ZIP file, which list its members; empty for other files.
     """
 
     suffix: str
@@ -43,16 +43,15 @@ class Format:
     """A format that no importer reads.
 
     Attributes:
-        name: what it is called.
-        files: how such files are named, for the documentation; empty if there are none.
-        reason: why it is not read, where that is not just that no importer knows it.
-        conversion: the command or the Python code that makes a file that is read; `MODEL` in it
-            stands for the file or folder. Empty if there is no conversion.
+        name: the noun phrase for messages.
+        files: typical file names, for the documentation; empty if the format has no files.
+        reason: why the format is not read, unless there merely is no importer.
+        conversion: the command or Python code that converts the model to a format that is read;
+            `MODEL` stands for the file or folder. Empty if there is no conversion.
         advice: what to do where there is no conversion, or what the conversion needs.
-        classes: the objects that hold such a model, as the first part of the module's name and the
-            name of the class.
-        matches: tells whether a file is of this format.
-        members: the names of files of which each, with wildcards, shows that a folder is of it.
+        classes: the classes of such models in memory, as top-level module and class name.
+        matches: returns whether a file has this format.
+        members: file name patterns; a folder with a match of one of them has this format.
     """
 
     name: str
@@ -65,10 +64,10 @@ class Format:
     members: tuple[str, ...] = ()
 
     def sentence(self, model: str = "MODEL") -> str:
-        """The end of an error: what was given, and what to do.
+        """Return the end of an error message: the format and what to do.
 
         Args:
-            model: the path that stands in the conversion.
+            model: the path to write into the conversion.
         """
         parts = [f"is {self.name}, which crosschip does not read"]
         if self.reason:
@@ -80,13 +79,8 @@ class Format:
         return "; ".join(parts)
 
 
-def _archive(member: bytes) -> Callable[[_Content], bool]:
-    """Recognizes a ZIP file by the end of the name of a file in it."""
-    return lambda content: member in content.tail
-
-
 def _starting(magic: bytes, offset: int = 0) -> Callable[[_Content], bool]:
-    """Recognizes a file by bytes near its beginning."""
+    """Return a test whether a file has `magic` at `offset`."""
     return lambda content: content.head[offset : offset + len(magic)] == magic
 
 
@@ -126,7 +120,7 @@ FORMATS = (
         conversion='torch.onnx.export(torch.jit.load("MODEL").eval(), (example,), "model.onnx", '
         "dynamo=False)",
         advice="`example` is a tensor like its input",
-        matches=_archive(b"/constants.pkl"),
+        matches=lambda content: b"/constants.pkl" in content.tail,
     ),
     Format(
         "a TorchScript module in memory",
@@ -235,19 +229,21 @@ FORMATS = (
         classes=frozenset({("sklearn", "BaseEstimator")}),
     ),
 )
-"""Every format that is recognized; of those that match, the first holds."""
+"""All recognized formats; the first match counts."""
 
 
 def format_of_file(source: Path | bytes) -> Format | None:
-    """The format of a file or folder, or of a file's content; `None` if it is not in the table."""
+    """Return the format of a file, folder or content; `None` if it is not in the table."""
     if isinstance(source, Path) and source.is_dir():
-        return next((each for each in FORMATS if _has_member(source, each.members)), None)
+        return next(
+            (candidate for candidate in FORMATS if _has_member(source, candidate.members)), None
+        )
     content = _content(source)
-    return next((each for each in FORMATS if each.matches(content)), None)
+    return next((candidate for candidate in FORMATS if candidate.matches(content)), None)
 
 
 def format_of_object(source: object) -> Format | None:
-    """The format of an object, by the names of its classes; `None` if it is not in the table."""
+    """Return the format of an object by its class and base classes; `None` if not in the table."""
     for each_class in type(source).__mro__:
         key = each_class.__module__.partition(".")[0], each_class.__qualname__
         if key in _BY_CLASS:
@@ -256,7 +252,7 @@ def format_of_object(source: object) -> Format | None:
 
 
 def error_sentence(source: Path | bytes) -> str | None:
-    """The sentence about a file that no importer reads; `None` if its format is not known."""
+    """Return the message for a file that no importer reads; `None` if its format is unknown."""
     foreign_format = format_of_file(source)
     if foreign_format is None:
         return None

@@ -1,4 +1,4 @@
-"""The importer of models in crosschip's own saved form (docs/formats.md): `.chipm` files."""
+"""Importer of crosschip's serialized models, `.chipm` files (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crosschip.ops.definition.serialization import MAGIC, from_bytes
 
 
 def recognizes(source: Path | bytes) -> bool:
-    """Tell whether it is a saved model, or the path of one; not of a folder with one."""
+    """Return whether the source is the content or the path of a saved model; folders are not."""
     if isinstance(source, bytes):
         return source.startswith(MAGIC)
     if not source.is_file():
@@ -26,7 +26,7 @@ def load(source: Path | bytes) -> Model:
     """Read a saved model.
 
     Raises:
-        ModelFileError: it is damaged, or of another version.
+        ModelFileError: the file is damaged or of another version.
     """
     if isinstance(source, bytes):
         return from_bytes(source, "the saved model")

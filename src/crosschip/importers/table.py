@@ -1,4 +1,4 @@
-"""The table from a framework's operators to the functions that import them."""
+"""Registry from a framework's operators to the functions that import them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 class ImportTable(Generic[Function]):
-    """One function an operator (or for a few that are alike), registered by name."""
+    """Import functions by operator name; one function may serve several operators."""
 
     def __init__(self) -> None:
         self._functions: dict[str, Function] = {}
 
     def imports(self, *names: str) -> Callable[[Function], Function]:
-        """Decorator: the function imports the operators of these names."""
+        """Return a decorator that registers a function for the operators of these names."""
 
         def register(function: Function) -> Function:
             for name in names:
@@ -36,14 +36,14 @@ class ImportTable(Generic[Function]):
         return self._functions[name]
 
     def check(self, where: str, names: Iterable[str]) -> None:
-        """Refuse a model that has operators without a function, listing them all with counts.
+        """Raise unless each operator name has a function; the message counts the others.
 
         Raises:
-            UnsupportedError: there is at least one such operator.
+            UnsupportedError: at least one operator has no function.
         """
         unknown = Counter(name for name in names if name not in self._functions)
         if unknown:
-            listed = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
+            counts_text = ", ".join(f"{name} ({count})" for name, count in sorted(unknown.items()))
             raise UnsupportedError(
-                f"{where}: no importer for {len(unknown)} of the model's operators: {listed}"
+                f"{where}: no importer for {len(unknown)} of the model's operators: {counts_text}"
             )

@@ -1,4 +1,4 @@
-"""Constraints that are machine-readable: their grammar, and whether they hold.
+"""Grammar of machine-readable constraints, and its parser.
 
     rule       = and-rule {"or" and-rule}
     and-rule   = not-rule {"and" not-rule}
@@ -12,9 +12,9 @@
     tensor     = a name, as in in[0]; any other one in single quotes
     datatype   = FLOAT_32, QNN_DATATYPE_FLOAT_32, …
 
-A tensor by itself is its elements, and a comparison of them holds if it does for each; `not in`
-says that none of them is. Of a tensor that repeats it must hold for every one. What is compared
-must be of one kind: numbers, datatypes or shapes; only numbers are less or greater.
+A tensor alone denotes its elements. A comparison of elements must hold for each of them, and `not
+in` excludes each of them. For a repeated tensor, a rule must hold for each operand. Both sides of a
+comparison have the same kind: numbers, datatypes or shapes; only numbers are ordered.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FUNCTIONS: Final[dict[str, Kind]] = {
     "count": "number",
     "dim": "number",
 }
-"""The questions about a tensor besides its elements, and the kind of each answer."""
+"""The functions of a tensor, and the kind of their results."""
 
 _LONGEST = 1000
 _DEEPEST = 32
@@ -63,10 +63,10 @@ _DATATYPES = {
 
 
 class GrammarError(ValueError):
-    """A text is not a rule.
+    """Text that is not a rule.
 
     Attributes:
-        position: the character at which it is none.
+        position: the index of the first unexpected character.
     """
 
     def __init__(self, position: int, message: str) -> None:
@@ -76,28 +76,28 @@ class GrammarError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is written."""
+    """Number literal."""
 
     value: int | float
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A datatype as it is written."""
+    """Datatype literal."""
 
     value: Datatype
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """The elements of a tensor."""
+    """Elements of a tensor."""
 
     tensor: str
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """The answer of one of `FUNCTIONS` about a tensor; `axis` is there for `dim` only."""
+    """Result of one of `FUNCTIONS` for a tensor; only `dim` has an `axis`."""
 
     function: str
     tensor: str
@@ -106,7 +106,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Two numbers put together by `+`, `-`, `*`, `/`, `//` or `%`."""
+    """Two numbers combined by `+`, `-`, `*`, `/`, `//` or `%`."""
 
     sign: str
     left: Value
@@ -118,7 +118,7 @@ Value: TypeAlias = Number | Type | Elements | Property | Arithmetic
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two values, and how they must compare."""
+    """Relation between two values."""
 
     relation: str
     left: Value
@@ -127,7 +127,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A value that must be one of several, each of its elements for itself."""
+    """Membership of a value, or of each of its elements, in a list of options."""
 
     value: Value
     options: tuple[Value, ...]
@@ -135,21 +135,21 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The presence of a tensor."""
+    """Presence of a tensor."""
 
     tensor: str
 
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """A condition that must not hold."""
+    """Negated condition."""
 
     part: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """Parts of which all must hold, or any (`is_conjunction` is false)."""
+    """Conjunction of conditions; a disjunction if `is_conjunction` is false."""
 
     is_conjunction: bool
     parts: tuple[Condition, ...]
@@ -159,22 +159,22 @@ Condition: TypeAlias = Comparison | Member | Given | Negation | Junction
 
 
 def parse_rule(text: str) -> Condition:
-    """The rule that a text is.
+    """Parse a rule.
 
     >>> parse_rule("rank(in[0]) >= 1")
     Comparison(relation='>=', left=Property(function='rank', tensor='in[0]', axis=None), \
-right=Number(value=1))
+    right=Number(value=1))
 
     Raises:
-        GrammarError: it is none.
+        GrammarError: the text is not a rule.
     """
     if len(text) > _LONGEST:
         raise GrammarError(_LONGEST, f"a rule has at most {_LONGEST} characters")
-    return _Parser(text).whole()
+    return _Parser(text).parse()
 
 
 def tensors_of(part: Condition | Value) -> Iterator[str]:
-    """The names of the tensors that a rule speaks of."""
+    """Yield the names of the tensors in a rule."""
     match part:
         case Elements(name) | Given(name):
             yield name
@@ -196,19 +196,19 @@ def tensors_of(part: Condition | Value) -> Iterator[str]:
 
 
 def rules_of(op_def: OpDef) -> Iterator[tuple[Tensor, Constraint, Condition]]:
-    """The machine-readable constraints of an operator, with the tensor that each stands at.
+    """Yield the machine-readable constraints of an operator, each with the tensor that declares it.
 
-    They are those whose text is a rule that speaks of the operator's own tensors only; all other
-    texts are for people.
+    A constraint is machine-readable if its text is a rule that names only tensors of the operator;
+    other texts are for people.
     """
-    known = {tensor.name for tensor in op_def.tensors}
+    tensor_names = {tensor.name for tensor in op_def.tensors}
     for tensor in op_def.tensors:
         for constraint in tensor.constraints:
             try:
                 rule = parse_rule(constraint.text)
             except GrammarError:
                 continue
-            if known.issuperset(tensors_of(rule)):
+            if tensor_names.issuperset(tensors_of(rule)):
                 yield tensor, constraint, rule
 
 
@@ -220,14 +220,14 @@ class _Token:
 
 
 class _Parser:
-    """One pass over the text of a rule."""
+    """Recursive-descent parser of one rule."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(_tokens(text))
         self._next = 0
         self._depth = 0
 
-    def whole(self) -> Condition:
+    def parse(self) -> Condition:
         rule = self._junction()
         if self._peek().sort != "end":
             self._fail("nothing more is expected")
@@ -237,7 +237,7 @@ class _Parser:
         return self._tokens[self._next]
 
     def _take(self, *texts: str) -> str:
-        """The next token, which is passed over, if it is one of these signs or words."""
+        """Return and skip the next token if it is one of these signs or words; else return `""`."""
         token = self._peek()
         if token.text not in texts or token.sort in ("quoted", "end"):
             return ""
@@ -252,9 +252,9 @@ class _Parser:
         raise GrammarError(self._peek().position, message)
 
     def _junction(self) -> Condition:
-        return self._joined("or", lambda: self._joined("and", self._negation))
+        return self._join("or", lambda: self._join("and", self._negation))
 
-    def _joined(self, word: str, part: Callable[[], Condition]) -> Condition:
+    def _join(self, word: str, part: Callable[[], Condition]) -> Condition:
         parts = [part()]
         while self._take(word):
             parts.append(part())
@@ -272,7 +272,7 @@ class _Parser:
         try:
             return self._comparison()
         except GrammarError as error:
-            # `(a < b) or …` begins like `(a + b) < …`.
+            # `(a < b) or …` and `(a + b) < …` begin alike: backtrack.
             self._next = start
             if not self._take("("):
                 raise
@@ -354,8 +354,8 @@ class _Parser:
         token = self._peek()
         if token.sort == "number":
             self._next += 1
-            whole = token.text.isdigit()
-            return Number(int(token.text) if whole else float(token.text))
+            is_integer = token.text.isdigit()
+            return Number(int(token.text) if is_integer else float(token.text))
         if token.sort == "name" and token.text in _DATATYPES:
             self._next += 1
             return Type(_DATATYPES[token.text])

@@ -1,4 +1,4 @@
-"""The datatypes of OpDef documents, and crosschip's element types for them."""
+"""Datatypes of OpDef documents, and the element types that store them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from crosschip.ir import ElementType
 
 
 class Datatype(Enum):
-    """The type of a tensor's elements; `SFIXED_POINT` and `UFIXED_POINT` are quantized integers."""
+    """Type of a tensor's elements; `SFIXED_POINT` and `UFIXED_POINT` are quantized integers."""
 
     INT_8 = "QNN_DATATYPE_INT_8"
     INT_16 = "QNN_DATATYPE_INT_16"
@@ -31,26 +31,26 @@ class Datatype(Enum):
     FLOAT_32 = "QNN_DATATYPE_FLOAT_32"
     FLOAT_64 = "QNN_DATATYPE_FLOAT_64"
     BACKEND_SPECIFIC = "BACKEND_SPECIFIC"
-    """Each backend's supplement says which."""
+    """The datatypes are in the supplement of each backend."""
 
     @property
     def element_type(self) -> ElementType | None:
-        """The type that the elements are stored in; `None` if it is the backends' to say."""
+        """The element type that stores the datatype; `None` for `BACKEND_SPECIFIC`."""
         return _STORED.get(self)
 
     @property
     def quantized(self) -> bool:
-        """Tell whether the elements are integers that stand for reals."""
+        """Whether the elements are quantized integers."""
         return "FIXED_POINT" in self.name
 
     @property
     def integer(self) -> bool:
-        """Tell whether the elements are integers that stand for themselves."""
+        """Whether the elements are plain integers."""
         return self.name.startswith(("INT_", "UINT_"))
 
     @classmethod
     def of(cls, element_type: ElementType, quantized: bool = False) -> Datatype | None:
-        """The datatype of elements; `None` where the document has no word for them."""
+        """Return the datatype for an element type; `None` if documents have none."""
         return _NAMED.get((element_type, quantized))
 
 

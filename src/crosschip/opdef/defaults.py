@@ -1,4 +1,4 @@
-"""Default values: text that is a number, a list in braces or brackets, or a string."""
+"""Default values: texts of a number, a list in braces or brackets, or a string."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Scalar: TypeAlias = int | float
 Value: TypeAlias = "Scalar | str | tuple[Value, ...]"
 
 MAX_DEPTH = 32
-"""The depth of lists in each other; a tensor has no more axes."""
+"""The maximum nesting depth of lists."""
 _LONGEST = 400
-"""The digits of the longest number."""
+"""The maximum number of characters of a number."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|nan)")
@@ -28,10 +28,10 @@ _FORMULA = re.compile(r"[-(\s]*[A-Za-z_]")
 
 
 def parse_default(text: str) -> Value:
-    """The value that a default's text stands for.
+    """Parse the text of a default.
 
-    `1`, `-1` and `1.1` are numbers, `[[1, 2], [3, 4]]` and `{1, 2}` lists, and whatever cannot be
-    read as one of these is a string. Yes and no are 1 and 0.
+    `1`, `-1` and `1.1` are numbers, `[[1, 2], [3, 4]]` and `{1, 2}` lists; all other texts are
+    strings. Booleans are written 1 and 0.
 
     >>> parse_default("{{1, 2}, {3, 4.5}}")
     ((1, 2), (3, 4.5))
@@ -40,28 +40,28 @@ def parse_default(text: str) -> Value:
     """
     stripped = text.strip()
     if stripped[:1] not in _CLOSING:
-        number = _number(stripped)
+        number = _parse_number(stripped)
         return stripped if number is None else number
     try:
-        return _list(stripped)
+        return _parse_list(stripped)
     except ValueError:
         return stripped
 
 
 def parse_repeated(text: str) -> Scalar | None:
-    """Read a list of one number that leaves its length open, as vendors' documents have it.
+    """Parse a list of unspecified length that repeats one number, as in vendors' documents.
 
     Returns:
-        The number; `None` if the text is another one.
+        The number; `None` for any other text.
 
     >>> parse_repeated("{0,..,0}")
     0
     """
     match = _REPEATED.fullmatch(text.strip())
-    return _number(match[1] or match[2]) if match else None
+    return _parse_number(match[1] or match[2]) if match else None
 
 
-def _number(text: str) -> Scalar | None:
+def _parse_number(text: str) -> Scalar | None:
     if len(text) > _LONGEST:
         return None
     if _INTEGER.fullmatch(text):
@@ -69,43 +69,43 @@ def _number(text: str) -> Scalar | None:
     return float(text) if _REAL.fullmatch(text) else None
 
 
-def _list(text: str) -> tuple[Value, ...]:
-    """The list that a text is; `ValueError` if it is none."""
-    whole: list[list[Value]] = [[]]  # the lists that are open, in the one list of the result
+def _parse_list(text: str) -> tuple[Value, ...]:
+    """Parse a list; raise `ValueError` if the text is not a list."""
+    stack: list[list[Value]] = [[]]  # the open lists; the first one holds the result
     closing: list[str] = []
-    position, ready = 0, True  # ready for a value; else for a comma or the end
+    position, expects_value = 0, True  # otherwise a comma or the end is expected
     while position < len(text):
         token = _TOKEN.match(text, position)
         if token is None or not (closing or position == 0):
             raise ValueError
         position, word = token.end(), token[1]
-        if word in _CLOSING and ready and len(closing) < MAX_DEPTH:
+        if word in _CLOSING and expects_value and len(closing) < MAX_DEPTH:
             closing.append(_CLOSING[word])
-            whole.append([])
-        elif closing and word == closing[-1] and (not ready or not whole[-1]):
+            stack.append([])
+        elif closing and word == closing[-1] and (not expects_value or not stack[-1]):
             closing.pop()
-            inner = tuple(whole.pop())
-            whole[-1].append(inner)
-            ready = False
-        elif word == "," and not ready:
-            ready = True
-        elif ready and (number := _number(word)) is not None:
-            whole[-1].append(number)
-            ready = False
+            inner = tuple(stack.pop())
+            stack[-1].append(inner)
+            expects_value = False
+        elif word == "," and not expects_value:
+            expects_value = True
+        elif expects_value and (number := _parse_number(word)) is not None:
+            stack[-1].append(number)
+            expects_value = False
         else:
             raise ValueError
     if closing:
         raise ValueError
-    (items,) = whole[0]
+    (items,) = stack[0]
     assert isinstance(items, tuple)
     return items
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
-    """The shape of a list, `()` of a number or string.
+    """Return the shape of a nested list; `()` for a number or string.
 
     Raises:
-        ValueError: its rows are not of one shape.
+        ValueError: the rows differ in shape.
     """
     if not isinstance(value, tuple):
         return ()
@@ -116,7 +116,7 @@ def shape_of(value: Value) -> tuple[int, ...]:
 
 
 def scalars(value: Value) -> list[Scalar | str]:
-    """The numbers of a list, in order; a number or string by itself."""
+    """Return the scalars of a nested list in order."""
     if not isinstance(value, tuple):
         return [value]
     return [scalar for part in value for scalar in scalars(part)]
@@ -124,14 +124,14 @@ def scalars(value: Value) -> list[Scalar | str]:
 
 @dataclass(frozen=True)
 class Range:
-    """The integers that a datatype holds."""
+    """Inclusive range of the integers that a datatype holds."""
 
     low: int
     high: int
 
 
 def range_of(datatype: Datatype) -> Range | None:
-    """The integers of a datatype that holds plain integers or booleans; `None` for others."""
+    """Return the range of a plain integer or boolean datatype; `None` for others."""
     if datatype is Datatype.BOOL_8:
         return Range(0, 1)
     if not datatype.integer:
@@ -143,9 +143,9 @@ def range_of(datatype: Datatype) -> Range | None:
 
 
 def reason_against(scalar: Scalar | str, datatype: Datatype) -> str:
-    """The reason why a scalar is no value of a datatype; empty if it is one.
+    """Return why a scalar is no value of a datatype; empty if it is one.
 
-    A string that begins like a formula (`N-1`) may be one: what it comes to, the model says.
+    A string that begins like a formula (`N-1`) is accepted, since its value depends on the model.
     """
     word = datatype.value
     if isinstance(scalar, str):

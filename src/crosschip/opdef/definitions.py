@@ -1,7 +1,7 @@
-"""OpDef documents as data: a class for each type of their schema.
+"""Data classes for the types of OpDef documents' schema.
 
-A field says where in the document it stands; reading, writing, comparing and JSON follow from it.
-The order of the fields is the order of the elements.
+Each field declares its location in the document, from which reading, writing, comparing and JSON
+are derived. The order of the fields is the order of the elements.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from types import NoneType
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from crosschip.opdef.datatypes import Datatype
-from crosschip.opdef.problems import Place
+from crosschip.opdef.problems import Location
 
 
 class Rank(Enum):
-    """The number of axes of a tensor; `ND` is any."""
+    """Rank of a tensor; `ND` is any."""
 
     SCALAR = "SCALAR"
     ONE = "1D"
@@ -28,12 +28,12 @@ class Rank(Enum):
 
     @property
     def axes(self) -> int | None:
-        """The number; `None` if it is any."""
+        """The rank as a number; `None` for any."""
         return None if self is Rank.ANY else list(Rank).index(self)
 
 
 class Layout(Enum):
-    """The order of a tensor's axes."""
+    """Order of a tensor's axes."""
 
     NHWC = "NHWC"
     NHCW = "NHCW"
@@ -43,7 +43,7 @@ class Layout(Enum):
 
 
 class ConstraintType(Enum):
-    """The sort of rule that a constraint is."""
+    """Category of a constraint."""
 
     NUMBER = "Number"
     """The number of tensors."""
@@ -56,7 +56,7 @@ class ConstraintType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Marks a field that child elements of a tag hold; `exact` if the space in a text counts."""
+    """Annotation of a field stored in child elements; `exact` preserves white space."""
 
     name: str = ""
     exact: bool = False
@@ -64,7 +64,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """Marks a field that an attribute holds."""
+    """Annotation of a field stored in an attribute."""
 
     name: str
     exact: bool = False
@@ -72,20 +72,20 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Marks a field that is the element's own text."""
+    """Annotation of a field stored as the element's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Xml:
-    """The place in a document of a field of a `Node`, and its kind there.
+    """Location of a `Node` field in a document, and its types.
 
     Attributes:
         kinds: `str`, `int`, `bool`, an enumeration or a class of `Node`, by tag; the tag is empty
-            for an attribute, and for the node's own text.
-        attribute: the attribute that holds it.
-        exact: whether the space in a text counts.
+            for an attribute and for the element's text.
+        attribute: the name of the attribute; empty for elements.
+        exact: whether white space is preserved.
         many: whether the field is a tuple.
-        default: what it is where the document leaves it out; `MISSING` if it must not.
+        default: the value of an absent field; `MISSING` if the field is required.
     """
 
     kinds: Mapping[str, type[Any]]
@@ -97,20 +97,20 @@ class Xml:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A part of a document.
+    """Element of a document.
 
     Attributes:
-        place: where it was read; `None` if it was not. It makes no difference to equality.
+        location: the location in the file; `None` if it was not read. Equality ignores it.
     """
 
-    place: Place | None = field(default=None, compare=False, repr=False)
+    location: Location | None = field(default=None, compare=False, repr=False)
 
 
 _layouts: dict[type[Any], Mapping[str, Xml]] = {}
 
 
 def layout_of(cls: type[Node]) -> Mapping[str, Xml]:
-    """The places in a document of the fields of a class of nodes, by name, in order."""
+    """Return the locations of a node class's fields, by name, in order."""
     if cls not in _layouts:
         hints = get_type_hints(cls, include_extras=True)
         marked = [f for f in fields(cls) if get_origin(hints[f.name]) is Annotated]
@@ -119,7 +119,7 @@ def layout_of(cls: type[Node]) -> Mapping[str, Xml]:
 
 
 def _xml(annotation: Any, default: object) -> Xml:
-    """The place of a field of a type: `X`, `X | None`, `tuple[X, ...]` or `tuple[X | Y, ...]`."""
+    """Return the location for a field type `X`, `X | None`, `tuple[X, …]` or `tuple[X | Y, …]`."""
     hint, mark = get_args(annotation)
     many = get_origin(hint) is tuple
     hint = get_args(hint)[0] if many else hint
@@ -133,7 +133,7 @@ def _xml(annotation: Any, default: object) -> Xml:
 
 
 def values(node: Node, name: str) -> tuple[Any, ...]:
-    """The values of a field that a document spells out, as a tuple; what is left out is not."""
+    """Return the values that a document writes for a field; none for a default."""
     value, xml = getattr(node, name), layout_of(type(node))[name]
     if xml.many:
         return cast(tuple[Any, ...], value)
@@ -142,28 +142,28 @@ def values(node: Node, name: str) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content(Node):
-    """A paragraph of a description."""
+    """Paragraph of a description."""
 
     text: Annotated[str, Text()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code(Node):
-    """A line of code in a description."""
+    """Line of code in a description."""
 
     text: Annotated[str, Text()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description(Node):
-    """Paragraphs and lines of code, in sequence."""
+    """Sequence of paragraphs and lines of code."""
 
     parts: Annotated[tuple[Content | Code, ...], Tag()] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference(Node):
-    """A source of an operator.
+    """Source of an operator.
 
     Attributes:
         source: the framework or standard.
@@ -176,12 +176,12 @@ class Reference(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint(Node):
-    """A rule about a tensor.
+    """Rule about a tensor.
 
     Attributes:
-        id: its number; a supplement replaces the rule of the same number.
-        type: the sort of rule.
-        text: the rule, in words or in the grammar that is enforced.
+        id: the number of the rule; a supplement replaces the rule of the same number.
+        type: the category.
+        text: the rule, in words or in the grammar of machine-readable constraints.
     """
 
     id: Annotated[int, Attribute("id")]
@@ -191,12 +191,12 @@ class Constraint(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape(Node):
-    """The shape of a tensor.
+    """Shape of a tensor.
 
     Attributes:
-        rank: the number of axes.
-        layout: their order, if it matters.
-        text: what else there is to say.
+        rank: the rank.
+        layout: the order of the axes, if it matters.
+        text: further remarks.
     """
 
     rank: Annotated[Rank, Tag("Rank")]
@@ -206,15 +206,15 @@ class Shape(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tensor(Node):
-    """The base of inputs, outputs and parameters.
+    """Base of inputs, outputs and parameters.
 
     Attributes:
-        name: what it is called, as in `in[0]`.
-        description: what it is.
-        mandatory: whether it must be there.
-        constraints: rules about it.
-        datatypes: the types that it may be of.
-        shape: its shape.
+        name: the name, such as `in[0]`.
+        description: the meaning.
+        mandatory: whether the tensor is required.
+        constraints: the rules about the tensor.
+        datatypes: the permitted datatypes.
+        shape: the shape.
     """
 
     name: Annotated[str, Tag("Name")]
@@ -227,12 +227,12 @@ class Tensor(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input(Tensor):
-    """A tensor that an operator reads.
+    """Input tensor of an operator.
 
     Attributes:
-        default: the text of its value where it is left out; `defaults.parse_default` reads it.
-        repeated: whether there may be many of it.
-        static: whether it is data of the model, not computed in it.
+        default: the text of the default value; see `defaults.parse_default`.
+        repeated: whether it is variadic.
+        static: whether it must be constant.
     """
 
     default: Annotated[str | None, Tag("Default", exact=True)] = None
@@ -242,10 +242,10 @@ class Input(Tensor):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output(Tensor):
-    """A tensor that an operator makes.
+    """Output tensor of an operator.
 
     Attributes:
-        repeated: whether there may be many of it.
+        repeated: whether it is variadic.
     """
 
     repeated: Annotated[bool, Tag("Repeated")] = False
@@ -260,10 +260,10 @@ class Enumeration(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter(Tensor):
-    """A setting of an operator.
+    """Parameter of an operator.
 
     Attributes:
-        default: the text of its value where it is left out; `defaults.parse_default` reads it.
+        default: the text of the default value; see `defaults.parse_default`.
         enumeration: names for its numbers.
     """
 
@@ -273,18 +273,18 @@ class Parameter(Tensor):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpDef(Node):
-    """An operator.
+    """Definition of an operator.
 
     Attributes:
-        name: its type.
-        description: what it computes.
-        references: where it comes from.
-        inputs: what it reads; at least one.
-        outputs: what it makes; at least one.
-        parameters: its settings.
-        use_default_translation: whether it takes the place of the built-in operator of its name
-            where a model is imported.
-        backends: those that have it.
+        name: the operator type.
+        description: what the operator computes.
+        references: the sources.
+        inputs: the inputs; at least one.
+        outputs: the outputs; at least one.
+        parameters: the parameters.
+        use_default_translation: whether it overrides the built-in operator of the same name when a
+            model is imported.
+        backends: the backends that support the operator.
     """
 
     name: Annotated[str, Tag("Name")]
@@ -306,14 +306,14 @@ class OpDef(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpDefList(Node):
-    """The operators of a package."""
+    """Operators of a package."""
 
     op_defs: Annotated[tuple[OpDef, ...], Tag("OpDef")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplementalShape(Node):
-    """A backend's account of a tensor's shape."""
+    """Backend-specific layout of a tensor."""
 
     layout: Annotated[Layout | None, Tag("Layout")] = None
     text: Annotated[str | None, Tag("Text", exact=True)] = None
@@ -321,13 +321,13 @@ class SupplementalShape(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplementalTensor(Node):
-    """A backend's account of a tensor.
+    """Backend-specific declarations about a tensor.
 
     Attributes:
-        name: the tensor's.
-        constraints: more rules, or others for those of the same number.
-        datatypes: the types that it may be of there; empty if those of the definition.
-        shape: the layout there.
+        name: the name of the tensor.
+        constraints: additional rules, or replacements for those of the same number.
+        datatypes: the supported datatypes; empty if all are supported.
+        shape: the layout.
         only_default: whether only the default is supported.
     """
 
@@ -340,13 +340,13 @@ class SupplementalTensor(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplementalOpDef(Node):
-    """A backend's account of an operator.
+    """Backend-specific declarations about an operator.
 
     Attributes:
-        name: the operator's.
-        inputs: what it says of inputs.
-        outputs: what it says of outputs.
-        parameters: what it says of parameters.
+        name: the name of the operator.
+        inputs: declarations about inputs.
+        outputs: declarations about outputs.
+        parameters: declarations about parameters.
     """
 
     name: Annotated[str, Tag("Name")]
@@ -354,22 +354,29 @@ class SupplementalOpDef(Node):
     outputs: Annotated[tuple[SupplementalTensor, ...], Tag("Output")] = ()
     parameters: Annotated[tuple[SupplementalTensor, ...], Tag("Parameter")] = ()
 
+    @property
+    def tensors(self) -> Iterator[SupplementalTensor]:
+        """The inputs, outputs and parameters."""
+        yield from self.inputs
+        yield from self.outputs
+        yield from self.parameters
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportedOps(Node):
-    """The names of the operators that a backend has."""
+    """Names of the operators that a backend supports."""
 
     names: Annotated[tuple[str, ...], Tag("OpName")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupplementalOpDefList(Node):
-    """A backend's account of the operators of a package.
+    """Backend-specific declarations about the operators of a package.
 
     Attributes:
-        backend: its name.
-        supported: the operators that it has.
-        op_defs: what it says of single ones.
+        backend: the name of the backend.
+        supported: the supported operators.
+        op_defs: declarations about single operators.
     """
 
     backend: Annotated[str, Attribute("Backend")]
@@ -379,15 +386,15 @@ class SupplementalOpDefList(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpDefCollection(Node):
-    """A package of operators.
+    """Package of operators.
 
     Attributes:
-        package_name: the package's; those of its libraries begin with it.
-        domain: the domain of its operators in a model.
-        version: the package's.
-        use_qhpi: whether its kernels are written for Hexagon's plug-in interface.
+        package_name: the name of the package, and the prefix of its libraries' names.
+        domain: the domain of the operators in a model.
+        version: the version of the package.
+        use_qhpi: whether the kernels use Hexagon's plug-in interface.
         definitions: the operators.
-        supplements: what backends say of them.
+        supplements: the backends' declarations.
     """
 
     package_name: Annotated[str, Attribute("PackageName")]
@@ -403,17 +410,17 @@ class OpDefCollection(Node):
         return {op_def.name: op_def for op_def in self.definitions.op_defs}
 
     def backends_of(self, op_def: OpDef) -> tuple[str, ...]:
-        """The backends that have an operator, by its own account or by theirs."""
-        theirs = (
+        """Return the backends that support an operator, by its definition or a supplement."""
+        supplemental = (
             supplement.backend
             for supplement in self.supplements
             if supplement.supported and op_def.name in supplement.supported.names
         )
-        return tuple(dict.fromkeys((*op_def.backends, *theirs)))
+        return tuple(dict.fromkeys((*op_def.backends, *supplemental)))
 
 
 def plain(node: object) -> Any:
-    """A node as JSON has it: fields by name, without those that are left out."""
+    """Convert a node to JSON types: fields by name, without defaults."""
     if isinstance(node, Node):
         return {
             name: [plain(value) for value in field_values] if xml.many else plain(field_values[0])

@@ -1,4 +1,4 @@
-"""Reading and writing OpDef documents."""
+"""Reading and writing of OpDef documents."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from crosschip.ir import InputError
 from crosschip.ir.files import open_regular
 from crosschip.opdef.definitions import OpDefCollection
 from crosschip.opdef.mapping import node_lines, read_node
-from crosschip.opdef.problems import MOST, OpDefError, Place, Problem, refuse
+from crosschip.opdef.problems import MOST, Location, OpDefError, Problem, refuse
 from crosschip.opdef.rules import rule_problems
 from crosschip.opdef.schema import schema_problems
-from crosschip.opdef.splicing import spliced
+from crosschip.opdef.splicing import edit_text
 from crosschip.opdef.tree import MAX_BYTES, Source, parse_tree
 
 logger = logging.getLogger("crosschip")
@@ -24,13 +24,13 @@ _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 @dataclass(frozen=True)
 class Document:
-    """A document that has been read.
+    """Parsed document.
 
     Attributes:
-        collection: what it says.
-        source: its text.
-        warnings: the rules that it breaks and that are tolerated, as vendors' own documents break
-            them; `MOST` at most, from the first line to the last.
+        collection: the content.
+        source: the text.
+        warnings: violations of rules that vendors' documents break and that are therefore
+            tolerated; sorted by line, `MOST` at most.
     """
 
     collection: OpDefCollection
@@ -38,29 +38,30 @@ class Document:
     warnings: tuple[Problem, ...] = ()
 
     def write(self, collection: OpDefCollection) -> bytes:
-        """The document with another content: whatever is the same in both stays byte for byte.
+        """Return the document with other content; unchanged parts stay byte for byte.
 
-        Comments, space, the declaration, the encoding and the ends of lines are kept; what is new
-        is written as `write` does.
+        Comments, white space, the declaration, the encoding and line ends are kept. New parts have
+        the format of `write`.
 
         Raises:
-            InputError: the content is not one that would be read.
+            InputError: the content could not be read back.
         """
         if collection == self.collection:
             return self.source.content
-        content = self.source.encoded(spliced(self.source, self.collection, collection))
-        return _checked(content, collection)
+        content = self.source.encoded(edit_text(self.source, self.collection, collection))
+        return _check_readable(content, collection)
 
 
 def read(path: Path | str, *, strict: bool = False) -> Document:
-    """Read a document; rules that it breaks and that are tolerated are logged as warnings.
+    """Read a document from a file; log tolerated violations of rules as warnings.
 
     Args:
         path: the file.
-        strict: whether no rule may be broken.
+        strict: whether no violation is tolerated.
 
     Raises:
-        OpDefError: it cannot be read, is not well-formed, or breaks a rule; it names all places.
+        OpDefError: the file cannot be read, is not well-formed, or breaks a rule; the error lists
+            all locations.
     """
     name = str(path)
     try:
@@ -68,7 +69,7 @@ def read(path: Path | str, *, strict: bool = False) -> Document:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise OpDefError([Problem(Place(1, 1, name), f"cannot be read: {reason}")]) from None
+        raise OpDefError([Problem(Location(1, 1, name), f"cannot be read: {reason}")]) from None
     document = parse(content, name, strict=strict)
     for warning in document.warnings:
         logger.warning("%s; the document is read all the same, unless `strict` is set", warning)
@@ -76,28 +77,28 @@ def read(path: Path | str, *, strict: bool = False) -> Document:
 
 
 def parse(content: bytes, name: str = "<document>", *, strict: bool = False) -> Document:
-    """Read a document from its bytes.
+    """Read a document from bytes.
 
     Args:
         content: the bytes.
-        name: what to call it in messages.
-        strict: whether no rule may be broken, those included that vendors' documents break.
+        name: the name of the document for messages.
+        strict: whether no violation is tolerated, not even those of vendors' documents.
 
     Raises:
-        OpDefError: it is not well-formed, or breaks a rule; the error names all places.
+        OpDefError: the document is not well-formed or breaks a rule; the error lists all locations.
     """
     source = parse_tree(content, name)
     refuse(schema_problems(source.root))
     collection = read_node(OpDefCollection, source.root)
     warnings: list[Problem] = []
     refuse(_errors(rule_problems(collection), strict, warnings))
-    return Document(collection, source, tuple(sorted(warnings, key=lambda w: w.place)[:MOST]))
+    return Document(collection, source, tuple(sorted(warnings, key=lambda w: w.location)[:MOST]))
 
 
 def _errors(
     problems: Iterable[Problem], strict: bool, warnings: list[Problem]
 ) -> Iterator[Problem]:
-    """The problems for which a document is refused; the others are added to the warnings."""
+    """Yield the problems that are errors; append the others to `warnings`."""
     for problem in problems:
         if strict or not problem.is_tolerated:
             yield problem
@@ -106,17 +107,17 @@ def _errors(
 
 
 def write(collection: OpDefCollection) -> bytes:
-    """The canonical document for a collection: UTF-8, four spaces a level, LF at ends of lines.
+    """Return the canonical document of a collection: UTF-8, four spaces per level, LF line ends.
 
     Raises:
-        InputError: the collection is not one that would be read.
+        InputError: the collection could not be read back.
     """
     text = f"{_DECLARATION}{node_lines('OpDefCollection', collection, '')}\n"
-    return _checked(text.encode("utf-8", "surrogatepass"), collection)
+    return _check_readable(text.encode("utf-8", "surrogatepass"), collection)
 
 
-def _checked(content: bytes, collection: OpDefCollection) -> bytes:
-    """The bytes, which have been read again and say what they should."""
+def _check_readable(content: bytes, collection: OpDefCollection) -> bytes:
+    """Check that the bytes parse to the collection, and return them."""
     try:
         reread = parse(content, "what would be written").collection
     except OpDefError as error:

@@ -1,4 +1,4 @@
-"""Evaluation of machine-readable constraints on the tensors of an operation."""
+"""Evaluation of machine-readable constraints on the operands of an operation."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from crosschip.opdef.constraints import (
 )
 
 Operands = Mapping[str, Sequence[Operand]]
-"""For each tensor of the definition, what fills it: nothing, one operand, or many if it repeats."""
+"""The operands by tensor: none if it is omitted, one, or several if it is repeated."""
 
 _EXACT = 2**16
-"""Up to so many elements are Python's own numbers, which do not overflow; more are float64."""
+"""Arrays up to this size hold Python numbers, which do not overflow; larger ones float64."""
 
 _MOST = 10_000
-"""The most pairs of values of tensors that repeat."""
+"""The maximum number of pairs of values of repeated tensors."""
 
 _RELATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -55,34 +55,33 @@ _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 class _Absent(Exception):
-    """A tensor that a rule speaks of is left out."""
+    """Reference to an omitted tensor."""
 
 
 class Nothing:
-    """A value that there is not: an axis beyond the last, a quotient by 0. No comparison holds."""
+    """Undefined value: an axis out of range, or a quotient by 0. No comparison with it holds."""
 
 
 NOTHING = Nothing()
 
 
 def holds(rule: Condition, operands: Operands) -> bool | None:
-    """Tell whether a rule holds; `None` where that shows only when the model runs.
+    """Return whether a rule holds; `None` if that depends on values at run time.
 
-    A comparison that speaks of a tensor that is left out says nothing, and so holds.
+    A comparison with an omitted tensor holds.
 
     Args:
         rule: the rule.
-        operands: what fills each tensor that it speaks of.
+        operands: the operands of each tensor in the rule.
     """
     return _holds(rule, operands, True)
 
 
 def evaluate(value: Value, operands: Operands) -> list[Any]:
-    """The value for each operand of a tensor that repeats.
+    """Return the value of an expression, one for each operand of a repeated tensor.
 
-    `None` stands for what is not known yet, and `NOTHING` for what there is not. There is no value
-    where it speaks of a tensor that is left out. Elements are arrays, datatypes pairs of an element
-    type and whether it is quantized, shapes tuples.
+    `None` stands for unknown values, `NOTHING` for undefined ones. The list is empty if a tensor is
+    omitted. Elements are arrays, datatypes pairs (element type, whether quantized), shapes tuples.
     """
     try:
         return _values(value, operands)
@@ -91,7 +90,7 @@ def evaluate(value: Value, operands: Operands) -> list[Any]:
 
 
 def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
-    """Do as `holds` does; `asserted` is false inside a negation."""
+    """Evaluate a condition as `holds` does; `asserted` is false inside a negation."""
     match rule:
         case Given(tensor):
             return bool(operands.get(tensor))
@@ -99,31 +98,31 @@ def _holds(rule: Condition, operands: Operands, asserted: bool) -> bool | None:
             truth = _holds(part, operands, not asserted)
             return None if truth is None else not truth
         case Junction(is_conjunction, parts):
-            each = [_holds(part, operands, asserted) for part in parts]
-            return _all(each) if is_conjunction else _not(_all(map(_not, each)))
+            truths = [_holds(part, operands, asserted) for part in parts]
+            return _all(truths) if is_conjunction else _not(_all(map(_not, truths)))
         case Comparison(relation, left, right):
             try:
                 pairs = _pairs(_values(left, operands), _values(right, operands))
-                return _all(_compared(relation, a, b) for a, b in pairs)
+                return _all(_compare(relation, a, b) for a, b in pairs)
             except _Absent:
                 return asserted
         case Member(value, options):
             try:
-                among = [each for option in options for each in _values(option, operands)]
-                return _all(_is_member(each, among) for each in _values(value, operands))
+                candidates = [truths for option in options for truths in _values(option, operands)]
+                return _all(_is_member(truths, candidates) for truths in _values(value, operands))
             except _Absent:
                 return asserted
 
 
-def _is_member(value: Any, among: Sequence[Any]) -> bool | None:
-    """Tell whether a value is one of several; of elements, whether each of them is."""
+def _is_member(value: Any, options: Sequence[Any]) -> bool | None:
+    """Return whether a value, or each of its elements, is one of several values."""
     if isinstance(value, np.ndarray):
-        return _all(_is_member(element, among) for element in value.flat)
-    return _not(_all(_not(_compared("==", value, option)) for option in among))
+        return _all(_is_member(element, options) for element in value.flat)
+    return _not(_all(_not(_compare("==", value, option)) for option in options))
 
 
 def _pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    """Each value with each; of tensors that repeat too often, one that is not known."""
+    """Return all pairs of values; a single unknown pair if there are too many."""
     return product(left, right) if len(left) * len(right) <= _MOST else [(None, None)]
 
 
@@ -132,7 +131,7 @@ def _not(truth: bool | None) -> bool | None:
 
 
 def _all(truths: Iterable[bool | None]) -> bool | None:
-    """False if one is, else `None` if one is not known."""
+    """Return the three-valued conjunction: false before unknown before true."""
     each = list(truths)
     if False in each:
         return False
@@ -140,7 +139,7 @@ def _all(truths: Iterable[bool | None]) -> bool | None:
 
 
 def _values(value: Value, operands: Operands) -> list[Any]:
-    """The value for each operand of a tensor that repeats; `None` where it is not known."""
+    """Return the values as `evaluate` does; raise `_Absent` if a tensor is omitted."""
     match value:
         case Number(number):
             return [number]
@@ -150,17 +149,17 @@ def _values(value: Value, operands: Operands) -> list[Any]:
             return [len(operands.get(tensor, ()))]
         case Property("dim", tensor, axis) if axis is not None:
             (index, *others) = _values(axis, operands)
-            return [None if others else _dim(o, index) for o in _filling(tensor, operands)]
+            return [None if others else _dim(o, index) for o in _operands_of(tensor, operands)]
         case Property(function, tensor):
-            return [_property(function, operand) for operand in _filling(tensor, operands)]
+            return [_property(function, operand) for operand in _operands_of(tensor, operands)]
         case Elements(tensor):
-            return [_elements(operand) for operand in _filling(tensor, operands)]
+            return [_elements(operand) for operand in _operands_of(tensor, operands)]
         case Arithmetic(sign, left, right):
             pairs = _pairs(_values(left, operands), _values(right, operands))
-            return [_computed(sign, a, b) for a, b in pairs]
+            return [_calculate(sign, a, b) for a, b in pairs]
 
 
-def _filling(tensor: str, operands: Operands) -> Sequence[Operand]:
+def _operands_of(tensor: str, operands: Operands) -> Sequence[Operand]:
     filling = operands.get(tensor, ())
     if not filling:
         raise _Absent
@@ -198,7 +197,7 @@ def _elements(operand: Operand) -> Any:
     return array.astype(object if array.size <= _EXACT else np.float64)
 
 
-def _computed(sign: str, left: Any, right: Any) -> Any:
+def _calculate(sign: str, left: Any, right: Any) -> Any:
     if left is NOTHING or right is NOTHING:
         return NOTHING
     if left is None or right is None:
@@ -208,35 +207,35 @@ def _computed(sign: str, left: Any, right: Any) -> Any:
     try:
         with np.errstate(all="raise"):
             return _SIGNS[sign](left, right)
-    except TypeError:  # what is not known of sizes, beside reals or elements
+    except TypeError:  # a dynamic dimension combined with reals or elements
         return None
     except (ArithmeticError, ValueError):
         return NOTHING
 
 
-def _compared(relation: str, left: Any, right: Any) -> bool | None:
+def _compare(relation: str, left: Any, right: Any) -> bool | None:
     if left is NOTHING or right is NOTHING:
         return False
     if left is None or right is None:
         return None
     if isinstance(left, tuple):
-        return _tuples(relation, left, right)
+        return _compare_tuples(relation, left, right)
     if isinstance(left, Dimension) or isinstance(right, Dimension):
-        difference = _computed("-", left, right)
-        known = isinstance(difference, int | float)
-        return bool(_RELATIONS[relation](difference, 0)) if known else None
+        difference = _calculate("-", left, right)
+        is_known = isinstance(difference, int | float)
+        return bool(_RELATIONS[relation](difference, 0)) if is_known else None
     try:
         return bool(np.all(_RELATIONS[relation](left, right)))
-    except ValueError:  # shapes that do not go together
+    except ValueError:  # shapes that do not broadcast
         return False
 
 
-def _tuples(relation: str, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool | None:
-    """Two datatypes or shapes; of shapes, sizes that are not known leave it open."""
+def _compare_tuples(relation: str, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool | None:
+    """Compare two datatypes or shapes; dynamic dimensions may make the result unknown."""
     if len(left) != len(right):
         return relation == "!="
     if any(isinstance(size, Dimension) for size in (*left, *right)):
-        equal = _all(_compared("==", a, b) for a, b in zip(left, right, strict=True))
+        equal = _all(_compare("==", a, b) for a, b in zip(left, right, strict=True))
     else:
         equal = left == right
     return equal if relation == "==" else _not(equal)

@@ -1,4 +1,4 @@
-"""Elements of a document as nodes, and nodes as the text of elements."""
+"""Conversion between XML elements and nodes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _IN_ATTRIBUTES = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
 def read_node(cls: type[N], element: Element) -> N:
-    """The node that an element of a valid tree is."""
-    fields: dict[str, Any] = {"place": element.place}
+    """Convert an element of a valid tree to a node."""
+    fields: dict[str, Any] = {"location": element.location}
     by_tag: dict[str, list[Element]] = {}
     for part in element.parts:
         by_tag.setdefault(part.tag, []).append(part)
@@ -49,7 +49,7 @@ def _values_in(element: Element, xml: Xml, parts: Mapping[str, list[Element]]) -
 
 
 def read_value(xml: Xml, element: Element) -> Any:
-    """The value of a field that an element of a valid tree holds."""
+    """Convert an element of a valid tree to a field's value."""
     kind = xml.kinds[element.tag]
     if issubclass(kind, Node):
         return read_node(kind, element)
@@ -64,19 +64,19 @@ def _plain_value(kind: type[Any], text: str, exact: bool) -> Any:
 
 
 def plain_text(value: object) -> str:
-    """A value that is no node, as the text of an element or an attribute."""
+    """Return the text of a value that is no node."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value.value if isinstance(value, Enum) else value)
 
 
 def attribute_text(text: str) -> str:
-    """A text in quotes, as a start tag has it."""
+    """Return an attribute value quoted and escaped."""
     return quoteattr(text, _IN_ATTRIBUTES)
 
 
 def attributes_of(node: Node) -> dict[str, str]:
-    """The attributes of the element that a node is."""
+    """Return the attributes of a node's element."""
     return {
         xml.attribute: plain_text(value)
         for name, xml in layout_of(type(node)).items()
@@ -86,12 +86,12 @@ def attributes_of(node: Node) -> dict[str, str]:
 
 
 def tag_of(xml: Xml, value: object) -> str:
-    """The tag of the element for a value of a field."""
+    """Return the tag for a value of a field."""
     return next(tag for tag, kind in xml.kinds.items() if isinstance(value, kind))
 
 
 def value_lines(xml: Xml, value: object, indent: str) -> str:
-    """The text of the element for a value of a field, without space around it."""
+    """Return the XML of a field's value, without surrounding white space."""
     tag = tag_of(xml, value)
     if isinstance(value, Node):
         return node_lines(tag, value, indent)
@@ -99,7 +99,7 @@ def value_lines(xml: Xml, value: object, indent: str) -> str:
 
 
 def node_lines(tag: str, node: Node, indent: str) -> str:
-    """The text of the element that a node is; lines after the first begin with `indent`."""
+    """Return the XML of a node; lines after the first begin with `indent`."""
     start = "".join(f" {name}={attribute_text(text)}" for name, text in attributes_of(node).items())
     inner = indent + INDENT
     parts: list[str] = []

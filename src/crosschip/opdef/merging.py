@@ -1,7 +1,7 @@
-"""Several documents of one package as one collection.
+"""Merging of several documents of one package into one collection.
 
-Documents whose `PackageName` is the same make one package, as a package with a file a backend
-does. What two of them say of the same thing must be the same.
+Documents with the same `PackageName` form one package, for example with a file per backend.
+Definitions that occur in several documents must agree.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from crosschip.opdef.definitions import (
     layout_of,
 )
 from crosschip.opdef.differences import differences
-from crosschip.opdef.problems import Place, Problem, refuse
+from crosschip.opdef.problems import Location, Problem, refuse
 from crosschip.opdef.rules import rule_problems
 
 N = TypeVar("N", bound=Node)
 
-_NOWHERE = Place(0, 0)
+_NOWHERE = Location(0, 0)
 
 
-def merged(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...]:
-    """One collection for each package, in the order in which packages first appear.
+def merge_collections(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...]:
+    """Return one collection per package, in the order of first occurrence.
 
-    An operator may be defined by several files if they differ in nothing but the backends, which
-    are put together; so are what backends support, and their supplements.
+    Several files may define an operator if the definitions differ only in the backends, which are
+    united. Lists of supported operators and supplements are united likewise.
 
     Raises:
-        OpDefError: two of them contradict each other, or a rule is broken by them together; it
-            names both places.
+        OpDefError: documents contradict each other, or together break a rule; the message names
+            both locations.
     """
     packages: dict[str, OpDefCollection] = {}
     problems: list[Problem] = []
@@ -44,7 +44,7 @@ def merged(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...
         if first is None:
             packages[collection.package_name] = collection
         else:
-            packages[collection.package_name] = _both(first, collection, problems)
+            packages[collection.package_name] = _merge_pair(first, collection, problems)
     refuse(problems)
     refuse(
         problem
@@ -55,47 +55,47 @@ def merged(collections: Iterable[OpDefCollection]) -> tuple[OpDefCollection, ...
     return tuple(packages.values())
 
 
-def _both(
+def _merge_pair(
     first: OpDefCollection, second: OpDefCollection, problems: list[Problem]
 ) -> OpDefCollection:
-    problems += _attributes(first, second)
+    problems += _attribute_problems(first, second)
     op_defs = dict(first.op_defs)
     for op_def in second.definitions.op_defs:
-        known = op_defs.get(op_def.name)
-        if known is not None:
-            backends = tuple(dict.fromkeys((*known.backends, *op_def.backends)))
-            problems += _contradiction(f"the operator {op_def.name!r}", known, op_def)
-            op_def = replace(known, backends=backends)
+        previous = op_defs.get(op_def.name)
+        if previous is not None:
+            backends = tuple(dict.fromkeys((*previous.backends, *op_def.backends)))
+            problems += _contradictions(f"the operator {op_def.name!r}", previous, op_def)
+            op_def = replace(previous, backends=backends)
         op_defs[op_def.name] = op_def
     lists = {supplement.backend: supplement for supplement in first.supplements}
     for supplement in second.supplements:
         of_backend = lists.get(supplement.backend)
         if of_backend is not None:
-            supplement = _supplements(of_backend, supplement, problems)
+            supplement = _merge_supplements(of_backend, supplement, problems)
         lists[supplement.backend] = supplement
     definitions = replace(first.definitions, op_defs=tuple(op_defs.values()))
     return replace(first, definitions=definitions, supplements=tuple(lists.values()))
 
 
-def _attributes(first: OpDefCollection, second: OpDefCollection) -> Iterator[Problem]:
+def _attribute_problems(first: OpDefCollection, second: OpDefCollection) -> Iterator[Problem]:
     for name, xml in layout_of(OpDefCollection).items():
-        one, other = getattr(first, name), getattr(second, name)
-        if xml.attribute and one != other:
+        value, other = getattr(first, name), getattr(second, name)
+        if xml.attribute and value != other:
             yield Problem(
-                second.place or _NOWHERE,
+                second.location or _NOWHERE,
                 f"the package {first.package_name!r} has {xml.attribute} {other!r} here, but "
-                f"{one!r} at {first.place}",
+                f"{value!r} at {first.location}",
             )
 
 
-def _contradiction(what: str, first: N, second: N) -> Iterator[Problem]:
-    """Two definitions of one thing that differ in more than the backends."""
+def _contradictions(what: str, first: N, second: N) -> Iterator[Problem]:
+    """Yield a problem if two definitions differ in more than the backends."""
     one, other = _without_backends(first), _without_backends(second)
     difference = next(differences(one, other), None)
     if difference is not None:
         yield Problem(
-            second.place or _NOWHERE,
-            f"{what} is defined otherwise at {first.place}: {difference.path or 'it'} is "
+            second.location or _NOWHERE,
+            f"{what} is defined otherwise at {first.location}: {difference.path or 'it'} is "
             f"{difference.how}; what depends on the backend stands in SupplementalOpDefs",
         )
 
@@ -104,20 +104,20 @@ def _without_backends(node: N) -> N:
     return replace(node, backends=()) if isinstance(node, OpDef) else node
 
 
-def _supplements(
+def _merge_supplements(
     first: SupplementalOpDefList, second: SupplementalOpDefList, problems: list[Problem]
 ) -> SupplementalOpDefList:
-    known = {op_def.name: op_def for op_def in first.op_defs}
+    op_defs = {op_def.name: op_def for op_def in first.op_defs}
     for op_def in second.op_defs:
-        if op_def.name in known:
+        if op_def.name in op_defs:
             what = f"{first.backend}'s supplement to {op_def.name!r}"
-            problems += _contradiction(what, known[op_def.name], op_def)
-        known.setdefault(op_def.name, op_def)
-    supported = _supported([first.supported, second.supported])
-    return replace(first, supported=supported, op_defs=tuple(known.values()))
+            problems += _contradictions(what, op_defs[op_def.name], op_def)
+        op_defs.setdefault(op_def.name, op_def)
+    supported = _merge_supported([first.supported, second.supported])
+    return replace(first, supported=supported, op_defs=tuple(op_defs.values()))
 
 
-def _supported(lists: Sequence[SupportedOps | None]) -> SupportedOps | None:
+def _merge_supported(lists: Sequence[SupportedOps | None]) -> SupportedOps | None:
     supported_lists = [supported for supported in lists if supported is not None]
     if not supported_lists:
         return None

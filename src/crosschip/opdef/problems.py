@@ -1,4 +1,4 @@
-"""Defects of OpDef documents: each with the file, the line and the column where it is."""
+"""Errors of OpDef documents, with file, line and column."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from crosschip.ir import Error
 from crosschip.ir.text import legible
 
 MOST = 100
-"""The most problems that are looked for in one document."""
+"""The maximum number of problems that are reported for one document."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A place in a document.
+class Location:
+    """Location in a document.
 
     Attributes:
         line: counted from 1.
@@ -33,33 +33,32 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A rule that a document breaks.
+    """Violation of a rule by a document.
 
     Attributes:
-        place: where; the beginning of the element that is at fault.
+        location: the start of the offending element.
         message: the rule, and what to do.
-        is_tolerated: whether vendors' own documents break the rule, so that one that does is read
-            all the same, with a warning.
+        is_tolerated: whether vendors' documents break the rule, so that it is only a warning.
     """
 
-    place: Place
+    location: Location
     message: str
     is_tolerated: bool = False
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+        return f"{self.location}: {self.message}"
 
 
 class OpDefError(Error):
-    """A document is not an OpDef document, or breaks its rules.
+    """Document that is not an OpDef document or breaks its rules.
 
     Attributes:
-        problems: those that were found, from the first line to the last; `MOST` at most.
+        problems: the violations, sorted by line; `MOST` at most.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         first_problems = list(islice(problems, MOST + 1))
-        self.problems = tuple(sorted(first_problems[:MOST], key=lambda problem: problem.place))
+        self.problems = tuple(sorted(first_problems[:MOST], key=lambda problem: problem.location))
         lines = [str(problem) for problem in self.problems]
         super().__init__(
             "\n".join([*lines, *(["… and more"] if len(first_problems) > MOST else [])])
@@ -67,7 +66,7 @@ class OpDefError(Error):
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """`OpDefError` with the problems, if there is one."""
+    """Raise an `OpDefError` if there is a problem."""
     remaining = iter(problems)
     first = next(remaining, None)
     if first is not None:

@@ -1,4 +1,4 @@
-"""The form of OpDef documents: `opdef.xsd`, and what it says of a tree in plain words."""
+"""Validation of documents against `opdef.xsd`, with readable messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosschip.ir import InputError
 from crosschip.ir.extras import install_command
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.text import legible
-from crosschip.opdef.problems import Place, Problem
+from crosschip.opdef.problems import Location, Problem
 from crosschip.opdef.tree import Element
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _REASONS = {
 
 
 def require_xmlschema() -> None:
-    """Raise an `InputError` if what reads and checks documents is not installed."""
+    """Raise an `InputError` unless xmlschema is installed."""
     try:
         import xmlschema  # noqa: F401
     except ImportError:
@@ -54,7 +54,7 @@ def _schema() -> xmlschema.XMLSchema:
 
 
 def schema_problems(root: Element) -> Iterator[Problem]:
-    """The elements and attributes of a tree that are not as the schema has them.
+    """Yield the violations of the schema in a tree.
 
     Raises:
         InputError: xmlschema is not installed.
@@ -63,65 +63,62 @@ def schema_problems(root: Element) -> Iterator[Problem]:
     for error in _schema().iter_errors(root, use_location_hints=False):
         if hasattr(error, "index"):
             yield _children_problem(error)
-        elif not (len(error.elem) and _is_text(error)):  # what is wrong is that it has elements
+        elif not (len(error.elem) and _is_text(error)):  # else reported as a child element
             yield _problem(error)
 
 
 def _is_text(error: Any) -> bool:
-    """Tell whether an error is about the text of an element."""
+    """Return whether an error concerns the text of an element."""
     return isinstance(error.obj, str) and not _ATTRIBUTE.match(error.reason or "")
 
 
 def _children_problem(error: Any) -> Problem:
-    """The defect of the elements in an element."""
+    """Return the problem for an error about child elements."""
     parent: Element = error.elem
     expected = " or ".join(error.expected_tags)
     if error.index >= len(parent):
-        return Problem(parent.place, f"{_brief(parent.tag)}: ends without {expected or 'more'}")
+        return Problem(parent.location, f"{_brief(parent.tag)}: ends without {expected or 'more'}")
     child: Element = parent[error.index]
     where, tag = f"{_brief(parent.tag)}: ", _brief(child.tag)
-    known = {name for e in error.validator.iter_elements() if (name := getattr(e, "name", None))}
-    if child.tag not in known:
+    permitted = {
+        name for e in error.validator.iter_elements() if (name := getattr(e, "name", None))
+    }
+    if child.tag not in permitted:
         return Problem(
-            child.place, f"{where}there is no {tag} in it{did_you_mean(child.tag, known)}"
+            child.location, f"{where}there is no {tag} in it{did_you_mean(child.tag, permitted)}"
         )
     if expected:
-        return Problem(child.place, f"{where}{tag} stands where {expected} must")
+        return Problem(child.location, f"{where}{tag} stands where {expected} must")
     if error.index and parent[error.index - 1].tag == child.tag:
-        return Problem(child.place, f"{where}has a second {tag}")
-    return Problem(child.place, f"{where}{tag} stands too late in it")
+        return Problem(child.location, f"{where}has a second {tag}")
+    return Problem(child.location, f"{where}{tag} stands too late in it")
 
 
 def _problem(error: Any) -> Problem:
-    """The defect of an element's text or attributes."""
+    """Return the problem for an error about text or attributes."""
     element: Element = error.elem
-    place: Place = element.place
+    location: Location = element.location
     reason: str = error.reason or ""
     tag = _brief(element.tag)
     if missing := _MISSING.match(reason):
-        return Problem(place, f"{tag}.{missing[1]}: is required")
+        return Problem(location, f"{tag}.{missing[1]}: is required")
     if unknown := _UNKNOWN.match(reason):
-        return Problem(place, f"{tag}: has no attribute {_brief(unknown[1])!r}")
+        return Problem(location, f"{tag}: has no attribute {_brief(unknown[1])!r}")
     if "is not an element of the schema" in reason:
-        return Problem(place, f"{tag}: the document must be an OpDefCollection")
+        return Problem(location, f"{tag}: the document must be an OpDefCollection")
     attribute = _ATTRIBUTE.match(reason)
     where = f"{tag}.{attribute[1]}" if attribute else tag
     value = error.obj if isinstance(error.obj, str) else ""
     if isinstance(choices := getattr(error.validator, "enumeration", None), list):
         if tag == "Datatype" and "/SupplementalOpDef" not in (error.path or ""):
             choices = [*choices, "BACKEND_SPECIFIC"]  # the other half of the union
-        return Problem(place, f"{where}: {_choices(value, choices)}")
+        return Problem(location, f"{where}: {_choices(value, choices)}")
     if getattr(error.validator, "patterns", None):
-        rule = _PATTERNS[_named_base(error.validator)]
-        return Problem(place, f"{where}: {_brief(value)!r} {rule}")
+        rule = _PATTERNS[str(error.validator.parent.local_name)]
+        return Problem(location, f"{where}: {_brief(value)!r} {rule}")
     if "is not a boolean" in reason:
-        return Problem(place, f"{where}: {_brief(value.strip())!r} is neither true nor false")
-    return Problem(place, f"{where}: {_REASONS.get(reason, reason)}")
-
-
-def _named_base(facet: Any) -> str:
-    """The name of the type of `opdef.xsd` that a pattern belongs to."""
-    return str(facet.parent.local_name)
+        return Problem(location, f"{where}: {_brief(value.strip())!r} is neither true nor false")
+    return Problem(location, f"{where}: {_REASONS.get(reason, reason)}")
 
 
 def _choices(value: str, choices: list[str]) -> str:

@@ -1,7 +1,7 @@
-"""XML text as a tree whose elements know where they stand.
+"""XML parser whose elements have locations.
 
-Python's expat parses; nothing is expanded and nothing is fetched. A document type declaration is
-refused where it begins, so that no entity but XML's own five is ever defined.
+It uses Python's expat, expands no entities and fetches nothing. A document type declaration is an
+error, so that only XML's five predefined entities exist.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from typing import NoReturn
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from crosschip.opdef.problems import OpDefError, Place, Problem
+from crosschip.opdef.problems import Location, OpDefError, Problem
 
 MAX_BYTES = 4 * 2**20
-"""The size of a document; the largest that are known have 64 KB."""
+"""The maximum size of a document; the largest known ones have 64 KB."""
 MAX_ELEMENTS = 200_000
-"""The most elements; 10 times those of all standard operators."""
+"""The maximum number of elements, 10 times that for all standard operators."""
 MAX_ATTRIBUTES = 50
-"""The most attributes of an element; an OpDef document needs 4, and a few for a schema."""
+"""The maximum number of attributes of an element; OpDef needs 4, plus a few for a schema."""
 MAX_DEPTH = 32
-"""The depth of elements in each other; those of an OpDef document have at most 7."""
+"""The maximum nesting depth of elements; OpDef needs 7."""
 
 _INSTANCE = "{http://www.w3.org/2001/XMLSchema-instance}"
 _HINTS = {f"{_INSTANCE}schemaLocation", f"{_INSTANCE}noNamespaceSchemaLocation"}
-"""Attributes that say where somebody's schema is: allowed, and never followed."""
+"""Attributes with the location of a schema: permitted but ignored."""
 
 _ENCODINGS = {
     "ascii", "utf-8", "utf-16", "iso8859-1", "cp1252",
@@ -38,23 +38,23 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 _UTF_32 = codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, b"<\0\0\0", b"\0\0\0<"
-"""The first bytes of a document in UTF-32; a byte order mark of UTF-16 is the begin of one."""
+"""First bytes of UTF-32; checked before UTF-16, whose byte order mark is a prefix of one."""
 _DECLARED = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 _START_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 
 
 class Element(ElementTree.Element):
-    """An element of a document.
+    """Element of a document.
 
     Attributes:
-        place: where its start tag begins.
-        start: its first byte in `Source.utf8`.
-        inner: the byte after its start tag.
-        close: the first byte of its end tag; `inner` if it has none (`<Name/>`).
-        end: the byte after it.
+        location: the location of the start tag.
+        start: the offset of the element in `Source.utf8`.
+        inner: the offset after the start tag.
+        close: the offset of the end tag; `inner` without one (`<Name/>`).
+        end: the offset after the element.
     """
 
-    place: Place
+    location: Location
     start: int
     inner: int
     close: int
@@ -62,19 +62,19 @@ class Element(ElementTree.Element):
 
     @property
     def parts(self) -> list[Element]:
-        """The elements in it."""
+        """The child elements."""
         return [part for part in self if isinstance(part, Element)]
 
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a document.
+    """Text of a document.
 
     Attributes:
-        content: the bytes as they are in the file.
-        utf8: the same text in UTF-8, without a byte order mark.
+        content: the bytes of the file.
+        utf8: the text in UTF-8, without a byte order mark.
         encoding: the encoding of `content`.
-        mark: its byte order mark, if there is one.
+        mark: the byte order mark; may be empty.
         root: the tree.
     """
 
@@ -85,7 +85,7 @@ class Source:
     root: Element
 
     def encoded(self, utf8: bytes) -> bytes:
-        """Another text in this one's encoding; what that lacks becomes character references."""
+        """Encode a text like the document; unencodable characters become character references."""
         return self.mark + utf8.decode("utf-8", "surrogatepass").encode(
             self.encoding, "xmlcharrefreplace"
         )
@@ -96,15 +96,15 @@ def parse_tree(content: bytes, name: str) -> Source:
 
     Args:
         content: the bytes.
-        name: what to call the document in messages.
+        name: the name of the document for messages.
 
     Raises:
-        OpDefError: it is too large or too deep, not well-formed, in no known encoding, or has a
-            document type declaration.
+        OpDefError: the document is too large or too deep, not well-formed, in an unsupported
+            encoding, or has a document type declaration.
     """
     if len(content) > MAX_BYTES:
         _refuse(
-            Place(1, 1, name),
+            Location(1, 1, name),
             f"has {len(content)} bytes; an OpDef document has at most {MAX_BYTES}",
         )
     mark, encoding = _encoding(content, name)
@@ -113,27 +113,27 @@ def parse_tree(content: bytes, name: str) -> Source:
         text = body.decode(encoding)
     except UnicodeDecodeError as error:
         before = body[: error.start].decode(encoding, "replace")
-        _refuse(_end_of(before, name), f"is not {encoding}: {error.reason}")
-    if "\0" in text:  # expat would take the text for one of another encoding
+        _refuse(_end_location(before, name), f"is not {encoding}: {error.reason}")
+    if "\0" in text:  # expat would assume another encoding
         before, _, _ = text.partition("\0")
-        _refuse(_end_of(before, name), "has the character U+0000, which XML does not allow")
+        _refuse(_end_location(before, name), "has the character U+0000, which XML does not allow")
     utf8 = text.encode()
     return Source(content, utf8, encoding, mark, _Parser(utf8, name).root)
 
 
-def _refuse(place: Place, message: str) -> NoReturn:
-    raise OpDefError([Problem(place, message)])
+def _refuse(location: Location, message: str) -> NoReturn:
+    raise OpDefError([Problem(location, message)])
 
 
-def _end_of(text: str, name: str) -> Place:
+def _end_location(text: str, name: str) -> Location:
     lines = re.split("\r\n|\r|\n", text)
-    return Place(len(lines), len(lines[-1]) + 1, name)
+    return Location(len(lines), len(lines[-1]) + 1, name)
 
 
 def _encoding(content: bytes, name: str) -> tuple[bytes, str]:
-    """The byte order mark and the encoding of a document."""
+    """Detect the byte order mark and the encoding of a document."""
     if content.startswith(_UTF_32):
-        _refuse(Place(1, 1, name), "is in UTF-32, which is not read; write UTF-8")
+        _refuse(Location(1, 1, name), "is in UTF-32, which is not read; write UTF-8")
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             return mark, encoding
@@ -147,14 +147,14 @@ def _encoding(content: bytes, name: str) -> tuple[bytes, str]:
         encoding = ""
     if encoding not in _ENCODINGS or encoding == "utf-16":
         _refuse(
-            Place(1, 1, name),
+            Location(1, 1, name),
             f"is declared to be in {declared_encoding}, which is not read; write UTF-8",
         )
     return b"", encoding
 
 
 class _Parser:
-    """One run of expat over a text."""
+    """Run of expat over a text."""
 
     def __init__(self, utf8: bytes, name: str) -> None:
         self._utf8 = utf8
@@ -172,39 +172,43 @@ class _Parser:
         try:
             parser.Parse(utf8, True)
         except expat.ExpatError as error:
-            place = Place(error.lineno, error.offset + 1, name)
-            _refuse(place, f"is not well-formed XML: {expat.ErrorString(error.code)}")
+            location = Location(error.lineno, error.offset + 1, name)
+            _refuse(location, f"is not well-formed XML: {expat.ErrorString(error.code)}")
 
-    def _place(self) -> Place:
+    def _location(self) -> Location:
         parser = self._parser
-        return Place(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, self._name)
+        return Location(parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, self._name)
 
     def _doctype(self, *_: object) -> None:
         begin = self._utf8.rfind(b"<!DOCTYPE", 0, self._parser.CurrentByteIndex + len("<!DOCTYPE"))
         _refuse(
-            _end_of(self._utf8[:begin].decode(), self._name),
+            _end_location(self._utf8[:begin].decode(), self._name),
             "has a document type declaration, which could define entities; remove it",
         )
 
     def _begin(self, tag: str, attributes: dict[str, str]) -> None:
-        place = self._place()
+        location = self._location()
         self._count += 1
         if self._count > MAX_ELEMENTS:
-            _refuse(place, f"{tag}: is one of more than {MAX_ELEMENTS} elements, which is too many")
+            _refuse(
+                location, f"{tag}: is one of more than {MAX_ELEMENTS} elements, which is too many"
+            )
         if len(attributes) > MAX_ATTRIBUTES:
-            _refuse(place, f"{tag}: has {len(attributes)} attributes, which is too many")
+            _refuse(location, f"{tag}: has {len(attributes)} attributes, which is too many")
         if len(self._open) == MAX_DEPTH:
-            _refuse(place, f"{tag}: stands in more than {MAX_DEPTH} other elements")
-        named = {_named(key): value for key, value in attributes.items()}
+            _refuse(location, f"{tag}: stands in more than {MAX_DEPTH} other elements")
+        named = {_element_tree_name(key): value for key, value in attributes.items()}
         for key in named:
             if key.startswith(_INSTANCE) and key not in _HINTS:
                 attribute = key.removeprefix(_INSTANCE)
-                _refuse(place, f"{tag}: has the attribute {attribute!r} of XML Schema; remove it")
-        element = Element(_named(tag), named)
-        element.place = place
+                _refuse(
+                    location, f"{tag}: has the attribute {attribute!r} of XML Schema; remove it"
+                )
+        element = Element(_element_tree_name(tag), named)
+        element.location = location
         element.start = self._parser.CurrentByteIndex
         start_tag = _START_TAG.match(self._utf8, element.start)
-        assert start_tag is not None, "expat has taken it"
+        assert start_tag is not None, "expat has parsed the tag"
         element.inner = element.close = element.end = start_tag.end()
         if self._open:
             self._open[-1].append(element)
@@ -226,6 +230,6 @@ class _Parser:
             self._open[-1].text = (self._open[-1].text or "") + text
 
 
-def _named(name: str) -> str:
-    """A name as ElementTree spells it."""
+def _element_tree_name(name: str) -> str:
+    """Convert an expat name to ElementTree's notation."""
     return "{" + name if "}" in name else name

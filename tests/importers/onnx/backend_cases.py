@@ -66,19 +66,19 @@ class Outcome:
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """The node tests whose inputs and outputs are tensors of numbers, without training's."""
+    """Return the node tests whose inputs and outputs are tensors of numbers, without training's."""
     return tuple(case for case in _tensor_cases() if not _has_text(case))
 
 
 @cache
 def text_cases() -> tuple[Case, ...]:
-    """The node tests whose inputs and outputs are tensors, some of them of strings."""
+    """Return the node tests whose inputs and outputs are tensors, some of them of strings."""
     return tuple(case for case in _tensor_cases() if _has_text(case))
 
 
 @cache
 def container_cases() -> tuple[Case, ...]:
-    """The node tests with sequences and optional values among their inputs and outputs."""
+    """Return the node tests with sequences and optional values among their inputs and outputs."""
     return tuple(case for case in _all_cases() if not _has_tensors_only(case))
 
 
@@ -126,7 +126,7 @@ def _run(path: Path, case: Case, inputs: Sequence[Array], devices: Sequence[str]
 
 
 def _array(value: Array | TensorProto) -> Array:
-    """The elements that a case gives, in C order."""
+    """Return the elements that a case gives, in C order."""
     array = numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
     return np.ascontiguousarray(array).reshape(array.shape)
 
@@ -134,7 +134,7 @@ def _array(value: Array | TensorProto) -> Array:
 def _difference(
     found: Sequence[Array], expected: Sequence[Array], case: Case, *, values: bool
 ) -> str:
-    """The fault of the outputs, in words; empty if there is none."""
+    """Return the fault of the outputs, in words; empty if there is none."""
     declared = [value.type.tensor_type.elem_type for value in case.model.graph.output]
     for index, (ours, theirs) in enumerate(zip(found, map(_array, expected), strict=True)):
         wanted = helper.tensor_dtype_to_np_dtype(declared[index])
@@ -147,7 +147,7 @@ def _difference(
 
 
 def _close(ours: Array, theirs: Array, case: Case) -> bool:
-    """Tell whether two arrays agree within the case's tolerance, or four units in the last place.
+    """Return whether two arrays agree within the case's tolerance, or four units in the last place.
 
     The expected values were computed step by step in the output's own type, by sums and exponents
     of their own rounding: one of 16 bits is off by more than the tolerance that cases name, and
@@ -190,12 +190,12 @@ def _is_training(case: Case) -> bool:
 
 
 def _is_random(node: NodeProto) -> bool:
-    """Tell whether a node draws random numbers; `Dropout` does where it is told to train."""
+    """Return whether a node draws random numbers; `Dropout` does where it is told to train."""
     return node.op_type in _RANDOM or (node.op_type == "Dropout" and len(node.input) > 2)
 
 
 def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """All nodes, those of subgraphs too."""
+    """Yield all nodes, those of subgraphs too."""
     for node in graph.node:
         yield node
         for attribute in node.attribute:

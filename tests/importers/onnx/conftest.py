@@ -24,7 +24,7 @@ onnxruntime.set_default_logger_severity(4)
 
 
 def declared(name: str, array: Array, dynamic: bool) -> ValueInfoProto:
-    """An input as the array is, with named sizes in place of given ones if dynamic."""
+    """Return an input as the array is, with named sizes in place of given ones if dynamic."""
     shape = [f"{name}_{axis}" if dynamic else size for axis, size in enumerate(array.shape)]
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
 
@@ -38,7 +38,7 @@ def one_node(
     outputs: int = 1,
     dynamic: bool = False,
 ) -> ModelProto:
-    """A model of one node.
+    """Return a model of one node.
 
     Args:
         op_type: the ONNX operator.
@@ -94,7 +94,7 @@ def run_oracle(file: bytes | str, inputs: Iterable[Array]) -> Sequence[Array]:
 
 
 def assert_close(found: Sequence[Array], wanted: Sequence[Array], relative: float) -> None:
-    """Each output differs by at most so much of the largest absolute value."""
+    """Return each output differs by at most so much of the largest absolute value."""
     for ours, theirs in zip(found, wanted, strict=True):
         assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
         if theirs.dtype.kind == "f":

@@ -30,7 +30,7 @@ class Draw:
         return self.generator.normal(size=shape).astype(dtype)
 
     def one(self, *options: int) -> int:
-        """One of several numbers."""
+        """Return one of several numbers."""
         return options[self.generator.integers(len(options))]
 
     def chance(self, part: float) -> bool:
@@ -38,7 +38,7 @@ class Draw:
         return bool(self.generator.random() < part)
 
     def seen(self, *shape: int) -> Array:
-        """A mask of integers, whose first key is always seen."""
+        """Return a mask of integers, whose first key is always seen."""
         mask = self.generator.integers(0, 2, shape).astype(np.int32)
         mask[..., 0] = 1
         return mask
@@ -51,7 +51,7 @@ def file_of(
     constants: Mapping[str, Array],
     opens: bool = False,
 ) -> ModelProto:
-    """A model of nodes; with sizes left open if asked for."""
+    """Return a model of nodes; with sizes left open if asked for."""
 
     def sizes(name: str, array: Array) -> list[Any]:
         return [f"{name}{axis}" if opens and not axis else n for axis, n in enumerate(array.shape)]

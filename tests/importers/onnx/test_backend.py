@@ -26,7 +26,7 @@ UNCHECKED: Mapping[str, Mapping[str, str]] = {
 
 
 def unchecked(devices: str) -> set[str]:
-    """The names of the cases that are refused, or draw random numbers."""
+    """Return the names of the cases that are refused, or draw random numbers."""
     patterns = [re.compile(f"test_{pattern}") for pattern in UNCHECKED[devices]]
     return {case.name for case in cases() if any(p.match(case.name) for p in patterns)}
 

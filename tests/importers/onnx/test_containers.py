@@ -60,7 +60,7 @@ def oracle(path: Path, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def plain(value: object) -> Any:
-    """A value that a case gives, with lists of arrays for sequences."""
+    """Return a value that a case gives, with lists of arrays for sequences."""
     if isinstance(value, TensorProto):
         return numpy_helper.to_array(value)
     if isinstance(value, SequenceProto):

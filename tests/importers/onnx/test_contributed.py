@@ -45,7 +45,7 @@ def saved(
     dtype: type = np.int8,
     known: Mapping[str, int] | None = None,
 ) -> Path:
-    """A file whose nodes read `x` and make `y`, and that declares the types of other values."""
+    """Return a model file from `x` to `y` that declares the types of other values."""
     graph = helper.make_graph(
         nodes,
         "quantized",
@@ -214,7 +214,7 @@ def test_ways_through_tables_are_integers(tmp_path: Path) -> None:
 
 
 def _alone(last: NodeProto, code: int, folder: Path, *before: NodeProto) -> Path:
-    """A file that hands out what its last node makes, of this type."""
+    """Return a file that hands out what its last node makes, of this type."""
     path = saved([*before, last], folder)
     proto = ModelProto.FromString(path.read_bytes())
     proto.graph.output[0].type.tensor_type.elem_type = code

@@ -68,7 +68,7 @@ NAMES = ("", "axis", "axes", "pads", "strides", "kernel_shape", "to", "split", "
 
 @pytest.fixture(scope="module")
 def whole() -> ModelProto:
-    """A sound model with a node of almost every operator."""
+    """Return a sound model with a node of almost every operator."""
     proto = parser.parse_model(WHOLE)
     weights = [numpy_helper.from_array(np.ones(s, np.float32), n) for n, s in WEIGHTS.items()]
     proto.graph.initializer.extend(weights)

@@ -27,7 +27,7 @@ WINDOWS = [
 
 
 def on_axes(windows: dict[str, object], rank: int) -> dict[str, object]:
-    """The attributes of one axis, for as many."""
+    """Return the attributes of one axis, for as many."""
     return {
         name: [end for end in value for _ in range(rank)] if isinstance(value, list) else value
         for name, value in windows.items()

@@ -21,7 +21,7 @@ from crosschip.ir.text import to_text
 
 
 def left_out(proto: ModelProto) -> Iterator[AttributeProto]:
-    """The defaults of the attributes that the only node of a model leaves out."""
+    """Yield the defaults of the attributes that the only node of a model leaves out."""
     (node,) = proto.graph.node
     opset = next(entry.version for entry in proto.opset_import if entry.domain == node.domain)
     given = {attribute.name for attribute in node.attribute}
@@ -32,7 +32,7 @@ def left_out(proto: ModelProto) -> Iterator[AttributeProto]:
 
 
 def text_of(proto: ModelProto, path: Path) -> str:
-    """The model that is imported, or why none is."""
+    """Return the model that is imported, or why none is."""
     path.write_bytes(proto.SerializeToString())
     try:
         return to_text(load(path))
@@ -84,7 +84,7 @@ def test_what_is_kept_of_the_schemas_is_what_they_say(opset: int) -> None:
 
 
 def of_schemas(name: str, opset: int) -> dict[str, AttributeProto]:
-    """The defaults in a version, and in the newest what that does not have yet."""
+    """Return the defaults in a version, and in the newest what that does not have yet."""
     found: dict[str, AttributeProto] = {}
     for version in (defs.onnx_opset_version(), opset):
         with suppress(defs.SchemaError):  # it is newer

@@ -336,7 +336,7 @@ def test_types_that_share_bytes_are_declined(tmp_path: Path, kind: int) -> None:
 
 
 def one_node(tmp_path: Path, node: NodeProto, kind: int, rank: int | None) -> Model:
-    """A node of opset 28 that reads `x`."""
+    """Return a node of opset 28 that reads `x`."""
     shape = None if rank is None else [None] * rank
     x = helper.make_tensor_value_info("x", kind, shape)
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)

@@ -34,7 +34,7 @@ def one_node(
     opens: bool = False,
     **attributes: Any,
 ) -> Model:
-    """A model of one node on inputs that are given in order, compared on all devices."""
+    """Return a model of one node on inputs that are given in order, compared on all devices."""
     held, made = constants or {}, outputs or floats("y")
     given = {name: value for name, value in inputs.items() if value is not None}
     names = [name if value is not None else "" for name, value in inputs.items()]

@@ -17,7 +17,7 @@ def floats(name: str, *shape: int | str) -> ValueInfoProto:
 
 
 def squared(times: int, *sizes: int | str) -> bytes:
-    """A file whose vector becomes all products of two of its elements, again and again.
+    """Return a file whose vector becomes all products of two of its elements, again and again.
 
     Args:
         times: how often.
@@ -63,7 +63,7 @@ def test_sizes_beyond_64_bits_are_refused() -> None:
 
 
 def nested_functions(depth: int, calls: int) -> bytes:
-    """A file with functions that each call the one before some times, the first of them `Neg`."""
+    """Return a model with functions that each call the previous one; the first calls `Neg`."""
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
     functions = []
     for level in range(depth):

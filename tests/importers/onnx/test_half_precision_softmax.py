@@ -28,7 +28,7 @@ def case() -> Case:
 
 @pytest.fixture(scope="module")
 def exposed(case: Case) -> ModelProto:
-    """The model with all that it computes in float16 as outputs."""
+    """Return the model with all that it computes in float16 as outputs."""
     model = ModelProto()
     model.CopyFrom(case.model)
     known = infer_shapes(case.model).graph.value_info

@@ -29,7 +29,7 @@ def model(
     output: Declared = ("y", FLOAT, None),
     constants: Sequence[tuple[str, Any]] = (),
 ) -> ModelProto:
-    """A model of one node, or a few, that makes `y`."""
+    """Return a model of one node, or a few, that makes `y`."""
     tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants]
     nodes = node if isinstance(node, list) else [node]
     inputs_, outputs = [value(*entry) for entry in inputs], [value(*output)]
@@ -42,7 +42,7 @@ IMAGE: Declared = ("x", FLOAT, [1, 1, 4, 4])
 
 
 def twice(field: str) -> ModelProto:
-    """A model with two of something of the same name."""
+    """Return a model with two of something of the same name."""
     proto = model(
         make_node("LeakyRelu", ["w"], ["y"], alpha=0.5), [], constants=[("w", np.ones(2))]
     )
@@ -73,7 +73,7 @@ def lstm(hidden_size: int) -> ModelProto:
 
 
 def joined(first: Declared, second: Declared, inserted: bool = False, **how: Any) -> ModelProto:
-    """A model that joins two inputs by way of a sequence."""
+    """Return a model that joins two inputs by way of a sequence."""
     if inserted:
         nodes = [
             make_node("SequenceEmpty", [], ["e"], dtype=first[1]),

@@ -36,7 +36,7 @@ NAMES = sorted(
 
 @cache
 def models() -> dict[str, list[onnx.ModelProto]]:
-    """The ONNX project's test models of one node, by its operator."""
+    """Return the ONNX project's test models of one node, by its operator."""
     found: dict[str, list[onnx.ModelProto]] = defaultdict(list)
     for case in cases():
         if len(case.model.graph.node) == 1:
@@ -123,7 +123,7 @@ def _more() -> list[onnx.ModelProto]:
 
 
 def _convolution(rank: int, quantized: bool) -> onnx.ModelProto:
-    """A convolution of an image of some axes, of reals or of bytes."""
+    """Return a convolution of an image of some axes, of reals or of bytes."""
     kind = np.int8 if quantized else np.float32
     element_type = TensorProto.INT8 if quantized else TensorProto.FLOAT
     numbers = {"w": np.ones((3, 2, *[2] * rank), kind)}

@@ -80,7 +80,7 @@ class Case:
         return float(numpy_helper.to_array(found).max())
 
     def model(self) -> ModelProto:
-        """The model, in which each size of an input may be open."""
+        """Return the model, in which each size of an input may be open."""
         inputs = []
         for name, array in self.feed.items():
             shape = [f"{name}_{i}" if self.chance(0.1) else n for i, n in enumerate(array.shape)]
@@ -93,7 +93,7 @@ class Case:
 
 
 def quantized_input(case: Case, shape: tuple[int, ...], dtype: Any) -> tuple[str, str, str]:
-    """A tensor of bytes with its scale and zero point: quantized in the model, or given so."""
+    """Return a tensor of bytes with scale and zero point, quantized in the model or as input."""
     scale = case.scale()
     zero = case.constant(np.array(case.random.integers(np.iinfo(dtype).max), dtype))
     if case.chance(0.3):
@@ -368,7 +368,7 @@ def floats(case: Case) -> None:
 
 
 def recurrent(case: Case) -> None:
-    """A network over time steps with weights in bytes."""
+    """Return a network over time steps with weights in bytes."""
     steps, batch, width, hidden = case.one_of(1, 4), case.one_of(1, 1, 3), 5, 6
     direction = case.one_of("forward", "reverse", "bidirectional")
     passes = 2 if direction == "bidirectional" else 1
@@ -420,7 +420,7 @@ def test_as_onnx_runtime(kind: Callable[[Case], None], seed: int) -> None:
 
 
 def check(case: Case) -> None:
-    """Every device is within a step of ONNX Runtime, which is asked without its optimizer."""
+    """Compare all devices with ONNX Runtime without its optimizer, within one step."""
     proto = case.model()
     options = SessionOptions()
     options.graph_optimization_level = GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -175,7 +175,7 @@ def same(found: dict[str, Array], expected: dict[str, Array]) -> None:
 
 
 def is_right_directly(case: Case) -> bool:
-    """Tell whether ONNX Runtime, by itself, gives what a case expects."""
+    """Return whether ONNX Runtime, by itself, gives what a case expects."""
     names = [value.name for value in case.model.graph.input]
     for inputs, expected in case.data_sets:
         given = {name: np.asarray(value) for name, value in zip(names, inputs, strict=True)}

@@ -25,7 +25,7 @@ WEIGHTS = np.random.default_rng(7).standard_normal((3, LARGE)).astype(np.float32
 
 
 def model_of(*tensors: TensorProto) -> ModelProto:
-    """A model whose outputs are the tensors."""
+    """Return a model whose outputs are the tensors."""
     for index, tensor in enumerate(tensors):
         tensor.name = f"t{index}"
     outputs = [helper.make_tensor_value_info(t.name, t.data_type, None) for t in tensors]

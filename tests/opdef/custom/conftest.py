@@ -21,7 +21,7 @@ STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O2")
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The kernel of `median_of_three`."""
+    """Return the kernel of `median_of_three`."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("there is no C compiler, cc")

@@ -102,7 +102,7 @@ def package_of(
     package: str = "Tries",
     supplements: tuple[SupplementalOpDefList, ...] = (),
 ) -> opdef.Package:
-    """The package of an operator of these tensors, read from a file as users' packages are."""
+    """Return a package with one operator of these tensors, written to a file and read back."""
     collection = OpDefCollection(
         package_name=package,
         domain=domain,

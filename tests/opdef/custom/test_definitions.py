@@ -55,7 +55,7 @@ def defined(
 
 
 def use(operator: type[Operator], *shapes: Sequence[Any], **named: Any) -> Operand:
-    """The first output of a use of an operator on inputs of these shapes."""
+    """Return the first output of a use of an operator on inputs of these shapes."""
     b = Builder("use")
     inputs = [
         b.input(f"x{index}", TensorType(FLOAT32, tuple(shape)))
@@ -164,7 +164,7 @@ def test_an_input_that_is_left_out_has_its_default(tmp_path: Path) -> None:
 
 
 def computed(operator: type[Operator], *arrays: Array, **named: Any) -> Array:
-    """What the reference of an operator makes of arrays."""
+    """Return what the reference of an operator makes of arrays."""
     b = Builder("use")
     inputs = [
         b.input(f"x{i}", TensorType(ElementType.of(array.dtype), array.shape))

@@ -18,7 +18,7 @@ GUIDE = (Path(__file__).parents[3] / "docs" / "custom-operators.md").read_text("
 
 
 def block(language: str, start: str) -> str:
-    """The block of code of a language that holds a text."""
+    """Return the block of code of a language that holds a text."""
     pattern = rf"^( *)```{language}\n(.*?)^ *```"
     found = re.findall(pattern, GUIDE, re.DOTALL | re.MULTILINE)
     (indent, code), *_ = [(i, c) for i, c in found if start in c]

@@ -31,7 +31,7 @@ def median_of_three(x: Array) -> Array:
 
 
 def in_onnx(times: int = 3) -> onnx.ModelProto:
-    """The model that Paddle saved, as ONNX."""
+    """Return the model that Paddle saved, as ONNX."""
     nodes = [
         helper.make_node("softclip", ["x"], ["a"], domain="example", bound=2.0),
         helper.make_node("tiled", ["a"], ["b"], domain="example", times=times),

@@ -19,7 +19,7 @@ from tests.opdef.custom.documents import FLOAT, LIKE_X, made, package_of, settin
 
 from crosschip import opdef
 from crosschip.ir import Array, Builder, ElementType, InputError, Quantization, TensorType
-from crosschip.opdef.custom.native import HEADER, kernel_in
+from crosschip.opdef.custom.native import HEADER, load_kernel
 from crosschip.opdef.datatypes import Datatype
 from crosschip.opdef.definitions import Rank
 from crosschip.ops.definition.operator import Operator
@@ -61,7 +61,7 @@ def operator(
 def ran(
     operator: type[Operator], values: Sequence[tuple[TensorType, Array] | None], **named: Any
 ) -> Array:
-    """What the kernel makes of inputs."""
+    """Return what the kernel makes of inputs."""
     b = Builder("use")
     inputs = [v and b.input(f"x{i}", v[0]) for i, v in enumerate(values)]
     b.add(operator, *inputs, **named)
@@ -151,11 +151,11 @@ def test_a_kernel_that_fails_says_why(tmp_path: Path, probe: Path) -> None:
 
 def test_what_is_not_there_is_said(tmp_path: Path, probe: Path, build: Compile) -> None:
     with pytest.raises(InputError, match=r"libprobe\.so: does not export nothing"):
-        kernel_in(probe, "nothing")
+        load_kernel(probe, "nothing")
     with pytest.raises(InputError, match=r"cannot be loaded: .*; build it first"):
-        kernel_in(tmp_path / "none.so", "probe")
+        load_kernel(tmp_path / "none.so", "probe")
     with pytest.raises(InputError, match=r"is made for version 7 of crosschip_kernel\.h; this"):
-        kernel_in(build("-DVERSION=7"), "probe")
+        load_kernel(build("-DVERSION=7"), "probe")
     missing = operator(tmp_path, tmp_path / "none.so", "probe", taken(), LIKE_X)
     with pytest.raises(InputError, match=r"example\.Try: .*none\.so cannot be read: .*; build it"):
         missing.code()

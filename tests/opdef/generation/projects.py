@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from crosschip.opdef.generation.generating import Report, generate
+from crosschip.opdef.generation.generator import Report, generate
 from crosschip.opdef.generation.project import Target
 
 SIGNALS = Path(__file__).with_name("signals.xml")
@@ -50,7 +50,7 @@ IN_C = {
 def generated(
     folder: Path, target: str = "python", *files: Path, backends: Sequence[str] = ()
 ) -> Report:
-    """The project of the signals, or of other documents of one package, in a folder."""
+    """Return the project of the signals, or of other documents of one package, in a folder."""
     (report,) = generate(
         files or (SIGNALS,),
         Target(target),
@@ -80,7 +80,7 @@ def fill_in(project: Path) -> None:
 
 
 def with_body(kernel: str, body: str) -> str:
-    """A stub of a kernel with a body in its place."""
+    """Return a stub of a kernel with a body in its place."""
     text, count = re.subn(
         r"\n    /\* Compute.*?__FILE__\);", lambda _: body, kernel, flags=re.DOTALL
     )
@@ -94,13 +94,13 @@ def build(project: Path, *, compiler: str = "cc") -> None:
 
 
 def environment(*paths: Path) -> Mapping[str, str]:
-    """The environment of a process in which Python finds what is in folders."""
+    """Return the environment of a process in which Python finds what is in folders."""
     path = os.pathsep.join([*map(str, paths), *filter(None, [os.environ.get("PYTHONPATH")])])
     return {**os.environ, "PYTHONPATH": path}
 
 
 def ran(command: Sequence[str], folder: Path, *paths: Path, status: int = 0) -> str:
-    """What a command prints, whose exit status must be `status`."""
+    """Return what a command prints, whose exit status must be `status`."""
     done = subprocess.run(
         command,
         cwd=folder,
@@ -114,7 +114,7 @@ def ran(command: Sequence[str], folder: Path, *paths: Path, status: int = 0) -> 
 
 
 def own_tests(project: Path, *, status: int = 0) -> str:
-    """What the project's own tests print."""
+    """Return what the project's own tests print."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     return ran(command, project, project / "src", status=status)
 

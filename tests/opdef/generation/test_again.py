@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.opdef.generation.projects import SIGNALS, generated, linted
 
 from crosschip.ir import InputError
-from crosschip.opdef.generation.writing import State
+from crosschip.opdef.generation.writer import State
 
 TEXT = SIGNALS.read_text("utf-8")
 STEEPNESS = """            <Parameter>
@@ -32,14 +32,14 @@ STEEPNESS = """            <Parameter>
 
 
 def without(operator: str) -> str:
-    """The document without an operator."""
+    """Return the document without an operator."""
     start = TEXT.index(f"<OpDef>\n            <Name>{operator}<")
     stop = TEXT.index("</OpDef>", start) + len("</OpDef>")
     return TEXT[:start] + TEXT[stop:]
 
 
 def with_steepness() -> str:
-    """The document with another parameter, and another default, of the first operator."""
+    """Return the document with another parameter, and another default, of the first operator."""
     start = TEXT.index("            <SupportedBackend>CPU")
     return TEXT[:start].replace(">1<", ">2<") + STEEPNESS + TEXT[TEXT.index("        </OpDef>") :]
 
@@ -259,7 +259,7 @@ def test_no_edit_is_ever_lost(tmp_path_factory: pytest.TempPathFactory, steps: A
 
 
 def folder_of(folder: Path) -> Path:
-    """A folder in which nothing has been generated yet."""
+    """Return a folder in which nothing has been generated yet."""
     fresh = folder / "fresh"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()

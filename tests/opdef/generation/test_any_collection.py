@@ -19,7 +19,7 @@ from tests.opdef.strategies import collections
 from crosschip.ir import InputError
 from crosschip.opdef.definitions import OpDef, OpDefCollection
 from crosschip.opdef.documents import write
-from crosschip.opdef.generation.generating import generate
+from crosschip.opdef.generation.generator import generate
 from crosschip.opdef.generation.project import Target
 
 DEVICES = ("openvino", "onnxruntime")
@@ -27,7 +27,7 @@ SYNTAX = ("cc", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pe
 
 
 def usable(collection: OpDefCollection) -> OpDefCollection:
-    """The collection, made to break none of the rules that documents do not have, but operators."""
+    """Return the collection changed to satisfy the rules of operators, which documents lack."""
 
     def mended(op_def: OpDef) -> OpDef:
         first, *others = op_def.inputs

@@ -8,7 +8,7 @@ import pytest
 from tests.opdef.generation.projects import SIGNALS, generated, linted
 
 from crosschip.opdef.documents import read
-from crosschip.opdef.generation.generating import generate
+from crosschip.opdef.generation.generator import generate
 from crosschip.opdef.generation.project import Target
 
 SUPPLEMENT = """    <SupplementalOpDefList Backend="GPU">
@@ -20,7 +20,7 @@ SUPPLEMENT = """    <SupplementalOpDefList Backend="GPU">
 
 
 def functions(folder: Path) -> set[str]:
-    """The modules with a device's function, by the device's folder."""
+    """Return the modules with a device's function, by the device's folder."""
     found = folder.glob("src/*/on_*/[!_]*.py")
     return {f"{path.parent.name}/{path.stem}" for path in found}
 
@@ -75,8 +75,8 @@ def test_files_of_one_package_make_one_project(tmp_path: Path) -> None:
     first, second = generate(files, Target.PYTHON, tmp_path / "out")
     assert (first.package, second.package) == ("Signals", "Noise")
     assert first.operators == ["SoftClip", "Mix", "Widen"]
-    merged = read(first.folder / "src" / "signals" / "operators.xml").collection
-    assert set(merged.op_defs.values()) == set(read(SIGNALS).collection.op_defs.values())
+    merge_collections = read(first.folder / "src" / "signals" / "operators.xml").collection
+    assert set(merge_collections.op_defs.values()) == set(read(SIGNALS).collection.op_defs.values())
     own = second.folder / "src" / "noise" / "operators.xml"
     assert own.read_bytes() == files[2].read_bytes()
 

@@ -29,7 +29,7 @@ def document(tmp_path: Path) -> Path:
 
 
 def blurred(project: Path, x: Array, monkeypatch: pytest.MonkeyPatch) -> Array:
-    """What the operator of the project makes of an image."""
+    """Return what the operator of the project makes of an image."""
     others = [name for name in sys.modules if name.partition(".")[0] == "filters"]
     for name in others:
         monkeypatch.delitem(sys.modules, name)
@@ -46,7 +46,7 @@ def blurred(project: Path, x: Array, monkeypatch: pytest.MonkeyPatch) -> Array:
 
 
 def with_functions(project: Path) -> Path:
-    """The operator's file with the guide's functions in place of the stubs."""
+    """Return the operator's file with the guide's functions in place of the stubs."""
     (functions,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
     file = project / "src" / "filters" / "blur.py"
     text = file.read_text("utf-8").replace(

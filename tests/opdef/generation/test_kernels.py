@@ -73,7 +73,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def signals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    """The kernels of the signals, made by the other compiler that there is."""
+    """Yield the kernels of the signals, made by the other compiler that there is."""
     project = generated(tmp_path_factory.mktemp("signals"), "native", SIGNALS).folder
     fill_in(project)
     pytest.importorskip("ziglang")
@@ -91,7 +91,7 @@ def computed(
     output: Quantization | None = None,
     **named: Any,
 ) -> Array:
-    """The output that a kernel makes of arrays as they lie in memory."""
+    """Return the output that a kernel makes of arrays as they lie in memory."""
     b = Builder("use")
     inputs = [
         b.input(f"x{i}", TensorType(ElementType.of(array.dtype), array.shape, quantization))
@@ -107,7 +107,7 @@ def computed(
 
 
 def every_bit(datatype: Datatype) -> Array:
-    """Every element of a type of up to 16 bits, and many of a wider one."""
+    """Return every element of a type of up to 16 bits, and many of a wider one."""
     assert datatype.element_type is not None
     dtype = datatype.element_type.dtype
     if datatype is Datatype.BOOL_8:
@@ -194,7 +194,7 @@ def test_nan_stays_where_there_is_one(copies: ModuleType) -> None:
 
 @st.composite
 def strided(draw: st.DrawFn) -> Array:
-    """A view of an array: axes swapped, turned round, with gaps, or repeated by a stride of 0."""
+    """Draw a view of an array: transposed, reversed, with gaps, or with strides of 0."""
     rank = draw(st.integers(1, 4))
     shape = [draw(st.integers(0, 5)) for _ in range(rank)]
     dtype = draw(st.sampled_from([np.float32, np.float16]))

@@ -14,13 +14,13 @@ from tests.opdef.generation.projects import SIGNALS, generated
 from crosschip.ir import InputError
 from crosschip.opdef.definitions import OpDef, OpDefCollection, OpDefList
 from crosschip.opdef.documents import write
-from crosschip.opdef.generation.generating import generate
+from crosschip.opdef.generation.generator import generate
 from crosschip.opdef.generation.project import Target
 from crosschip.opdef.problems import OpDefError
 
 
 def document(folder: Path, *operators: str, package: str = "Tries", file: str = "a.xml") -> Path:
-    """A document of operators that return what they take."""
+    """Return a document of operators that return what they take."""
     op_defs = tuple(
         OpDef(name=name, inputs=(taken(),), outputs=(made("y", "shape(y) == shape(X)"),))
         for name in operators

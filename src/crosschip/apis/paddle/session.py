@@ -13,7 +13,7 @@ import numpy as np
 
 from crosschip.apis.paddle.values import Value
 from crosschip.importers import paddle
-from crosschip.importers.packaged import with_overriding
+from crosschip.importers.packages import with_overriding
 from crosschip.importers.paddle import files
 from crosschip.ir import Array, Dim, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending

@@ -19,7 +19,7 @@ from crosschip.apis.paddle_lite.enumerations import (
 )
 from crosschip.apis.paddle_lite.nnadapter import NNAdapterSettings, text_of
 from crosschip.hal import Kind
-from crosschip.importers.packaged import with_overriding
+from crosschip.importers.packages import with_overriding
 from crosschip.importers.paddle import load_lite
 from crosschip.ir import InputError, Model, ModelFileError
 from crosschip.ir.budget import spending

@@ -1,7 +1,6 @@
-"""The importer of ONNX models: `.onnx` files of opset 7 or later, with or without external data.
+"""Importer of ONNX models: `.onnx` files of opset 7 or later, with or without external data.
 
-Large weights of a model stay in its file until they are needed; the rest of the file is small and
-is parsed by the onnx library.
+Large weights stay in the file until they are needed; the onnx library parses the rest.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from crosschip.ir import Model, ModelFileError
 from crosschip.ir.reading import kind, listed
 
 _OTHERS = (b"\n", b"{", b"\x93", b"\0\0", b"\1\0", b"\2\0")
-"""The beginnings of other sorts of files, with which no ONNX file begins."""
+"""First bytes of other file formats; no ONNX file begins with them."""
 
 
 def recognizes(source: Path | bytes) -> bool:
-    """Tell whether it is the path of an `.onnx` file, of a folder with one, or a file's content.
+    """Return whether the source is an `.onnx` file, a folder with one, or plausible content of one.
 
     Raises:
         ModelFileError: the folder cannot be read.
@@ -29,18 +28,18 @@ def recognizes(source: Path | bytes) -> bool:
 def load(source: Path | bytes) -> Model:
     """Import an ONNX model.
 
-    What standard operators do not express stays in it as extension operations, which a device for
-    ONNX's own operators runs.
+    Nodes that standard operators cannot express become extension operations, which run on devices
+    that execute ONNX operators.
 
     Args:
-        source: the `.onnx` file, in whose folder external data are sought; a folder with one; or
-            the content of the file.
+        source: the `.onnx` file, with external data in the same folder; a folder with one such
+            file; or the content of the file.
 
     Raises:
-        ModelFileError: the file, or one with its external data, is missing, damaged, or breaks a
-            rule of ONNX; the message names the file and the node.
-        UnsupportedError: it uses an opset, an operator, or a variant of one that is not known, or
-            inputs that are sparse or opaque.
+        ModelFileError: the file or its external data is missing, damaged, or breaks a rule of ONNX;
+            the message names the file and the node.
+        UnsupportedError: the model uses an unknown opset, operator or operator variant, or sparse
+            or opaque inputs.
     """
     from crosschip.importers.onnx.graph import load_model
 
@@ -54,7 +53,7 @@ def load(source: Path | bytes) -> Model:
 
 
 def _models(path: Path) -> list[Path]:
-    """The models at a path: it itself, or those in the folder that it is."""
+    """Return the path if it is a model, or the models in the folder."""
     try:
         candidates = listed(path) if kind(path) == "folder" else [path]
     except OSError as error:

@@ -1,7 +1,6 @@
-"""Element types of what operators make that ONNX's schemas do not have.
+"""Output element types of ONNX Runtime's contributed operators, which ONNX's schemas do not cover.
 
-The tables are of ONNX Runtime's own operators, from their documentation (docs/ContribOperators.md
-in its repository).
+The tables follow docs/ContribOperators.md of ONNX Runtime's repository.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _ZERO_POINTS: Mapping[str, tuple[int, int]] = {
     "QLinearWhere": (8, _UINT8),
     "QuantizeLinear": (2, _UINT8),
 }
-"""The input that is the zero point of the output, whose type that has; the type without one."""
+"""The index of the output's zero point, which has the output's type; the type if it is absent."""
 
 _LIKE: Mapping[str, Sequence[int]] = {
     "BiasDropout": (0,),
@@ -51,7 +50,7 @@ _LIKE: Mapping[str, Sequence[int]] = {
     "QAttention": (3, 3),
     "RotaryEmbedding": (0,),
 }
-"""For each output, the input whose type it has."""
+"""For each output, the index of the input that has its type."""
 
 _FIXED: Mapping[str, Sequence[int]] = {
     "BeamSearch": (_INT32, _FLOAT, _FLOAT),
@@ -66,17 +65,17 @@ _FIXED: Mapping[str, Sequence[int]] = {
     "Sampling": (_INT32, _FLOAT),
     "WhisperBeamSearch": (_INT32, _FLOAT, _FLOAT, _FLOAT, _FLOAT),
 }
-"""For each output, its type."""
+"""The type of each output."""
 
 
 def known_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[TypeProto | None]:
-    """The types of a node's outputs, without shapes, if a table has the operator; else none."""
+    """Return a contributed operator's output types without shapes; empty if no table has it."""
     kinds: list[int | None]
     if node.domain != DOMAIN:
         kinds = []
     elif node.op_type in _ZERO_POINTS:
-        index, otherwise = _ZERO_POINTS[node.op_type]
-        kinds = [_code(inputs, index) or _eight_bits(inputs) or otherwise]
+        index, default = _ZERO_POINTS[node.op_type]
+        kinds = [_code(inputs, index) or _eight_bits(inputs) or default]
     elif node.op_type in _LIKE:
         kinds = [_code(inputs, index) for index in _LIKE[node.op_type]]
     elif node.op_type in _FIXED:
@@ -94,10 +93,10 @@ def known_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[Typ
 
 
 def guessed_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[TypeProto | None]:
-    """The types of a node's outputs where no table has the operator: that of its reals.
+    """Guess the output types of an operator that no table has: the common type of its real inputs.
 
-    Integers beside reals are places, lengths or masks. Small ones may stand for reals, so that what
-    is made of them may be either, and is not known.
+    Integers beside reals are indices, lengths or masks. Integers of eight bits or less may also be
+    quantized reals; then the type is unknown.
     """
     codes = [_code(inputs, index) for index, name in enumerate(node.input) if name]
     reals = [code for code in codes if ELEMENT_TYPES.get(code or 0) in FLOATS]
@@ -110,7 +109,7 @@ def guessed_types(node: NodeProto, inputs: Sequence[TypeProto | None]) -> list[T
 
 
 def _code(inputs: Sequence[TypeProto | None], index: int) -> int | None:
-    """The data type of an input, if it is there and a tensor."""
+    """Return the ONNX data type of an input; `None` if it is absent or no tensor."""
     type_ = inputs[index] if index < len(inputs) else None
     if type_ is None or not type_.HasField("tensor_type"):
         return None
@@ -118,6 +117,6 @@ def _code(inputs: Sequence[TypeProto | None], index: int) -> int | None:
 
 
 def _eight_bits(inputs: Sequence[TypeProto | None]) -> int | None:
-    """The first type of eight bits among the inputs, in which quantized operators compute."""
+    """Return the first 8-bit data type among the inputs, the type of the quantized outputs."""
     codes = (_code(inputs, index) for index in range(len(inputs)))
     return next((code for code in codes if code in (_UINT8, _INT8)), None)

@@ -1,27 +1,43 @@
-"""Facts about operands that an import needs; where one is not known, the node is refused.
+"""Static facts about operands that an import needs: shapes, sizes, values, foldable outputs.
 
-The functions raise `UnsupportedError`, which names the operand.
+Where a fact is not static, the functions raise `UnsupportedError`, which names the operand.
 """
 
 from __future__ import annotations
 
-from crosschip.ir import Array, ModelError, Operand, Shape, UnsupportedError
+import math
+
+from crosschip.ir import (
+    Array,
+    ModelError,
+    Operand,
+    Operation,
+    Shape,
+    UnsupportedError,
+    constant,
+)
+from crosschip.ops.folding import folded
+from crosschip.ops.standard.creation import ShapeOf
+from crosschip.ops.standard.quantization import Dequantize
+
+_SMALL = 4096
+"""The maximum element count of inputs and outputs that are folded during import."""
 
 
 def shape_of(operand: Operand) -> Shape:
-    """The shape, in which sizes may be open."""
+    """Return the shape, which may have dynamic dimensions."""
     if operand.type.shape is None:
         raise UnsupportedError(f"the number of axes of {operand.name!r} must be known")
     return operand.type.shape
 
 
 def rank_of(operand: Operand) -> int:
-    """The number of axes."""
+    """Return the rank."""
     return len(shape_of(operand))
 
 
 def static_shape_of(operand: Operand) -> tuple[int, ...]:
-    """The shape, all sizes of which must be known."""
+    """Return the shape, which must be static."""
     shape = operand.type.static_shape
     if shape is None:
         raise UnsupportedError(f"the shape of {operand.name!r} must be known")
@@ -29,7 +45,7 @@ def static_shape_of(operand: Operand) -> tuple[int, ...]:
 
 
 def size_of(operand: Operand, axis: int) -> int:
-    """The size of an axis; `ModelError` if the operand does not have it."""
+    """Return the static size of an axis; raise `ModelError` if there is no such axis."""
     shape = shape_of(operand)
     if not -len(shape) <= axis < len(shape):
         raise ModelError(f"{operand.name!r} of {len(shape)} axes has no axis {axis}")
@@ -40,7 +56,27 @@ def size_of(operand: Operand, axis: int) -> int:
 
 
 def value_of(operand: Operand, what: str) -> Array:
-    """The elements; `what` says in messages what they are."""
+    """Return the elements of a constant; `what` names them in the message."""
     if operand.value is None:
         raise UnsupportedError(f"{what} is computed when the model runs")
     return operand.value
+
+
+def fold_outputs(operation: Operation) -> tuple[Operand, ...] | None:
+    """Return the outputs as constants, so that later imports see static shapes and conditions.
+
+    `None` if they are not static, are large, or the operation rejects its constants. `Dequantize`
+    is never folded, since a device may compute on the integers.
+    """
+    if isinstance(operation, Dequantize):
+        return None
+    if not isinstance(operation, ShapeOf):
+        for operand in operation.inputs:
+            content = None if operand is None else operand.content
+            if operand is not None and (content is None or math.prod(content.shape) > _SMALL):
+                return None
+    values = folded(operation, _SMALL)
+    if values is None:
+        return None
+    pairs = zip(operation.outputs, values, strict=True)
+    return tuple(constant(value, output.name, output.type.quantization) for output, value in pairs)

@@ -1,4 +1,4 @@
-"""Operators that are functions of others: those that ONNX defines so, and those of the model."""
+"""Function bodies of operators: those that ONNX defines, and those that the model defines."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Key = tuple[str, str, str]
 
 
 def key_of(node: NodeProto) -> Key:
-    """The key of the function that a node calls, if there is one."""
+    """Return the key under which a model may define a function for a node's operator."""
     return text(node.domain), text(node.op_type), text(node.overload)
 
 
-def is_same(node: NodeProto, opset: int, other: int) -> bool:
-    """Tell whether two versions of the operator set mean the same by a node."""
-    schema, other_schema = schema_of(node, opset), schema_of(node, other)
+def is_same(node: NodeProto, opset: int, other_opset: int) -> bool:
+    """Return whether a node's operator has the same version in two opsets."""
+    schema, other_schema = schema_of(node, opset), schema_of(node, other_opset)
     return (
         schema is not None
         and other_schema is not None
@@ -34,61 +34,61 @@ def is_same(node: NodeProto, opset: int, other: int) -> bool:
 
 
 def allows(node: NodeProto, opset: int, types: Iterable[str | None]) -> bool:
-    """Tell whether ONNX lets a node read operands of these types, written as `tensor(float)`.
+    """Return whether ONNX permits these input types, written as `tensor(float)`, for a node.
 
-    `None` stands for an input that is left out.
+    `None` stands for an omitted input.
     """
     schema = schema_of(node, opset)
     if schema is None:
         return False
     constraints = {c.type_param_str: set(c.allowed_type_strs) for c in schema.type_constraints}
     bound: dict[str, str] = {}
-    for index, written in enumerate(types):
-        if written is None:
+    for index, type_text in enumerate(types):
+        if type_text is None:
             continue
         formal = schema.inputs[min(index, len(schema.inputs) - 1)]
-        if written not in constraints.get(formal.type_str, {formal.type_str}):
+        if type_text not in constraints.get(formal.type_str, {formal.type_str}):
             return False
         same = formal.is_homogeneous or index < len(schema.inputs) - 1
-        if same and bound.setdefault(formal.type_str, written) != written:
+        if same and bound.setdefault(formal.type_str, type_text) != type_text:
             return False
     return True
 
 
 def standard_body(node: NodeProto, opset: int, types: Iterable[TypeProto]) -> FunctionProto | None:
-    """The function that ONNX defines a node's operator as, for inputs of these types."""
+    """Return the function by which ONNX defines a node's operator for these input types, if any."""
     schema = schema_of(node, opset)
     if schema is None:
         return None
-    bodies: Any = schema  # the stubs leave out what follows
+    bodies: Any = schema  # the stubs lack the function bodies
     plain = [version for version in bodies.function_opset_versions if version <= opset]
     if plain:
-        return _bound(bodies.get_function_with_opset_version(max(plain)), node, schema)
-    known = [v for v in bodies.context_dependent_function_opset_versions if v <= opset]
-    if not known:
+        return _bind_attributes(bodies.get_function_with_opset_version(max(plain)), node, schema)
+    dependent = [v for v in bodies.context_dependent_function_opset_versions if v <= opset]
+    if not dependent:
         return None
     encoded = [type_.SerializeToString() for type_ in types]
     try:
         data = bodies.get_context_dependent_function_with_opset_version(
-            max(known), node.SerializeToString(), encoded
+            max(dependent), node.SerializeToString(), encoded
         )
     except (RuntimeError, ValueError):
         # The function depends on attributes or types that the node does not have.
         return None
-    return _bound(data, node, schema)
+    return _bind_attributes(data, node, schema)
 
 
 def expanded_counts(
     bodies: Mapping[Key, Sequence[NodeProto]], callee: Callable[[NodeProto], Key | None], depth: int
 ) -> dict[Key, int]:
-    """The number of nodes that each function of a model becomes, with the functions that it calls.
+    """Return the number of nodes that each function expands to, nested calls included.
 
-    What graphs in nodes call is not counted, since a branch may not be taken.
+    Calls in subgraphs of nodes are not counted, since their branch may not be taken.
 
     Args:
         bodies: the nodes of each function.
-        callee: the function that a node calls, if it does.
-        depth: how many functions deep calls are followed; beyond it there may be a cycle.
+        callee: returns the key of the function that a node calls, or `None`.
+        depth: how many levels of calls are followed; deeper ones may be recursive.
     """
     calls = {key: Counter(filter(None, map(callee, nodes))) for key, nodes in bodies.items()}
     counts = {key: len(nodes) for key, nodes in bodies.items()}
@@ -104,14 +104,14 @@ def expanded_counts(
 
 
 def model_body(function: FunctionProto, node: NodeProto) -> FunctionProto:
-    """A function of the model, with the attributes of a node that calls it."""
+    """Return a copy of a model's function with the attributes of the calling node."""
     defaults = {text(attribute.name): attribute for attribute in function.attribute_proto}
     body = FunctionProto.FromString(function.SerializeToString())
     _bind(body.node, {**defaults, **_attributes(node)})
     return body
 
 
-def _bound(data: bytes, node: NodeProto, schema: defs.OpSchema) -> FunctionProto:
+def _bind_attributes(data: bytes, node: NodeProto, schema: defs.OpSchema) -> FunctionProto:
     body = FunctionProto.FromString(data)
     defaults = {
         name: attribute.default_value
@@ -127,7 +127,7 @@ def _attributes(node: NodeProto) -> dict[str, AttributeProto]:
 
 
 def _bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto]) -> None:
-    """Put the attributes that are given where the nodes refer to them; drop what is not given."""
+    """Replace attribute references by their values; delete references without a value."""
     for node in all_nodes(nodes):
         for index in reversed(range(len(node.attribute))):
             attribute = node.attribute[index]
@@ -143,7 +143,7 @@ def _bind(nodes: Iterable[NodeProto], values: Mapping[str, AttributeProto]) -> N
 
 
 def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """The nodes and those of the graphs that they hold."""
+    """Yield the nodes and, recursively, those of their subgraphs."""
     for node in nodes:
         yield node
         for attribute in node.attribute:

@@ -1,4 +1,4 @@
-"""From an ONNX file to a model: the file, its inputs and outputs, and the graph between."""
+"""Conversion of an ONNX file to a model: file, graph inputs, nodes, graph outputs."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from crosschip.onnx_messages import ModelProto, NodeProto, TypeProto, ValueInfoP
 logger = logging.getLogger("crosschip")
 
 _NAMED_IN_TRAINING = 3
-"""The most nodes that the warning of training mode names."""
+"""The number of nodes that the warning about training mode lists at most."""
 
 OPSETS = range(7, 29)
-"""The versions of the standard operator set that the functions are written after."""
+"""The versions of the standard operator set that can be imported."""
 
 _ENGINE_DOMAINS = ("com.microsoft", "com.microsoft.nchwc", "com.ms.internal.nhwc")
-"""Operator sets that engines have, and ONNX says nothing about."""
+"""Domains of engines' operators, for which ONNX has no schemas."""
 
 
 def load_model(source: Path | bytes) -> Model:
-    """Import the model in a file; see `crosschip.importers.onnx.load`."""
+    """Import a model from a file or its content; see `crosschip.importers.onnx.load`."""
     path = source if isinstance(source, Path) else None
     where = str(path or "the model in memory")
     try:
@@ -59,7 +59,7 @@ def load_model(source: Path | bytes) -> Model:
 
 
 class _ModelImport:
-    """The import of one model."""
+    """Import of one model."""
 
     def __init__(self, path: str, name: str, proto: ModelProto, reader: TensorReader) -> None:
         self._path = path
@@ -114,14 +114,14 @@ class _ModelImport:
             )
 
     def _check(self) -> None:
-        """Refuse what is plain before any node is looked at."""
+        """Raise on missing outputs and unknown operators before importing any node."""
         if not self._graph.output:
             raise ModelFileError(f"{self._path}: has no outputs; export or download it again")
         unknown = (full_name(node) for node in self._graph.node if not self._is_known(node))
         TABLE.check(self._path, unknown)
 
     def _is_known(self, node: NodeProto) -> bool:
-        """Tell whether something is known of a node's operator, if only that an engine has it."""
+        """Return whether a node's operator is known, be it only as an operator of an engine."""
         return (
             full_name(node) in TABLE
             or is_packaged(node)
@@ -143,10 +143,10 @@ class _ModelImport:
 
 
 def _check_declared(declared: TypeProto, type_: TensorType) -> None:
-    """Refuse an output whose elements are declared as something else than they are.
+    """Raise a `ModelFileError` if an output is declared with another element type.
 
-    Shapes that are declared say nothing: exporters write them as they were before a conversion, and
-    what runs such files goes by what the operators make.
+    Declared shapes are ignored: exporters write those from before a conversion, and runtimes infer
+    their own.
     """
     if not declared.HasField("tensor_type") or type_ == CONTAINER:
         return
@@ -156,10 +156,10 @@ def _check_declared(declared: TypeProto, type_: TensorType) -> None:
 
 
 def _opsets(path: str, proto: ModelProto) -> dict[str, int]:
-    """The versions of the operator sets that the model uses.
+    """Return the opset version per domain.
 
-    An older one than `OPSETS` will do if its operators that the model uses are still the same in
-    the first of `OPSETS`.
+    A standard opset before `OPSETS` counts as the first of `OPSETS` if all operators of the model
+    have the same version in both.
     """
     versions = opsets_of(proto.opset_import)
     if not versions:

@@ -1,13 +1,13 @@
-"""Groups of nodes that must stay together: no tensor of a known type passes between them.
+"""Order of nodes, and groups of nodes that must become one extension operation.
 
-Sequences, optional values and maps go into a model and come out of it, but between operations only
-tensors do, and of these it must be known what they hold. Nodes that hand others to each other
-become one extension operation, along with all that lies on a way from one of them to another.
+Only tensors of known types pass between operations. Nodes that pass sequences, optional values,
+maps or values of unknown types to each other are grouped, with all nodes on paths between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from crosschip.importers.onnx.functions import all_nodes
 from crosschip.importers.onnx.opaque import free_names
@@ -26,36 +26,56 @@ _MAKERS = frozenset(
         "ZipMap",
     }
 )
-"""The operators that make something else than a tensor out of tensors, or of nothing."""
+"""Operators without container inputs whose output is a sequence or a map."""
 
 _DOMAINS = (*STANDARD_DOMAINS, "ai.onnx.ml", "ai.onnx.preview.training")
 
 Unit = tuple[int, ...]
-"""The numbers of nodes that are imported together, in order."""
+"""The indices of nodes that are imported together, in order."""
+
+
+def in_order(nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
+    """Nodes in an order in which they can run: the one that they have, if that will do.
+
+    Where none will do, they stay as they are, for whoever runs them to say what is missing.
+    """
+    makers: dict[str, int] = {}
+    for number, node in enumerate(nodes):
+        makers.update((text(name), number) for name in node.output if name)
+    if all(last < number for number, node in enumerate(nodes) for last in _before(node, makers)):
+        return nodes
+    graph = {number: list(_before(node, makers)) for number, node in enumerate(nodes)}
+    try:
+        return [nodes[number] for number in TopologicalSorter(graph).static_order()]
+    except CycleError:
+        return nodes
+
+
+def _before(node: NodeProto, makers: Mapping[str, int]) -> Iterable[int]:
+    holds_graphs = any(a.HasField("g") or a.graphs for a in node.attribute)
+    names = free_names([node]) if holds_graphs else map(text, node.input)
+    return (makers[name] for name in names if name in makers)
 
 
 def makes_no_tensor(nodes: Iterable[NodeProto]) -> bool:
-    """Tell whether a node, also one in a graph that a node holds, may make else than a tensor."""
-    return any(map(_makes_no_tensor, all_nodes(nodes)))
+    """Return whether a node, subgraphs included, may return something other than a tensor."""
+    return any(
+        node.op_type in _MAKERS or (node.op_type == "Optional" and not node.input)
+        for node in all_nodes(nodes)
+    )
 
 
 def has_foreign(nodes: Iterable[NodeProto], calls: Callable[[NodeProto], object]) -> bool:
-    """Tell whether a node is of a domain that ONNX has not, and calls no function of the model."""
+    """Return whether a node has a domain outside ONNX and calls no function of the model."""
     return any(node.domain not in _DOMAINS and not calls(node) for node in nodes)
 
 
-def _makes_no_tensor(node: NodeProto) -> bool:
-    """An optional value that is there is imported as what it holds."""
-    type_ = node.op_type
-    return type_ in _MAKERS or (type_ == "Optional" and not node.input)
-
-
 def units(nodes: Sequence[NodeProto], inner: Collection[str]) -> Iterator[Unit]:
-    """The nodes in an order in which they can run, those that must stay together at once.
+    """Yield the nodes' indices in topological order, grouped nodes together.
 
     Args:
         nodes: all nodes of a graph.
-        inner: the names of values that do not pass between operations.
+        inner: the names of values that must not pass between operations.
     """
     reads = [set(free_names([node])) for node in nodes]
     makes = [{text(name) for name in node.output if name} for node in nodes]
@@ -63,21 +83,21 @@ def units(nodes: Sequence[NodeProto], inner: Collection[str]) -> Iterator[Unit]:
     members: dict[int, list[int]] = {}
     for index, leader in enumerate(group):
         members.setdefault(leader, []).append(index)
-    made_here = set().union(*makes) if makes else set()
-    done: set[str] = set()
+    graph_outputs = set().union(*makes) if makes else set()
+    available: set[str] = set()
     pending = sorted(members.values(), key=lambda unit: unit[-1])
     while pending:
         waiting = []
         for unit in pending:
-            own = set().union(*(makes[index] for index in unit))
-            needed = set().union(*(reads[index] for index in unit)) & made_here - own
-            if needed <= done:
+            outputs = set().union(*(makes[index] for index in unit))
+            needed = set().union(*(reads[index] for index in unit)) & graph_outputs - outputs
+            if needed <= available:
                 yield tuple(unit)
-                done |= own
+                available |= outputs
             else:
                 waiting.append(unit)
         if len(waiting) == len(pending):
-            # A value is read that is made later: the import of the node will say so.
+            # There is a cycle; importing the nodes will raise.
             yield from map(tuple, waiting)
             return
         pending = waiting
@@ -86,12 +106,12 @@ def units(nodes: Sequence[NodeProto], inner: Collection[str]) -> Iterator[Unit]:
 def _groups(
     reads: Sequence[set[str]], makes: Sequence[set[str]], inner: Collection[str]
 ) -> list[int]:
-    """For each node, the number of the first node of its group."""
+    """Return for each node the index of the first node of its group."""
     leader = list(range(len(reads)))
 
-    def join(one: int, other: int) -> None:
-        low, high = sorted((leader[one], leader[other]))
-        leader[:] = [low if known == high else known for known in leader]
+    def join(first: int, second: int) -> None:
+        low, high = sorted((leader[first], leader[second]))
+        leader[:] = [low if group == high else group for group in leader]
 
     touched: dict[str, int] = {}
     for index in range(len(reads)):
@@ -109,9 +129,9 @@ def _close(
     makes: Sequence[set[str]],
     join: Callable[[int, int], None],
 ) -> bool:
-    """Add what lies between members of a group to it; returns whether there was such a node."""
-    for first in {known for known in leader if leader.count(known) > 1}:
-        inside = [known == first for known in leader]
+    """Add one node on a path between members of a group to it; return whether there was one."""
+    for first in {group for group in leader if leader.count(group) > 1}:
+        inside = [group == first for group in leader]
         after: set[str] = set()
         follows = []
         for index in range(len(leader)):

@@ -1,4 +1,4 @@
-"""The names of one graph: the operands that they stand for, and what the file says of them."""
+"""Names of one graph: their operands, initializers and declared types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 
 from crosschip.importers.body import Captures
 from crosschip.importers.onnx.opaque import type_proto
-from crosschip.importers.onnx.shared import REFUSALS, Shared, at
+from crosschip.importers.onnx.shared import REFUSALS, Shared, prefix_error
 from crosschip.importers.onnx.tensors import text, texts
 from crosschip.ir import Array, ModelError, ModelFileError, Operand, constant
 from crosschip.onnx_messages import (
@@ -19,12 +19,12 @@ from crosschip.onnx_messages import (
 
 
 class Names:
-    """The names that are visible in a graph: its own, and those of the graphs around it.
+    """Names that are visible in a graph: its own, and those of the enclosing graphs.
 
     Args:
-        shared: what all graphs of the model have in common.
-        outer: the names of the graph around it, if they are visible here.
-        captures: takes note of what is read from `outer`, if this is a body of control flow.
+        shared: the state that all graphs of the model share.
+        outer: the names of the enclosing graph, if they are visible.
+        captures: records what is read from `outer`, in a body of control flow.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class Names:
         self._declared: dict[str, TypeProto] = {}
 
     def define(self, name: str, operand: Operand | None) -> None:
-        """Say what a name stands for; `None` for an optional input that is left out."""
+        """Bind a name to an operand; `None` for an omitted optional input."""
         self._operands[name] = operand
 
     def initialize(self, tensors: Sequence[TensorProto]) -> None:
-        """Tensors of the file that names stand for.
+        """Bind names to the file's initializers.
 
         Raises:
-            ModelFileError: two have one name.
+            ModelFileError: two initializers have the same name.
         """
         self._tensors = tensors
         for number, name in enumerate(texts([tensor.name for tensor in tensors])):
@@ -56,14 +56,14 @@ class Names:
                 raise ModelFileError(f"two initializers are called {name!r}")
 
     def declare(self, values: Iterable[ValueInfoProto]) -> None:
-        """The types that the file says names have; looked at where nothing else is known."""
+        """Record the declared types, which are used where type inference has no result."""
         self._declared.update((text(value.name), value.type) for value in values)
 
     def operand(self, name: str) -> Operand:
-        """The operand of a name; an initializer is read when it is first asked for.
+        """Return the operand of a name; initializers are read on first use.
 
         Raises:
-            ModelError: nothing makes it.
+            ModelError: no node defines the name.
         """
         operand = self.optional(name)
         if operand is None:
@@ -71,7 +71,7 @@ class Names:
         return operand
 
     def optional(self, name: str) -> Operand | None:
-        """Like `operand`, with `None` for an input of a function that is left out."""
+        """Return the operand of a name; `None` for an omitted input of a function."""
         if name in self._operands:
             return self._operands[name]
         number = self._initializers.get(name)
@@ -79,7 +79,7 @@ class Names:
             try:
                 operand = self.constant(self._tensors[number], name)
             except REFUSALS as error:
-                raise at(f"initializer {name!r}", error) from None
+                raise prefix_error(f"initializer {name!r}", error) from None
             self._operands[name] = operand
             return operand
         if name in self._not_computed:
@@ -93,7 +93,7 @@ class Names:
         raise ModelError(f"{name!r} is read, but nothing before makes it")
 
     def constant(self, tensor: TensorProto, name: str) -> Operand:
-        """The operand for a tensor of the file: a constant, unless it is of strings."""
+        """Return an operand for a tensor of the file: a constant, unless it holds strings."""
         if tensor.data_type != TensorProto.STRING:
             return constant(self._shared.reader.content(tensor), name)
         operand = Operand(name, self._shared.reader.strings(tensor))
@@ -101,33 +101,33 @@ class Names:
         return operand
 
     def strings(self, operand: Operand) -> TensorProto | None:
-        """The tensor of strings of the file that an operand stands for, if it does."""
+        """Return the string tensor that an operand stands for; `None` for other operands."""
         return self._shared.strings.get(operand)
 
     def type_of(self, operand: Operand) -> TypeProto:
-        """The type of an operand as ONNX writes it."""
+        """Return the type of an operand as an ONNX `TypeProto`."""
         return self._shared.containers.get(operand) or type_proto(operand.type)
 
     def contain(self, operand: Operand, type_: TypeProto) -> None:
-        """Keep the type of an operand that is no tensor."""
+        """Record the type of an operand that is a sequence, map or optional value."""
         self._shared.containers[operand] = type_
 
     def array(self, tensor: TensorProto) -> Array:
-        """The elements of a tensor of the file."""
+        """Return the elements of a tensor of the file."""
         return self._shared.reader.array(tensor)
 
     def dense(self, tensor: SparseTensorProto) -> Array:
-        """The elements of a tensor of the file that is stored without its zeros."""
+        """Return the elements of a sparse tensor of the file."""
         return self._shared.reader.dense(tensor)
 
-    def forget(self, gone: Set[Operand]) -> None:
-        """Take back what names here and around have been computed to stand for, of these."""
-        for name in [name for name in self._computed if self._operands[name] in gone]:
+    def forget(self, operands: Set[Operand]) -> None:
+        """Unbind names, here and in enclosing graphs, that were computed to be these operands."""
+        for name in [name for name in self._computed if self._operands[name] in operands]:
             self._not_computed[name] = self._computed.pop(name)
             del self._operands[name]
         if self._outer is not None:
-            self._outer.forget(gone)
+            self._outer.forget(operands)
 
     def _compute(self, name: str) -> None:
-        """Make an output that the function of its node left out."""
+        """Add an operation for an output that its node's import function omitted."""
         raise NotImplementedError(f"{name!r} cannot be computed")

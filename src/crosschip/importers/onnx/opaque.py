@@ -1,23 +1,24 @@
-"""Opaque subgraphs: nodes that stay as the file has them, for devices that run ONNX's own.
+"""Opaque subgraphs: nodes kept as ONNX, for devices that execute ONNX operators.
 
 Each becomes an extension operation, whose payload is a whole ONNX model: the nodes, the functions
-of the model, and the versions of the operator sets that they are written in. Its inputs and outputs
-are those of the operation, in order.
+of the model, and the opset versions. The payload's inputs and outputs are the operation's, in
+order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from crosschip.importers.onnx.opaque_types import TypeInference
-from crosschip.importers.onnx.sequences import check_sequences
+from crosschip.importers.onnx.schemas import STANDARD_DOMAINS
 from crosschip.importers.onnx.tensors import operand_type, text
 from crosschip.ir import (
-    Array,
+    Builder,
     Dim,
     ElementType,
     Extension,
+    ModelError,
     Operand,
     Shape,
     TensorType,
@@ -27,6 +28,7 @@ from crosschip.ir import (
 from crosschip.ir.dimension import is_unknown
 from crosschip.onnx_messages import (
     CODES,
+    OPERAND_TYPES,
     FunctionProto,
     GraphProto,
     ModelProto,
@@ -38,44 +40,29 @@ from crosschip.onnx_messages import (
     operator_sets,
     tensor_type,
 )
+from crosschip.ops.standard.joining import Concat, Stack
+
+if TYPE_CHECKING:
+    from crosschip.importers.onnx.names import Names
 
 _FIRST_WITH_CONSTANTS = 4
-"""The version of the file format from which on initializers need not be inputs, too."""
+"""The first version of the file format in which initializers need not be graph inputs."""
 
 _ANYTHING = tensor_type(TensorProto.FLOAT, [])
-"""The checker wants every output to have a type, but does not ask whether it is the right one."""
-
-
-class Names(Protocol):
-    """The meanings of names of a graph."""
-
-    def optional(self, name: str) -> Operand | None:
-        """The operand of a name."""
-
-    def array(self, tensor: TensorProto) -> Array:
-        """The elements of a tensor of the file."""
-
-    def strings(self, operand: Operand) -> TensorProto | None:
-        """The tensor of strings of the file that an operand stands for, if it does."""
-
-    def type_of(self, operand: Operand) -> TypeProto:
-        """The type of an operand as ONNX writes it."""
-
-    def contain(self, operand: Operand, type_: TypeProto) -> None:
-        """Keep the type of an operand that is no tensor."""
+"""A placeholder: the checker needs a type for each output but does not compare it."""
 
 
 class OpaqueSubgraph:
-    """Nodes that stay together as the file has them, not translated.
+    """Nodes that are kept together as ONNX.
 
     Args:
-        nodes: in an order in which they can run.
-        outputs: the names of what they make for others.
-        names: what the names that they read stand for.
-        opsets: the versions of the operator sets that they are written in.
-        ir_version: that of the file.
-        functions: those of the model.
-        declared: the types that the file declares for names.
+        nodes: the nodes, in topological order.
+        outputs: the names of the outputs that other nodes read.
+        names: resolves the names that the nodes read.
+        opsets: the opset version per domain.
+        ir_version: the version of the file format.
+        functions: the functions of the model.
+        declared: the declared types by name.
     """
 
     def __init__(
@@ -102,11 +89,11 @@ class OpaqueSubgraph:
         self._inputs = {name: o for name, o in present.items() if name not in self._strings}
 
     def is_sound(self) -> bool:
-        """Tell whether the nodes break no rule of ONNX that shows without running them."""
+        """Return whether ONNX's checker accepts the nodes."""
         model = self._model(dict.fromkeys(self._outputs, _ANYTHING))
         for value in model.graph.input:
             if value.type.HasField("tensor_type"):
-                # The checker wants a shape everywhere, but does not look at it.
+                # The checker needs the field to be present, but does not read it.
                 value.type.tensor_type.shape.SetInParent()
         from onnx import checker  # seldom needed
 
@@ -117,23 +104,24 @@ class OpaqueSubgraph:
         return True
 
     def extension(self, name: str, reason: str) -> Extension:
-        """The operation that the nodes stay as.
+        """Return the extension operation for the nodes.
 
         Args:
-            name: what messages call it.
-            reason: why no standard operators express it.
+            name: the name of the operation.
+            reason: why standard operators cannot express the nodes.
 
         Raises:
-            UnsupportedError: they break a rule of ONNX, or it is not known what they make.
-            ModelError: they put into a sequence, or join, what does not go together.
+            UnsupportedError: the nodes break a rule of ONNX, or an output type is unknown.
+            ModelError: incompatible values are put into a sequence or joined.
         """
         if not self.is_sound():
             raise UnsupportedError("ONNX itself refuses it")
         types = {n: self._names.type_of(operand) for n, operand in self._inputs.items()}
-        types.update((n, _string_type(tensor)) for n, tensor in self._strings.items())
+        strings = self._strings.items()
+        types.update((n, tensor_type(TensorProto.STRING, tensor.dims)) for n, tensor in strings)
         inference = TypeInference(self._opsets, self._functions)
         inference.extend(types, self._nodes, self._declared)
-        check_sequences(self._nodes, types, self._inputs.get)
+        _check_sequences(self._nodes, types, self._inputs.get)
         declared = tuple(self._output_type(output, types) for output in self._outputs)
         outputs = tuple(map(Operand, self._outputs, declared))
         for operand in outputs:
@@ -159,19 +147,21 @@ class OpaqueSubgraph:
         return TensorType(operand_type(tensor.elem_type), shape)
 
     def _shape(self, proto: TensorShapeProto) -> Shape:
-        """A shape that the file declares; names count as far as they are those of inputs' sizes."""
-        known = {
+        """Return a declared shape; names count only where an input has a dimension of that name."""
+        dimensions = {
             str(size): size
             for operand in self._inputs.values()
             for size in operand.type.shape or ()
         }
         return tuple(
-            size.dim_value if size.HasField("dim_value") else known.get(size.dim_param, unknown())
+            size.dim_value
+            if size.HasField("dim_value")
+            else dimensions.get(size.dim_param, unknown())
             for size in proto.dim
         )
 
     def _model(self, types: Mapping[str, TypeProto]) -> ModelProto:
-        """The nodes as a model of their own, with the types of its outputs."""
+        """Build an ONNX model of the nodes, with `types` for its outputs."""
         graph = GraphProto(name="extension")
         for node in self._nodes:
             self._embed(graph.node.add(), node)
@@ -190,7 +180,7 @@ class OpaqueSubgraph:
         )
 
     def _embed(self, target: NodeProto, node: NodeProto) -> None:
-        """Copy a node, with all tensors that it holds in it instead of in another file."""
+        """Copy a node, with external tensors stored inline."""
         from onnx import numpy_helper  # seldom needed
 
         target.CopyFrom(node)
@@ -202,16 +192,16 @@ class OpaqueSubgraph:
 
 
 CONTAINER = TensorType(ElementType.OBJECT, ())
-"""The type of an operand that is no tensor."""
+"""The type of an operand that is a sequence, map or optional value."""
 
 
 def is_container(type_: TypeProto) -> bool:
-    """Tell whether values of a type are sequences, maps or optional values."""
+    """Return whether a type is a sequence, map or optional type."""
     return type_.WhichOneof("value") in ("map_type", "optional_type", "sequence_type")
 
 
 def type_text(operand: Operand) -> str:
-    """The type of an operand as ONNX's schemas write it; those of containers are not told."""
+    """Return an operand's type as ONNX's schemas write it; `"container"` for all containers."""
     if operand.type == CONTAINER:
         return "container"
     name = TensorProto.DataType.Name(CODES[operand.type.element_type])
@@ -219,13 +209,9 @@ def type_text(operand: Operand) -> str:
 
 
 def type_proto(type_: TensorType) -> TypeProto:
-    """A type as ONNX writes it."""
+    """Return a type as an ONNX `TypeProto`."""
     shape = None if type_.shape is None else [_size(size) for size in type_.shape]
     return tensor_type(CODES[type_.element_type], shape)
-
-
-def _string_type(tensor: TensorProto) -> TypeProto:
-    return tensor_type(TensorProto.STRING, tensor.dims)
 
 
 def _size(size: Dim) -> int | str | None:
@@ -235,17 +221,17 @@ def _size(size: Dim) -> int | str | None:
 
 
 def free_names(nodes: Iterable[NodeProto]) -> dict[str, None]:
-    """The names that nodes, and the graphs that they hold, read from outside, in order."""
+    """Return the names that nodes, subgraphs included, read from outside, in order."""
     defined: set[str] = set()
     free: dict[str, None] = {}
     for node in nodes:
         read = [text(name) for name in node.input]
         for graph in _graphs(node):
-            own = {text(value.name) for value in graph.input}
-            own.update(text(tensor.name) for tensor in graph.initializer)
-            inside = [*free_names(graph.node), *(text(value.name) for value in graph.output)]
-            local = own.union(text(name) for inner in graph.node for name in inner.output)
-            read += [name for name in inside if name not in local]
+            local = {text(value.name) for value in graph.input}
+            local.update(text(tensor.name) for tensor in graph.initializer)
+            local.update(text(name) for inner in graph.node for name in inner.output)
+            used = [*free_names(graph.node), *(text(value.name) for value in graph.output)]
+            read += [name for name in used if name not in local]
         free.update((name, None) for name in read if name and name not in defined)
         defined.update(map(text, node.output))
     return free
@@ -259,7 +245,7 @@ def _graphs(node: NodeProto) -> Iterator[GraphProto]:
 
 
 def _tensors(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
-    """All tensors that nodes, and the graphs that they hold, bring with them."""
+    """Yield all tensors in the attributes of nodes and their subgraphs."""
     for node in nodes:
         for attribute in node.attribute:
             if attribute.HasField("t"):
@@ -273,3 +259,78 @@ def _tensors(nodes: Iterable[NodeProto]) -> Iterator[TensorProto]:
 def _title(node: NodeProto) -> str:
     domain = text(node.domain)
     return f"{domain}.{text(node.op_type)}" if domain else text(node.op_type)
+
+
+def _check_sequences(
+    nodes: Sequence[NodeProto],
+    types: Mapping[str, TypeProto],
+    operand_of: Callable[[str], Operand | None],
+) -> None:
+    """Check, beyond ONNX's checker, element types of sequences and shapes of tensors to join.
+
+    Shapes are checked only for tensors that enter the subgraph from outside.
+
+    Args:
+        nodes: the nodes, in topological order.
+        types: the known types by name.
+        operand_of: returns the operand of a name from outside.
+
+    Raises:
+        ModelError: a check fails; the message names the node.
+    """
+    contents: dict[str, list[Operand]] = {}
+    for node in nodes:
+        if node.domain not in STANDARD_DOMAINS:
+            continue
+        read = [text(name) for name in node.input]
+        if node.op_type == "SequenceInsert":
+            _check_types(node, [types.get(name) for name in read[:2]])
+        if node.op_type == "SequenceConstruct":
+            _check_types(node, [types.get(name) for name in read])
+            contents[text(node.output[0])] = _external_operands(read, operand_of)
+        elif node.op_type == "SequenceInsert" and read[0] in contents:
+            contents[text(node.output[0])] = [
+                *contents[read[0]],
+                *_external_operands(read[1:2], operand_of),
+            ]
+        elif node.op_type == "SequenceEmpty":
+            contents[text(node.output[0])] = []
+        elif node.op_type == "ConcatFromSequence":
+            _check_joined(node, contents.get(read[0], []))
+
+
+def _external_operands(
+    names: Sequence[str], operand_of: Callable[[str], Operand | None]
+) -> list[Operand]:
+    operands = map(operand_of, names)
+    return [operand for operand in operands if operand is not None]
+
+
+def _check_types(node: NodeProto, types: Sequence[TypeProto | None]) -> None:
+    """Check that the elements of a sequence have one type."""
+    codes = dict.fromkeys(
+        type_.tensor_type.elem_type for type_ in map(_tensor_type, types) if type_ is not None
+    )
+    type_names = [str(OPERAND_TYPES[code]) for code in codes if code in OPERAND_TYPES]
+    if len(type_names) > 1:
+        where = f"{text(node.op_type)} {text(node.name)!r}"
+        raise ModelError(
+            f"{where}: a sequence holds one element type, not {' and '.join(type_names)}"
+        )
+
+
+def _tensor_type(type_: TypeProto | None) -> TypeProto | None:
+    """Return the tensor type, or that of a sequence's elements; `None` for other types."""
+    if type_ is not None and type_.HasField("sequence_type"):
+        type_ = type_.sequence_type.elem_type
+    return type_ if type_ is not None and type_.HasField("tensor_type") else None
+
+
+def _check_joined(node: NodeProto, parts: Sequence[Operand]) -> None:
+    """Check that tensors can be concatenated or stacked."""
+    if len(parts) < 2:
+        return
+    numbers = {attribute.name: attribute.i for attribute in node.attribute}
+    operator = Stack if numbers.get("new_axis") else Concat
+    name = text(node.name) or text(node.op_type)
+    Builder().add(operator, parts, numbers.get("axis", 0), name=name)

@@ -1,6 +1,6 @@
-"""Types of what opaque subgraphs make, as far as their operators say: no shapes.
+"""Type inference for the outputs of opaque subgraphs, without shapes.
 
-ONNX has an inference of its own, but it is not safe from nodes that break its rules.
+ONNX's own inference is not used since it is not robust against invalid nodes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from onnx import defs
 
 Types = dict[str, TypeProto]
-"""The types of values, by name; one that is not known is missing."""
+"""The known types of values, by name."""
 
 MAX_DEPTH = 32
 MAX_NODES = 100_000
-"""So deep may functions be nested, and so many nodes may come out of them."""
+"""Limits on the nesting of functions and on the nodes that they expand to."""
 
 _DTYPE_ATTRIBUTES = ("dtype", "to", "output_dtype", "output_datatype")
 _LEARNING = "ai.onnx.ml"
@@ -69,11 +69,11 @@ _ONNX_NAMES = {
 
 
 class TypeInference:
-    """Infers the types of what nodes make, from those of what they read.
+    """Inference of output types from input types.
 
     Args:
-        opsets: the versions of the operator sets that the nodes are written in.
-        functions: those of the model.
+        opsets: the opset version per domain.
+        functions: the functions of the model.
     """
 
     def __init__(self, opsets: Mapping[str, int], functions: Iterable[FunctionProto]) -> None:
@@ -85,10 +85,10 @@ class TypeInference:
     def extend(
         self, types: Types, nodes: Iterable[NodeProto], declared: Mapping[str, TypeProto]
     ) -> None:
-        """Add the types of what nodes make, with the shapes that the file declares.
+        """Add the types of the nodes' outputs, with the shapes that the file declares.
 
         Raises:
-            UnsupportedError: functions are nested too deep, or make too many nodes.
+            UnsupportedError: functions are nested too deep or expand to too many nodes.
         """
         for node in nodes:
             self._count += 1
@@ -100,11 +100,15 @@ class TypeInference:
                 guessed = guessed_types(node, [types.get(text(name)) for name in node.input])
             names = map(text, node.output)
             for name, type_, guess in itertools.zip_longest(names, inferred, guessed):
-                known = declared.get(name or "")
+                declared_type = declared.get(name or "")
                 if not name:
                     continue
-                if known is not None and known.WhichOneof("value") and _agree(known, type_):
-                    types[name] = known
+                if (
+                    declared_type is not None
+                    and declared_type.WhichOneof("value")
+                    and _agree(declared_type, type_)
+                ):
+                    types[name] = declared_type
                 elif result_type := type_ or guess:
                     types[name] = _without_shape(result_type)
 
@@ -129,15 +133,14 @@ class TypeInference:
         return schema_of(node, self._opsets.get(text(node.domain), 1))
 
     def _is_unknown(self, node: NodeProto) -> bool:
-        """Tell whether neither ONNX nor the model says anything about an operator."""
+        """Return whether an operator has neither an ONNX schema nor a function in the model."""
         key = text(node.domain), text(node.op_type)
         return key not in self._functions and self._schema(node) is None
 
     def unknown(self, nodes: Iterable[NodeProto], types: Types) -> set[str]:
-        """The names of what operators make that ONNX does not know, and of what is made of it.
+        """Return the names of values of unknown types that derive from operators unknown to ONNX.
 
-        Only those whose types are not known: they cannot be told apart from other things than
-        tensors, nor be handed from one operation to another.
+        Such a value may be no tensor, so that it cannot pass between operations.
         """
         names: set[str] = set()
         for node in nodes:
@@ -148,28 +151,28 @@ class TypeInference:
     def _by_graph(
         self, node: NodeProto, graph: GraphProto, inputs: list[TypeProto | None], types: Types
     ) -> list[TypeProto | None]:
-        """The states of a loop are what it is given, all else is what its body makes.
+        """Infer output types of control flow: initial types for states, else the body's types.
 
-        A state that may not be there at first is there afterwards.
+        A state that is optional initially has the body's type.
         """
         skipped, states = _CONTROL[node.op_type](node, graph)
         inner = dict(types)
-        given = inputs[len(inputs) - len(graph.input) :] if node.op_type == "Scan" else inputs
-        for value, type_ in zip(graph.input, given, strict=False):
-            known = value.type if value.type.WhichOneof("value") else type_
-            if known is not None:
-                inner[text(value.name)] = _without_shape(known)
+        is_scan = node.op_type == "Scan"
+        arguments = inputs[len(inputs) - len(graph.input) :] if is_scan else inputs
+        for value, type_ in zip(graph.input, arguments, strict=False):
+            input_type = value.type if value.type.WhichOneof("value") else type_
+            if input_type is not None:
+                inner[text(value.name)] = _without_shape(input_type)
         declared = {text(v.name): v.type for v in [*graph.value_info, *graph.output]}
         self.extend(inner, graph.node, declared)
         body_types = [inner.get(text(value.name)) for value in graph.output][skipped:]
         first = inputs[len(inputs) - states :] if node.op_type == "Loop" else inputs
         pairs = zip(first[:states], body_types, strict=False)
-        kept = [own if _is_optional(given) else given for given, own in pairs]
-        return [*kept, *body_types[states:]]
-
-
-def _is_optional(type_: TypeProto | None) -> bool:
-    return type_ is not None and type_.HasField("optional_type")
+        state_types = [
+            body if initial is not None and initial.HasField("optional_type") else initial
+            for initial, body in pairs
+        ]
+        return [*state_types, *body_types[states:]]
 
 
 _CONTROL: dict[str, Callable[[NodeProto, GraphProto], tuple[int, int]]] = {
@@ -177,7 +180,7 @@ _CONTROL: dict[str, Callable[[NodeProto, GraphProto], tuple[int, int]]] = {
     "Loop": lambda node, graph: (1, max(0, len(node.input) - 2)),
     "Scan": lambda node, graph: (0, _scan_states(node)),
 }
-"""The numbers of the graph's outputs that are none of the node's, and of values of its state."""
+"""The number of graph outputs that are not node outputs, and the number of states."""
 
 
 def _scan_states(node: NodeProto) -> int:
@@ -191,13 +194,12 @@ def _sequence_of(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto |
 
 
 def _element(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """The type of what a sequence holds."""
     first = inputs[0] if inputs else None
     return first.sequence_type.elem_type if first and first.HasField("sequence_type") else None
 
 
-def _held(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
-    """The type of what an optional value holds; what is none stands for itself."""
+def _content_type(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
+    """Return the content type of an optional value; other types stay the same."""
     first = inputs[0] if inputs else None
     return first.optional_type.elem_type if first and first.HasField("optional_type") else first
 
@@ -213,8 +215,10 @@ def _empty(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
 
 def _optional(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto | None:
     declared = next((a.tp for a in node.attribute if a.name == "type"), None)
-    held = declared or (inputs[0] if inputs else None)
-    return None if held is None else TypeProto(optional_type=TypeProto.Optional(elem_type=held))
+    content = declared or (inputs[0] if inputs else None)
+    return (
+        None if content is None else TypeProto(optional_type=TypeProto.Optional(elem_type=content))
+    )
 
 
 def _zip_map(inputs: list[TypeProto | None], node: NodeProto) -> TypeProto:
@@ -231,7 +235,7 @@ def _sequence(element: TypeProto) -> TypeProto:
 _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto | None]] = {
     "ConcatFromSequence": _element,
     "Optional": _optional,
-    "OptionalGetElement": _held,
+    "OptionalGetElement": _content_type,
     "SequenceAt": _element,
     "SequenceConstruct": _sequence_of,
     "SequenceEmpty": _empty,
@@ -240,13 +244,13 @@ _CONTAINERS: dict[str, Callable[[list[TypeProto | None], NodeProto], TypeProto |
     "SplitToSequence": _sequence_of,
     "ZipMap": _zip_map,
 }
-"""The types that the operators on sequences, optional values and maps make."""
+"""Output types of the operators on sequences, optional values and maps."""
 
 
 def _by_schema(
     schema: defs.OpSchema, node: NodeProto, inputs: list[TypeProto | None]
 ) -> list[TypeProto | None]:
-    """By the operator's declaration: a fixed type, that of an input, or what an attribute says."""
+    """Infer output types by the schema: a fixed type, that of an input, or that of an attribute."""
     bound: dict[str, TypeProto] = {}
     for index, type_ in enumerate(inputs):
         if type_ is not None and schema.inputs:
@@ -271,7 +275,7 @@ def _by_schema(
 def _attribute_type(
     schema: defs.OpSchema, node: NodeProto, inputs: list[TypeProto | None]
 ) -> TypeProto | None:
-    """The type that an attribute asks for; without one, and without a default, the input's."""
+    """Return the type that an attribute or its default selects, else that of the first input."""
     if schema.domain == _LEARNING:
         return tensor_type(_label_type(node, inputs), None)
     if schema.name in _CONSTANTS:
@@ -288,7 +292,7 @@ def _attribute_type(
 
 
 def _constant_type(node: NodeProto) -> int:
-    """The data type of what an attribute holds, or is filled with; of 0, if none says it."""
+    """Return the data type of a constant or fill value; float32 by default."""
     for attribute in node.attribute:
         if attribute.name == "value":
             return attribute.t.data_type
@@ -300,10 +304,10 @@ def _constant_type(node: NodeProto) -> int:
 
 
 def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
-    """The data type of labels that an operator of ONNX-ML makes.
+    """Return the data type of the labels that an operator of ONNX-ML returns.
 
-    They are of the type that the attribute has which lists them; what lists pairs of a string and
-    an integer turns the one into the other.
+    It is that of the attribute that lists the labels. Attributes that list pairs of a string and an
+    integer map either one to the other.
     """
     for attribute in node.attribute:
         if attribute.name == "values_tensor":
@@ -316,18 +320,18 @@ def _label_type(node: NodeProto, inputs: list[TypeProto | None]) -> int:
     return TensorProto.INT64
 
 
-def _from_text(written: str) -> TypeProto | None:
-    """The type of a tensor as schemas write it."""
-    match = _TENSOR.fullmatch(written)
+def _from_text(type_text: str) -> TypeProto | None:
+    """Parse a tensor type as schemas write it."""
+    match = _TENSOR.fullmatch(type_text)
     if match is None:
         return None
     name = _ONNX_NAMES.get(match[1], match[1])
-    code = next((c for c, known in OPERAND_TYPES.items() if known.value == name), None)
+    code = next((c for c, dtype in OPERAND_TYPES.items() if dtype.value == name), None)
     return None if code is None else tensor_type(code, None)
 
 
 def _agree(declared: TypeProto, inferred: TypeProto | None) -> bool:
-    """Tell whether what the file declares may be true."""
+    """Return whether a declared type is compatible with the inferred one."""
     if inferred is None or not inferred.HasField("tensor_type"):
         return inferred is None or declared.WhichOneof("value") == inferred.WhichOneof("value")
     return declared.tensor_type.elem_type == inferred.tensor_type.elem_type

@@ -1,7 +1,7 @@
-"""ONNX's own schemas: what an operator takes and makes, and its attributes' defaults.
+"""ONNX's operator schemas, and the attribute defaults that they define.
 
-The schemas come with all of the onnx library, whose import takes longer than most models take to be
-read. What most models need of them, the defaults of the standard operators, is in a file here.
+Importing the onnx library takes longer than reading most models. The defaults of the standard
+operators, which most models need, are therefore stored in a file of this package.
 """
 
 from __future__ import annotations
@@ -26,26 +26,29 @@ _DEFAULTS = Path(__file__).with_name("defaults.json")
 
 
 def domain_of(node: NodeProto) -> str:
-    """The domain of a node's operator; empty if that is the standard one."""
+    """Return the domain of a node's operator; empty for the standard one."""
     return "" if node.domain in STANDARD_DOMAINS else text(node.domain)
 
 
 def schema_of(node: NodeProto, opset: int) -> defs.OpSchema | None:
-    """The schema of a node's operator, if it is one of ONNX's."""
+    """Return ONNX's schema for a node's operator; `None` if there is none."""
     return _schema(domain_of(node), text(node.op_type), opset)
 
 
 @cache
 def defaults(domain: str, operator: str, opset: int) -> Mapping[str, AttributeProto]:
-    """The defaults of an operator's attributes, by name, in a version of the operator set.
+    """Return an operator's attribute defaults by name.
 
-    An attribute that this version does not have yet has that of the newest version: ONNX adds
-    attributes so that leaving them out changes nothing.
+    An attribute that this version lacks has the default of the newest version: ONNX adds attributes
+    only with defaults that preserve behaviour.
     """
     stored = _stored_defaults()
     if domain or opset > stored["opset"]:
-        newest, own = _schema(domain, operator, _LATEST), _schema(domain, operator, opset)
-        return {**_defaults(newest), **_defaults(own)}
+        newest, current_schema = (
+            _schema(domain, operator, _LATEST),
+            _schema(domain, operator, opset),
+        )
+        return {**_defaults(newest), **_defaults(current_schema)}
     versions = {
         int(since): current_values
         for since, current_values in stored["operators"].get(operator, {}).items()
@@ -58,7 +61,7 @@ def defaults(domain: str, operator: str, opset: int) -> Mapping[str, AttributePr
 
 @cache
 def _stored_defaults() -> dict[str, Any]:
-    """The newest operator set of the file, and by operator and first version its defaults."""
+    """Read the file: its newest opset, and the defaults per operator and first version."""
     stored: dict[str, Any] = json.loads(_DEFAULTS.read_text("utf-8"))
     return stored
 

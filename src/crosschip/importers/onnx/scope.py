@@ -1,8 +1,7 @@
-"""Importing the nodes of one graph, each by its way.
+"""Import of the nodes of one graph.
 
-A node is imported by its function in `TABLE`; where that refuses it, or there is none, as the
-function of other operators that ONNX defines it as; and where there is none of those either, it
-stays as it is, an extension operation.
+For each node, the first method that succeeds counts: its function in `TABLE`; the function body
+that ONNX defines for the operator; an extension operation.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
-from crosschip.importers.body import Body, Captures, with_settled_state
+from crosschip.importers.body import Body, Captures, import_widened_body
 from crosschip.importers.onnx.functions import (
     Key,
     allows,
@@ -20,7 +19,7 @@ from crosschip.importers.onnx.functions import (
     model_body,
     standard_body,
 )
-from crosschip.importers.onnx.grouping import has_foreign, makes_no_tensor, units
+from crosschip.importers.onnx.grouping import has_foreign, in_order, makes_no_tensor, units
 from crosschip.importers.onnx.names import Names
 from crosschip.importers.onnx.node import Node
 from crosschip.importers.onnx.opaque import (
@@ -31,20 +30,19 @@ from crosschip.importers.onnx.opaque import (
 )
 from crosschip.importers.onnx.opaque_types import TypeInference
 from crosschip.importers.onnx.operators import TABLE
-from crosschip.importers.onnx.ordering import in_order
 from crosschip.importers.onnx.schemas import domain_of
 from crosschip.importers.onnx.shared import (
     REFUSALS,
     Shared,
-    at,
+    describe_node,
     located,
     name_of,
     opsets_of,
     origin_of,
-    place,
+    prefix_error,
 )
 from crosschip.importers.onnx.tensors import text, texts
-from crosschip.importers.packaged import arguments_in_order
+from crosschip.importers.packages import arguments_in_order
 from crosschip.ir import (
     Builder,
     ElementTypeError,
@@ -73,16 +71,16 @@ _MAX_DEPTH = 32
 
 
 class Scope(Names):
-    """One graph, or the body of a function, as its nodes are imported.
+    """Graph or function body whose nodes are being imported.
 
     Args:
-        shared: what all graphs of the model have in common.
-        opsets: the version of each operator set that the nodes are written in.
-        builder: grows the model, or the body of control flow, that the operations go to.
-        outer: the scope of the graph around it, if its names are visible here.
-        prefix: what the names of operations start with.
-        depth: how many bodies and graphs it is inside of.
-        captures: takes note of what is read from `outer`, if this is a body of control flow.
+        shared: the state that all graphs of the model share.
+        opsets: the opset version per domain.
+        builder: receives the operations.
+        outer: the scope of the enclosing graph, if its names are visible.
+        prefix: the prefix of operation names.
+        depth: the nesting depth.
+        captures: records what is read from `outer`, in a body of control flow.
     """
 
     def __init__(
@@ -102,11 +100,11 @@ class Scope(Names):
         self._prefix = prefix
         self._depth = depth
         self._current = ""
-        # Nodes of a graph are looked at with all graphs in them: once is enough for those.
+        # `makes_no_tensor` covers subgraphs: a negative answer holds for them, too.
         self._may_make_others: bool = outer is None or outer._may_make_others
 
     def output(self, name: str) -> Operand:
-        """The operand of a name, as an output of the model, which something must make."""
+        """Return the operand of an output; string tensors become an extension operation."""
         operand = self.operand(name)
         tensor = self.strings(operand)
         if tensor is None:
@@ -119,37 +117,39 @@ class Scope(Names):
         )
         return cast(Operand, result)
 
-    def run(self, nodes: Sequence[NodeProto], wanted: Iterable[str], where: str = "") -> None:
-        """Add the operations of nodes.
+    def run(self, nodes: Sequence[NodeProto], outputs: Iterable[str], where: str = "") -> None:
+        """Append the operations of nodes.
 
         Args:
             nodes: all nodes of the graph.
-            wanted: the names of the graph's outputs.
-            where: the file that messages name.
+            outputs: the names of the graph's outputs.
+            where: the file, for messages.
         """
         shared, nodes = self._shared, in_order(nodes)
         self._may_make_others = self._may_make_others and makes_no_tensor(nodes)
-        others = shared.containers or shared.functions_make_others or self._may_make_others
-        if others or has_foreign(nodes, lambda node: shared.function(node) or is_packaged(node)):
-            self._run_units(nodes, set(wanted), where)
+        has_others = shared.containers or shared.functions_make_others or self._may_make_others
+        if has_others or has_foreign(
+            nodes, lambda node: shared.function(node) or is_packaged(node)
+        ):
+            self._run_units(nodes, set(outputs), where)
             return
         for number, node in enumerate(nodes):
             try:
                 self._import(number, node)
             except REFUSALS as error:
-                raise at(f"{where}{place(number, node)}", error) from None
+                raise prefix_error(f"{where}{describe_node(number, node)}", error) from None
 
-    def _run_units(self, nodes: Sequence[NodeProto], wanted: set[str], where: str) -> None:
-        """The same where something else than tensors of known types may pass between nodes."""
+    def _run_units(self, nodes: Sequence[NodeProto], outputs: set[str], where: str) -> None:
+        """Append the operations of nodes, of which some must stay together."""
         with located(f"{where}types of values"):
             containers, unknown = self._inner_values(nodes)
         for unit in units(nodes, containers | unknown):
-            with located(f"{where}{place(unit[0], nodes[unit[0]])}"):
+            with located(f"{where}{describe_node(unit[0], nodes[unit[0]])}"):
                 if len(unit) == 1:
                     self._import(unit[0], nodes[unit[0]])
                 else:
                     others = (node for i, node in enumerate(nodes) if i not in unit)
-                    read = wanted.union(*(free_names([node]) for node in others))
+                    read = outputs.union(*(free_names([node]) for node in others))
                     inside = [nodes[index] for index in unit]
                     defined = {text(name) for node in inside for name in node.output}
                     reason = "what passes between its parts is no tensor"
@@ -158,7 +158,7 @@ class Scope(Names):
                     self._import_together(unit[0], inside, read, reason)
 
     def _inner_values(self, nodes: Sequence[NodeProto]) -> tuple[set[str], set[str]]:
-        """The values of the graph that are no tensors, and those whose types are not known."""
+        """Return the names of values that are no tensors, and of those with unknown types."""
         types: dict[str, TypeProto] = {}
         for name in free_names(nodes):
             operand = self.optional(name)
@@ -172,27 +172,27 @@ class Scope(Names):
     def _import_together(
         self, number: int, nodes: Sequence[NodeProto], read: set[str], reason: str
     ) -> None:
-        """Keep nodes that must stay together as one extension operation."""
+        """Append one extension operation for several nodes."""
         makes = [text(name) for node in nodes for name in node.output if name]
         outputs = [name for name in makes if name in read]
         names = self._shared.names(f"{self._prefix}{name_of(nodes[0])}", number)
         subgraph = self._opaque_subgraph(nodes, outputs)
         extension = subgraph.extension(next(names), reason)
-        around = self._builder.origins
+        outer_origins = self._builder.origins
         if self._of_file:
             self._builder.origins = tuple(map(origin_of, nodes))
         self._builder.append(extension)
-        self._builder.origins = around
+        self._builder.origins = outer_origins
         for name, operand in zip(outputs, extension.outputs, strict=True):
             self.define(name, operand)
 
     def require_functions(self, nodes: Sequence[NodeProto]) -> None:
-        """Check that the budget has room for what functions become that the model's nodes call.
+        """Check that the budget suffices to expand the functions that the nodes call.
 
-        It is spent as they are expanded, which would take long for what is refused in the end.
+        The budget itself is spent during expansion; this check rejects a model before that.
 
         Raises:
-            BudgetError: it has not.
+            BudgetError: the budget does not suffice.
         """
         functions = self._shared.functions
         if not functions:
@@ -207,28 +207,28 @@ class Scope(Names):
         require(operations=sum(counts[key] for key in map(callee, nodes) if key is not None))
 
     def note_training(self) -> None:
-        """Remember that the node being imported computes as in training."""
+        """Record that the current node computes as in training."""
         self._shared.in_training[self._current] = None
 
     def run_graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
-        """Add the operations of a graph that a node holds; returns its outputs."""
+        """Append the operations of a node's subgraph; return its outputs."""
         self._shared.unrolling.add(len(graph.node))
         scope = self._inner(self._opsets, outer=self)
         return scope._graph(graph, arguments)
 
     def run_body(self, graph: GraphProto, types: Sequence[TensorType]) -> Body:
-        """Import a graph that a node holds as a model of its own.
+        """Import a node's subgraph as a separate body.
 
         Args:
-            graph: which one.
-            types: those of its inputs.
+            graph: the subgraph.
+            types: the types of its inputs.
 
         Raises:
-            UnsupportedError: something else than tensors passes through it.
+            UnsupportedError: values other than tensors enter, leave or pass through the body.
         """
         takes_none = any(type_ == CONTAINER for type_ in types)
-        others = self._may_make_others and makes_no_tensor(graph.node)
-        if takes_none or self._shared.functions_make_others or others:
+        has_others = self._may_make_others and makes_no_tensor(graph.node)
+        if takes_none or self._shared.functions_make_others or has_others:
             raise UnsupportedError("hands on what is no tensor")
         captures = Captures()
         builder = Builder(text(graph.name), used_names=self._shared.operation_names)
@@ -254,14 +254,14 @@ class Scope(Names):
         after: Sequence[TensorType],
         skipped: int,
     ) -> Body:
-        """Like `run_body`, for a graph that is to take again what it makes of some of its inputs.
+        """Import a loop body with state types that fit all iterations; see `run_body`.
 
         Args:
-            graph: which one.
-            before: the types of what it takes before the state.
-            state: the types of the first state.
-            after: the types of what it takes after the state.
-            skipped: how many values it makes before the next state.
+            graph: the subgraph.
+            before: the types of the inputs before the state.
+            state: the types of the initial state.
+            after: the types of the inputs after the state.
+            skipped: the number of outputs before the next state.
         """
         current = self._current
 
@@ -271,20 +271,20 @@ class Scope(Names):
 
         if len(graph.output) < skipped + len(state):
             raise ModelError(f"makes {len(graph.output)} values of {skipped + len(state)}")
-        place = (len(before), skipped)
-        return with_settled_state(import_body, state, place, self._shared.open_axes, current)
+        indices = (len(before), skipped)
+        return import_widened_body(import_body, state, indices, self._shared.open_axes, current)
 
-    def attempt(self, way: Callable[[], list[Operand]]) -> list[Operand] | None:
-        """The results of a way to unroll a loop; `None`, with nothing added, if it has no end."""
+    def attempt(self, unroll: Callable[[], list[Operand]]) -> list[Operand] | None:
+        """Return the result of `unroll`; `None`, with nothing added, if unrolling fails."""
         before = len(self._builder.operations)
         with self._shared.unrolling.attempt() as attempt:
             if attempt.allowed:
-                return way()
+                return unroll()
         self._undo(before)
         return None
 
     def _graph(self, graph: GraphProto, arguments: Sequence[Operand]) -> list[Operand]:
-        """Add the operations of a graph to this scope, which is made for it."""
+        """Append the operations of a graph to this new scope and return its outputs."""
         spend(operations=len(graph.node))
         if len(graph.input) != len(arguments):
             raise ModelError(f"takes {len(graph.input)} values, not {len(arguments)}")
@@ -298,7 +298,7 @@ class Scope(Names):
         return [self.output(name) for name in outputs]
 
     def _shaped(self, operand: Operand, value: ValueInfoProto) -> Operand:
-        """The number or condition of a loop with the axis that its body may declare it to have."""
+        """Reshape the iteration number or condition to [1] if the body declares that shape."""
         of_loop = operand.type is ITERATION or operand.type is CONDITION
         if not of_loop or len(value.type.tensor_type.shape.dim) != 1:
             return operand
@@ -317,13 +317,13 @@ class Scope(Names):
         return Scope(self._shared, opsets, builder or self._builder, outer, prefix, depth, captures)
 
     def _undo(self, before: int) -> None:
-        """Take back the operations from a number on, and what names have come to stand for."""
-        gone = {o for operation in self._builder.operations[before:] for o in operation.outputs}
+        """Remove the operations from index `before` on, and unbind the names of their outputs."""
+        removed = {o for operation in self._builder.operations[before:] for o in operation.outputs}
         del self._builder.operations[before:]
-        self.forget(gone)
+        self.forget(removed)
 
     def _import(self, number: int, proto: NodeProto) -> None:
-        """Add the operations that a node stands for."""
+        """Append the operations of one node and bind its outputs."""
         spend()
         outputs = texts(proto.output)
         if not outputs:
@@ -331,11 +331,11 @@ class Scope(Names):
         before = len(self._builder.operations)
         read = texts(proto.input)
         inputs = [self.optional(name) if name else None for name in read]
-        self._current = own = f"{self._prefix}{name_of(proto)}"
-        names = self._shared.names(own, number)
+        self._current = f"{self._prefix}{name_of(proto)}"
+        names = self._shared.names(self._current, number)
         node = Node(proto, self._opsets, inputs, outputs, self._builder, names, self)
         function = None if is_packaged(proto) else self._shared.function(proto)
-        around = self._builder.origins
+        outer_origins = self._builder.origins
         if self._of_file:
             origin = Origin(node.full_name, tuple(filter(None, read)), tuple(filter(None, outputs)))
             self._builder.origins = (origin,)
@@ -345,19 +345,21 @@ class Scope(Names):
             else:
                 results = self._results(node)
         finally:
-            self._builder.origins = around
+            self._builder.origins = outer_origins
         self._bind(node, results, before)
 
     def _results(self, node: Node) -> Sequence[Operand | None]:
-        """The operands for a node's outputs, by the first of its ways that can be gone."""
+        """Return a node's outputs by import function, function body or extension operation."""
         before = len(self._builder.operations)
         try:
             return self._by_function(node)
         except (UnsupportedError, ComputedParameter) as error:
             refusal: Exception = UnsupportedError(str(error))
         except ElementTypeError as error:
-            written = [None if operand is None else type_text(operand) for operand in node.inputs]
-            if not allows(node.proto, node.opset, written):
+            type_texts = [
+                None if operand is None else type_text(operand) for operand in node.inputs
+            ]
+            if not allows(node.proto, node.opset, type_texts):
                 raise
             refusal = UnsupportedError(str(error))
         self._undo(before)
@@ -378,21 +380,21 @@ class Scope(Names):
             raise refusal from None
 
     def _by_function(self, node: Node) -> Sequence[Operand | None]:
-        packaged = of_title(node.type, domain_of(node.proto))
-        if packaged is not None:
-            return self._by_package(packaged, node)
+        packages = of_title(node.type, domain_of(node.proto))
+        if packages is not None:
+            return self._by_package(packages, node)
         if node.full_name not in TABLE:
             raise UnsupportedError("is not a standard operator")
         try:
             results = TABLE[node.full_name](node)
         except (ArithmeticError, LookupError, MemoryError, ValueError) as error:
-            # A function computes with the model's numbers, which may be anything.
+            # Import functions compute with the model's numbers without checking them.
             raise ModelError(f"its numbers do not go together: {error}") from None
         node.finish()
         return [results] if isinstance(results, Operand) else results
 
     def _by_package(self, operator: type[PackagedOperator], node: Node) -> Sequence[Operand]:
-        """By the operator of a package, whose results may be more than the node names."""
+        """Import a node by a package's operator, which may have more outputs than the node."""
         arguments = arguments_in_order(operator, node.inputs, node.value)
         results = node.add_all(operator, **arguments)
         try:
@@ -406,7 +408,7 @@ class Scope(Names):
         return results
 
     def _by_model_function(self, function: FunctionProto, node: Node) -> Sequence[Operand | None]:
-        """By the function's body; what calls it from outside of all others may stay as it is."""
+        """Expand a model's function; at the top level, fall back to an extension operation."""
         before = len(self._builder.operations)
         try:
             return self._expand(model_body(function, node.proto), node)
@@ -420,7 +422,7 @@ class Scope(Names):
                 raise error from None
 
     def _expand(self, body: FunctionProto, node: Node) -> Sequence[Operand | None]:
-        """Add the operations of a function's body; returns the outputs that the node names."""
+        """Append the operations of a function body; return the outputs that the node names."""
         self._shared.unrolling.add(len(body.node))
         spend(operations=len(body.node))
         scope = self._inner({**self._opsets, **opsets_of(body.opset_import)}, outer=None)
@@ -429,14 +431,14 @@ class Scope(Names):
         for name, operand in itertools.zip_longest(map(text, body.input), node.inputs):
             scope.define(name, operand)
         scope.run(body.node, map(text, body.output))
-        wanted = zip(body.output, node.outputs, strict=False)
-        return [scope.optional(text(name)) if own else None for name, own in wanted]
+        pairs = zip(body.output, node.outputs, strict=False)
+        return [scope.optional(text(name)) if output else None for name, output in pairs]
 
     def _bind(self, node: Node, results: Sequence[Operand | None], before: int) -> None:
-        """Give the results the names that the file has for them."""
+        """Bind the node's output names to the results."""
         outputs = node.outputs
-        named = dict(zip(results, outputs, strict=False))
-        renamed = self._shared.rename(self._builder, named, before)
+        names = dict(zip(results, outputs, strict=False))
+        renamed = self._shared.rename(self._builder, names, before)
         for name, operand in itertools.zip_longest(outputs, results[: len(outputs)]):
             if not name:
                 continue
@@ -448,7 +450,7 @@ class Scope(Names):
                 self._operands[name] = renamed.get(operand, operand)
 
     def _compute(self, name: str) -> None:
-        """Make an output that the function of its node left out, by an extension operation."""
+        """Add an extension operation for an output that the node's import function omitted."""
         proto = self._not_computed[name]
         names = self._shared.names(f"{self._prefix}{name}", 0)
         try:
@@ -463,10 +465,10 @@ class Scope(Names):
                     self._computed[text(output)] = self._not_computed.pop(text(output))
 
     def _extension(self, proto: NodeProto, name: str, reason: str) -> list[Operand | None]:
-        """Keep a node as an extension operation; returns what it makes, `None` where it does not.
+        """Append a node as an extension operation; return its outputs, `None` for omitted ones.
 
         Raises:
-            UnsupportedError: it breaks a rule of ONNX, or it is not known what it makes.
+            UnsupportedError: the node breaks a rule of ONNX, or an output type is unknown.
         """
         extension = self._opaque_subgraph([proto], _output_names(proto)).extension(name, reason)
         self._builder.append(extension)
@@ -489,10 +491,9 @@ class Scope(Names):
 
 
 def is_packaged(node: NodeProto) -> bool:
-    """Tell whether a package has a node's operator, or takes its place."""
+    """Return whether a package defines or overrides a node's operator."""
     return of_title(text(node.op_type), domain_of(node)) is not None
 
 
 def _output_names(proto: NodeProto) -> list[str]:
-    """The names of what a node makes."""
     return [text(name) for name in proto.output if name]

@@ -1,8 +1,9 @@
-"""State that all graphs of a model share, and the places in them that messages name."""
+"""State that all graphs of a model share, and locations for messages."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -10,18 +11,65 @@ from crosschip.importers.body import OpenAxes
 from crosschip.importers.onnx.functions import key_of
 from crosschip.importers.onnx.grouping import makes_no_tensor
 from crosschip.importers.onnx.schemas import STANDARD_DOMAINS, domain_of
-from crosschip.importers.onnx.sizes import Sizes
 from crosschip.importers.onnx.tensors import TensorReader, text, texts
 from crosschip.importers.onnx.unrolling import Unrolling
-from crosschip.ir import Builder, ModelError, ModelFileError, Operand, Origin, UnsupportedError
+from crosschip.ir import (
+    Builder,
+    Dim,
+    Dimension,
+    ModelError,
+    ModelFileError,
+    Operand,
+    Origin,
+    Shape,
+    UnsupportedError,
+    symbol,
+    unknown,
+)
 from crosschip.onnx_messages import (
     FunctionProto,
     NodeProto,
     OperatorSetIdProto,
     TensorProto,
+    TensorShapeProto,
     TypeProto,
 )
 from crosschip.ops.definition.slots import ComputedParameter
+
+_NOT_IN_A_NAME = re.compile(r"[^\w.]+")
+
+
+class Sizes:
+    """Named dimensions of one model: equal names are the same dimension."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[str, Dimension] = {}
+        self._names: set[str] = set()
+
+    def shape(self, proto: TensorShapeProto) -> Shape:
+        """Return the shape that a model declares for an input."""
+        return tuple(map(self._size, proto.dim))
+
+    def _size(self, proto: TensorShapeProto.Dimension) -> Dim:
+        if proto.HasField("dim_value"):
+            return proto.dim_value if proto.dim_value >= 0 else unknown()
+        return self._named_dimension(text(proto.dim_param))
+
+    def _named_dimension(self, name: str) -> Dimension:
+        """Return the dimension for a name, which is changed as little as dimension syntax requires.
+
+        A name without a letter or digit, such as `?`, is an unknown size.
+        """
+        if name not in self._symbols:
+            stem = _NOT_IN_A_NAME.sub("_", name).strip("_")
+            if not stem:
+                return unknown()
+            if not (stem[0].isalpha() or stem[0] == "_"):
+                stem = f"size_{stem}"
+            free = stem if stem not in self._names else f"{stem}_{len(self._names)}"
+            self._names.add(free)
+            self._symbols[name] = symbol(free)
+        return self._symbols[name]
 
 
 class Shared:
@@ -30,16 +78,16 @@ class Shared:
     Attributes:
         ir_version: the version of the file format.
         reader: reads tensors of the file.
-        functions: the functions that the model brings with it.
-        sizes: the named sizes of the model.
-        strings: the tensors of strings that operands stand for. Strings are no constants of a
-            model: what reads them are extension operations, and those bring them along.
-        functions_make_others: whether a node of theirs may make else than a tensor.
+        functions: the functions that the model defines.
+        sizes: the named dimensions.
+        strings: the string tensors that operands stand for. A model has no constants of strings:
+            the extension operations that read them include them.
+        functions_make_others: whether a function may return something other than a tensor.
         containers: the types of operands that are no tensors.
-        settled: operands whose names stay, whatever else they become results of.
-        unrolling: keeps account of loops that are unrolled.
-        open_axes: the axes of the states of loops whose sizes change from time to time.
-        operation_names: the names of operations, which are different in all graphs.
+        settled: operands that must not be renamed.
+        unrolling: counts the nodes of unrolled loops.
+        open_axes: the dynamic axes of loop states.
+        operation_names: the names of operations, which are unique across all graphs.
         in_training: the names of the nodes that compute as in training, in order.
     """
 
@@ -70,13 +118,13 @@ class Shared:
         self._counts: dict[str, int] = {}
 
     def function(self, node: NodeProto) -> FunctionProto | None:
-        """The function of the model that a node calls, if it does."""
+        """Return the function of the model that a node calls; `None` if it calls none."""
         if not self.functions:
             return None
         return self.functions.get(key_of(node))
 
     def names(self, stem: str, number: int) -> Iterator[str]:
-        """Names for the operations of a node: the node's own for the first."""
+        """Yield names for the operations of a node, the first being the node's."""
         if stem in self.operation_names or not stem or stem.endswith("/"):
             stem = f"{stem}_{number}"
         if stem not in self.operation_names:
@@ -90,16 +138,16 @@ class Shared:
     def rename(
         self, builder: Builder, names: Mapping[Operand | None, str], start: int
     ) -> Mapping[Operand, Operand]:
-        """Give the results of a node the names that the file has for them.
+        """Give a node's results the names of the file.
 
         Args:
-            builder: has the operations that the node became.
-            names: the name for each result, empty if it has none; whatever else the node's
-                operations make under such a name gets another one.
-            start: the index of the first operation that the node became.
+            builder: has the operations of the node.
+            names: the name for each result, empty if it has none. Other outputs of the node's
+                operations with one of these names are renamed.
+            start: the index of the node's first operation.
 
         Returns:
-            The operands that have taken the places of others.
+            The new operand for each renamed one.
         """
         operations = builder.operations[start:]
         if all(names.get(o) == o.name for operation in operations for o in operation.outputs):
@@ -121,12 +169,12 @@ class Shared:
 
 
 def name_of(node: NodeProto) -> str:
-    """The name of a node in its file: that of its first output where it has none of its own."""
+    """Return the name of a node in its file; without one, that of its first output."""
     return text(node.name) or next(filter(None, map(text, node.output)), "")
 
 
-def place(number: int, node: NodeProto) -> str:
-    """The place of a node in a graph, as messages say it."""
+def describe_node(number: int, node: NodeProto) -> str:
+    """Return a description of a node for messages."""
     return f"node {number} ({text(node.op_type)} {name_of(node)!r})"
 
 
@@ -134,39 +182,39 @@ REFUSALS = (UnsupportedError, ComputedParameter, ModelError, ModelFileError)
 """The errors raised where something breaks a rule or cannot be expressed."""
 
 
-def at(place: str, error: Exception) -> ModelFileError | UnsupportedError:
-    """One of `REFUSALS`, with the place where it was met in front of its message.
+def prefix_error(location: str, error: Exception) -> ModelFileError | UnsupportedError:
+    """Prefix one of `REFUSALS` with a location and convert it to a public error.
 
-    It is a `ModelFileError` where something breaks a rule, of ONNX or of a standard operator.
+    Violations of a rule, of ONNX or of a standard operator, become a `ModelFileError`.
     """
     if isinstance(error, UnsupportedError | ComputedParameter):
-        return UnsupportedError(f"{place}: {error}")
-    return ModelFileError(f"{place}: {error}")
+        return UnsupportedError(f"{location}: {error}")
+    return ModelFileError(f"{location}: {error}")
 
 
 @contextmanager
-def located(place: str) -> Iterator[None]:
-    """Say where it is, when something is refused; see `at`."""
+def located(location: str) -> Iterator[None]:
+    """Prefix errors with a location; see `at`."""
     try:
         yield
     except REFUSALS as error:
-        raise at(place, error) from None
+        raise prefix_error(location, error) from None
 
 
 def full_name(node: NodeProto) -> str:
-    """The operator's name, with its domain if that is not the standard one."""
+    """Return the operator's name, with its domain unless that is the standard one."""
     domain, name = domain_of(node), text(node.op_type)
     return f"{domain}.{name}" if domain else name
 
 
 def origin_of(node: NodeProto) -> Origin:
-    """A node as what is built for it remembers it."""
+    """Return a node as the origin of operations."""
     inputs, outputs = (tuple(filter(None, texts(names))) for names in (node.input, node.output))
     return Origin(full_name(node), inputs, outputs)
 
 
 def opsets_of(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
-    """The version of each operator set, by domain; the standard one's is the empty string."""
+    """Return the opset version per domain; the standard domain is the empty string."""
     return {
         "" if entry.domain in STANDARD_DOMAINS else text(entry.domain): entry.version
         for entry in imports

@@ -1,4 +1,4 @@
-"""From ONNX tensors to arrays: typed fields, raw bytes, and data in files, read when needed."""
+"""Conversion of ONNX tensors to arrays: typed fields, raw bytes, and lazily read external data."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ _MAX_BYTES = 2**63
 
 
 def text(value: str) -> str:
-    """A string of a protobuf message, which the library hands out as bytes if it is not UTF-8."""
+    """Return a string of a protobuf message; the library returns bytes if it is not UTF-8."""
     return value if isinstance(value, str) else bytes(value).decode("utf-8", "backslashreplace")
 
 
 def texts(values: Iterable[str]) -> list[str]:
-    """The strings of a repeated field."""
+    """Return the strings of a repeated field."""
     return [value if isinstance(value, str) else text(value) for value in values]
 
 
 def element_type(code: int) -> ElementType:
-    """The element type of an ONNX data type of numbers.
+    """Return the element type of a numeric ONNX data type.
 
     Raises:
         UnsupportedError: there is none.
     """
     if code not in ELEMENT_TYPES:
-        known = code in TensorProto.DataType.values()
-        name = TensorProto.DataType.Name(code) if known else f"number {code}"
+        exists = code in TensorProto.DataType.values()
+        name = TensorProto.DataType.Name(code) if exists else f"number {code}"
         raise UnsupportedError(f"no element type corresponds to the ONNX data type {name}")
     return ELEMENT_TYPES[code]
 
 
 def operand_type(code: int) -> ElementType:
-    """Like `element_type`, for what an operand is declared to hold, which strings may be, too."""
+    """Return the element type of an ONNX data type, strings included."""
     return ElementType.STRING if code == TensorProto.STRING else element_type(code)
 
 
 class TensorReader:
-    """Reads the tensors of one model.
+    """Reader of the tensors of one model.
 
     Args:
-        model: what the model itself is read from.
-        path: the model file, beside which external data are; `None` if there is none.
+        model: the content of the model file.
+        path: the model file, for external data in its folder; `None` if there is none.
     """
 
     def __init__(self, model: Source, path: Path | None) -> None:
@@ -64,15 +64,15 @@ class TensorReader:
         self._sources: dict[str, Source] = {OWN_FILE: model}
 
     def array(self, tensor: TensorProto) -> Array:
-        """The elements of a tensor, as `content` finds them."""
+        """Read the elements of a tensor."""
         return _read(self.content(tensor))
 
     def content(self, tensor: TensorProto) -> Array | Stored:
-        """The elements of a tensor, or where in a file they are.
+        """Return the elements of a tensor, or their location in a file.
 
         Raises:
-            ModelFileError: its data do not fit its shape, or are not where it says.
-            UnsupportedError: it is of a type that no operand can hold.
+            ModelFileError: the data are missing or do not fit the shape.
+            UnsupportedError: no operand can hold the data type.
         """
         kind, shape = element_type(tensor.data_type), _shape(tensor)
         if math.prod([size or 1 for size in shape]) * kind.dtype.itemsize >= _MAX_BYTES:
@@ -80,10 +80,10 @@ class TensorReader:
         return self._elements(tensor, kind, math.prod(shape)).reshape(shape)
 
     def strings(self, tensor: TensorProto) -> TensorType:
-        """The type of a tensor of strings, which are in the tensor itself.
+        """Return the type of a string tensor after checking its data.
 
         Raises:
-            ModelFileError: they are not there, or are more or fewer than its shape needs.
+            ModelFileError: the strings are missing, or their number does not fit the shape.
         """
         shape = _shape(tensor)
         if tensor.data_location == TensorProto.EXTERNAL or tensor.HasField("raw_data"):
@@ -92,12 +92,12 @@ class TensorReader:
         return TensorType(ElementType.STRING, shape)
 
     def dense(self, tensor: SparseTensorProto) -> Array:
-        """The elements of a tensor that is stored without its zeros.
+        """Read a sparse tensor as a dense array.
 
         Raises:
-            ModelFileError: its values, indices and shape do not fit.
-            UnsupportedError: it is of a type that no operand can hold.
-            BudgetError: it is too large with its zeros.
+            ModelFileError: values, indices and shape do not fit.
+            UnsupportedError: no operand can hold the data type.
+            BudgetError: the dense array is too large.
         """
         shape, values, indices = tuple(tensor.dims), self.array(tensor.values), np.zeros((0, 1))
         if tensor.HasField("indices"):
@@ -108,40 +108,42 @@ class TensorReader:
         spend(bytes=count * values.itemsize)
         if tensor.HasField("indices") and indices.dtype != np.int64:
             raise ModelFileError(f"the indices of its values are {indices.dtype}, not int64")
-        places = indices.reshape(len(values), -1) if indices.size else indices.reshape(0, 1)
-        if places.shape[1] == len(shape) > 1:
+        positions = indices.reshape(len(values), -1) if indices.size else indices.reshape(0, 1)
+        if positions.shape[1] == len(shape) > 1:
             steps = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
-            fits = bool(((places >= 0) & (places < np.array(shape))).all())
-            places = (places * np.array(steps)).sum(axis=1, keepdims=True)
+            fits = bool(((positions >= 0) & (positions < np.array(shape))).all())
+            positions = (positions * np.array(steps)).sum(axis=1, keepdims=True)
         else:
-            fits = bool(((places >= 0) & (places < count)).all())
-        if not fits or places.shape != (len(values), 1):
+            fits = bool(((positions >= 0) & (positions < count)).all())
+        if not fits or positions.shape != (len(values), 1):
             raise ModelFileError(f"the indices of its values are not in {list(shape)}")
         elements = np.zeros(count, values.dtype)
-        elements[places[:, 0].astype(np.int64)] = values
+        elements[positions[:, 0].astype(np.int64)] = values
         return elements.reshape(shape)
 
     def _elements(self, tensor: TensorProto, kind: ElementType, count: int) -> Array | Stored:
         if kind is ElementType.BOOL:
-            return np.not_equal(_read(self._stored(tensor, np.dtype(np.uint8), count)), 0)
+            return np.not_equal(_read(self._read_stored(tensor, np.dtype(np.uint8), count)), 0)
         bits = _PACKED_BITS.get(kind)
         if bits is None:
-            return self._stored(tensor, kind.dtype, count)
-        packed = _read(self._stored(tensor, np.dtype(np.uint8), -(-count * bits // 8)))
-        return _unpacked(packed, bits, count).view(kind.dtype)
+            return self._read_stored(tensor, kind.dtype, count)
+        packed = _read(self._read_stored(tensor, np.dtype(np.uint8), -(-count * bits // 8)))
+        return _unpack(packed, bits, count).view(kind.dtype)
 
-    def _stored(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
+    def _read_stored(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
         if tensor.HasField("segment"):
             raise UnsupportedError("the tensor is stored in segments, which no ONNX runtime reads")
         if tensor.data_location == TensorProto.EXTERNAL:
-            return self._external(tensor, dtype, count)
+            return self._read_external(tensor, dtype, count)
         if tensor.HasField("raw_data"):
             raw = tensor.raw_data
             _check_size(len(raw), count * dtype.itemsize, "bytes of raw data")
             return _read(Held(raw).elements(dtype, count, 0))
         return _typed_elements(tensor, dtype, count)
 
-    def _external(self, tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array | Stored:
+    def _read_external(
+        self, tensor: TensorProto, dtype: np.dtype[Any], count: int
+    ) -> Array | Stored:
         entries = {text(entry.key): text(entry.value) for entry in tensor.external_data}
         location = entries.get("location")
         if not location:
@@ -149,8 +151,8 @@ class TensorReader:
         where = "raw data" if location == OWN_FILE else f"external data {location!r}"
         try:
             source = self._source(location)
-            offset = _number(entries.get("offset", "0"))
-            length = _number(entries.get("length", str(max(0, source.size - offset))))
+            offset = _parse_number(entries.get("offset", "0"))
+            length = _parse_number(entries.get("length", str(max(0, source.size - offset))))
             if offset + length > source.size:
                 raise ModelFileError(f"{offset} + {length} is beyond its end at {source.size}")
             _check_size(length, count * dtype.itemsize, "bytes")
@@ -188,7 +190,7 @@ _PACKED_BITS = {
     ElementType.INT2: 2,
     ElementType.UINT2: 2,
 }
-"""Types of which several elements share a byte in a file, the first in the lowest bits."""
+"""The bit widths of types that are packed in a file, the first element in the lowest bits."""
 
 _INT32_CODED = frozenset(
     {
@@ -203,29 +205,29 @@ _INT32_CODED = frozenset(
 
 
 def _typed_elements(tensor: TensorProto, dtype: np.dtype[Any], count: int) -> Array:
-    """The elements from the field that ONNX has for tensors of the type."""
+    """Return the elements from the data type's own field."""
     kind = ElementType.of(dtype)
     if kind is ElementType.FLOAT32:
-        return _listed(tensor.float_data, np.float32, count)
+        return _to_array(tensor.float_data, np.float32, count)
     if kind is ElementType.FLOAT64:
-        return _listed(tensor.double_data, np.float64, count)
+        return _to_array(tensor.double_data, np.float64, count)
     if kind is ElementType.INT64:
-        return _listed(tensor.int64_data, np.int64, count)
+        return _to_array(tensor.int64_data, np.int64, count)
     if kind in (ElementType.UINT32, ElementType.UINT64):
-        return _listed(tensor.uint64_data, np.uint64, count).astype(dtype)
-    values = _listed(tensor.int32_data, np.int32, count)
+        return _to_array(tensor.uint64_data, np.uint64, count).astype(dtype)
+    values = _to_array(tensor.int32_data, np.int32, count)
     if kind in _INT32_CODED:
         return values.astype(dtype)
     return values.astype(np.uint8 if dtype.itemsize == 1 else np.uint16).view(dtype)
 
 
-def _unpacked(packed: Array, bits: int, count: int) -> Array:
-    """The bits of each element in a byte of its own."""
+def _unpack(packed: Array, bits: int, count: int) -> Array:
+    """Unpack elements of `bits` bits, lowest bits first, to one byte each."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     return (packed[:, None] >> shifts & (1 << bits) - 1).astype(np.uint8).reshape(-1)[:count]
 
 
-def _listed(values: Any, dtype: type[np.generic], count: int) -> Array:
+def _to_array(values: Any, dtype: type[np.generic], count: int) -> Array:
     _check_size(len(values), count, "elements")
     return np.array(values, dtype)
 
@@ -237,7 +239,7 @@ def _shape(tensor: TensorProto) -> tuple[int, ...]:
     return shape
 
 
-def _number(digits: str) -> int:
+def _parse_number(digits: str) -> int:
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
         raise ModelFileError(f"{digits[:40]!r} is not an offset or a length")
     return int(digits)

@@ -1,4 +1,4 @@
-"""Bounds for unrolling loops: one account for the whole model, which nothing refills."""
+"""Limits on unrolling loops, counted for the whole model."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.ops.definition.slots import ComputedParameter
 
 MAX_TRIPS = 64
-"""So many times a loop runs at most that is unrolled."""
+"""The number of iterations up to which a loop is unrolled."""
 
 MAX_UNROLLED = 4_000
-"""So many nodes may come out of the loops of a model."""
+"""The number of nodes that the unrolled loops of a model may have."""
 
 MAX_TRIED = 20_000
-"""So many nodes may be imported in attempts to unroll, also in those that are taken back."""
+"""The number of nodes that all attempts may import, failed ones included."""
 
 
 class _TooMany(Exception):
-    """An attempt has made too many nodes; ends the outermost attempt, whoever is between."""
+    """Signal that too many nodes were imported; ends the outermost attempt."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """An attempt to unroll a loop, if it is allowed at all."""
+    """Attempt to unroll a loop; `allowed` is false once the limit is reached."""
 
     allowed: bool
 
 
 class Unrolling:
-    """The account of a model: how many nodes have been unrolled, and how many more tried."""
+    """Counters of a model: nodes in unrolled loops, and nodes in all attempts."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -39,7 +39,7 @@ class Unrolling:
         self._tried = 0
 
     def add(self, count: int) -> None:
-        """Account for nodes that are imported inside of an attempt."""
+        """Count nodes that are imported inside an attempt."""
         if self._depth:
             self._unrolled += count
             self._tried += count
@@ -48,7 +48,7 @@ class Unrolling:
 
     @contextmanager
     def attempt(self) -> Iterator[Attempt]:
-        """Try to unroll one loop; what refuses it inside ends the attempt, and nothing else."""
+        """Return a context that suppresses errors by which unrolling one loop fails."""
         before = self._unrolled
         self._depth += 1
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from crosschip.importers.packaged import arguments_by_name
+from crosschip.importers.packages import arguments_by_name
 from crosschip.importers.paddle.context import TABLE, Context
 from crosschip.importers.paddle.lod import propagate_lod
 from crosschip.importers.paddle.program import Operator, prefix_error

@@ -1,1 +1,1 @@
-"""Operators made from OpDef definitions, with functions that say what they compute."""
+"""Operators defined by OpDef documents and implemented by classes."""

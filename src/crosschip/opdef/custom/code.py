@@ -1,4 +1,4 @@
-"""All that says what an operator of a package computes, as a digest for cache keys."""
+"""Digest of an operator's definition and code, for cache keys."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _MOST_FILES = 2000
 
 
 def digest(operator: type, definition: Iterable[bytes]) -> str:
-    """SHA-256, in hexadecimal, over an operator's definition and its code.
+    """Return the hexadecimal SHA-256 of an operator's definition and code.
 
-    The code is every file of Python, XML or machine code in the folder of the package that the
-    class is of, or its module's file if that is in no package; and where a class has been written
-    into no file, the compiled code of its functions.
+    The code is all Python, XML and machine code files in the folder of the class's package, or the
+    module's file outside a package. For a class without a file, it is the bytecode of its
+    functions.
 
     Args:
-        operator: its class.
-        definition: the bytes that define it besides.
+        operator: the class.
+        definition: the parts of the definition.
     """
     sha256 = hashlib.sha256()
     for part in (*definition, *_code(operator)):
@@ -41,11 +41,11 @@ def _code(operator: type) -> Iterator[bytes]:
         for name, value in sorted(vars(base).items()):
             if isinstance(value, FunctionType):
                 yield name.encode()
-                yield compiled(value)
+                yield bytecode(value)
 
 
 def _files(module_name: str) -> list[Path]:
-    """The files of a module's package; those of a module by itself if it is in none."""
+    """Return the files of a module's package; the module's file if it is in no package."""
     module = sys.modules.get(module_name)
     file = getattr(module, "__file__", None)
     if module is None or file is None or not Path(file).is_file():
@@ -56,13 +56,13 @@ def _files(module_name: str) -> list[Path]:
     return [path for _, path in zip(range(_MOST_FILES), files, strict=False)]
 
 
-def compiled(function: Callable[..., object]) -> bytes:
-    """A function's own code; nothing for one that is not written in Python."""
+def bytecode(function: Callable[..., object]) -> bytes:
+    """Return the bytecode of a Python function; empty for other callables."""
     return _code_bytes(function.__code__) if isinstance(function, FunctionType) else b""
 
 
 def _code_bytes(code: CodeType) -> bytes:
-    """A function's code without the places in its file."""
+    """Return a function's bytecode without file names and line numbers."""
     plain = code.replace(co_filename="", co_firstlineno=1, co_linetable=b"", co_name="")
     constants = [_code_bytes(c) if inspect.iscode(c) else c for c in plain.co_consts]
     return marshal.dumps((plain.co_code, plain.co_names, [repr(c) for c in constants]))

@@ -1,4 +1,4 @@
-"""Examples of an operator that nobody has written: made up from its definition."""
+"""Examples of operators generated from their definitions."""
 
 from __future__ import annotations
 
@@ -29,54 +29,57 @@ _NUMBERS = (1, 2, 0, 3, 4, -1)
 _TRIES = 400
 
 
-def drawn(operator: type[CustomOperator]) -> tuple[Example, ...]:
-    """Uses of an operator that its rules allow: the first that is found for each element type.
+def find_examples(operator: type[CustomOperator]) -> tuple[Example, ...]:
+    """Search for valid arguments of an operator, one example per element type of the first input.
 
-    There are none where no small sizes and numbers are found that go together; then they must be
-    written: `crosschip.ops.definition.examples.examples`.
+    The result is empty if no small sizes and numbers satisfy the rules. Then examples must be
+    written by hand: see `crosschip.ops.definition.examples.examples`.
     """
     inputs = [slot for slot in operator.slots if isinstance(slot, DefinedSlot)]
-    uses = []
-    for stored in sorted(inputs[0].stored, key=_plainest):
-        for tries, arguments in enumerate(_uses(operator, inputs, stored)):
+    examples = []
+    for stored in sorted(inputs[0].stored, key=_simplicity):
+        for tries, arguments in enumerate(_candidates(operator, inputs, stored)):
             if tries == _TRIES:
                 break
             try:
                 model_of(operator, arguments)
             except (Error, ValueError):
                 continue
-            uses.append(arguments)
+            examples.append(arguments)
             break
-    return tuple(uses)
+    return tuple(examples)
 
 
-def _plainest(stored: Stored) -> tuple[bool, bool, bool, str]:
+def _simplicity(stored: Stored) -> tuple[bool, bool, bool, str]:
     element_type, quantized = stored
-    known = element_type is ElementType.FLOAT32
-    return quantized, not known, element_type not in FLOATS, str(element_type)
+    is_float32 = element_type is ElementType.FLOAT32
+    return quantized, not is_float32, element_type not in FLOATS, str(element_type)
 
 
-def _uses(
+def _candidates(
     operator: type[CustomOperator],
     inputs: Sequence[DefinedSlot],
     first: Stored,
 ) -> Iterator[Example]:
-    """Arguments by slot, of which most may break a rule."""
+    """Yield candidate arguments by slot; most of them may break a rule."""
     declared = {}
     if all(quantized for rule in operator.output_rules for _, quantized in rule.stored):
         declared["quantization"] = Quantization((0.05,))
     needed = [s for s in operator.slots if isinstance(s, Setting) and not s.optional]
     shapes = [_SHAPES[slot.tensor.shape.rank] for slot in inputs]
-    alike = list(zip(*([s[i % len(s)] for i in range(4)] for s in shapes), strict=True))
+    matching = list(zip(*([s[i % len(s)] for i in range(4)] for s in shapes), strict=True))
     types = [list(_types(slot, first)) for slot in inputs]
     for kinds in product(*types):
-        for sizes in (*alike, *product(*shapes)):
+        for sizes in (*matching, *product(*shapes)):
             for numbers in product(_NUMBERS, repeat=len(needed)):
                 samples = {
                     slot.name: _sample(slot, size, kind)
                     for slot, size, kind in zip(inputs, sizes, kinds, strict=True)
                 }
-                settings = {s.name: _setting(s, n) for s, n in zip(needed, numbers, strict=True)}
+                settings = {
+                    s.name: n if s.rank == 0 else (n, n)
+                    for s, n in zip(needed, numbers, strict=True)
+                }
                 yield {**samples, **settings, **declared}
 
 
@@ -93,7 +96,3 @@ def _sample(slot: Slot, shape: tuple[int, ...], stored: Stored) -> object:
     low = 0 if str(element_type).startswith("uint") or element_type not in FLOATS else -2
     sample = random(*shape, dtype=element_type, low=low, high=4, quantization=quantization)
     return [sample, sample] if slot.variadic else sample
-
-
-def _setting(slot: Setting, number: int) -> object:
-    return number if slot.rank == 0 else (number,) * 2

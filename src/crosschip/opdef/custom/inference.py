@@ -1,8 +1,8 @@
-"""Types of outputs as a definition's constraints say them.
+"""Inference of output types from a definition's constraints.
 
-The shape of an output follows from `shape(out) == shape(in)`, or from its rank and a
-`dim(out, i) == …` for each axis; its element type from its only datatype or from
-`dtype(out) == dtype(in)`; and where it repeats, how many there are from `count(out) == …`.
+An output's shape follows from `shape(out) == shape(in)`, or from its rank and `dim(out, i) == …`
+for each axis. Its element type follows from its only datatype or from `dtype(out) == dtype(in)`.
+The number of repeated outputs follows from `count(out) == …`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from crosschip.ops.definition.shapes import unknown_sizes
 
 
 @dataclass
-class Outputs:
-    """What the constraints of an operator say about one of its outputs.
+class OutputRules:
+    """Output of an operator with the expressions that its constraints equate to its properties.
 
     Attributes:
-        tensor: its definition.
-        stored: the element types that it may have.
-        shape: what its shape is equal to.
-        rank: what its number of axes is equal to.
-        dims: what the sizes of axes are equal to, each with the axis.
-        dtype: what its datatype is equal to.
-        count: what the number of such outputs is equal to.
+        tensor: the definition.
+        stored: the permitted element types.
+        shape: the expression for the shape.
+        rank: the expression for the rank.
+        dims: pairs of expressions for an axis and its size.
+        dtype: the expression for the datatype.
+        count: the expression for the number of operands.
     """
 
     tensor: Output
@@ -53,7 +53,7 @@ class Outputs:
     count: Value | None = None
 
     def check_shape(self, where: str) -> None:
-        """Raise an `InputError` if nothing says what shape it has."""
+        """Raise an `InputError` unless the constraints determine the shape."""
         axes = self.tensor.shape.rank.axes
         if self.shape is None and not (self.dims and (axes or self.rank)):
             name = self.tensor.name
@@ -64,7 +64,7 @@ class Outputs:
             )
 
     def check_type(self, where: str) -> None:
-        """Raise an `InputError` if nothing says what element type it has."""
+        """Raise an `InputError` unless the constraints determine the element type."""
         if len(self._values) != 1 and self.dtype is None:
             name = self.tensor.name
             raise InputError(
@@ -74,7 +74,7 @@ class Outputs:
             )
 
     def check_count(self, where: str) -> None:
-        """Raise an `InputError` if it repeats, and nothing says how often."""
+        """Raise an `InputError` unless the constraints determine how often the output repeats."""
         if self.tensor.repeated and self.count is None:
             name = self.tensor.name
             raise InputError(
@@ -82,44 +82,44 @@ class Outputs:
                 f"Constraint count({name}) == …, or define output_count"
             )
 
-    def number(self, operands: Operands) -> int:
-        """The number of such outputs."""
+    def operand_count(self, operands: Operands) -> int:
+        """Return the number of operands of the output."""
         if self.count is None:
             return 1
-        return _whole(self.tensor.name, _one(self.count, operands))
+        return _integer(self.tensor.name, _first_value(self.count, operands))
 
-    def inferred_shape(self, operands: Operands) -> Shape:
-        """Its shape.
+    def infer_shape(self, operands: Operands) -> Shape:
+        """Infer the shape.
 
         Raises:
-            UnknownRank: not even the rank is known.
-            ValueError: the sizes that constraints give it are none.
+            UnknownRank: the rank is unknown.
+            ValueError: the constraints yield invalid sizes.
         """
         name = self.tensor.name
         if self.shape is not None:
-            shape = _one(self.shape, operands)
+            shape = _first_value(self.shape, operands)
             if not isinstance(shape, tuple):
                 raise UnknownRank
             return shape
         rank = self.tensor.shape.rank.axes
         if rank is None:
-            rank_value = None if self.rank is None else _one(self.rank, operands)
+            rank_value = None if self.rank is None else _first_value(self.rank, operands)
             if rank_value is None:
                 raise UnknownRank
-            rank = _whole(name, rank_value)
+            rank = _integer(name, rank_value)
         sizes: list[Dim] = list(unknown_sizes(rank, name))
         for axis, size in self.dims:
-            place = _whole(name, _one(axis, operands))
-            if not -rank <= place < rank:
-                raise ValueError(f"{name}: has no axis {place}, but {rank}")
-            sizes[place] = _size(name, _one(size, operands))
+            location = _integer(name, _first_value(axis, operands))
+            if not -rank <= location < rank:
+                raise ValueError(f"{name}: has no axis {location}, but {rank}")
+            sizes[location] = _size(name, _first_value(size, operands))
         return tuple(sizes)
 
-    def inferred_type(self, operands: Operands) -> ElementType:
-        """The element type of what it stands for: float32 where it is quantized."""
+    def infer_type(self, operands: Operands) -> ElementType:
+        """Infer the element type of the represented values: float32 for quantized outputs."""
         if self.dtype is None:
             return next(iter(self._values))
-        value = _one(self.dtype, operands)
+        value = _first_value(self.dtype, operands)
         if not isinstance(value, tuple):
             raise ValueError(f"{self.tensor.name}: its element type follows from what is left out")
         return _value_type(value)
@@ -131,30 +131,32 @@ class Outputs:
 
 def outputs_of(
     op_def: OpDef, rules: Sequence[Condition], stored: Mapping[str, frozenset[Stored]]
-) -> list[Outputs]:
-    """What the rules of an operator say about each of its outputs.
+) -> list[OutputRules]:
+    """Return an operator's outputs with the expressions from its rules.
 
     Args:
         op_def: the operator.
         rules: its machine-readable constraints.
         stored: the element types of each output.
     """
-    by_name = {o.name: Outputs(o, stored[o.name]) for o in op_def.outputs}
-    later = list(by_name)
+    by_name = {o.name: OutputRules(o, stored[o.name]) for o in op_def.outputs}
+    output_order = list(by_name)
     for rule in _conjuncts(rules):
         if not isinstance(rule, Comparison) or rule.relation != "==":
             continue
-        for own, other in ((rule.left, rule.right), (rule.right, rule.left)):
-            if not isinstance(own, Property) or own.tensor not in by_name:
+        for target, expression in ((rule.left, rule.right), (rule.right, rule.left)):
+            if not isinstance(target, Property) or target.tensor not in by_name:
                 continue
-            # What follows from outputs that come later would go round in a circle.
-            if not set(later[later.index(own.tensor) :]) & set(tensors_of(other)):
-                _note(by_name[own.tensor], own, other)
+            # Expressions may refer only to earlier outputs, which rules out cycles.
+            if not set(output_order[output_order.index(target.tensor) :]) & set(
+                tensors_of(expression)
+            ):
+                _record_equation(by_name[target.tensor], target, expression)
     return list(by_name.values())
 
 
-def placeholder(output: Outputs, shape: Shape | None, element_type: ElementType) -> Operand:
-    """An output whose type has been inferred, for the rules that speak of it."""
+def placeholder(output: OutputRules, shape: Shape | None, element_type: ElementType) -> Operand:
+    """Return an operand for an inferred output, for rules that refer to it."""
     return Operand(output.tensor.name, TensorType(element_type, shape))
 
 
@@ -163,14 +165,14 @@ def _value_type(stored: Stored) -> ElementType:
     return ElementType.FLOAT32 if quantized else element_type
 
 
-def _note(output: Outputs, own: Property, other: Value) -> None:
-    match own.function:
-        case "dim" if own.axis is not None:
-            output.dims.append((own.axis, other))
-        case "shape" | "rank" | "count" if getattr(output, own.function) is None:
-            setattr(output, own.function, other)
-        case "dtype" if output.dtype is None and isinstance(other, Property | Type):
-            output.dtype = other
+def _record_equation(output: OutputRules, target: Property, expression: Value) -> None:
+    match target.function:
+        case "dim" if target.axis is not None:
+            output.dims.append((target.axis, expression))
+        case "shape" | "rank" | "count" if getattr(output, target.function) is None:
+            setattr(output, target.function, expression)
+        case "dtype" if output.dtype is None and isinstance(expression, Property | Type):
+            output.dtype = expression
 
 
 def _conjuncts(rules: Sequence[Condition]) -> Iterator[Condition]:
@@ -181,8 +183,8 @@ def _conjuncts(rules: Sequence[Condition]) -> Iterator[Condition]:
             yield rule
 
 
-def _one(value: Value, operands: Operands) -> object:
-    """The only value; `None` where it is not known."""
+def _first_value(value: Value, operands: Operands) -> object:
+    """Return the first value of an expression; `None` if it is unknown."""
     values = evaluate(value, operands)
     if not values:
         return None
@@ -190,7 +192,7 @@ def _one(value: Value, operands: Operands) -> object:
     return first.item() if isinstance(first, np.ndarray) and first.size == 1 else first
 
 
-def _whole(name: str, number: object) -> int:
+def _integer(name: str, number: object) -> int:
     if isinstance(number, int | float) and number == int(number):
         return int(number)
     raise ValueError(f"{name}: a constraint makes a number of {number!r}, which is not whole")
@@ -203,7 +205,7 @@ def _size(name: str, number: object) -> Dim:
         return number
     if number is NOTHING:
         raise ValueError(f"{name}: a constraint speaks of an axis that there is not")
-    size = _whole(name, number)
+    size = _integer(name, number)
     if size < 0:
         raise ValueError(f"{name}: a constraint makes a size of {size}")
     return size

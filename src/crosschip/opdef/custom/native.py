@@ -1,4 +1,4 @@
-"""Operators whose reference is a kernel in C: see `crosschip_kernel.h`."""
+"""Operators whose reference is a C kernel; see `crosschip_kernel.h`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cffi import FFI
 
 HEADER = Path(__file__).with_name("crosschip_kernel.h")
-"""The header that kernels are compiled with."""
+"""The header for kernels."""
 
 _VERSION = 1
 _MESSAGE = 256
@@ -34,8 +34,8 @@ class NativeOperator(CustomOperator):
     """Base of operators that a kernel in a shared library computes.
 
     Attributes:
-        library: the library's file.
-        function: the name of the kernel in it; the operator's own if left out.
+        library: the file of the library.
+        function: the name of the kernel; by default that of the operator.
     """
 
     __slots__ = ()
@@ -47,21 +47,21 @@ class NativeOperator(CustomOperator):
         return True
 
     @classmethod
-    def written(cls) -> Sequence[bytes]:
+    def key_parts(cls) -> Sequence[bytes]:
         try:
-            return (*super().written(), Path(cls.library).read_bytes())
+            return (*super().key_parts(), Path(cls.library).read_bytes())
         except OSError as error:
             raise InputError(
                 f"{cls.type}: {cls.library} cannot be read: {error.strerror}; build it first"
             ) from None
 
     def kernel(self) -> Kernel:
-        kernel = kernel_in(Path(self.library), self.function or self.title)
-        return self.rules.guarding(self, _Call(self, kernel).run)
+        kernel = load_kernel(Path(self.library), self.function or self.title)
+        return self.rules.guard_kernel(self, _Call(self, kernel).run)
 
 
-Given = tuple[Any, Array | None, Quantization | None]
-"""A tensor's name in C, its elements, and the quantization of these."""
+KernelArgument = tuple[Any, Array | None, Quantization | None]
+"""A tensor's name as a C string, its elements, and their quantization."""
 
 
 class _Call:
@@ -70,29 +70,36 @@ class _Call:
     def __init__(self, operation: CustomOperator, kernel: Any) -> None:
         self._operation = operation
         self._kernel = kernel
-        slots = [(name, getattr(type(operation), own)) for name, own in operation.tensors.items()]
-        self._inputs = [(_text(name), slot) for name, slot in slots if not slot.parameter]
-        self._settings = [(_text(name), slot) for name, slot in slots if slot.parameter]
+        slots = [
+            (name, getattr(type(operation), slot_name))
+            for name, slot_name in operation.tensors.items()
+        ]
+        self._inputs = [(_c_string(name), slot) for name, slot in slots if not slot.parameter]
+        self._settings = [(_c_string(name), slot) for name, slot in slots if slot.parameter]
         names = operation.results
         last = len(names) - 1
-        self._results = [_text(names[min(i, last)]) for i in range(len(operation.outputs))]
+        self._results = [_c_string(names[min(i, last)]) for i in range(len(operation.outputs))]
         self._types: dict[object, Sequence[TensorType]] = {}
         if all(output.type.static_shape is not None for output in operation.outputs):
             self._types[None] = [output.type for output in operation.outputs]
 
     def run(self, arrays: Sequence[Array | None]) -> tuple[Array, ...]:
-        """The outputs for the arrays that fill the slots.
+        """Call the kernel.
 
         Raises:
             ValueError: the shapes break a rule.
-            RuntimeError: the kernel returned that it failed.
+            RuntimeError: the kernel returned an error code.
         """
-        types = self._types.get(None) or self._types_for(arrays)
+        types = self._types.get(None) or self._infer_types(arrays)
         arrays_out = tuple(np.empty(t.static_shape or (), t.element_type.dtype) for t in types)
-        ffi = foreign()
-        keep_alive: list[Any] = []  # what the structures point to
-        inputs = [t for name, slot in self._inputs for t in self._filled(name, slot, arrays)]
-        settings = [t for name, slot in self._settings for t in self._filled(name, slot, arrays)]
+        ffi = declarations()
+        keep_alive: list[Any] = []  # memory that the structures point to
+        inputs = [
+            t for name, slot in self._inputs for t in self._kernel_arguments(name, slot, arrays)
+        ]
+        settings = [
+            t for name, slot in self._settings for t in self._kernel_arguments(name, slot, arrays)
+        ]
         results = [
             (name, array, type_.quantization)
             for name, array, type_ in zip(self._results, arrays_out, types, strict=True)
@@ -100,9 +107,9 @@ class _Call:
         message = ffi.new("char[]", _MESSAGE)
         call = ffi.new("crosschip_call *")
         call.size = ffi.sizeof("crosschip_call")
-        call.input_count, call.inputs = len(inputs), _tensors(inputs, keep_alive)
-        call.parameter_count, call.parameters = len(settings), _tensors(settings, keep_alive)
-        call.output_count, call.outputs = len(results), _tensors(results, keep_alive)
+        call.input_count, call.inputs = len(inputs), _to_structs(inputs, keep_alive)
+        call.parameter_count, call.parameters = len(settings), _to_structs(settings, keep_alive)
+        call.output_count, call.outputs = len(results), _to_structs(results, keep_alive)
         call.message, call.message_length = message, _MESSAGE
         code = self._kernel(call)
         if code != 0:
@@ -110,8 +117,10 @@ class _Call:
             raise RuntimeError(f"returned {code}{': ' if text else ''}{text}")
         return arrays_out
 
-    def _filled(self, name: Any, slot: Slot, arrays: Sequence[Array | None]) -> Iterator[Given]:
-        """The arrays in a slot, with their quantizations; a parameter's default if it is empty."""
+    def _kernel_arguments(
+        self, name: Any, slot: Slot, arrays: Sequence[Array | None]
+    ) -> Iterator[KernelArgument]:
+        """Yield the kernel arguments of a slot; an empty parameter has its default."""
         inputs = self._operation.inputs
         if isinstance(slot, Tensors):
             stop = len(inputs) - slot.after
@@ -123,8 +132,8 @@ class _Call:
                 array = slot.encode(slot.default)
             yield name, array, operand.type.quantization if operand else None
 
-    def _types_for(self, arrays: Sequence[Array | None]) -> Sequence[TensorType]:
-        """The types of the outputs for the shapes of a run, and the values of its parameters."""
+    def _infer_types(self, arrays: Sequence[Array | None]) -> Sequence[TensorType]:
+        """Infer the output types for the input shapes and parameter values of a run."""
         operation = self._operation
         shapes = tuple(None if array is None else array.shape for array in arrays)
         settings = [s for s in operation.slots if s.parameter and arrays[s.index] is not None]
@@ -149,8 +158,8 @@ class _Call:
 _MOST_SHAPES = 256
 
 
-def _tensors(arguments: Sequence[Given], keep_alive: list[Any]) -> Any:
-    ffi = foreign()
+def _to_structs(arguments: Sequence[KernelArgument], keep_alive: list[Any]) -> Any:
+    ffi = declarations()
     tensors = ffi.new("crosschip_tensor[]", max(1, len(arguments)))
     keep_alive.append(tensors)
     for tensor, (name, array, quantization) in zip(tensors, arguments, strict=False):
@@ -166,12 +175,12 @@ def _tensors(arguments: Sequence[Given], keep_alive: list[Any]) -> Any:
         tensor.shape, tensor.strides = sizes, sizes + array.ndim
         tensor.data = ffi.cast("void *", array.__array_interface__["data"][0])
         if quantization is not None:
-            _quantize(tensor.quantization, quantization, keep_alive)
+            _fill_quantization(tensor.quantization, quantization, keep_alive)
     return tensors
 
 
-def _quantize(target: Any, quantization: Quantization, keep_alive: list[Any]) -> None:
-    ffi = foreign()
+def _fill_quantization(target: Any, quantization: Quantization, keep_alive: list[Any]) -> None:
+    ffi = declarations()
     target.count = len(quantization.scale)
     target.axis = -1 if quantization.axis is None else quantization.axis
     scales = ffi.new("float[]", quantization.scale)
@@ -181,8 +190,8 @@ def _quantize(target: Any, quantization: Quantization, keep_alive: list[Any]) ->
 
 
 @lru_cache(maxsize=1)
-def foreign() -> FFI:
-    """The header's declarations.
+def declarations() -> FFI:
+    """Return a cffi instance with the header's declarations.
 
     Raises:
         InputError: cffi is not installed.
@@ -198,19 +207,19 @@ def foreign() -> FFI:
 
 
 @cache
-def _text(text: str) -> Any:
-    return foreign().new("char[]", text.encode())
+def _c_string(text: str) -> Any:
+    return declarations().new("char[]", text.encode())
 
 
 @cache
-def _opened(library: Path) -> Any:
-    ffi = foreign()
+def _open_library(library: Path) -> Any:
+    ffi = declarations()
     try:
-        opened = ffi.dlopen(str(library), ffi.RTLD_NOW | ffi.RTLD_LOCAL)
+        lib = ffi.dlopen(str(library), ffi.RTLD_NOW | ffi.RTLD_LOCAL)
     except OSError as error:
         raise InputError(f"{library}: cannot be loaded: {error}; build it first") from None
     try:
-        version = opened.crosschip_kernel_version
+        version = lib.crosschip_kernel_version
     except AttributeError:
         raise InputError(
             f"{library}: does not export crosschip_kernel_version; crosschip_kernel.h says how"
@@ -220,19 +229,19 @@ def _opened(library: Path) -> Any:
             f"{library}: is made for version {version} of crosschip_kernel.h; this is version "
             f"{_VERSION}; compile it again"
         )
-    return opened
+    return lib
 
 
 @cache
-def kernel_in(library: Path, name: str) -> Any:
-    """The kernel of a name in a library, which is opened once for the process.
+def load_kernel(library: Path, name: str) -> Any:
+    """Return a kernel of a library, which is opened once per process.
 
     Raises:
-        InputError: there is none, the library cannot be loaded, or is made for another version.
+        InputError: the library cannot be loaded, has another version, or lacks the kernel.
     """
-    opened = _opened(library)
-    foreign().cdef(f"int {name}(const crosschip_call *);", override=True)
+    lib = _open_library(library)
+    declarations().cdef(f"int {name}(const crosschip_call *);", override=True)
     try:
-        return getattr(opened, name)
+        return getattr(lib, name)
     except AttributeError:
         raise InputError(f"{library}: does not export {name}") from None

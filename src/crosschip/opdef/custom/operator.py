@@ -17,15 +17,15 @@ from crosschip.ir import (
     constant,
 )
 from crosschip.opdef.custom import code
-from crosschip.opdef.custom.inference import Outputs, placeholder
+from crosschip.opdef.custom.inference import OutputRules, placeholder
 from crosschip.opdef.custom.restrictions import Restrictions
 from crosschip.opdef.custom.rules import Rules
 from crosschip.opdef.custom.slots import (
     DefinedSlot,
     check_rank,
     default_array,
+    describe_types,
     stored_of,
-    words,
 )
 from crosschip.opdef.definitions import OpDef
 from crosschip.opdef.evaluation import Operands
@@ -39,26 +39,26 @@ T = TypeVar("T")
 
 
 class CustomOperator(PackagedOperator):
-    """Base of the operators of packages; `Package.defines` gives a subclass its definition.
+    """Base of packages' operators; `Package.defines` adds a definition to a subclass.
 
     A subclass defines `reference`, which computes the outputs from arrays, or `decompose`, which
-    builds the same from other operators, or both; and `infer_shape`, `infer_element_type` and
-    `output_count` where the definition's constraints do not say what its outputs are. In them, a
-    parameter reads as a value and an input as an operand, each by the name of its slot.
+    builds them from other operators, or both. Where the definition's constraints do not determine
+    the outputs' types, it also defines `infer_shape`, `infer_element_type` and `output_count`. In
+    these methods, the name of a slot gives a parameter's value or an input's operand.
 
     Attributes:
-        definition: its definition.
-        rules: the constraints that are enforced.
-        output_rules: what they say about each output.
-        restrictions: what backends say of it, by name in lower case.
-        sources: the bytes that define it.
-        functions: the compiled code of its functions for devices, by the device's name.
+        definition: the definition.
+        rules: the enforced constraints.
+        output_rules: the outputs with the expressions from the constraints.
+        restrictions: the backends' declarations, by device name in lower case.
+        sources: the parts of the definition that belong to the cache key.
+        functions: the bytecode of device functions, by device name.
     """
 
     __slots__ = ()
     definition: ClassVar[OpDef]
     rules: ClassVar[Rules]
-    output_rules: ClassVar[Sequence[Outputs]] = ()
+    output_rules: ClassVar[Sequence[OutputRules]] = ()
     restrictions: ClassVar[Mapping[str, Restrictions]] = {}
     sources: ClassVar[tuple[bytes, ...]] = ()
     functions: ClassVar[Mapping[str, bytes]] = {}
@@ -67,17 +67,17 @@ class CustomOperator(PackagedOperator):
     if TYPE_CHECKING:
 
         def __getattr__(self, slot: str) -> Any:
-            """The slots are made from the definition."""
+            """Return the slot of this name, which the definition adds."""
 
     @classmethod
     def code(cls) -> str:
-        if "_code" not in vars(cls):  # one that it inherits is another operator's
-            cls._code = code.digest(cls, cls.written())
+        if "_code" not in vars(cls):  # an inherited digest is that of another operator
+            cls._code = code.digest(cls, cls.key_parts())
         return cls._code
 
     @classmethod
-    def written(cls) -> Sequence[bytes]:
-        """All that says what it computes, besides the code of its class."""
+    def key_parts(cls) -> Sequence[bytes]:
+        """Return the parts of the cache key other than the code of the class."""
         functions = (
             part
             for name, function_code in cls.functions.items()
@@ -86,9 +86,9 @@ class CustomOperator(PackagedOperator):
         return (*cls.sources, *functions)
 
     @classmethod
-    def has_function(cls, device: str, function: Callable[..., Any]) -> None:
-        """Take note of a function for a device, which counts as its code."""
-        cls.functions = {**cls.functions, device: code.compiled(function)}
+    def add_function(cls, device: str, function: Callable[..., Any]) -> None:
+        """Add a device function to the cache key."""
+        cls.functions = {**cls.functions, device: code.bytecode(function)}
         if "_code" in vars(cls):
             del cls._code
 
@@ -113,14 +113,17 @@ class CustomOperator(PackagedOperator):
         self.rules.check(self.type, self._operands_by_tensor())
 
     def infer(self) -> tuple[TensorType, ...]:
-        types = self._guarded("inferring", super().infer)
+        types = self._call("inferring", super().infer)
         operands = self._operands_by_tensor()
-        for rules, own in self._output_types(types):
-            operands_out = [Operand(rules.tensor.name, type_) for type_ in own]
+        for rules, output_types in self._output_types(types):
+            operands_out = [Operand(rules.tensor.name, type_) for type_ in output_types]
             for output in operands_out:
                 check_rank(f"{self.type}.{output.name}", rules.tensor, output)
                 if stored_of(output) not in rules.stored:
-                    actual, accepted = words([stored_of(output)]), words(rules.stored)
+                    actual, accepted = (
+                        describe_types([stored_of(output)]),
+                        describe_types(rules.stored),
+                    )
                     raise ElementTypeError(
                         f"{self.type}.{output.name}: is {accepted}, not {actual}"
                     )
@@ -129,12 +132,12 @@ class CustomOperator(PackagedOperator):
         return types
 
     def infer_shape(self) -> Shape | Sequence[Shape | None]:
-        return [output.type.shape for output in self._inferred()]
+        return [output.type.shape for output in self._inferred_outputs()]
 
     def infer_element_type(self) -> ElementType | Sequence[ElementType]:
         operands = self._operands_by_tensor()
         return [
-            rules.inferred_type(operands)
+            rules.infer_type(operands)
             for rules, count in zip(self.output_rules, self._counts(operands), strict=True)
             for _ in range(count)
         ]
@@ -143,34 +146,36 @@ class CustomOperator(PackagedOperator):
         return sum(self._counts(self._operands_by_tensor()))
 
     def kernel(self) -> Kernel:
-        return self.rules.guarding(self, super().kernel())
+        return self.rules.guard_kernel(self, super().kernel())
 
     def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
         if type(self).decompose is Operator.decompose:
             return None
-        outputs = self._guarded("decomposing", lambda: super(CustomOperator, self)._decomposed(b))
-        return outputs if outputs is None else self.rules.asserted(self, b, outputs)
+        outputs = self._call("decomposing", lambda: super(CustomOperator, self)._decomposed(b))
+        return outputs if outputs is None else self.rules.add_assertions(self, b, outputs)
 
     def restriction(self, device: str) -> tuple[str, str] | None:
-        own = device.partition("@")[0].partition("/")[0].partition(":")[0]
-        restrictions = self.restrictions.get(own.lower())
+        name = device.partition("@")[0].partition("/")[0].partition(":")[0]
+        restrictions = self.restrictions.get(name.lower())
         return (
-            None if restrictions is None else restrictions.broken(self, self._operands_by_tensor())
+            None
+            if restrictions is None
+            else restrictions.violation(self, self._operands_by_tensor())
         )
 
     @classmethod
     def drawn_examples(cls) -> tuple[Example, ...]:
-        from crosschip.opdef.custom.examples import drawn
+        from crosschip.opdef.custom.examples import find_examples
 
-        return drawn(cls)
+        return find_examples(cls)
 
     def _output_types(
         self, types: Sequence[TensorType]
-    ) -> Iterator[tuple[Outputs, Sequence[TensorType]]]:
-        """What the definition says of the outputs, with their types; the last may repeat.
+    ) -> Iterator[tuple[OutputRules, Sequence[TensorType]]]:
+        """Yield each output of the definition with its types; the last one may be repeated.
 
         Raises:
-            ModelError: there are more outputs, or fewer, than the definition has.
+            ModelError: the number of types differs from the definition.
         """
         last = len(self.output_rules) - 1
         if len(types) < last or (len(types) != last + 1 and not self.repeats):
@@ -182,37 +187,37 @@ class CustomOperator(PackagedOperator):
             )
 
     def _counts(self, operands: Operands) -> list[int]:
-        return [rules.number(operands) for rules in self.output_rules]
+        return [rules.operand_count(operands) for rules in self.output_rules]
 
-    def _inferred(self) -> Iterator[Operand]:
-        """The outputs one by one; rules about later ones may speak of those before."""
+    def _inferred_outputs(self) -> Iterator[Operand]:
+        """Yield the inferred outputs in order; rules may refer to earlier ones."""
         operands = self._operands_by_tensor()
         for rules, count in zip(self.output_rules, self._counts(operands), strict=True):
             try:
-                shape: Shape | None = rules.inferred_shape(operands)
+                shape: Shape | None = rules.infer_shape(operands)
             except UnknownRank:
                 shape = None
-            operand = placeholder(rules, shape, rules.inferred_type(operands))
+            operand = placeholder(rules, shape, rules.infer_type(operands))
             operands[rules.tensor.name] = [operand] * count
             yield from [operand] * count
 
     def _operands_by_tensor(self) -> dict[str, Sequence[Operand]]:
-        """What fills each tensor of the definition; of parameters, also their defaults."""
+        """Return the operands of each tensor of the definition, with defaults of parameters."""
         by_tensor: dict[str, Sequence[Operand]] = {}
         for name, slot_name in self.tensors.items():
             slot = getattr(type(self), slot_name)
-            filled = self._operands(slot)
-            if not filled and isinstance(slot, Parameter) and slot.default is not None:
-                filled = (constant(slot.encode(slot.default), name),)
-            by_tensor[name] = filled
+            operands = self._operands(slot)
+            if not operands and isinstance(slot, Parameter) and slot.default is not None:
+                operands = (constant(slot.encode(slot.default), name),)
+            by_tensor[name] = operands
         return by_tensor
 
-    def _guarded(self, doing: str, way: Callable[[], T]) -> T:
-        """What a package's own function returns; whatever it raises is an error of the operator."""
+    def _call(self, action: str, function: Callable[[], T]) -> T:
+        """Call a package's function; convert its exceptions to `ModelError`."""
         try:
-            return way()
+            return function()
         except (Error, ComputedParameter, UnknownRank, KeyboardInterrupt):
             raise
         except Exception as error:
             message = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise ModelError(f"{self.type} {self.name!r}: {doing} failed: {message}") from error
+            raise ModelError(f"{self.type} {self.name!r}: {action} failed: {message}") from error

@@ -1,4 +1,4 @@
-"""Packages of operators: definitions in an OpDef document, and what they compute."""
+"""Packages: operators defined by OpDef documents, with their implementations."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from crosschip.ir import ElementType, InputError
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import ALL_TYPES
 from crosschip.opdef.constraints import rules_of
-from crosschip.opdef.custom.inference import Outputs, outputs_of
+from crosschip.opdef.custom.inference import OutputRules, outputs_of
 from crosschip.opdef.custom.native import NativeOperator
 from crosschip.opdef.custom.operator import CustomOperator
 from crosschip.opdef.custom.restrictions import restrictions_of
 from crosschip.opdef.custom.rules import Rules
-from crosschip.opdef.custom.slots import DefinedSlot, Stored, datatypes_of, slots_of
+from crosschip.opdef.custom.slots import DefinedSlot, Stored, slots_of, stored_types
 from crosschip.opdef.definitions import OpDef, OpDefCollection, Tensor
 from crosschip.opdef.documents import read
 from crosschip.opdef.mapping import node_lines
-from crosschip.opdef.merging import merged
+from crosschip.opdef.merging import merge_collections
 from crosschip.ops import packages
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.operator import Operator
 
 CustomT = TypeVar("CustomT", bound=type[CustomOperator])
 
-_TAKEN = frozenset(dir(NativeOperator)).union(
+_RESERVED = frozenset(dir(NativeOperator)).union(
     *(vars(base).get("__annotations__", ()) for base in NativeOperator.__mro__)
 )
-"""What classes of operators have already, so that no slot can be called so."""
+"""Attributes of operator classes, which cannot be names of slots."""
 
 Convert = Callable[[Any, Any], Any]
-"""A function of a device's graph and an operation, which adds the one to the other."""
+"""A converter: adds an operation (second argument) to a device's graph (first argument)."""
 
 
 class Package:
-    """Operators that a document defines, each with a class that says what it computes.
+    """Package of operators that documents define and classes implement.
 
         filters = opdef.Package.read(Path(__file__).with_name("filters.xml"))
 
@@ -47,13 +47,13 @@ class Package:
             def reference(self, image):
                 return uniform_filter(image, self.radius)
 
-    An entry point of the group `crosschip.opdefs` that names it makes its operators known wherever
-    the package is installed; `register` makes them known to this process.
+    To register the package wherever it is installed, name it in an entry point of the group
+    `crosschip.opdefs`; to register it in this process, call `register`.
 
     Attributes:
-        name: its name.
-        collection: what its document says.
-        operators: its operators, by type: the domain and the operator's name, as in `example.Blur`.
+        name: the name of the package.
+        collection: the definitions.
+        operators: the operators by type, which is domain and operator name, as in `example.Blur`.
     """
 
     def __init__(self, collection: OpDefCollection) -> None:
@@ -64,31 +64,32 @@ class Package:
 
     @classmethod
     def read(cls, *paths: Path | str, strict: bool = False) -> Package:
-        """The package that a document defines, or several that belong together.
+        """Read a package from one document, or from several that belong together.
 
         Args:
             paths: the documents.
-            strict: whether they may break no rule, those included that vendors' documents break.
+            strict: whether no violation of a rule is tolerated, not even those of vendors'
+                documents.
 
         Raises:
-            OpDefError: one cannot be read or breaks a rule, or they contradict each other.
+            OpDefError: a document cannot be read or breaks a rule, or documents contradict each
+                other.
             ImportError: xmlschema is not installed: `pip install "crosschip[opdef]"`.
         """
         documents = [read(path, strict=strict) for path in paths]
         if len(documents) == 1:
             return cls(documents[0].collection)
-        (collection,) = merged([document.collection for document in documents])
+        (collection,) = merge_collections([document.collection for document in documents])
         return cls(collection)
 
     def defines(self, name: str) -> Callable[[CustomT], CustomT]:
-        """Decorator: a class computes the operator of a name.
+        """Return a decorator that registers a class as the implementation of an operator.
 
-        What it returns is the operator: the class, with the slots, rules and types of the outputs
-        that the definition says.
+        The decorator returns a subclass with the slots, rules and output types of the definition.
 
         Raises:
-            InputError: the document has no such operator, a class has it already, or neither the
-                definition nor the class says what it needs to know.
+            InputError: the document has no such operator, another class implements it, or neither
+                the definition nor the class determines the outputs.
         """
         op_def = self.collection.op_defs.get(name)
         if op_def is None:
@@ -96,7 +97,7 @@ class Package:
             raise InputError(f"{self.name}: there is no operator {name!r}{near}")
 
         def define(cls: CustomT) -> CustomT:
-            operator = self._defined(op_def, cls)
+            operator = self._define(op_def, cls)
             if operator.type in self._operators:
                 raise InputError(f"{self.name}: two classes compute {name!r}")
             self._operators[operator.type] = operator
@@ -115,19 +116,20 @@ class Package:
         nonempty: bool = False,
         quantized: Sequence[Form] = (),
     ) -> Callable[[Convert], Convert]:
-        """Decorator: the function converts these operators on a device.
+        """Return a decorator that registers a function as converter of operators on a device.
 
-        It is one like those of the device itself: see `crosschip.hal.Converters.converts`. That of
-        `onnxruntime` writes ONNX, also for chips whose compilers read it.
+        The function has the form of the device's own converters: see
+        `crosschip.hal.Converters.converts`. Converters of `onnxruntime` emit ONNX and also serve
+        chips whose compilers read ONNX.
 
         Args:
-            device: the device's name.
-            operators: what it converts.
-            types: the element types that tensors may have.
-            computed: the parameters whose value need not be known at compile time.
-            limit: what else cannot be done.
-            nonempty: whether it needs tensors that have elements.
-            quantized: the quantized forms that it has.
+            device: the name of the device.
+            operators: the operators to convert.
+            types: the permitted element types.
+            computed: the parameters that need not be constant.
+            limit: returns further unsupported cases.
+            nonempty: whether tensors must have elements.
+            quantized: the supported quantized forms.
         """
         register = (
             Converters[Any, Any]
@@ -142,16 +144,16 @@ class Package:
             )
         )
 
-        def note(function: Convert) -> Convert:
+        def register_and_note(function: Convert) -> Convert:
             for operator in operators:
                 if issubclass(operator, CustomOperator):
-                    operator.has_function(device, function)
+                    operator.add_function(device, function)
             return register(function)
 
-        return note
+        return register_and_note
 
     def register(self) -> None:
-        """Make the operators known to this process; a package of the same name is replaced.
+        """Register the operators in this process; replace a package of the same name.
 
         Raises:
             InputError: another package has an operator of the same type.
@@ -159,16 +161,18 @@ class Package:
         packages.register(self)
 
     def unregister(self) -> None:
-        """Forget the operators again."""
+        """Remove the operators from this process."""
         packages.unregister(self.name)
 
-    def _defined(self, op_def: OpDef, cls: CustomT) -> CustomT:
+    def _define(self, op_def: OpDef, cls: CustomT) -> CustomT:
         where = f"{self.name}.{op_def.name}"
         if not isinstance(cls, type) or not issubclass(cls, CustomOperator):
             raise InputError(f"{where}: {cls!r} is not a subclass of opdef.CustomOperator")
-        tensors = slots_of(self.collection, op_def, _TAKEN)
+        tensors = slots_of(self.collection, op_def, _RESERVED)
         rules = list(rules_of(op_def))
-        rules_of_outputs = outputs_of(op_def, [rule for _, _, rule in rules], self._stored(op_def))
+        rules_of_outputs = outputs_of(
+            op_def, [rule for _, _, rule in rules], self._output_types(op_def)
+        )
         self._check(where, cls, rules_of_outputs)
         namespace: dict[str, Any] = {slot.name: slot for slot in tensors.values()}
         namespace |= {
@@ -188,7 +192,7 @@ class Package:
             "rules": Rules(rules, _names(op_def.inputs), _names(op_def.outputs)),
             "output_rules": rules_of_outputs,
             "restrictions": restrictions_of(self.collection, op_def),
-            "sources": tuple(self._written(op_def)),
+            "sources": tuple(self._key_parts(op_def)),
         }
         operator = cast(CustomT, type(cls.__name__, (cls,), namespace))
         if not any(isinstance(slot, DefinedSlot) and not slot.optional for slot in operator.slots):
@@ -196,9 +200,9 @@ class Package:
         return operator
 
     def _check(
-        self, where: str, cls: type[CustomOperator], rules_of_outputs: Iterable[Outputs]
+        self, where: str, cls: type[CustomOperator], rules_of_outputs: Iterable[OutputRules]
     ) -> None:
-        """Refuse a class that leaves open what its definition leaves open."""
+        """Check that the class provides whatever its definition does not determine."""
         if not cls.computes() and cls.decompose is Operator.decompose:
             raise InputError(f"{where}: {cls.__name__} defines neither reference nor decompose")
         outputs = list(rules_of_outputs)
@@ -213,25 +217,17 @@ class Package:
             if cls.output_count is CustomOperator.output_count:
                 output.check_count(where)
 
-    def _stored(self, op_def: OpDef) -> dict[str, frozenset[Stored]]:
-        """The element types that each output may have."""
-        return {
-            output.name: frozenset(
-                (datatype.element_type, datatype.quantized)
-                for datatype in datatypes_of(self.collection, op_def, output)
-                if datatype.element_type is not None
-            )
-            for output in op_def.outputs
-        }
+    def _output_types(self, op_def: OpDef) -> dict[str, frozenset[Stored]]:
+        return {o.name: stored_types(self.collection, op_def, o) for o in op_def.outputs}
 
-    def _written(self, op_def: OpDef) -> Iterable[bytes]:
-        """The definition, and what backends say of it, as bytes for the cache key."""
+    def _key_parts(self, op_def: OpDef) -> Iterable[bytes]:
+        """Yield the definition and its supplements as parts of the cache key."""
         yield f"{self.name} {self.collection.version}".encode()
         yield node_lines("OpDef", op_def, "").encode(errors="surrogatepass")
         for supplement in self.collection.supplements:
-            for own in supplement.op_defs:
-                if own.name == op_def.name:
-                    lines = node_lines(supplement.backend, own, "")
+            for supplemental in supplement.op_defs:
+                if supplemental.name == op_def.name:
+                    lines = node_lines(supplement.backend, supplemental, "")
                     yield lines.encode(errors="surrogatepass")
 
 
@@ -240,6 +236,5 @@ def _names(tensors: Iterable[Tensor]) -> list[str]:
 
 
 def _description(op_def: OpDef) -> str:
-    """The description of an operator as a docstring."""
     parts = op_def.description.parts if op_def.description else ()
     return "\n\n".join(part.text.strip() for part in parts) or op_def.name

@@ -1,4 +1,4 @@
-"""Constraints of a definition that are enforced: where it is used, and where it runs."""
+"""Enforcement of constraints: on construction, in kernels, and as assertions in decompositions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from crosschip.opdef.constraints import (
 )
 from crosschip.opdef.definitions import Constraint, Tensor
 from crosschip.opdef.evaluation import Operands, evaluate, holds
-from crosschip.ops import Operator, operator_named
+from crosschip.ops import operator_named
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.kernel import Kernel
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A constraint that is enforced.
+    """Machine-readable constraint.
 
     Attributes:
-        tensor: the tensor that it stands at.
-        constraint: its number and text.
-        condition: what it says.
+        tensor: the tensor that declares the constraint.
+        constraint: number and text.
+        condition: the parsed text.
     """
 
     tensor: str
@@ -43,18 +43,18 @@ class Rule:
     condition: Condition
 
     @property
-    def broken(self) -> str:
-        """The sentence that it does not hold."""
+    def message(self) -> str:
+        """The message for a violation."""
         return f"breaks the constraint {self.constraint.text.strip()!r}"
 
 
 class Rules:
-    """The constraints of an operator that are enforced.
+    """Machine-readable constraints of an operator.
 
     Args:
-        rules: all of them.
-        inputs: the names of its inputs.
-        outputs: the names of its outputs.
+        rules: the constraints.
+        inputs: the names of the inputs.
+        outputs: the names of the outputs.
     """
 
     def __init__(
@@ -70,18 +70,17 @@ class Rules:
         ]
         self._output_rules = [r for r in all_rules if r not in self._input_rules]
         self._at_run_time = [r for r in all_rules if _elements(r.condition) & {*inputs, *outputs}]
-        self.all_rules = all_rules
 
     def check(self, where: str, operands: Operands) -> None:
-        """Raise a `ModelError` if one that speaks of no output does not hold."""
+        """Raise a `ModelError` if a rule about inputs and parameters is violated."""
         _check(where, self._input_rules, operands)
 
     def check_outputs(self, where: str, operands: Operands) -> None:
-        """Raise a `ModelError` if one that speaks of an output does not hold."""
+        """Raise a `ModelError` if a rule about outputs is violated."""
         _check(where, self._output_rules, operands)
 
-    def guarding(self, operation: PackagedOperator, kernel: Kernel) -> Kernel:
-        """The kernel, which refuses elements that break a rule, and checks what it makes."""
+    def guard_kernel(self, operation: PackagedOperator, kernel: Kernel) -> Kernel:
+        """Wrap a kernel in checks of its results and of the rules about elements."""
         names = [o.name for o in operation.outputs]
         rules = self._at_run_time
 
@@ -90,7 +89,7 @@ class Rules:
                 results = kernel(arrays)
             except (ValueError, MemoryError, KeyboardInterrupt):
                 raise
-            except Exception as error:  # a package's own function
+            except Exception as error:  # raised by the package's function
                 message = f"{type(error).__name__}: {error}".splitlines()[0]
                 raise RuntimeError(f"its reference failed: {message}") from error
             for output, array in zip(operation.outputs, results, strict=True):
@@ -105,34 +104,34 @@ class Rules:
 
         return run
 
-    def asserted(
+    def add_assertions(
         self, operation: PackagedOperator, b: Builder, results: Sequence[Operand]
     ) -> tuple[Operand, ...]:
-        """What a decomposition makes, behind an assertion for each rule about elements."""
+        """Add assertions of the rules about elements to a decomposition's results."""
         outputs = tuple(results)
         for rule in self._at_run_time:
             try:
-                condition = _Assertion(operation, b, outputs).condition(rule.condition)
-            except _NotSaid:
+                condition = _ConditionBuilder(operation, b, outputs).condition(rule.condition)
+            except _NotExpressible:
                 continue
             if condition is not None:
-                # They may be of several types, which one assertion does not take.
+                # One assertion each, since outputs may differ in type.
                 outputs = tuple(b.add(operator_named("ASSERT"), condition, [o]) for o in outputs)
         return outputs
 
 
-def filling(
+def operands_by_tensor(
     operation: PackagedOperator, arrays: Sequence[Array | None]
 ) -> dict[str, list[Operand]]:
-    """The inputs and parameters of an operation with their elements in a run, by tensor."""
-    known = {
+    """Return the operands of inputs and parameters, by tensor, with their values in a run."""
+    with_values = {
         operand: Operand(operand.name, operand.type, array)
         for operand, array in zip(operation.inputs, arrays, strict=True)
         if operand is not None and array is not None
     }
     by_slot: dict[str, list[Operand]] = {}
     for slot, operand in operation.filled():
-        by_slot.setdefault(slot.name, []).append(known.get(operand, operand))
+        by_slot.setdefault(slot.name, []).append(with_values.get(operand, operand))
     return {tensor: by_slot.get(slot, []) for tensor, slot in operation.tensors.items()}
 
 
@@ -142,7 +141,7 @@ def _check_elements(
     arrays: Sequence[Array | None],
     results: Mapping[str, Array],
 ) -> None:
-    operands = filling(operation, arrays)
+    operands = operands_by_tensor(operation, arrays)
     types = {output.name: output.type for output in operation.outputs}
     values = [Operand(name, types[name], array) for name, array in results.items()]
     for index, name in enumerate(operation.results):
@@ -150,17 +149,17 @@ def _check_elements(
         operands[name] = values[index:] if last else values[index : index + 1]
     for rule in rules:
         if holds(rule.condition, operands) is False:
-            raise ValueError(f"{rule.tensor}: {rule.broken}")
+            raise ValueError(f"{rule.tensor}: {rule.message}")
 
 
 def _check(where: str, rules: Sequence[Rule], operands: Operands) -> None:
     for rule in rules:
         if holds(rule.condition, operands) is False:
-            raise ModelError(f"{where}.{rule.tensor}: {rule.broken}")
+            raise ModelError(f"{where}.{rule.tensor}: {rule.message}")
 
 
 def _elements(part: Condition | Value) -> set[str]:
-    """The tensors of whose elements a rule speaks."""
+    """Return the tensors whose elements a rule reads."""
     match part:
         case Elements(name):
             return {name}
@@ -187,23 +186,23 @@ _RELATIONS = {
 }
 
 
-class _NotSaid(Exception):
-    """A condition is not one on elements that operations tell."""
+class _NotExpressible(Exception):
+    """Condition on elements that operations cannot express."""
 
 
-class _Assertion:
-    """Conditions on elements as operations.
+class _ConditionBuilder:
+    """Builder of operations for conditions on elements.
 
     Args:
-        operation: what is decomposed.
-        b: takes the operations.
-        made: what the decomposition makes.
+        operation: the operation that is decomposed.
+        b: the builder of the decomposition.
+        results: the outputs of the decomposition.
     """
 
     def __init__(self, operation: PackagedOperator, b: Builder, results: Sequence[Operand]) -> None:
         self._b = b
         all_operands: dict[str, Sequence[Operand]] = dict(
-            filling(operation, [None] * len(operation.inputs))
+            operands_by_tensor(operation, [None] * len(operation.inputs))
         )
         all_operands.update(
             (name, [o]) for name, o in zip(operation.results, results, strict=False)
@@ -211,45 +210,49 @@ class _Assertion:
         self._operands = all_operands
 
     def condition(self, rule: Condition) -> Operand | None:
-        """One boolean for a rule; `None` if it is known to hold.
+        """Return a boolean operand for a rule; `None` if the rule statically holds.
 
         Raises:
-            _NotSaid: it compares elements with something else than numbers.
+            _NotExpressible: the rule compares elements with something other than numbers.
         """
-        known = holds(rule, self._operands)
-        if known is not None:
-            return None if known else self._b.constant(np.zeros((), np.bool_))
+        truth = holds(rule, self._operands)
+        if truth is not None:
+            return None if truth else self._b.constant(np.zeros((), np.bool_))
         match rule:
             case Comparison(relation, left, right):
-                return self._conjunction(self._compared(relation, left, right))
+                return self._conjunction(self._compare(relation, left, right))
             case Member(value, options):
-                alike = [self._compared("==", value, option) for option in options]
+                comparisons = [self._compare("==", value, option) for option in options]
                 return self._conjunction(
-                    [self._joined("OR", one) for one in zip(*alike, strict=True)]
+                    [
+                        self._combine("OR", alternatives)
+                        for alternatives in zip(*comparisons, strict=True)
+                    ]
                 )
             case Negation(part):
                 inner = self.condition(part)
-                assert inner is not None, "it is not known whether it holds"
+                assert inner is not None, "a statically true part makes the negation static"
                 return self._b.add(operator_named("NOT"), inner)
             case Junction(is_conjunction, parts):
                 conditions = [c for part in parts if (c := self.condition(part)) is not None]
-                return self._joined("AND" if is_conjunction else "OR", conditions)
-        raise _NotSaid
+                return self._combine("AND" if is_conjunction else "OR", conditions)
+        raise _NotExpressible
 
-    def _compared(self, relation: str, left: Value, right: Value) -> list[Operand]:
-        """A comparison of the elements of one tensor with a number that is known."""
-        limit = self._known(right)
-        if limit is None and self._known(left) is not None:
-            return self._compared(_TURNED.get(relation, relation), right, left)
+    def _compare(self, relation: str, left: Value, right: Value) -> list[Operand]:
+        """Compare the elements of a tensor with a static number."""
+        limit = self._static_number(right)
+        if limit is None and self._static_number(left) is not None:
+            return self._compare(_MIRRORED.get(relation, relation), right, left)
         if limit is None or not isinstance(left, Elements):
-            raise _NotSaid
+            raise _NotExpressible
         operands = self._operands[left.tensor]
         if any(operand.type.quantization is not None for operand in operands):
-            raise _NotSaid
-        return [self._b.add(_named(relation), o, _number(limit, o)) for o in operands]
+            raise _NotExpressible
+        comparison = operator_named(_RELATIONS[relation])
+        return [self._b.add(comparison, o, _number(limit, o)) for o in operands]
 
-    def _known(self, value: Value) -> float | None:
-        """A value that is one number, whatever is computed: written, or a parameter's."""
+    def _static_number(self, value: Value) -> float | None:
+        """Return a static expression's value if it is a single number."""
         values = evaluate(value, self._operands)
         only = values[0] if len(values) == 1 else None
         if isinstance(only, np.ndarray) and only.size == 1:
@@ -257,26 +260,22 @@ class _Assertion:
         return only if isinstance(only, int | float) else None
 
     def _conjunction(self, parts: Sequence[Operand]) -> Operand:
-        """One boolean: true if all elements of all parts are."""
-        whole = [self._b.add(operator_named("REDUCE_ALL"), part, keepdim=False) for part in parts]
-        return self._joined("AND", whole)
+        """Return a boolean operand: whether all elements of all parts are true."""
+        reduced = [self._b.add(operator_named("REDUCE_ALL"), part, keepdim=False) for part in parts]
+        return self._combine("AND", reduced)
 
-    def _joined(self, operator: str, parts: Sequence[Operand]) -> Operand:
+    def _combine(self, operator: str, parts: Sequence[Operand]) -> Operand:
         result = parts[0]
         for part in parts[1:]:
             result = self._b.add(operator_named(operator), result, part)
         return result
 
 
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def _named(relation: str) -> type[Operator]:
-    return operator_named(_RELATIONS[relation])
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def _number(value: float, like: Operand) -> Array:
     number = np.array(value).astype(like.type.element_type.dtype)
     if like.type.element_type not in FLOATS and number.item() != value:
-        raise _NotSaid  # integers on this side of 0.5 are not those on this side of 0
+        raise _NotExpressible  # rounding the limit would change the comparison
     return number

@@ -1,8 +1,8 @@
-"""Slots of operators, made from the tensors of a definition."""
+"""Slots of operators derived from the tensors of a definition."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection
 from enum import Enum, IntEnum
 from keyword import iskeyword
 from typing import Any, cast
@@ -18,34 +18,34 @@ from crosschip.opdef.definitions import Input, OpDef, OpDefCollection, Parameter
 from crosschip.ops.definition import slots
 
 Stored = tuple[ElementType, bool]
-"""An element type, and whether its elements are integers that stand for reals."""
+"""An element type, and whether its elements are quantized."""
 
 
 def slots_of(
     collection: OpDefCollection, op_def: OpDef, reserved: Collection[str]
 ) -> dict[str, slots.Slot]:
-    """The slots of an operator by the names of its tensors: the inputs, then the parameters.
+    """Return an operator's slots by tensor name: the inputs, then the parameters.
 
-    A slot is called as its tensor is, without brackets (`in[0]` is `in0`), and with `_` behind it
-    if the name is one of Python's or of operators' own.
+    A slot has the tensor's name without brackets (`in[0]` becomes `in0`), and with an appended `_`
+    if the name is reserved.
 
     Args:
         collection: the document.
-        op_def: the operator in it.
-        reserved: the names that no slot can have.
+        op_def: the operator.
+        reserved: names that slots must not have.
 
     Raises:
-        InputError: there can be no such slots.
+        InputError: the definition cannot be expressed by slots.
     """
     repeated = [tensor.name for tensor in op_def.inputs if tensor.repeated]
     if len(repeated) > 1:
-        both = " and ".join(map(repr, repeated))
-        raise InputError(f"{op_def.name}: {both} are repeated; one input can be")
+        names_text = " and ".join(map(repr, repeated))
+        raise InputError(f"{op_def.name}: {names_text} are repeated; one input can be")
     by_name: dict[str, slots.Slot] = {}
     names = {*reserved, "self"}
     tensors: tuple[Input | Parameter, ...] = (*op_def.inputs, *op_def.parameters)
     for tensor in tensors:
-        stored = frozenset(_stored(datatypes_of(collection, op_def, tensor)))
+        stored = stored_types(collection, op_def, tensor)
         try:
             slot = _input(tensor, stored) if isinstance(tensor, Input) else Setting(tensor, stored)
         except ValueError as error:
@@ -57,7 +57,7 @@ def slots_of(
 
 
 def _slot_name(tensor: str, reserved: Collection[str]) -> str:
-    # As Python itself reads a name that stands in a program.
+    # Python normalizes identifiers to NFKC.
     letters = normalize("NFKC", tensor)
     name = "".join(letter for letter in letters if f"_{letter}".isidentifier())
     name = name if name.isidentifier() else f"_{name}"
@@ -69,7 +69,7 @@ def _slot_name(tensor: str, reserved: Collection[str]) -> str:
 def datatypes_of(
     collection: OpDefCollection, op_def: OpDef, tensor: Tensor
 ) -> tuple[Datatype, ...]:
-    """The datatypes of a tensor; where they are left to the backends, those of any of them."""
+    """Return a tensor's datatypes; for BACKEND_SPECIFIC, those of all backends."""
     if Datatype.BACKEND_SPECIFIC not in tensor.datatypes:
         return tensor.datatypes
     return tuple(
@@ -78,50 +78,55 @@ def datatypes_of(
             for supplement in collection.supplements
             for supplemental in supplement.op_defs
             if supplemental.name == op_def.name
-            for entry in (*supplemental.inputs, *supplemental.outputs, *supplemental.parameters)
+            for entry in supplemental.tensors
             if entry.name == tensor.name
             for datatype in entry.datatypes
         )
     )
 
 
-def _stored(datatypes: Iterable[Datatype]) -> Iterable[Stored]:
-    for datatype in datatypes:
-        if datatype.element_type is not None:
-            yield datatype.element_type, datatype.quantized
+def stored_types(collection: OpDefCollection, op_def: OpDef, tensor: Tensor) -> frozenset[Stored]:
+    """Return the element types of a tensor's datatypes."""
+    return frozenset(
+        (datatype.element_type, datatype.quantized)
+        for datatype in datatypes_of(collection, op_def, tensor)
+        if datatype.element_type is not None
+    )
 
 
-def words(stored: Collection[Stored]) -> str:
-    """Element types for people."""
+def describe_types(stored: Collection[Stored]) -> str:
+    """Format element types for messages."""
     return ", ".join(sorted(f"quantized {t}" if q else str(t) for t, q in stored))
 
 
 def stored_of(operand: Operand) -> Stored:
-    """The element type of an operand, and whether it is quantized."""
+    """Return an operand's element type, and whether it is quantized."""
     return operand.type.element_type, operand.type.quantization is not None
 
 
 class DefinedSlot(slots.Slot):
-    """A slot that takes the datatypes of a tensor's definition.
+    """Input slot with the datatypes of a definition.
 
     Attributes:
         tensor: the definition.
-        stored: what it takes.
+        stored: the permitted element types.
     """
 
     tensor: Input
     stored: frozenset[Stored]
 
     def define(self, tensor: Input, stored: frozenset[Stored]) -> None:
-        """Take over what a definition says."""
+        """Set the attributes from a definition."""
         self.tensor = tensor
         self.stored = stored
         self.takes_reals = any(quantized for _, quantized in stored)
 
     def accept(self, operand: Operand) -> None:
         if stored_of(operand) not in self.stored:
-            actual = words([stored_of(operand)])
-            raise ElementTypeError(f"{self.name}: takes {words(self.stored)}, not {actual}")
+            actual = describe_types([stored_of(operand)])
+            raise ElementTypeError(
+                f"{self.name}: takes {describe_types(self.stored)}, not {actual}"
+            )
         super().accept(operand)
         check_rank(self.name, self.tensor, operand)
         if self.tensor.static and not operand.is_constant:
@@ -129,39 +134,39 @@ class DefinedSlot(slots.Slot):
 
 
 def check_rank(name: str, tensor: Tensor, operand: Operand) -> None:
-    """Raise a `ModelError` for an operand with another number of axes than its definition has."""
+    """Raise a `ModelError` if an operand's rank differs from the definition."""
     rank, shape = tensor.shape.rank, operand.type.shape
     if shape is not None and rank.axes not in (None, len(shape)):
         raise ModelError(f"{name}: has {len(shape)} axes, but its rank is {rank.value}")
 
 
-class One(DefinedSlot, slots.Tensor):
-    """An input that must be there."""
+class RequiredInput(DefinedSlot, slots.Tensor):
+    """Required input."""
 
 
-class Perhaps(DefinedSlot, slots.OptionalTensor):
-    """An input that may be left out; if it has a default, that takes its place."""
+class OptionalInput(DefinedSlot, slots.OptionalTensor):
+    """Optional input, possibly with a default."""
 
 
-class Many(DefinedSlot, slots.Tensors):
-    """An input that repeats."""
+class RepeatedInput(DefinedSlot, slots.Tensors):
+    """Repeated input."""
 
 
 def _input(tensor: Input, stored: frozenset[Stored]) -> slots.Slot:
     types = {element_type for element_type, _ in stored}
     slot: DefinedSlot
     if tensor.repeated:
-        slot = Many(types, optional=not tensor.mandatory)
+        slot = RepeatedInput(types, optional=not tensor.mandatory)
     elif tensor.mandatory:
-        slot = One(types, optional=False)
+        slot = RequiredInput(types, optional=False)
     else:
-        slot = Perhaps(types, optional=True)
+        slot = OptionalInput(types, optional=True)
     slot.define(tensor, stored)
     return slot
 
 
 class Setting(slots.Parameter[Any]):
-    """A parameter of a definition: a number, a list of them, an array, or a name.
+    """Parameter: a number, a list of numbers, an array, or a name of an enumeration.
 
     Attributes:
         tensor: the definition.
@@ -169,10 +174,10 @@ class Setting(slots.Parameter[Any]):
 
     def __init__(self, tensor: Parameter, stored: Collection[Stored]) -> None:
         self.tensor = tensor
-        # A parameter holds its values themselves: one that is quantized in a document is real.
+        # Parameters hold real values even where the document declares a quantized datatype.
         types = {ElementType.FLOAT32 if quantized else t for t, quantized in stored}
-        named = [d.element_type for d in tensor.datatypes if d.element_type in types]
-        self._ordered = [t for t in named if t is not None] or sorted(types, key=str)
+        declared = [d.element_type for d in tensor.datatypes if d.element_type in types]
+        self._ordered = [t for t in declared if t is not None] or sorted(types, key=str)
         options = _options(tensor)
         rank = tensor.shape.rank
         super().__init__(
@@ -191,28 +196,31 @@ class Setting(slots.Parameter[Any]):
             check_rank(self.name, self.tensor, operand)
 
     def encode(self, value: object) -> Array:
-        """The array for a value, of the first datatype that holds it.
+        """Return a value as an array of the first datatype that can hold it.
 
         Raises:
-            ValueError: none does, or it is not one of the names of the enumeration.
+            ValueError: no datatype holds the value, or the enumeration lacks the name.
         """
         if isinstance(value, str):
             value = self._number(value)
         source = np.asarray(value)
-        if isinstance(value, np.ndarray | np.generic) and _is_one_of(source, self._ordered):
+        dtypes = [element_type.dtype for element_type in self._ordered]
+        if isinstance(value, np.ndarray | np.generic) and source.dtype in dtypes:
             return source
         for element_type in self._ordered:
             with np.errstate(all="ignore"):
                 array = source.astype(element_type.dtype)
-            if _says(array, source, element_type):
+            if _is_preserved(array, source, element_type):
                 return array
-        raise ValueError(f"{value!r} is not of {words([(t, False) for t in self._ordered])}")
+        raise ValueError(
+            f"{value!r} is not of {describe_types([(t, False) for t in self._ordered])}"
+        )
 
     def _number(self, name: str) -> int:
         names = [option.name for option in self.options or ()]
         if name not in names:
-            known = f"one of {', '.join(names)}" if names else "a number"
-            raise ValueError(f"{name!r} is not {known}")
+            expected = f"one of {', '.join(names)}" if names else "a number"
+            raise ValueError(f"{name!r} is not {expected}")
         return names.index(name)
 
     def _decoder(self, options: type[Enum] | None) -> Any:
@@ -229,7 +237,7 @@ class Setting(slots.Parameter[Any]):
         text = self.tensor.default
         value = None if text is None else parse_default(text)
         if value is None or (isinstance(value, str) and options is None):
-            return None  # left out, or a formula, which only the operator itself can read
+            return None  # omitted, or a formula, which only the operator can evaluate
         if options is not None and isinstance(value, str):
             return options[value]
         if self.tensor.shape.rank is Rank.SCALAR or isinstance(value, tuple):
@@ -247,18 +255,14 @@ def _options(tensor: Parameter) -> type[Enum] | None:
 def _kind(tensor: Parameter, types: Collection[ElementType]) -> str:
     if tensor.enumeration is not None:
         return "choice"
-    one = {True: "flag", False: "integer"}[set(types) == {ElementType.BOOL}]
-    one = "real number" if set(types) & FLOATS else one
-    many = {Rank.SCALAR: one, Rank.ONE: f"list of {one}s"}
-    return many.get(tensor.shape.rank, f"array of {one}s")
+    element = {True: "flag", False: "integer"}[set(types) == {ElementType.BOOL}]
+    element = "real number" if set(types) & FLOATS else element
+    many = {Rank.SCALAR: element, Rank.ONE: f"list of {element}s"}
+    return many.get(tensor.shape.rank, f"array of {element}s")
 
 
-def _is_one_of(array: Array, types: Sequence[ElementType]) -> bool:
-    return any(array.dtype == element_type.dtype for element_type in types)
-
-
-def _says(array: Array, source: Array, element_type: ElementType) -> bool:
-    """Tell whether an array of an element type says what is given, but for the digits of reals."""
+def _is_preserved(array: Array, source: Array, element_type: ElementType) -> bool:
+    """Return whether a conversion to an element type kept the value up to rounding of reals."""
     if source.dtype.kind not in "biuf":
         return False
     if element_type in FLOATS:
@@ -269,7 +273,7 @@ def _says(array: Array, source: Array, element_type: ElementType) -> bool:
 
 
 def default_array(tensor: Input, stored: Collection[Stored]) -> Array | None:
-    """The array that takes the place of an input that is left out; `None` if nothing does."""
+    """Return the default of an input as an array; `None` if there is none."""
     value: Value | None = None if tensor.default is None else parse_default(tensor.default)
     if value is None or isinstance(value, str):
         return None
@@ -277,8 +281,3 @@ def default_array(tensor: Input, stored: Collection[Stored]) -> Array | None:
     if not plain or plain[0] is None:
         return None
     return np.array(value, plain[0].dtype, ndmin=1)
-
-
-def by_slot(tensors: Mapping[str, slots.Slot]) -> dict[str, slots.Slot]:
-    """The slots by their own names."""
-    return {slot.name: slot for slot in tensors.values()}

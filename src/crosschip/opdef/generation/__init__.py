@@ -1,5 +1,5 @@
-"""Packages of operators to begin with: what `crosschip opdef generate` writes.
+"""Project generator for packages of operators, used by `crosschip opdef generate`.
 
-A project has a stub for each operator, which says what to fill in, and tests that say what is not
-written yet. Written again from other definitions, it keeps whatever has been edited.
+A project has a stub for each operator, and tests that fail until the stub is implemented.
+Generating it again from other definitions preserves edited files.
 """

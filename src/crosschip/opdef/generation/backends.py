@@ -1,4 +1,4 @@
-"""Backends that a project is generated for: their devices, and the operators that they have."""
+"""Backends that a project is generated for: their devices and supported operators."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _OF_ONNX = frozenset({"qualcomm", "rockchip"})
 
 @dataclass(frozen=True)
 class Backend:
-    """A backend that a project is generated for.
+    """Backend that a project is generated for.
 
     Attributes:
-        name: its name, as it was asked for.
-        device: the device's; `None` if there is no device for it.
-        operators: the names of the operators that it has.
+        name: the requested name.
+        device: the name of the device; `None` if there is none.
+        operators: the names of the supported operators.
     """
 
     name: str
@@ -31,24 +31,24 @@ class Backend:
 
     @property
     def converter(self) -> str:
-        """The name under which functions for its device are registered."""
+        """The device name for registering converters."""
         return "onnxruntime" if self.device in _OF_ONNX else self.device or ""
 
 
 def backends_in(
     collection: OpDefCollection, names: Iterable[str], devices: Collection[str]
 ) -> list[Backend]:
-    """The backends of some names.
+    """Return the backends for some names.
 
-    One of which the document does not speak has all operators: it must be a device.
+    A device that the document does not mention supports all operators.
 
     Args:
         collection: the document.
-        names: a backend's name in it, or a device's.
-        devices: the devices that there are.
+        names: names of backends in the document, or of devices.
+        devices: the existing devices.
 
     Raises:
-        InputError: nothing is called so, or a backend has no operator.
+        InputError: a name is unknown, or a backend supports no operator.
     """
     return [_backend(collection, name, devices) for name in dict.fromkeys(names)]
 
@@ -56,31 +56,35 @@ def backends_in(
 def _backend(collection: OpDefCollection, name: str, devices: Collection[str]) -> Backend:
     device = device_of(name)
     op_defs = collection.definitions.op_defs
-    named = [op_def for op_def in op_defs if device in map(device_of, _named(collection, op_def))]
+    named = [
+        op_def
+        for op_def in op_defs
+        if device in map(device_of, _mentioned_backends(collection, op_def))
+    ]
     restrictions_by_name = {
         op_def.name: restrictions_of(collection, op_def).get(device) for op_def in op_defs
     }
     if not named and not any(restrictions_by_name.values()) and device not in devices:
-        written = {b: None for op_def in op_defs for b in _named(collection, op_def)}
-        near = did_you_mean(name, [*written, *devices])
+        mentioned = {b: None for op_def in op_defs for b in _mentioned_backends(collection, op_def)}
+        near = did_you_mean(name, [*mentioned, *devices])
         raise InputError(
             f"{collection.package_name}: there is no backend or device {legible(name)!r}{near}"
         )
-    has = [
+    supported = [
         op_def.name
         for op_def in named or op_defs
         if (restrictions := restrictions_by_name[op_def.name]) is None or restrictions.supported
     ]
-    if not has:
+    if not supported:
         raise InputError(
             f"{collection.package_name}: {legible(name)} supports none of its operators"
         )
-    return Backend(name, device if device in devices else None, has)
+    return Backend(name, device if device in devices else None, supported)
 
 
-def _named(collection: OpDefCollection, op_def: OpDef) -> Iterable[str]:
-    """The backends that are said to have an operator, or that supplement it."""
+def _mentioned_backends(collection: OpDefCollection, op_def: OpDef) -> Iterable[str]:
+    """Yield the backends that support or supplement an operator."""
     yield from collection.backends_of(op_def)
     for supplement in collection.supplements:
-        if any(own.name == op_def.name for own in supplement.op_defs):
+        if any(supplemental.name == op_def.name for supplemental in supplement.op_defs):
             yield supplement.backend

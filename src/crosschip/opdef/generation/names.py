@@ -1,4 +1,4 @@
-"""Names in generated projects: of folders, modules, classes and variables in C."""
+"""Names in generated projects: folders, modules, classes and C variables."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MODULES = sys.stdlib_module_names | {
     *("typer", "xxhash", "cffi", "xmlschema", "onnxruntime", "openvino", "jax", "paddle"),
     *("hatchling", "pytest", "tests"),
 }
-"""Modules of Python, and those that crosschip and the projects import."""
+"""The standard library, and modules that crosschip and the projects import."""
 
 _IN_PACKAGES = frozenset({"package"})
-"""What a project's package has besides modules of operators."""
+"""Names in a project's package other than operator modules."""
 
 _IN_MODULES = frozenset(
     {"Any", "Array", "ElementType", "LIBRARY", "RIGHT", "Sequence", "Shape", "__debug__"}
@@ -24,9 +24,20 @@ _IN_MODULES = frozenset(
     | {"Example", "arrays_for", "convert", "examples_of", "model_of", "test_it_is_right"}
     | {"test_it_runs", "Path", "AssertionError", "NotImplementedError", "list", "tuple", "int"}
     | {"zip", "name", "object", "library", "function", "__all__", "__name__", "__file__", "use"}
-    | {"compiled", "found", "graph", "hal", "model", "op", "operand", "outputs", "right", "uses"}
+    | {
+        "compiled",
+        "actual",
+        "graph",
+        "hal",
+        "model",
+        "op",
+        "operand",
+        "outputs",
+        "expected",
+        "uses",
+    }
 )
-"""What modules of a project call otherwise, those of its tests too."""
+"""Names that the generated modules and tests use."""
 
 _WORDS_OF_C = (
     "asm auto break call case char const continue default do double else enum errno extern float "
@@ -37,14 +48,14 @@ _IN_C = frozenset(_WORDS_OF_C.split())
 
 
 def snake_case(name: str) -> str:
-    """A name in small letters, with underscores between its words: `multi_class_nms`."""
+    """Convert a name to snake case, such as `multi_class_nms`."""
     return _WORDS.sub("_", name).lower().strip("_") or "_"
 
 
 def package_name(title: str) -> str:
-    """The name of a package in Python, and of its project's folder, by its name in documents.
+    """Return the Python package and folder name for a package's name in documents.
 
-    One that would stand in the way of another module has `_operators` behind it.
+    `_operators` is appended to names of other modules.
     """
     name = snake_case(title)
     if not name[0].isalpha():
@@ -53,7 +64,7 @@ def package_name(title: str) -> str:
 
 
 def module_name(operator: str) -> str:
-    """The name of the module of an operator."""
+    """Return the module name for an operator."""
     name = snake_case(operator)
     if not name[0].isalpha():
         name = f"operator_{name.strip('_')}".rstrip("_")
@@ -61,13 +72,13 @@ def module_name(operator: str) -> str:
 
 
 def class_name(operator: str) -> str:
-    """The name of the class of an operator: its own, unless that means something else there."""
+    """Return the class name for an operator, with an appended `_` if it is reserved."""
     is_reserved = iskeyword(operator) or issoftkeyword(operator) or operator in _IN_MODULES
     return f"{operator}_" if is_reserved else operator
 
 
 def variable_name(tensor: str, reserved: Collection[str]) -> str:
-    """The name of a variable in C for a tensor, other than those that are taken."""
+    """Return a C variable name for a tensor that is not reserved."""
     name = re.sub(r"[^a-z0-9_]+", "", tensor.lower())
     name = f"tensor{name}" if not name.strip("_") or not name.strip("_")[0].isalpha() else name
     name = name.lstrip("_")
@@ -77,5 +88,5 @@ def variable_name(tensor: str, reserved: Collection[str]) -> str:
 
 
 def is_distribution(version: str) -> bool:
-    """Tell whether pip takes a version: numbers with points between them."""
+    """Return whether pip accepts a version: numbers separated by dots."""
     return re.fullmatch(r"\d+(\.\d+)*", version, re.ASCII) is not None

@@ -1,4 +1,4 @@
-"""A project that is to be written: its files, and the operators that they are of."""
+"""In-memory content of a generated project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Target(StrEnum):
-    """The language that operators are to be written in."""
+    """Language of the generated operators."""
 
     PYTHON = "python"
     NATIVE = "native"
@@ -23,16 +23,16 @@ class Target(StrEnum):
 
 @dataclass
 class Project:
-    """A project to be written.
+    """Content of a generated project.
 
     Attributes:
-        name: the name of its package in Python, and of its folder.
+        name: the name of the Python package and of the project's folder.
         collection: the definitions.
         target: the language.
-        backends: the backends that it is generated for; if none, all that there are.
-        operators: the operators in it, in order.
-        files: the text of each file, by its path in the project.
-        operator_of_file: the operator that a file is of, by path.
+        backends: the requested backends; empty for all.
+        operators: the operators, in order.
+        files: the content by path.
+        operator_of_file: the operator of a file, by path.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Project:
         """Add a file.
 
         Raises:
-            InputError: another operator has it already.
+            InputError: another operator needs the same file.
         """
         if path in self.files:
             raise InputError(

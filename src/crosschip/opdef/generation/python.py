@@ -1,35 +1,35 @@
-"""The file of an operator in Python."""
+"""Generation of Python modules of operators."""
 
 from __future__ import annotations
 
 from crosschip.opdef.generation.project import Project
 from crosschip.opdef.generation.sketches import Sketch
-from crosschip.opdef.generation.texts import WIDTH, columns, filled, in_docstring, sentence
+from crosschip.opdef.generation.texts import WIDTH, columns, fill_template, in_docstring, sentence
 
 _INDENT = " " * 4
 
 
-def add_operator(project: Project, each: Sketch) -> None:
-    """Add the module of an operator, whose class has a stub of the reference."""
-    signature, inference = _signature(each), inference_of(each)
-    outputs = _sentence(f"The outputs: {each.outputs_in_words()}.")
-    text = filled(
+def add_operator(project: Project, sketch: Sketch) -> None:
+    """Add an operator's module with a stub of the reference."""
+    signature, inference = _signature(sketch), inference_of(sketch)
+    outputs = _sentence(f"The outputs: {sketch.outputs_in_words()}.")
+    text = fill_template(
         "python/operator.py",
-        title=each.op_def.name,
+        title=sketch.op_def.name,
         package_title=project.collection.package_name,
         imports=imports_of(signature + inference),
         package=project.name,
-        description=description(each),
+        description=description(sketch),
         signature=signature,
         outputs=f"{outputs}\n{_INDENT * 2}" if "\n" in outputs else outputs,
         inference=inference,
-        **{"class": each.class_name},
+        **{"class": sketch.class_name},
     )
-    project.add(f"src/{project.name}/{each.module}.py", f"{text.rstrip()}\n", each.op_def.name)
+    project.add(f"src/{project.name}/{sketch.module}.py", f"{text.rstrip()}\n", sketch.op_def.name)
 
 
 def imports_of(code: str) -> str:
-    """The imports of a module whose class has the code."""
+    """Return the import statements for the code of a class."""
     names = [name for name in ("Array", "ElementType", "Shape") if name in code]
     lines = ["from collections.abc import Sequence", ""] if "Sequence[" in code else []
     lines += ["from crosschip import opdef"]
@@ -37,52 +37,52 @@ def imports_of(code: str) -> str:
     return "\n".join(lines)
 
 
-def description(each: Sketch) -> str:
-    """The lines of the docstring of an operator's class."""
-    return in_docstring(each.description(WIDTH - 2 * len(_INDENT)), _INDENT)
+def description(sketch: Sketch) -> str:
+    """Return the docstring of an operator's class."""
+    return in_docstring(sketch.description(WIDTH - 2 * len(_INDENT)), _INDENT)
 
 
-def _signature(each: Sketch) -> str:
-    arguments = ["self", *each.arguments()]
-    line = f"{_INDENT}def reference({', '.join(arguments)}) -> {each.returned()}:"
+def _signature(sketch: Sketch) -> str:
+    arguments = ["self", *sketch.arguments()]
+    line = f"{_INDENT}def reference({', '.join(arguments)}) -> {sketch.result_annotation()}:"
     if columns(line) <= WIDTH:
         return line
     rows = "".join(f"{_INDENT * 2}{argument},\n" for argument in arguments)
-    return f"{_INDENT}def reference(\n{rows}{_INDENT}) -> {each.returned()}:"
+    return f"{_INDENT}def reference(\n{rows}{_INDENT}) -> {sketch.result_annotation()}:"
 
 
 def _sentence(text: str) -> str:
-    """Lines of the docstring of a function in a class, but for the space before the first."""
+    """Return lines of a method's docstring, without the indentation of the first."""
     return in_docstring(sentence(text, WIDTH - 2 * len(_INDENT) - 6), _INDENT * 2).strip()
 
 
-def inference_of(each: Sketch) -> str:
-    """Stubs of the functions that say of the outputs what the definition leaves open."""
-    outputs, slot = each.outputs_in_words(), each.inputs[0][1].name
-    several = len(each.op_def.outputs) > 1 or each.op_def.outputs[-1].repeated
+def inference_of(sketch: Sketch) -> str:
+    """Return stubs of the inference methods that the definition does not determine."""
+    outputs, slot = sketch.outputs_in_words(), sketch.inputs[0][1].name
+    several = len(sketch.op_def.outputs) > 1 or sketch.op_def.outputs[-1].repeated
     stubs = []
-    if not each.shape_is_told:
+    if not sketch.has_shape:
         hint = f"The definition does not say it. That of an input is `self.{slot}.type.shape`."
         stub = "infer_shape", "list[Shape | None]" if several else "Shape", "The shape of", hint
         stubs.append(stub)
-    if not each.type_is_told:
+    if not sketch.has_type:
         hint = (
             "The definition does not say it. That of an input is "
             f"`self.{slot}.type.element_type`; of what is quantized, it is float32 here."
         )
         kind = "list[ElementType]" if several else "ElementType"
         stubs.append(("infer_element_type", kind, "The element type of", hint))
-    if not each.count_is_told:
+    if not sketch.has_count:
         hint = "The definition does not say how often the last of them repeats."
         stubs.append(("output_count", "int", "The number of the outputs", hint))
     return "".join(
-        filled(
+        fill_template(
             "common/inference.py",
             function=function,
             type=kind,
             description=_sentence(f"{description} {outputs}."),
             hint=_sentence(hint),
-            **{"class": each.class_name},
+            **{"class": sketch.class_name},
         )
         for function, kind, description, hint in stubs
     )

@@ -1,4 +1,4 @@
-"""The record of what was generated: `generated.json` in a project."""
+"""Record of a generated project, stored as `generated.json`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ NAME = "generated.json"
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The record of what was generated last.
+    """Record of the last generation.
 
     Attributes:
-        format: the version of the record's own form.
-        package: the package's name in documents.
+        format: the version of the record's format.
+        package: the name of the package in documents.
         target: the language of the operators.
-        backends: the backends that were asked for.
-        operators: the operators that were generated.
-        document: the definitions, as the canonical document.
-        files: SHA-256, in hexadecimal, of each file as it was generated, by path.
-        operator_of_file: the operator that a file is of, by path.
+        backends: the requested backends.
+        operators: the generated operators.
+        document: the definitions as canonical document.
+        files: the hexadecimal SHA-256 of each generated file, by path.
+        operator_of_file: the operator of a file, by path.
     """
 
     format: Literal[1]
@@ -47,29 +47,31 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return parse(self.document.encode(), NAME).collection
 
     def encoded(self) -> bytes:
-        """The record as JSON."""
+        """Return the record as JSON."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
 
 def digest(content: bytes) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the hexadecimal SHA-256 of a file's content."""
     return hashlib.sha256(content).hexdigest()
 
 
-def record_of(project: Project, before: Record | None, left: Collection[str]) -> Record:
-    """The record of a project that has been generated.
+def record_of(project: Project, before: Record | None, orphans: Collection[str]) -> Record:
+    """Return the record of a generated project.
 
     Args:
         project: the project.
-        before: the record of what was generated before.
-        left: the files that are left of that, and are not generated any more.
+        before: the previous record.
+        orphans: the edited files that are no longer generated.
     """
     files = {path: digest(content) for path, content in project.files.items()}
     operator_of_file = dict(project.operator_of_file)
     if before is not None:
-        files |= {path: before.files[path] for path in left}
+        files |= {path: before.files[path] for path in orphans}
         operator_of_file |= {
-            path: before.operator_of_file[path] for path in left if path in before.operator_of_file
+            path: before.operator_of_file[path]
+            for path in orphans
+            if path in before.operator_of_file
         }
     return Record(
         format=1,
@@ -84,10 +86,10 @@ def record_of(project: Project, before: Record | None, left: Collection[str]) ->
 
 
 def record_in(folder: Path) -> Record | None:
-    """The record in a project's folder; `None` if there is no such folder, or nothing in it.
+    """Read the record of a project's folder; `None` if the folder is missing or empty.
 
     Raises:
-        InputError: what is in the folder was not generated, or its record cannot be read.
+        InputError: the folder was not generated, or its record cannot be read.
     """
     path = folder / NAME
     try:
@@ -113,7 +115,7 @@ def record_in(folder: Path) -> Record | None:
 
 
 def _check(record: Record) -> None:
-    """Refuse a record whose document does not read, or that names files outside its folder."""
+    """Raise `ValueError` or `OpDefError` for paths outside the folder or an invalid document."""
     for path in record.files:
         parts = PurePosixPath(path).parts
         if not parts or ".." in parts or path.startswith("/") or "\\" in path or ":" in path:

@@ -1,4 +1,4 @@
-"""Operators as their stubs see them: slots, signatures, and what the definition leaves open."""
+"""Descriptions of operators for stubs: slots, signatures and undetermined properties."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from crosschip.ir import InputError
 from crosschip.ir.text import legible
-from crosschip.opdef.custom.inference import Outputs
+from crosschip.opdef.custom.inference import OutputRules
 from crosschip.opdef.custom.operator import CustomOperator
 from crosschip.opdef.custom.package import Package
-from crosschip.opdef.custom.slots import DefinedSlot, datatypes_of, default_array, words
+from crosschip.opdef.custom.slots import DefinedSlot, datatypes_of, default_array, describe_types
 from crosschip.opdef.datatypes import Datatype
 from crosschip.opdef.definitions import Input, OpDef, OpDefCollection, Parameter, Rank, Tensor
 from crosschip.opdef.generation.names import class_name, module_name
-from crosschip.opdef.generation.texts import listed, paragraphs, sentence
+from crosschip.opdef.generation.texts import join_words, paragraphs, sentence
 from crosschip.ops.definition.slots import Slot
 
 _AXES = {Rank.SCALAR: "a scalar", Rank.ONE: "1 axis", Rank.ANY: "any number of axes"}
 
 
 class _Blank(CustomOperator):
-    """Every function that a class may have, so that none is missed."""
+    """Operator class that overrides all methods, so that no definition is incomplete."""
 
     __slots__ = ()
 
@@ -42,14 +42,14 @@ class _Blank(CustomOperator):
 
 @dataclass(frozen=True)
 class Sketch:
-    """An operator that has yet to be written.
+    """Operator to generate a stub for.
 
     Attributes:
-        collection: the package's definitions.
-        op_def: its own.
-        operator: the operator that the definition makes.
-        module: the name of its module.
-        class_name: the name of its class.
+        collection: the definitions of the package.
+        op_def: the operator's definition.
+        operator: a class with the definition's slots and rules.
+        module: the name of the module.
+        class_name: the name of the class.
     """
 
     collection: OpDefCollection
@@ -69,22 +69,22 @@ class Sketch:
         return [(tensor, self._slot(tensor)) for tensor in self.op_def.parameters]
 
     @property
-    def shape_is_told(self) -> bool:
-        """True if the shapes of the outputs follow from the definition."""
-        return self._follows(Outputs.check_shape)
+    def has_shape(self) -> bool:
+        """Whether the definition determines the outputs' shapes."""
+        return self._follows(OutputRules.check_shape)
 
     @property
-    def type_is_told(self) -> bool:
-        """True if the element types of the outputs follow from the definition."""
-        return self._follows(Outputs.check_type)
+    def has_type(self) -> bool:
+        """Whether the definition determines the outputs' element types."""
+        return self._follows(OutputRules.check_type)
 
     @property
-    def count_is_told(self) -> bool:
-        """True if it follows from the definition how many outputs there are."""
-        return self._follows(Outputs.check_count)
+    def has_count(self) -> bool:
+        """Whether the definition determines the number of outputs."""
+        return self._follows(OutputRules.check_count)
 
     def arguments(self) -> Iterator[str]:
-        """The arguments of the reference, with annotations."""
+        """Yield the annotated arguments of the reference."""
         for tensor, slot in self.inputs:
             if tensor.repeated:
                 yield f"{slot.name}: Sequence[Array]"
@@ -94,20 +94,20 @@ class Sketch:
             else:
                 yield f"{slot.name}: Array"
 
-    def returned(self) -> str:
-        """The annotation of what the reference returns."""
+    def result_annotation(self) -> str:
+        """Return the annotation of the reference's result."""
         outputs = self.op_def.outputs
         if outputs[-1].repeated:
             return "Sequence[Array]"
         return "Array" if len(outputs) == 1 else f"tuple[{', '.join(['Array'] * len(outputs))}]"
 
     def outputs_in_words(self) -> str:
-        """The names of the outputs."""
+        """Return the names of the outputs as a phrase."""
         names = [f"`{legible(output.name)}`" for output in self.op_def.outputs]
-        return listed(names) + (", which repeats" if self.op_def.outputs[-1].repeated else "")
+        return join_words(names) + (", which repeats" if self.op_def.outputs[-1].repeated else "")
 
     def description(self, width: int) -> list[str]:
-        """The description of the operator, and what there is to know of each tensor, as lines."""
+        """Return the lines that describe the operator and its tensors."""
         lines: list[str] = []
         for part in paragraphs(self.op_def.description, width):
             lines += [*part, ""]
@@ -121,10 +121,12 @@ class Sketch:
         return lines
 
     def _tensor_lines(self, head: str, tensor: Tensor, optional: bool, width: int) -> Iterator[str]:
-        """The lines about a tensor: a sentence, its description, and its constraints."""
+        """Yield the lines about a tensor: a sentence, its description, and its constraints."""
         types = [(d.element_type, d.quantized) for d in self._datatypes(tensor)]
-        known = words([(type_, quantized) for type_, quantized in types if type_ is not None])
-        facts = [head, known or "any type", *_facts(tensor, optional)]
+        type_text = describe_types(
+            [(type_, quantized) for type_, quantized in types if type_ is not None]
+        )
+        facts = [head, type_text or "any type", *_facts(tensor, optional)]
         yield from sentence("; ".join(facts) + ".", width, "    ")
         for lines in paragraphs(tensor.description, width - 4):
             yield from (f"    {line}" for line in lines)
@@ -140,7 +142,7 @@ class Sketch:
         assert isinstance(slot, Slot)
         return slot
 
-    def _follows(self, check: Callable[[Outputs, str], None]) -> bool:
+    def _follows(self, check: Callable[[OutputRules, str], None]) -> bool:
         try:
             for output in self.operator.output_rules:
                 check(output, "")
@@ -149,11 +151,11 @@ class Sketch:
         return True
 
 
-def sketch(package: Package, op_def: OpDef) -> Sketch:
-    """An operator of a package that has yet to be written.
+def make_sketch(package: Package, op_def: OpDef) -> Sketch:
+    """Return the sketch of an operator.
 
     Raises:
-        InputError: the definition does not make an operator.
+        InputError: the definition yields no operator.
     """
     blank = type(op_def.name, (_Blank,), {"__slots__": (), "__module__": _Blank.__module__})
     operator = package.defines(op_def.name)(blank)

@@ -1,4 +1,4 @@
-"""Texts of generated files: templates that are filled in, and paragraphs that fit their lines."""
+"""Text of generated files: templates and wrapped paragraphs."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from crosschip.ir.text import legible
 from crosschip.opdef.definitions import Code, Description
 
 WIDTH = 100
-"""The columns of a generated file."""
+"""The line width of generated files."""
 
 _TEMPLATES = Path(__file__).with_name("templates")
 _HOLE = re.compile(r"\{\{(\w+)\}\}")
 
 
-def filled(template: str, **words: str) -> str:
-    """The text of a template: each `{{word}}` in it is replaced by what the word stands for.
+def fill_template(template: str, **words: str) -> str:
+    """Return a template with each `{{word}}` replaced.
 
     Args:
-        template: its path among the templates, without `.in`.
-        words: what they stand for; it is not looked through again.
+        template: the path of the template, without `.in`.
+        words: the replacements, which are not searched again.
     """
     text = (_TEMPLATES / f"{template}.in").read_text("utf-8")
     return _HOLE.sub(lambda hole: words[hole[1]], text)
 
 
 def paragraphs(description: Description | None, width: int) -> list[list[str]]:
-    """The lines of each part of a description; code keeps its lines, and is indented."""
+    """Return the wrapped lines of each part of a description; code keeps its lines, indented."""
     parts = description.parts if description else ()
     line_groups = [
         list(_code(part.text, width)) if isinstance(part, Code) else sentence(part.text, width)
@@ -40,12 +40,12 @@ def paragraphs(description: Description | None, width: int) -> list[list[str]]:
 
 
 def sentence(text: str, width: int, hanging: str = "") -> list[str]:
-    """A text as lines, of which those after the first begin with `hanging`."""
+    """Wrap a text; lines after the first begin with `hanging`."""
     return _wrapped(" ".join(text.split()), width, hanging=hanging)
 
 
 def columns(text: str) -> int:
-    """The columns that a text takes on a terminal: two for what is wide, as Chinese is."""
+    """Return the width of a text on a terminal; East Asian wide characters take two columns."""
     return len(text) + sum(east_asian_width(character) in "WF" for character in text)
 
 
@@ -64,25 +64,25 @@ def _code(text: str, width: int) -> Iterator[str]:
 
 
 def in_docstring(lines: Iterable[str], indent: str) -> str:
-    """Lines of a docstring that is delimited by three quotation marks; empty ones stay empty."""
+    """Indent and escape lines for a docstring; empty lines stay empty."""
     escaped = (line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"') for line in lines)
     return "\n".join(f"{indent}{line}" if line else "" for line in escaped)
 
 
 def in_comment(lines: Iterable[str]) -> str:
-    """Lines of a comment in C, each behind an asterisk."""
+    """Escape lines for a C comment and prefix them with asterisks."""
     plain = (line.replace("*/", "* /").replace("/*", "/ *") for line in lines)
     return "\n".join(f" * {line}" if line else " *" for line in plain)
 
 
-def listed(words: Iterable[str], last: str = "and") -> str:
-    """Words as an enumeration: `a, b and c`."""
+def join_words(words: Iterable[str], last: str = "and") -> str:
+    """Join words to a phrase: `a, b and c`."""
     *first, end = words
     return f"{', '.join(first)} {last} {end}" if first else end
 
 
-def imported(module: str, *names: str) -> str:
-    """The statement that imports names from a module."""
+def import_statement(module: str, *names: str) -> str:
+    """Return the statement that imports names from a module."""
     line = f"from {module} import {', '.join(names)}"
     if len(line) <= WIDTH:
         return line

@@ -1,1 +1,1 @@
-"""The longer ways of expressing ONNX operators by standard ones, a file each."""
+"""Decompositions of ONNX operators that are too long for the operators' files."""

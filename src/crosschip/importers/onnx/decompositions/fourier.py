@@ -1,4 +1,4 @@
-"""Fourier transforms, as products with matrices of their waves."""
+"""Discrete Fourier transforms as matrix products."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fourier_transform(
     inverse: bool = False,
     onesided: bool = False,
 ) -> Operand:
-    """The discrete Fourier transform along an axis, parts of numbers along the last one."""
+    """Add a Fourier transform along `axis`; the last axis holds real and imaginary parts."""
     rank = rank_of(signal)
     size, parts = size_of(signal, axis), size_of(signal, rank - 1)
     if parts not in (1, 2):
@@ -42,13 +42,14 @@ def fourier_transform(
     rows = node.add(Reshape, node.add(Transpose, signal, order), (*(0,) * len(others), -1))
     product = node.add(MatMul, rows, matrix)
     result = node.add(Reshape, product, (*(0,) * len(others), count, result_parts))
-    return node.add(Transpose, result, tuple(order.index(place) for place in range(rank)))
+    return node.add(Transpose, result, tuple(order.index(axis) for axis in range(rank)))
 
 
 def _waves(used: int, length: int, *, inverse: bool, onesided: bool) -> Array:
-    """The contribution of each part of each number in to each part of each number out.
+    """Return the transform matrix.
 
-    The axes are: number in, part in, number out, part out.
+    The axes are: input element, input part, output element, output part, where parts are real and
+    imaginary.
     """
     real = inverse and onesided
     count = length // 2 + 1 if onesided and not inverse else length
@@ -59,7 +60,7 @@ def _waves(used: int, length: int, *, inverse: bool, onesided: bool) -> Array:
     if inverse:
         waves /= length
     if real:
-        # Each number but the first, and the middle one, stands for its conjugate too.
-        alone = (np.arange(used) == 0) | (2 * np.arange(used) == length)
-        waves = waves[..., :1] * np.where(alone, 1, 2).reshape(-1, 1, 1, 1)
+        # Each element but the first and the middle one also represents its conjugate.
+        is_self_conjugate = (np.arange(used) == 0) | (2 * np.arange(used) == length)
+        waves = waves[..., :1] * np.where(is_self_conjugate, 1, 2).reshape(-1, 1, 1, 1)
     return waves

@@ -1,4 +1,4 @@
-"""Counts of known sequences in lists of numbers."""
+"""Counts of n-grams in rows of integers."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ from crosschip.ops.standard.reduction import ReduceMin, ReduceSum
 
 
 def ngram_counts(node: Node) -> Operand:
-    """The count of each of some sequences in each row, with its elements up to a gap apart."""
+    """Add `TfIdfVectorizer` in mode TF: per row, the count of each n-gram with skips."""
     only("mode", node.text("mode"), "TF")
     node.ignore("weights")
     lengths = range(node.integer("min_gram_length"), node.integer("max_gram_length") + 1)
     gaps = range(node.integer("max_skip_count") + 1)
-    places = np.array(node.integers("ngram_indexes"))
+    indices = np.array(node.integers("ngram_indexes"))
     sequences = _sequences(node)
     shape = static_shape_of(node[0])
     rows = node.add(Cast, node.add(Reshape, node[0], (-1, shape[-1])), ElementType.INT64)
     counts = [
-        # A gap means nothing between the elements of a sequence of one.
-        _counts(node, rows, known, gaps[: None if length > 1 else 1] if length in lengths else ())
-        for length, known in enumerate(sequences, 1)
-        if len(known)
+        # Unigrams have no gaps.
+        _counts(node, rows, ngrams, gaps[: None if length > 1 else 1] if length in lengths else ())
+        for length, ngrams in enumerate(sequences, 1)
+        if len(ngrams)
     ]
     columns = node.add(Concat, parts=counts, axis=1)
-    if static_shape_of(columns)[1] != len(places):
+    if static_shape_of(columns)[1] != len(indices):
         raise ModelError(
-            f"there are {len(places)} ngram_indexes for {static_shape_of(columns)[1]} n-grams"
+            f"there are {len(indices)} ngram_indexes for {static_shape_of(columns)[1]} n-grams"
         )
-    width = int(places.max()) + 1
-    spread = (places[:, None] == np.arange(width)).astype(np.float32)
+    width = int(indices.max()) + 1
+    spread = (indices[:, None] == np.arange(width)).astype(np.float32)
     spread_counts = node.add(MatMul, columns, spread)
     return node.add(Reshape, spread_counts, (width,)) if len(shape) == 1 else spread_counts
 
 
 def _sequences(node: Node) -> list[Array]:
-    """The sequences to count, those of one length in an array each, the shortest first."""
+    """Return the n-grams to count, one array [count, n] per n, from n = 1 on."""
     if node.has("pool_strings"):
         raise UnsupportedError("pool_strings: standard operators count numbers only")
     starts, pool = node.integers("ngram_counts"), np.array(node.integers("pool_int64s"), np.int64)
@@ -58,7 +58,7 @@ def _sequences(node: Node) -> list[Array]:
 
 
 def _counts(node: Node, rows: Operand, sequences: Array, gaps: range | tuple[()]) -> Operand:
-    """For each row and sequence, how often the sequence is in the row."""
+    """Return the count of each n-gram in each row, [rows, n-grams]."""
     batch, size = static_shape_of(rows)
     length = sequences.shape[1]
     bounded(batch * len(sequences))
@@ -69,7 +69,7 @@ def _counts(node: Node, rows: Operand, sequences: Array, gaps: range | tuple[()]
             continue
         windows = starts[:, None] + np.arange(length) * (gap + 1)
         parts = node.add(Unsqueeze, node.add(Gather, rows, windows, 1), (2,))
-        alike = node.add(Cast, node.add(Equal, parts, sequences), ElementType.FLOAT32)
-        is_match = node.add(ReduceMin, alike, (-1,), keepdim=False)
+        equal = node.add(Cast, node.add(Equal, parts, sequences), ElementType.FLOAT32)
+        is_match = node.add(ReduceMin, equal, (-1,), keepdim=False)
         total = node.add(Add, total, node.add(ReduceSum, is_match, (1,), keepdim=False))
     return total

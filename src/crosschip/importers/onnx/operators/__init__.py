@@ -1,6 +1,6 @@
-"""The functions that import ONNX operators: a file a family, a function an operator.
+"""Import functions of ONNX operators: a file per family, a function per operator.
 
-Importing the package registers all of them in `TABLE`; adding a family is adding a file.
+Importing the package imports all files and so registers the functions in `TABLE`.
 """
 
 from importlib import import_module

@@ -58,28 +58,28 @@ _WITH_NUMBERS: dict[str, tuple[type[Operator], tuple[str, ...]]] = {
     "Shrink": (Shrink, ("bias", "lambd")),
     "ThresholdedRelu": (ThresholdedRelu, ("alpha",)),
 }
-"""The operator, and its parameters, which are attributes of the same name."""
+"""The operator and its parameters, which are attributes of the same name."""
 
 
 @imports(*_PLAIN)
-def plain(node: Node) -> Operand:
+def simple_activation(node: Node) -> Operand:
     return node.add(_PLAIN[node.type], node[0])
 
 
 @imports(*_WITH_NUMBERS)
-def with_numbers(node: Node) -> Operand:
+def parametric_activation(node: Node) -> Operand:
     operator, names = _WITH_NUMBERS[node.type]
     return node.add(operator, node[0], **{name: node.real(name) for name in names})
 
 
-def activated(node: Node, operand: Operand, kind: str, numbers: Sequence[float]) -> Operand:
-    """What ONNX Runtime has fused behind another operator.
+def add_activation(node: Node, operand: Operand, kind: str, numbers: Sequence[float]) -> Operand:
+    """Add the activation that ONNX Runtime has fused into another operator.
 
     Args:
-        node: the operator.
-        operand: what it has computed so far.
+        node: the fused operator.
+        operand: its result before the activation.
         kind: the activation; empty if there is none.
-        numbers: the parameters of the activation, of which more may be given.
+        numbers: the parameters of the activation; extra ones are ignored.
     """
     if not kind:
         return operand
@@ -104,7 +104,7 @@ def gelu(node: Node) -> Operand:
 
 @imports("com.microsoft.Gelu", "com.microsoft.BiasGelu", "com.microsoft.FastGelu")
 def contributed_gelu(node: Node) -> Operand:
-    """ONNX Runtime's, which fuses the addition of a bias again."""
+    """Import ONNX Runtime's Gelu, which may add a bias first."""
     input, bias = node[0], node.optional(1)
     shifted = input if bias is None else node.add(Add, input, bias)
     return node.add(Gelu, shifted, node.type == "FastGelu")
@@ -112,7 +112,7 @@ def contributed_gelu(node: Node) -> Operand:
 
 @imports("com.microsoft.BiasSplitGelu")
 def bias_split_gelu(node: Node) -> Operand:
-    """The first half of the sums, gated by the second one."""
+    """Add the bias, and multiply the first half of the sum by the Gelu of the second."""
     shifted = node.add(Add, node[0], node[1])
     width = (shifted.type.shape or (None,))[-1]
     if not isinstance(width, int) or width % 2:
@@ -123,7 +123,7 @@ def bias_split_gelu(node: Node) -> Operand:
 
 @imports("com.microsoft.ScaledSiLU")
 def scaled_silu(node: Node) -> Operand:
-    """The scale is an input if there is one."""
+    """Import ScaledSiLU; the optional scale input replaces `alpha`."""
     alpha, scale = node.real("alpha", 1.0), node.optional(1)
     if scale is None:
         scale = node.constant(np.array(alpha, node[0].type.element_type.dtype))
@@ -132,15 +132,15 @@ def scaled_silu(node: Node) -> Operand:
 
 @imports("com.microsoft.QuickGelu")
 def quick_gelu(node: Node) -> Operand:
-    return _gated(node, node.real("alpha", 1.702))
+    return _add_swish(node, node.real("alpha", 1.702))
 
 
 @imports("Swish")
 def swish(node: Node) -> Operand:
-    return _gated(node, node.real("alpha"))
+    return _add_swish(node, node.real("alpha"))
 
 
-def _gated(node: Node, alpha: float) -> Operand:
+def _add_swish(node: Node, alpha: float) -> Operand:
     if alpha == 1:
         return node.add(Swish, node[0])
     return node.add(Mul, node[0], node.add(Sigmoid, node.add(Mul, node[0], alpha)))
@@ -148,7 +148,7 @@ def _gated(node: Node, alpha: float) -> Operand:
 
 @imports("PRelu")
 def prelu(node: Node) -> Operand:
-    """The slope is broadcast to the input, not just along its channels."""
+    """Import PRelu; ONNX broadcasts the slope to the input, not only along channels."""
     input, slope = node[0].type.shape, node[1].type.shape
     if input is not None and slope is not None and node[0].type.element_type in NUMBERS:
         wide = node[1]
@@ -167,7 +167,7 @@ _ALONG_AXIS: dict[str, type[Operator]] = {
 
 @imports(*_ALONG_AXIS)
 def along_axis(node: Node) -> Operand:
-    """Compute along an axis; before opset 13, all axes from it on are taken as one."""
+    """Import a function along an axis; before opset 13, all axes from `axis` on are merged."""
     operator, axis = _ALONG_AXIS[node.type], node.integer("axis")
     shape = node[0].type.shape
     if node.opset >= 13 or axis == -1 or (shape is not None and axis == len(shape) - 1):
@@ -178,6 +178,6 @@ def along_axis(node: Node) -> Operand:
 
 
 def _reshape_sizes(shape: Shape, unchanged: int) -> tuple[int, ...] | None:
-    """The sizes that reshape to `shape` a tensor of the same first sizes, if they can be said."""
+    """Return static Reshape sizes for `shape` that copy the first sizes; `None` if impossible."""
     sizes = [-1 if isinstance(size, Dimension) else size for size in shape[unchanged:]]
     return (*(0,) * unchanged, *sizes) if sizes.count(-1) <= 1 and 0 not in sizes else None

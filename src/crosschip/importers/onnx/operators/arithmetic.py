@@ -1,4 +1,4 @@
-"""Arithmetic, element by element."""
+"""Elementwise arithmetic."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def modulo(node: Node) -> Operand:
 
 @imports("Pow")
 def power(node: Node) -> Operand:
-    """Since opset 12 the exponent may have another type than the base, which is the output's."""
+    """Import Pow; since opset 12 the exponent's type may differ from that of base and output."""
     base, exponent = node[0], node[1]
-    own, other = base.type.element_type, exponent.type.element_type
-    if own is other:
+    base_type, exponent_type = base.type.element_type, exponent.type.element_type
+    if base_type is exponent_type:
         return node.add(Pow, base, exponent)
-    if own in FLOATS:
-        return node.add(Pow, base, node.add(Cast, exponent, own))
+    if base_type in FLOATS:
+        return node.add(Pow, base, node.add(Cast, exponent, base_type))
     real = [node.add(Cast, operand, ElementType.FLOAT64) for operand in (base, exponent)]
-    return node.add(Cast, node.add(Pow, *real), own)
+    return node.add(Cast, node.add(Pow, *real), base_type)
 
 
 @imports("Clip")
 def clip(node: Node) -> Operand:
-    """The bounds are attributes before opset 11, then inputs; the upper one wins."""
+    """Import Clip; bounds are attributes before opset 11. The upper bound takes precedence."""
     if node.opset < 11:
         low, high = node.real("min", -np.inf), node.real("max", np.inf)
         return node.add(Clip, node[0], low, high)
@@ -65,12 +65,12 @@ def clip(node: Node) -> Operand:
 
 @imports("Dropout")
 def dropout(node: Node) -> list[Operand]:
-    """In inference it passes its input on; the mask, its second output, is all true."""
+    """Import Dropout as identity; the second output, the mask, is all true."""
     node.ignore("seed")
     ratio = node.real("ratio") if node.opset < 12 else _ratio(node)
     training = node.optional(2)
     if training is not None and (training.value is None or training.value.any()) and ratio != 0:
-        node.note_training()
+        node.scope.note_training()
         raise UnsupportedError(
             "is in training mode and drops elements at random; call model.eval() before exporting"
         )
@@ -81,7 +81,7 @@ def dropout(node: Node) -> list[Operand]:
 
 
 def _ratio(node: Node) -> float | None:
-    """The part that is dropped; `None` if it is computed."""
+    """Return the dropped fraction; `None` if it is not constant."""
     ratio = node.optional(1)
     if ratio is None:
         return 0.5
@@ -90,5 +90,5 @@ def _ratio(node: Node) -> float | None:
 
 @imports("com.microsoft.BiasAdd")
 def bias_add(node: Node) -> Operand:
-    """The sum with a bias, and with what skips a layer."""
+    """Add a bias and a skip connection."""
     return node.add(Add, node.add(Add, node[0], node[1]), node[2])

@@ -1,4 +1,4 @@
-"""What transformers are made of: attention, of ONNX and of ONNX Runtime."""
+"""Attention and rotary embeddings, of ONNX and of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports, only
+from crosschip.importers.onnx.operators.integers import add_integer_product, scale_product
 from crosschip.ir import Dim, ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
@@ -25,8 +27,8 @@ _HEADS_LAST = (0, 2, 1, 3)
 _FAR = -10000.0
 
 
-def _with_head_axis(node: Node, operand: Operand, heads: int) -> Operand:
-    """Heads of their own axis, the second one, from those of each place in a row."""
+def _split_heads(node: Node, operand: Operand, heads: int) -> Operand:
+    """Return [N, heads, S, D] for an operand [N, S, heads * D]; rank 4 stays the same."""
     if rank_of(operand) == 4:
         return operand
     _check_heads(heads)
@@ -43,22 +45,22 @@ def _size(operand: Operand, axis: int) -> Dim:
     return (operand.type.shape or ())[axis]
 
 
-def _count(operand: Operand) -> Dim:
-    """How many queries, keys or values there are, with heads apart or in a row."""
+def _length(operand: Operand) -> Dim:
+    """Return the sequence length of queries, keys or values of rank 3 or 4."""
     return _size(operand, -2)
 
 
-def _state(
+def _add_past(
     node: Node, key: Operand, value: Operand, past: Sequence[Operand | None], heads: int
 ) -> tuple[Operand, Operand]:
-    """Keys and values of the runs before, if there are some, and of this one after them.
+    """Return keys and values with those of earlier runs in front, if there are any.
 
-    They have their heads apart if there are some, or the node hands keys and values on.
+    The heads have an axis if there are past keys or the node outputs keys and values.
     """
     old_keys, old_values = past
     if old_keys is None and old_values is None and not any(node.outputs[1:]):
         return key, value
-    key, value = _with_head_axis(node, key, heads), _with_head_axis(node, value, heads)
+    key, value = _split_heads(node, key, heads), _split_heads(node, value, heads)
     if old_keys is None and old_values is None:
         return key, value
     if old_keys is None or old_values is None:
@@ -67,42 +69,41 @@ def _state(
     return all_keys, node.add(Concat, [old_values, value], 2)
 
 
-def _counted(node: Node, operand: Operand) -> Operand:
-    """How many queries or keys there are, with heads apart or not, as a list of one int64."""
+def _dynamic_length(node: Node, operand: Operand) -> Operand:
+    """Return the sequence length at run time, int64 of shape [1]."""
     axis = np.array([rank_of(operand) - 2])
     return node.add(Gather, node.add(ShapeOf, operand), axis, 0)
 
 
-def _places(node: Node, operand: Operand) -> Operand:
-    """The places of queries or keys, 0, 1, …, in int32, which every device counts in."""
-    count = node.add(Cast, _counted(node, operand), ElementType.INT32)
+def _positions(node: Node, operand: Operand) -> Operand:
+    """Return the positions 0, 1, … of queries or keys, in int32, which all devices support."""
+    count = node.add(Cast, _dynamic_length(node, operand), ElementType.INT32)
     zero, one = (np.array(number, np.int32) for number in (0, 1))
     return node.add(Range, zero, count, one)
 
 
-def _filtered(node: Node, hidden: Operand, like: Operand, far: float) -> Operand:
-    """What is added to scores where booleans say that keys are hidden."""
+def _mask_addend(node: Node, hidden: Operand, like: Operand, far: float) -> Operand:
+    """Return an addend for scores: `far` where `hidden` is true, else 0."""
     dtype = like.type.element_type.dtype
     numbers = (node.constant(np.array(value, dtype)) for value in (far, 0))
     return node.add(Where, hidden, *numbers)
 
 
-def _sum(node: Node, *parts: Operand | None) -> Operand | None:
-    """The sum of what is there of two masks."""
+def _add_masks(node: Node, *parts: Operand | None) -> Operand | None:
     present = [part for part in parts if part is not None]
     return node.add(Add, *present) if len(present) == 2 else next(iter(present), None)
 
 
-def _raw_mask(node: Node, mask: Operand, like: Operand, far: float) -> Operand:
-    """Scores' addend for integers, 0 where a key is hidden: [N, T] or [N, S, T]."""
+def _integer_addend(node: Node, mask: Operand, like: Operand, far: float) -> Operand:
+    """Return an addend for scores from an integer mask [N, T] or [N, S, T], 0 for hidden keys."""
     axes = {2: (1, 2), 3: (1,)}[rank_of(mask)]
     zero = np.array(0, mask.type.element_type.dtype)
-    return _filtered(node, node.add(Equal, node.add(Unsqueeze, mask, axes), zero), like, far)
+    return _mask_addend(node, node.add(Equal, node.add(Unsqueeze, mask, axes), zero), like, far)
 
 
 @imports("com.microsoft.MultiHeadAttention")
 def multi_head_attention(node: Node) -> list[Operand]:
-    """Attention of queries, keys and values that are computed already."""
+    """Import attention of projected queries, keys and values."""
     if node.optional(1) is None or node.optional(2) is None or rank_of(node[0]) != 3:
         raise UnsupportedError("queries, keys and values in one tensor cannot be expressed")
     for index, name in ((8, "past_sequence_length"), (9, "cache_indirection")):
@@ -111,80 +112,78 @@ def multi_head_attention(node: Node) -> list[Operand]:
     only("number of outputs", sum(map(bool, node.outputs[3:])), 0)
     heads = node.integer("num_heads")
     _check_heads(heads)
-    query, key, value = _shifted(node, node.optional(3))
-    keys, values = _state(node, key, value, [node.optional(6), node.optional(7)], heads)
-    causality = _unidirectional(node, query, key)
+    query, key, value = _add_bias(node, node.optional(3))
+    keys, values = _add_past(node, key, value, [node.optional(6), node.optional(7)], heads)
+    causality = _causality(node, query, key)
     far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
     padding = node.optional(4)
     hidden = None
     if padding is not None:
         if rank_of(padding) not in (2, 3):
             raise UnsupportedError("key_padding_mask of lengths cannot be expressed")
-        hidden = _raw_mask(node, padding, query, far)
-    mask = _sum(node, hidden, node.optional(5))
-    whole = node.add(
+        hidden = _integer_addend(node, padding, query, far)
+    mask = _add_masks(node, hidden, node.optional(5))
+    output = node.add(
         *(Attention, query, keys, values, mask, causality, scale),
         num_heads=heads,
     )
-    return [whole, keys, values]
+    return [output, keys, values]
 
 
-def _shifted(node: Node, bias: Operand | None) -> list[Operand]:
-    """Query, key and value plus their parts of a bias."""
+def _add_bias(node: Node, bias: Operand | None) -> list[Operand]:
+    """Return query, key and value plus their parts of the bias."""
     parts = [node[index] for index in range(3)]
     if bias is None:
         return parts
     if any(rank_of(part) != 3 for part in parts):
         raise UnsupportedError("a bias of keys with heads apart cannot be expressed")
-    sizes = [_known(_size(part, 2), "the size of the heads") for part in parts]
+    sizes = [_static(_size(part, 2), "the size of the heads") for part in parts]
     shifts = node.add_all(Split, bias, 0, sizes)
     return [node.add(Add, part, shift) for part, shift in zip(parts, shifts, strict=True)]
 
 
-def _known(size: Dim, what: str) -> int:
+def _static(size: Dim, what: str) -> int:
     if not isinstance(size, int):
         raise UnsupportedError(f"{what} is computed when the model runs")
     return size
 
 
-def _unidirectional(node: Node, query: Operand, key: Operand) -> Causality:
-    """With other keys than queries, ONNX Runtime lets the last query attend to all of them."""
+def _causality(node: Node, query: Operand, key: Operand) -> Causality:
+    """Return the causality; with several keys per query, the last query attends to all keys."""
     if not node.flag("unidirectional", False):
         return Causality.NONE
-    if _count(query) not in (1, _count(key)):
+    if _length(query) not in (1, _length(key)):
         raise UnsupportedError("unidirectional, with keys of other places than the queries'")
     return Causality.TO_LAST
 
 
 @imports("com.microsoft.Attention")
-def attention_of_input(node: Node) -> list[Operand]:
-    """Attention with the product that makes queries, keys and values in front."""
+def contributed_attention(node: Node) -> list[Operand]:
+    """Import attention with the projection of the input to queries, keys and values."""
     only("do_rotary", node.flag("do_rotary", False), False)
     only("past_present_share_buffer", node.flag("past_present_share_buffer", False), False)
     node.ignore("rotary_embedding_dim")
     if node.optional(6) is not None:
         raise UnsupportedError("past_sequence_length cannot be expressed")
-    projected = _projected(node, node.optional_integers("qkv_hidden_sizes"))
-    return attention_to_itself(
-        node, projected, node.optional(3), node.optional(4), node.optional(5)
-    )
+    projected = _project(node, node.optional_integers("qkv_hidden_sizes"))
+    return add_self_attention(node, projected, node.optional(3), node.optional(4), node.optional(5))
 
 
-def attention_to_itself(
+def add_self_attention(
     node: Node,
     projected: Sequence[Operand],
     index: Operand | None,
     past: Operand | None,
     addend: Operand | None = None,
 ) -> list[Operand]:
-    """The attention that the attributes of ONNX Runtime's Attention describe, and its state.
+    """Add the attention that the attributes of ONNX Runtime's Attention describe, and its state.
 
     Args:
         node: the operator.
         projected: queries, keys and values.
-        index: its mask, of whatever kind.
-        past: keys and values of the runs before.
-        addend: what is added to the scores.
+        index: the input `mask_index`.
+        past: keys and values of earlier runs.
+        addend: an addend for the scores.
     """
     heads = node.integer("num_heads")
     _check_heads(heads)
@@ -192,27 +191,27 @@ def attention_to_itself(
     before: list[Operand | None] = [None, None]
     if past is not None:
         before = [node.add(Gather, past, np.array(index), 0) for index in range(2)]
-    keys, values = _state(node, key, value, before, heads)
-    causality = _unidirectional(node, query, key)
+    keys, values = _add_past(node, key, value, before, heads)
+    causality = _causality(node, query, key)
     far, scale = node.real("mask_filter_value", _FAR), node.real("scale", 0.0)
-    hidden = None if index is None else _hidden_by(node, index, query, keys, far)
-    mask = _sum(node, hidden, addend)
-    whole = node.add(
+    hidden = None if index is None else _index_addend(node, index, query, keys, far)
+    mask = _add_masks(node, hidden, addend)
+    output = node.add(
         *(Attention, query, keys, values, mask, causality, scale),
         num_heads=heads,
     )
-    results = [whole]
+    results = [output]
     if len(node.outputs) > 1 and node.outputs[1]:
-        both = [node.add(Unsqueeze, each, (0,)) for each in (keys, values)]
-        results.append(node.add(Concat, both, 0))
+        parts = [node.add(Unsqueeze, each, (0,)) for each in (keys, values)]
+        results.append(node.add(Concat, parts, 0))
     return results
 
 
-def _projected(node: Node, sizes: Sequence[int] | None) -> Sequence[Operand]:
-    """Queries, keys and values that the weights make of the input."""
+def _project(node: Node, sizes: Sequence[int] | None) -> Sequence[Operand]:
+    """Project the input to queries, keys and values."""
     weights, bias = node[1], node.optional(2)
-    sizes = sizes or thirds(weights)
-    # Three products, each with its own addition, are what engines know; constants are split once.
+    sizes = sizes or projection_sizes(weights)
+    # Engines recognize three products with separate additions; constant weights are split once.
     parts = node.add_all(Split, weights, 1, tuple(sizes))
     products = [node.add(MatMul, node[0], part) for part in parts]
     if bias is None:
@@ -221,108 +220,105 @@ def _projected(node: Node, sizes: Sequence[int] | None) -> Sequence[Operand]:
     return [node.add(Add, product, shift) for product, shift in zip(products, shifts, strict=True)]
 
 
-def thirds(weights: Operand) -> tuple[int, int, int]:
-    """How many columns of weights make queries, keys and values, which are alike."""
-    third, rest = divmod(_known(_size(weights, 1), "the size of the weights"), 3)
+def projection_sizes(weights: Operand) -> tuple[int, int, int]:
+    """Return the equal numbers of columns of the weights for queries, keys and values."""
+    third, rest = divmod(_static(_size(weights, 1), "the size of the weights"), 3)
     if rest:
         raise ModelError("the weights do not make three tensors")
     return third, third, third
 
 
-def _hidden_by(node: Node, index: Operand, query: Operand, key: Operand, far: float) -> Operand:
-    """What `mask_index` adds to the scores: a mask, or lengths, or ends and starts of entries."""
+def _index_addend(node: Node, index: Operand, query: Operand, key: Operand, far: float) -> Operand:
+    """Return an addend for scores from `mask_index`: an integer mask, or the lengths of entries."""
     if rank_of(index) in (2, 3):
-        return _raw_mask(node, index, query, far)
+        return _integer_addend(node, index, query, far)
     if rank_of(index) != 1:
         raise UnsupportedError("mask_index of four axes cannot be expressed")
     entries, count = _size(query, 0), _size(index, 0)
     if count == entries:
-        places = _places(node, key)
+        positions = _positions(node, key)
         ends = node.add(Reshape, index, (-1, 1, 1, 1))
-        return _filtered(node, node.add(LessEqual, ends, places), query, far)
+        return _mask_addend(node, node.add(LessEqual, ends, positions), query, far)
     raise UnsupportedError("mask_index of ends and starts cannot be expressed")
 
 
 @imports("Attention")
 def attention(node: Node) -> list[Operand]:
-    """ONNX's own; a query that attends to no key makes 0."""
+    """Import ONNX's Attention; a query that attends to no key has output 0."""
     only("number of outputs", sum(map(bool, node.outputs[3:])), 0)
     node.ignore("qk_matmul_output_mode")
-    own = node[0].type.element_type
-    _check_precision(node, own)
+    dtype = node[0].type.element_type
+    precision = node.integer("softmax_precision", 0)  # the softmax may be more precise
+    if precision not in (0, 1, 10, 16) and dtype is not ElementType.FLOAT64:
+        raise UnsupportedError(f"softmax_precision {precision} cannot be expressed")
     heads, key_heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
-    query, key, value = (node[place] for place in range(3))
+    query, key, value = (node[index] for index in range(3))
     if rank_of(query) == 3:
         _check_heads(heads)
-    if value.type.element_type is not own:
+    if value.type.element_type is not dtype:
         raise UnsupportedError("values of another type than queries cannot be expressed")
-    keys, values = _state(node, key, value, [node.optional(4), node.optional(5)], key_heads)
+    keys, values = _add_past(node, key, value, [node.optional(4), node.optional(5)], key_heads)
     causal, counts = node.flag("is_causal"), node.optional(6)
     mask, causality = node.optional(3), Causality.NONE
-    if mask is not None and _size(mask, -1) != _count(keys):
+    if mask is not None and _size(mask, -1) != _length(keys):
         raise UnsupportedError("a mask for fewer keys cannot be expressed")
     if causal and counts is None:
-        causality = _own_causality(node, query, key)
+        causality = _standard_causality(node, query, key)
     if counts is not None:
-        valid = _valid(node, counts, query, key, causal=causal)
-        mask = valid if mask is None else _both(node, mask, valid)
+        valid = _key_mask(node, counts, query, key, causal=causal)
+        mask = valid if mask is None else _combine_masks(node, mask, valid)
     scale, softcap = node.real("scale", 0.0), node.real("softcap")
-    whole = node.add(
+    output = node.add(
         *(Attention, query, keys, values, mask, causality, scale, softcap),
         num_heads=heads,
         key_heads=key_heads,
     )
     if mask is not None:
-        whole = _zero_where_alone(node, whole, mask, heads)
-    return [whole, keys, values]
+        output = _zero_unattended(node, output, mask, heads)
+    return [output, keys, values]
 
 
-def _own_causality(node: Node, query: Operand, key: Operand) -> Causality:
-    """After keys of runs before, those of this one must be of the queries' places."""
+def _standard_causality(node: Node, query: Operand, key: Operand) -> Causality:
+    """Return the causality; with past keys, queries and new keys must have equal lengths."""
     if node.optional(4) is None:
         return Causality.FROM_FIRST
-    if _count(query) != _count(key):
+    if _length(query) != _length(key):
         raise UnsupportedError("is_causal with past keys, and new ones of other places")
     return Causality.TO_LAST
 
 
-def _check_precision(node: Node, own: ElementType) -> None:
-    """The softmax may be more precise than asked, not less."""
-    precision = node.integer("softmax_precision", 0)
-    if precision not in (0, 1, 10, 16) and own is not ElementType.FLOAT64:
-        raise UnsupportedError(f"softmax_precision {precision} cannot be expressed")
-
-
-def _valid(node: Node, counts: Operand, query: Operand, key: Operand, *, causal: bool) -> Operand:
-    """The keys that are there of each entry, and if causal, not after the query: booleans."""
+def _key_mask(
+    node: Node, counts: Operand, query: Operand, key: Operand, *, causal: bool
+) -> Operand:
+    """Return a boolean mask of keys within each entry's length and, if causal, up to the query."""
     ends = node.add(Reshape, counts, (-1, 1, 1, 1))
-    places = node.add(Cast, _places(node, key), ElementType.INT64)
-    valid = node.add(Less, places, ends)
+    positions = node.add(Cast, _positions(node, key), ElementType.INT64)
+    valid = node.add(Less, positions, ends)
     if not causal:
         return valid
-    queries = node.add(Cast, _places(node, query), ElementType.INT64)
-    total = _counted(node, query)
+    queries = node.add(Cast, _positions(node, query), ElementType.INT64)
+    total = _dynamic_length(node, query)
     rows = node.add(Unsqueeze, node.add(Sub, queries, total), (1,))
-    return node.add(And, valid, node.add(LessEqual, places, node.add(Add, rows, ends)))
+    return node.add(And, valid, node.add(LessEqual, positions, node.add(Add, rows, ends)))
 
 
-def _both(node: Node, mask: Operand, valid: Operand) -> Operand:
+def _combine_masks(node: Node, mask: Operand, valid: Operand) -> Operand:
     if mask.type.element_type is ElementType.BOOL:
         return node.add(And, mask, valid)
     return node.add(Where, valid, mask, np.array(-np.inf, mask.type.element_type.dtype))
 
 
-def _zero_where_alone(node: Node, output: Operand, mask: Operand, heads: int) -> Operand:
-    """0 in place of the output of queries that the mask lets attend to no key."""
+def _zero_unattended(node: Node, output: Operand, mask: Operand, heads: int) -> Operand:
+    """Set the output to 0 for queries whose keys are all masked."""
     if mask.value is not None and np.all(np.any(mask.value > -np.inf, -1)):
         return output
-    own = output.type.element_type
+    dtype = output.type.element_type
     is_bool = mask.type.element_type is ElementType.BOOL
-    seen = node.add(Cast, mask, own) if is_bool else mask
-    least = np.array(0 if is_bool else -np.inf, own.dtype)
-    alone = node.add(LessEqual, node.add(ReduceMax, seen, (-1,), True), least)
-    whole = _with_head_axis(node, output, heads)
-    zeroed = node.add(Where, alone, np.array(0, own.dtype), whole)
+    weights = node.add(Cast, mask, dtype) if is_bool else mask
+    least = np.array(0 if is_bool else -np.inf, dtype.dtype)
+    unattended = node.add(LessEqual, node.add(ReduceMax, weights, (-1,), True), least)
+    split = _split_heads(node, output, heads)
+    zeroed = node.add(Where, unattended, np.array(0, dtype.dtype), split)
     if rank_of(output) == 4:
         return zeroed
     return node.add(Reshape, node.add(Transpose, zeroed, _HEADS_LAST), (0, 0, -1))
@@ -330,29 +326,63 @@ def _zero_where_alone(node: Node, output: Operand, mask: Operand, heads: int) ->
 
 @imports("RotaryEmbedding")
 def rotary_embedding(node: Node) -> Operand:
-    return _rotated(node, node[1], node[2], node.optional(3))
+    return _rotate(node, node[1], node[2], node.optional(3))
 
 
 @imports("com.microsoft.RotaryEmbedding")
 def contributed_rotary_embedding(node: Node) -> Operand:
-    """ONNX Runtime's; one position is that of the first place."""
+    """Import ONNX Runtime's RotaryEmbedding; a single position is that of the first element."""
     only("is_packed_batching", node.flag("is_packed_batching", False), False)
     only("scale", node.real("scale", 1.0), 1.0)
     positions = node[1]
     if rank_of(positions) == 1:
-        places = node.add(Cast, _places(node, node[0]), ElementType.INT64)
-        positions = node.add(Unsqueeze, node.add(Add, places, positions), (0,))
-    return _rotated(node, node[2], node[3], positions)
+        offsets = node.add(Cast, _positions(node, node[0]), ElementType.INT64)
+        positions = node.add(Unsqueeze, node.add(Add, offsets, positions), (0,))
+    return _rotate(node, node[2], node[3], positions)
 
 
-def _rotated(node: Node, cos: Operand, sin: Operand, positions: Operand | None) -> Operand:
-    """With `rotary_embedding_dim`, the tables say how many numbers are rotated, too."""
+def _rotate(node: Node, cos: Operand, sin: Operand, positions: Operand | None) -> Operand:
+    """Add a rotary embedding; a nonzero `rotary_embedding_dim` must match the tables."""
     heads = node.integer("num_heads", 0)
     rotated, interleaved = node.integer("rotary_embedding_dim", 0), node.flag("interleaved", False)
-    half = _known(_size(cos, -1), "the size of the tables")
+    half = _static(_size(cos, -1), "the size of the tables")
     if rotated not in (0, 2 * half):
         raise ModelError(f"rotary_embedding_dim is {rotated}, but the tables are for {2 * half}")
     if rank_of(node[0]) == 3 and not heads:
-        heads = _known(_size(node[0], 2), "the size of the heads") // (2 * half)
+        heads = _static(_size(node[0], 2), "the size of the heads") // (2 * half)
     flat = heads if rank_of(node[0]) == 3 else 0
     return node.add(RotaryEmbedding, node[0], cos, sin, positions, flat, interleaved)
+
+
+@imports(f"{DOMAIN}.QAttention")
+def quantized_attention(node: Node) -> list[Operand]:
+    """Import QAttention: integer projections to queries, keys and values, then attention on reals.
+
+    The inputs are A, weights, bias, the scales of A and weights, the mask, the zero points of A and
+    weights, and keys and values of earlier runs.
+    """
+    only("do_rotary", node.flag("do_rotary", False), False)
+    only("past_present_share_buffer", node.flag("past_present_share_buffer", False), False)
+    weights, bias, zero_point = node[1], node.optional(2), node.optional(6)
+    sizes = projection_sizes(weights)
+    scales, zeros = (
+        _split_columns(node, node[4], sizes),
+        _split_columns(node, node.optional(7), sizes),
+    )
+    biases = _split_columns(node, bias, sizes)
+    projected = []
+    parts = node.add_all(Split, weights, 1, sizes)
+    for part, scale, zero, shift in zip(parts, scales, zeros, biases, strict=True):
+        product = add_integer_product(node, node[0], part, zero_point, zero)
+        assert scale is not None, "the scale is required"
+        projected.append(scale_product(node, product, node[3], scale, shift))
+    return add_self_attention(node, projected, node.optional(5), node.optional(8))
+
+
+def _split_columns(
+    node: Node, numbers: Operand | None, sizes: Sequence[int]
+) -> Sequence[Operand | None]:
+    """Split per-column numbers into parts; a single number serves all parts."""
+    if numbers is None or rank_of(numbers) == 0 or numbers.type.static_shape == (1,):
+        return [numbers] * len(sizes)
+    return node.add_all(Split, numbers, 0, tuple(sizes))

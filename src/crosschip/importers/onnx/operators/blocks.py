@@ -1,4 +1,4 @@
-"""Operators that move blocks of images between axes; images of columns."""
+"""Operators that move blocks of pixels between axes, and columns to images."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from crosschip.ops.standard.slicing import Slice
 
 @imports("Col2Im")
 def col2im(node: Node) -> Operand:
-    """The input is [N, C * block, L]: for each of L places of a block, its elements.
+    """Import Col2Im: sum overlapping blocks into an image; drop pixels in the padding.
 
-    They are added up at their places in the image; what lies in the padding is left out.
+    The input is [N, C * block size, L], for L positions of the block.
     """
     image = tuple(value_of(node[1], "the image's shape").ravel().tolist())
     block = tuple(value_of(node[2], "the block's shape").ravel().tolist())
@@ -33,25 +33,25 @@ def col2im(node: Node) -> Operand:
     if columns % max(1, size):
         raise ModelError(f"{columns} columns are not those of blocks of {size} elements")
     channels = columns // size
-    places = _places(image, block, strides, dilations, pads)
-    if places.shape != (size, count):
-        raise ModelError(f"there are {places.shape[1]} places of a block, but {count} blocks")
-    by_place = node.add(Reshape, node[0], (batch, channels, size * count))
-    by_place = node.add(Transpose, by_place, (2, 0, 1))
+    indices = _pixel_indices(image, block, strides, dilations, pads)
+    if indices.shape != (size, count):
+        raise ModelError(f"there are {indices.shape[1]} places of a block, but {count} blocks")
+    by_index = node.add(Reshape, node[0], (batch, channels, size * count))
+    by_index = node.add(Transpose, by_index, (2, 0, 1))
     zeros = np.zeros((pixels + 1, batch, channels), node[0].type.element_type.dtype)
-    summed = node.add(ScatterND, zeros, places.reshape(-1, 1), by_place, Scatter.ADD)
+    summed = node.add(ScatterND, zeros, indices.reshape(-1, 1), by_index, Scatter.ADD)
     inside = node.add(Slice, summed, axes=(0,), starts=(0,), ends=(pixels,))
     return node.add(Reshape, node.add(Transpose, inside, (1, 2, 0)), (batch, channels, *image))
 
 
-def _places(
+def _pixel_indices(
     image: tuple[int, ...],
     block: tuple[int, ...],
     strides: tuple[int, ...],
     dilations: tuple[int, ...],
     pads: tuple[int, ...],
 ) -> Array:
-    """For each element of a block and each place of it, the pixel; the number of pixels if none."""
+    """Return each block element's flat pixel index per position; the pixel count if outside."""
     rank = len(image)
     if not rank == len(block) == len(strides) == len(dilations) == len(pads) // 2:
         raise ModelError(f"strides, dilations or pads are not those of {rank} axes")
@@ -69,7 +69,7 @@ def _places(
 
 
 def _outer(left: Array, right: Array, combine: np.ufunc) -> Array:
-    """All pairs of rows by all pairs of columns."""
+    """Combine all pairs of rows with all pairs of columns."""
     rows, columns = left.shape[0] * right.shape[0], left.shape[1] * right.shape[1]
     pairs: Array = combine(left[:, None, :, None], right[None, :, None, :])
     return pairs.reshape(rows, columns)
@@ -77,15 +77,15 @@ def _outer(left: Array, right: Array, combine: np.ufunc) -> Array:
 
 @imports("DepthToSpace")
 def depth_to_space(node: Node) -> Operand:
-    # ONNX has the attribute from opset 28 on, which older schemas do not know.
+    # The attribute exists since opset 28; older schemas lack its default.
     mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
     return node.add(DepthToSpace, node[0], node.integer("blocksize"), DepthOrder[mode])
 
 
 @imports("SpaceToDepth")
 def space_to_depth(node: Node) -> Operand:
-    """Mode `CRD` orders the new channels by the old ones first, then by places in the block."""
-    # ONNX has the attribute from opset 28 on, which older schemas do not know.
+    """Import SpaceToDepth; mode `CRD` orders channels before positions in the block."""
+    # The attribute exists since opset 28; older schemas lack its default.
     mode = only("mode", node.text("mode", "DCR"), *DepthOrder.__members__)
     block = node.integer("blocksize")
     blocks = node.add(SpaceToDepth, node[0], block)

@@ -1,4 +1,4 @@
-"""Attention to what is kept from run to run, of ONNX Runtime."""
+"""ONNX Runtime's attention with a cache of keys and values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def group_query_attention(node: Node) -> Sequence[Operand]:
     only("causal", node.flag("causal", True), True)
     only("sliding_window_cache", node.flag("sliding_window_cache", False), False)
     only("number of outputs", sum(map(bool, node.outputs[3:])), 0)
-    node.ignore("k_quant_type", "v_quant_type", "kv_cache_bit_width")  # of what is quantized
+    node.ignore("k_quant_type", "v_quant_type", "kv_cache_bit_width")  # for quantized caches
     node.ignore("qk_norm_epsilon", "q_norm_epsilon", "k_norm_epsilon")
     heads, key_heads = node.integer("num_heads"), node.integer("kv_num_heads")
     if min(heads, key_heads) < 1:
@@ -54,7 +54,7 @@ def group_query_attention(node: Node) -> Sequence[Operand]:
 
 
 def _parts(node: Node, heads: int, key_heads: int) -> list[Operand]:
-    """Queries, keys and values, of which the first input may have all."""
+    """Return queries, keys and values, which may be packed in the first input."""
     key, value = node.optional(1), node.optional(2)
     if key is not None and value is not None:
         return [node[0], key, value]

@@ -1,4 +1,4 @@
-"""Comparisons, element by element."""
+"""Elementwise comparisons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def comparison(node: Node) -> Operand:
 
 @imports("ai.onnx.ml.Binarizer")
 def binarizer(node: Node) -> Operand:
-    """1 where the input is greater than the threshold, else 0."""
+    """Return 1 where the input is greater than the threshold, else 0."""
     operand = node[0]
     threshold = np.array(node.real("threshold"), operand.type.element_type.dtype)
     return node.add(Cast, node.add(Less, threshold, operand), operand.type.element_type)

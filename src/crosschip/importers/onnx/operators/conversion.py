@@ -1,4 +1,4 @@
-"""Changes of element type, and copies."""
+"""Conversions of element types, and identity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosschip.ops.standard.conversion import BitCast, Cast
 
 @imports("Cast", "CastLike")
 def cast(node: Node) -> Operand:
-    """`saturate` and `round_mode` matter for floats of eight bits and less only."""
+    """Import Cast; `saturate` and `round_mode` affect only floats of up to eight bits."""
     like = node[1].type.element_type if node.type == "CastLike" else None
     target = like or element_type(node.integer("to"))
     if target is ElementType.STRING:
@@ -19,10 +19,10 @@ def cast(node: Node) -> Operand:
     saturate = node.flag("saturate")
     rounding = node.text("round_mode").upper()
     only("round_mode", rounding, *PowerRounding.__members__)
-    return converted(node, node[0], target, saturate=saturate, rounding=PowerRounding[rounding])
+    return add_cast(node, node[0], target, saturate=saturate, rounding=PowerRounding[rounding])
 
 
-def converted(
+def add_cast(
     node: Node,
     operand: Operand,
     target: ElementType,
@@ -30,7 +30,7 @@ def converted(
     saturate: bool = True,
     rounding: PowerRounding = PowerRounding.UP,
 ) -> Operand:
-    """The operand as another type."""
+    """Convert an operand to an element type."""
     if operand.type.element_type is target:
         return operand
     if target not in SATURATING:

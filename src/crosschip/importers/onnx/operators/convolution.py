@@ -1,4 +1,4 @@
-"""Convolutions of images of one, two and three axes."""
+"""Convolutions over one, two and three spatial axes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from crosschip.importers.onnx.node import Node, imports
-from crosschip.importers.onnx.operators.activation import activated
+from crosschip.importers.onnx.operators.activation import add_activation
 from crosschip.importers.onnx.windows import (
     Numbers,
     arguments,
@@ -35,24 +35,24 @@ _CONV_TRANSPOSES = {1: Conv1DTranspose, 2: Conv2DTranspose, 3: Conv3DTranspose}
 
 @imports("Conv")
 def conv(node: Node) -> Operand:
-    return convolution_of(node, node[0], node[1], node.optional(2))
+    return add_convolution(node, node[0], node[1], node.optional(2))
 
 
 @imports("com.microsoft.FusedConv")
 def fused_conv(node: Node) -> Operand:
-    """Another image may be added before the activation."""
+    """Import a convolution, an optional addition and an activation."""
     kind, numbers = node.text("activation", ""), node.reals("activation_params", ())
-    convolved = convolution_of(node, node[0], node[1], node.optional(2))
+    convolved = add_convolution(node, node[0], node[1], node.optional(2))
     addend = node.optional(3)
-    return activated(
+    return add_activation(
         node, convolved if addend is None else node.add(Add, convolved, addend), kind, numbers
     )
 
 
-def convolution_of(
+def add_convolution(
     node: Node, input: Operand, filter: Operand, bias: Operand | None = None
 ) -> Operand:
-    """The convolution that a node's attributes describe, of these operands."""
+    """Add the convolution that a node's attributes describe, with these operands."""
     kernel = kernel_of(node, filter)
     image_of(input, len(kernel))
     operator, window = _CONVS[len(kernel)], arguments(windows_of(node, kernel))
@@ -61,62 +61,62 @@ def convolution_of(
 
 @imports("ConvTranspose")
 def conv_transpose(node: Node) -> Operand:
-    """Derive the padding from the output's size, where that is given or is `SAME`."""
+    """Import ConvTranspose; a given output size or `SAME` determines the padding."""
     kernel = kernel_of(node, node[1])
     rank, image = len(kernel), image_of(node[0], len(kernel))
     windows = windows_of(node, kernel)
-    more = node.integers("output_padding", (0,) * rank)
-    if len(more) != rank or min(more) < 0:
-        raise ModelError(f"output_padding {list(more)} are not {rank} numbers from 0 up")
-    windows, more = _cut(node, windows, image, more)
+    output_padding = node.integers("output_padding", (0,) * rank)
+    if len(output_padding) != rank or min(output_padding) < 0:
+        raise ModelError(f"output_padding {list(output_padding)} are not {rank} numbers from 0 up")
+    windows, output_padding = _resolve_padding(node, windows, image, output_padding)
     return node.add(
         _CONV_TRANSPOSES[rank],
         node[0],
         node[1],
         node.optional(2),
         group=group_of(node),
-        output_padding=more,
+        output_padding=output_padding,
         **arguments(windows),
     )
 
 
-def _cut(
-    node: Node, windows: Windows, image: Sequence[Dim], more: Numbers
+def _resolve_padding(
+    node: Node, windows: Windows, image: Sequence[Dim], output_padding: Numbers
 ) -> tuple[Windows, Numbers]:
-    """The padding that is cut off, in numbers, and what is added at the end."""
-    totals = _total_padding(node, windows, image, more)
+    """Return windows with explicit padding, and the output padding."""
+    totals = _total_padding(node, windows, image, output_padding)
     if totals is None:
-        return explicit(windows, image), more
+        return explicit(windows, image), output_padding
     cut = [max(0, total) for total in totals]
-    more = tuple(m + c - t for m, c, t in zip(more, cut, totals, strict=True))
+    output_padding = tuple(m + c - t for m, c, t in zip(output_padding, cut, totals, strict=True))
     lower = windows.auto_pad is AutoPad.SAME
     halves = [(t // 2, t - t // 2) if lower else (t - t // 2, t // 2) for t in cut]
     pads = [pad for half in halves for pad in half]
-    return replace(windows, auto_pad=AutoPad.NONE, pads=pads), more
+    return replace(windows, auto_pad=AutoPad.NONE, pads=pads), output_padding
 
 
 def _total_padding(
-    node: Node, windows: Windows, image: Sequence[Dim], more: Numbers
+    node: Node, windows: Windows, image: Sequence[Dim], output_padding: Numbers
 ) -> list[int] | None:
-    """The pixels that the full result of a transposed convolution has more than its output.
+    """Return the size of the full transposed convolution minus the output size, per axis.
 
-    `None` if the model does not give the size of the output but the padding. Negative where the
-    output is the larger one.
+    `None` if the model specifies the padding instead of the output size. Negative where the output
+    is larger.
     """
     output_shape = node.optional_integers("output_shape")
     if output_shape is None:
         if not windows.auto_pad.keeps_size:
             return None
-        triples = zip(spans_of(windows), more, windows.strides, strict=True)
+        triples = zip(spans_of(windows), output_padding, windows.strides, strict=True)
         return [span + extra - stride for span, extra, stride in triples]
     output = positive("output_shape", output_shape[-windows.rank :], windows.rank)
     sizes = [size for size in image if isinstance(size, int)]
     if len(sizes) != windows.rank:
         raise UnsupportedError("output_shape needs an input of fixed height and width")
     return [
-        (size - 1) * stride + span + extra - wanted
-        for size, stride, span, extra, wanted in zip(
-            sizes, windows.strides, spans_of(windows), more, output, strict=True
+        (size - 1) * stride + span + extra - output_size
+        for size, stride, span, extra, output_size in zip(
+            sizes, windows.strides, spans_of(windows), output_padding, output, strict=True
         )
     ]
 

@@ -1,4 +1,4 @@
-"""Constants, and tensors made from a description; descriptions of tensors."""
+"""Constants, generated tensors, and shapes of tensors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from crosschip.importers.onnx.contributed import DOMAIN
+from crosschip.importers.onnx.facts import rank_of
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import Array, ElementType, ModelError, Operand
@@ -60,7 +62,7 @@ def range_(node: Node) -> Operand:
 
 @imports("EyeLike")
 def eye_like(node: Node) -> Operand:
-    """1 on the diagonal `k`, 0 elsewhere: where `column - row == k`."""
+    """Import EyeLike: 1 where `column - row == k`, else 0."""
     code = node.integer("dtype", 0)
     dtype = element_type(code) if code else node[0].type.element_type
     diagonal = node.integer("k")
@@ -80,17 +82,17 @@ def eye_like(node: Node) -> Operand:
 
 @imports("OneHot")
 def one_hot(node: Node) -> Operand:
-    """Indices outside of `[-depth, depth)` make no element hot."""
+    """Import OneHot; indices outside `[-depth, depth)` set no element."""
     depth = node.add(Reshape, node[1], ())
     if depth.type.element_type not in INDICES:
         depth = node.add(Cast, depth, ElementType.INT64)
-    off, on = (node.add(Gather, node[2], np.array(place), 0) for place in range(2))
+    off, on = (node.add(Gather, node[2], np.array(index), 0) for index in range(2))
     return node.add(OneHot, node[0], depth, on, off, node.integer("axis"))
 
 
 @imports("Shape")
 def shape(node: Node) -> Operand:
-    """Since opset 15, a part of the shape can be asked for."""
+    """Import Shape; since opset 15 it may return a slice of the shape."""
     whole = node.add(ShapeOf, node[0])
     start, end = node.integer("start"), node.integer("end", _TO_THE_END)
     if (start, end) == (0, _TO_THE_END):
@@ -101,3 +103,15 @@ def shape(node: Node) -> Operand:
 @imports("Size")
 def size(node: Node) -> Operand:
     return node.add(ReduceProd, node.add(ShapeOf, node[0]), (0,), keepdim=False)
+
+
+@imports(f"{DOMAIN}.Range")
+def contributed_range(node: Node) -> Operand:
+    """Import ONNX Runtime's Range: operands may have shape [1], the step is 1 by default."""
+    start, end, step = node[0], node[1], node.optional(2)
+    if step is None:
+        step = node.constant(np.ones((), start.type.element_type.dtype))
+    numbers = (
+        node.add(Reshape, each, ()) if rank_of(each) else each for each in (start, end, step)
+    )
+    return node.add(Range, *numbers)

@@ -1,4 +1,4 @@
-"""Convolutions with displaced windows."""
+"""Deformable convolutions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that pick from a tensor, or write into it, by indices."""
+"""Gather and scatter operators."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.node import Node, axis_from_front, bounded, imports, only
 from crosschip.ir import Array, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.arithmetic import Add, Mod
@@ -39,7 +40,7 @@ def gather_nd(node: Node) -> Operand:
 
 @imports("ScatterElements", "Scatter")
 def scatter_elements(node: Node) -> Operand:
-    """Before opset 11 it is called `Scatter`."""
+    """Import ScatterElements, named `Scatter` before opset 11."""
     axis = node.integer("axis")
     return node.add(ScatterElements, node[0], node[1], node[2], axis, _reduction(node))
 
@@ -51,17 +52,17 @@ def scatter_nd(node: Node) -> Operand:
 
 @imports("Compress")
 def compress(node: Node) -> Operand:
-    """Picks where the condition is true; it may be shorter than the axis."""
+    """Import Compress: select indices where the condition, which may be shorter, is true."""
     operand, axis = node[0], node.integer("axis") if node.has("axis") else None
     if axis is None:
         operand, axis = node.add(Reshape, operand, (-1,)), 0
-    places = node.add(Reshape, node.add(NonZero, node[1]), (-1,))
-    return node.add(Gather, operand, places, axis)
+    indices = node.add(Reshape, node.add(NonZero, node[1]), (-1,))
+    return node.add(Gather, operand, indices, axis)
 
 
 @imports("TensorScatter")
 def tensor_scatter(node: Node) -> Operand:
-    """Writes `update` along `axis`, in each batch from its own index on."""
+    """Import TensorScatter: write `update` along `axis`, from a start index per batch entry."""
     mode = only("mode", node.text("mode"), "linear", "circular")
     cache, update, start = node[0], node[1], node.optional(2)
     old, new = cache.type.static_shape, update.type.static_shape
@@ -71,13 +72,13 @@ def tensor_scatter(node: Node) -> Operand:
         raise ModelError(f"the cache has {len(old)} axes, but the update {len(new)}")
     axis = axis_from_front(node.integer("axis"), len(old))
     bounded(math.prod(new))
-    places: list[Operand | Array] = [np.ascontiguousarray(grid) for grid in np.indices(new)]
+    indices: list[Operand | Array] = [np.ascontiguousarray(grid) for grid in np.indices(new)]
     if start is not None:
         first = node.add(Reshape, start, (-1,) + (1,) * (len(old) - 1))
-        places[axis] = node.add(Add, first, places[axis])
+        indices[axis] = node.add(Add, first, indices[axis])
     if mode == "circular":
-        places[axis] = node.add(Mod, places[axis], np.array(old[axis]))
-    columns = [node.add(Unsqueeze, node.add(Expand, place, new), (-1,)) for place in places]
+        indices[axis] = node.add(Mod, indices[axis], np.array(old[axis]))
+    columns = [node.add(Unsqueeze, node.add(Expand, index, new), (-1,)) for index in indices]
     return node.add(ScatterND, cache, node.add(Concat, parts=columns, axis=-1), update)
 
 
@@ -88,9 +89,14 @@ def _reduction(node: Node) -> Scatter:
 
 @imports("ai.onnx.ml.ArrayFeatureExtractor")
 def array_feature_extractor(node: Node) -> Operand:
-    """Columns of the last axis; a list counts as one row."""
-    places = node.add(Reshape, node[1], (-1,))
-    picked = node.add(Gather, node[0], places, -1)
+    """Import ArrayFeatureExtractor: columns of the last axis; a vector counts as one row."""
+    indices = node.add(Reshape, node[1], (-1,))
+    picked = node.add(Gather, node[0], indices, -1)
     if node[0].type.shape is not None and len(node[0].type.shape) == 1:
         return node.add(Reshape, picked, (1, -1))
     return picked
+
+
+@imports(f"{DOMAIN}.GatherND")
+def contributed_gather_nd(node: Node) -> Operand:
+    return node.add(GatherND, node[0], node[1], 0)

@@ -1,4 +1,4 @@
-"""Products of bytes: in int32, and in float32 with scales that are computed."""
+"""Integer products in int32, and in float32 with dynamic scales."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from crosschip.ops.standard.quantization import DynamicQuantize
 
 @imports("MatMulInteger")
 def matmul_integer(node: Node) -> Operand:
-    return product_of_integers(node, node[0], node[1], node.optional(2), node.optional(3))
+    return add_integer_product(node, node[0], node[1], node.optional(2), node.optional(3))
 
 
 @imports(f"{DOMAIN}.MatMulIntegerToFloat")
 def matmul_integer_to_float(node: Node) -> Operand:
-    """The inputs are A, B, their scales, their zero points and a bias."""
-    product = product_of_integers(node, node[0], node[1], node.optional(4), node.optional(5))
-    return scaled(node, product, node[2], node[3], node.optional(6))
+    """Import MatMulIntegerToFloat: A, B, their scales, their zero points, bias."""
+    product = add_integer_product(node, node[0], node[1], node.optional(4), node.optional(5))
+    return scale_product(node, product, node[2], node[3], node.optional(6))
 
 
 @imports(f"{DOMAIN}.DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(node: Node) -> Operand:
-    """The inputs are A, which is float32, B, its scale, its zero point and a bias."""
+    """Import DynamicQuantizeMatMul: A in float32, B, its scale, its zero point, bias."""
     integers, scale, zero_point = node.add_all(DynamicQuantize, node[0])
-    product = product_of_integers(node, integers, node[1], zero_point, node.optional(3))
-    return scaled(node, product, scale, node[2], node.optional(4))
+    product = add_integer_product(node, integers, node[1], zero_point, node.optional(3))
+    return scale_product(node, product, scale, node[2], node.optional(4))
 
 
 @imports("ConvInteger")
@@ -49,34 +49,33 @@ def conv_integer(node: Node) -> Operand:
         Conv2DInteger,
         input,
         filter,
-        input_zero_point=_single(node, node.optional(2)),
-        filter_zero_point=_single(node, node.optional(3)),
+        input_zero_point=_to_scalar(node, node.optional(2)),
+        filter_zero_point=_to_scalar(node, node.optional(3)),
         group=group,
         **arguments(windows),
     )
     return node.add(Squeeze, sums, (2,)) if rank == 1 else sums
 
 
-def product_of_integers(
+def add_integer_product(
     node: Node, x: Operand, y: Operand, x_zero: Operand | None, y_zero: Operand | None
 ) -> Operand:
-    """The product of integers; several zero points of `x` are one a row."""
-    x_zero, y_zero = _single(node, x_zero), _single(node, y_zero)
+    """Add an integer matrix product; a list of zero points of `x` has one per row."""
+    x_zero, y_zero = _to_scalar(node, x_zero), _to_scalar(node, y_zero)
     if x_zero is not None and rank_of(x_zero) == 1:
         x_zero = node.add(Unsqueeze, x_zero, (-1,))
     return node.add(MatMulInteger, x, y, x_zero, y_zero)
 
 
-def scaled(
+def scale_product(
     node: Node, product: Operand, x_scale: Operand, y_scale: Operand, bias: Operand | None
 ) -> Operand:
     reals = node.add(Cast, product, ElementType.FLOAT32)
-    scaled = node.add(Mul, reals, node.add(Mul, x_scale, y_scale))
-    return scaled if bias is None else node.add(Add, scaled, bias)
+    scale_product = node.add(Mul, reals, node.add(Mul, x_scale, y_scale))
+    return scale_product if bias is None else node.add(Add, scale_product, bias)
 
 
-def _single(node: Node, zero_point: Operand | None) -> Operand | None:
-    """A zero point, without axes if it is one number."""
+def _to_scalar(node: Node, zero_point: Operand | None) -> Operand | None:
     if zero_point is None or zero_point.type.static_shape != (1,):
         return zero_point
     return node.add(Reshape, zero_point, ())

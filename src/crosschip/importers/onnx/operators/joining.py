@@ -1,4 +1,4 @@
-"""Operators that put tensors together or take them apart."""
+"""Concatenation and splitting."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def concat(node: Node) -> Operand:
 
 @imports("Split")
 def split(node: Node) -> Sequence[Operand]:
-    """The sizes are an attribute before opset 13, then an input; without them they are equal."""
+    """Import Split; sizes are an attribute before opset 13 and equal by default."""
     axis = node.integer("axis")
     count = len(node.outputs)
     sizes = node.optional_integers("split") if node.opset < 13 else node.optional(1)
     if node.opset >= 18 and node.integer("num_outputs", count) != count:
         raise ModelError(f"num_outputs is not the number of outputs, {count}")
     if sizes is None:
-        sizes = _equal_parts(node, axis)
+        sizes = _equal_sizes(node, axis)
     elif isinstance(sizes, tuple):
         _check_count(len(sizes), count)
     elif sizes.type.static_shape is None:
@@ -47,13 +47,13 @@ def _check_count(parts: int, outputs: int) -> None:
         raise ModelError(f"is split into {parts} parts, but has {outputs} outputs")
 
 
-def _equal_parts(node: Node, axis: int) -> tuple[int, ...] | Operand:
-    """Parts of one size, but that the last one is smaller if it must and may be."""
+def _equal_sizes(node: Node, axis: int) -> tuple[int, ...] | Operand:
+    """Return equal sizes; since opset 18 the last part may be smaller."""
     shape = node[0].type.shape
     size = None if shape is None else shape[axis_from_front(axis, len(shape))]
     count = max(1, len(node.outputs))
     if not isinstance(size, int):
-        return _computed_parts(node, axis, count)
+        return _dynamic_equal_sizes(node, axis, count)
     part = -(-size // count)
     last = size - part * (count - 1)
     if last < 0 or (last != part and node.opset < 18):
@@ -61,8 +61,8 @@ def _equal_parts(node: Node, axis: int) -> tuple[int, ...] | Operand:
     return (*(part,) * (count - 1), last)
 
 
-def _computed_parts(node: Node, axis: int, count: int) -> Operand:
-    """The same where the size is known only when the model runs."""
+def _dynamic_equal_sizes(node: Node, axis: int, count: int) -> Operand:
+    """Compute equal sizes for an axis of dynamic size."""
     size_list = node.add(Gather, node.add(ShapeOf, node[0]), np.array([axis]), 0)
     size = node.add(Reshape, size_list, (1,))
     part = node.add(Div, node.add(Add, size, np.array(count - 1)), np.array(count))

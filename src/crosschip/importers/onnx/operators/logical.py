@@ -1,4 +1,4 @@
-"""Truth values, bits, and choices by them."""
+"""Logical and bitwise operators, and selection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products, and what is computed by them."""
+"""Matrix products, layers, Einstein summation and Fourier transforms."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from crosschip.importers.einsum import contraction
 from crosschip.importers.onnx.decompositions.fourier import fourier_transform
 from crosschip.importers.onnx.facts import rank_of, size_of, value_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
-from crosschip.importers.onnx.operators.activation import activated
+from crosschip.importers.onnx.operators.activation import add_activation
 from crosschip.ir import ModelError, Operand, UnsupportedError
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.quantized import value_type
@@ -33,7 +33,7 @@ _NUMBERS_OF_FOUR_BITS = (
         *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
     ),
 )
-"""The numbers of bitsandbytes' types FP4 and NF4."""
+"""The values of bitsandbytes' types FP4 and NF4."""
 
 
 @imports("MatMul")
@@ -43,12 +43,15 @@ def matmul(node: Node) -> Operand:
 
 @imports("com.microsoft.FusedMatMul", "com.microsoft.TransposeMatMul")
 def fused_matmul(node: Node) -> Operand:
-    """`alpha * A @ B`, with axes of either swapped first: the last two, and before that the batch.
+    """Import FusedMatMul, `alpha * A @ B` with optional transpositions.
 
-    Its older name is TransposeMatMul. Of a swapped batch, the first axis is that of the rows.
+    TransposeMatMul is its older name. `transA` swaps the last two axes. `transBatchA` means that
+    the first axis holds the rows, and moves it after the batch axes.
     """
     sides = [
-        _rows_behind(node, node[index]) if node.flag(f"transBatch{side}", False) else node[index]
+        _move_rows_after_batch(node, node[index])
+        if node.flag(f"transBatch{side}", False)
+        else node[index]
         for index, side in enumerate("AB")
     ]
     product = node.add(MatMul, *sides, node.flag("transA", False), node.flag("transB", False))
@@ -56,22 +59,21 @@ def fused_matmul(node: Node) -> Operand:
     return product if alpha == 1 else node.add(Mul, product, alpha)
 
 
-def _rows_behind(node: Node, operand: Operand) -> Operand:
-    """The operand with its first axis behind those of the batch."""
+def _move_rows_after_batch(node: Node, operand: Operand) -> Operand:
     rank = rank_of(operand)
     return node.add(Transpose, operand, (*range(1, rank - 1), 0, rank - 1))
 
 
 @imports("com.microsoft.MatMulBnb4")
 def matmul_bnb4(node: Node) -> Operand:
-    """Weights of four bits each name one of 16 numbers, which a block's greatest one multiplies.
+    """Import a product with weights of four bits: table entries times a scale per block.
 
-    Two are in a byte, the first one in the upper bits. The numbers are bitsandbytes' (its
-    `csrc/kernels.cu`).
+    Two weights are packed per byte, the first in the upper bits. The tables are those of
+    bitsandbytes (`csrc/kernels.cu`).
     """
     node.ignore("training_mode")
     size, rows, block = node.integer("K"), node.integer("N"), node.integer("block_size")
-    kind, is_turned = node.integer("quant_type"), node.flag("transB", True)
+    kind, is_transposed = node.integer("quant_type"), node.flag("transB", True)
     if kind not in range(len(_NUMBERS_OF_FOUR_BITS)):
         raise ModelError(f"quant_type {kind} is not 0 or 1")
     if min(size, rows, block) < 1:
@@ -83,17 +85,17 @@ def matmul_bnb4(node: Node) -> Operand:
     codes = np.stack([packed.ravel() >> 4, packed.ravel() & 15], axis=-1).ravel()[:count]
     numbers = np.array(_NUMBERS_OF_FOUR_BITS[kind], np.float32)[codes]
     scales = np.repeat(greatest.ravel().astype(np.float32), block)[:count]
-    whole = (
+    weights = (
         (numbers * scales)
         .astype(greatest.dtype)
-        .reshape((rows, size) if is_turned else (size, rows))
+        .reshape((rows, size) if is_transposed else (size, rows))
     )
-    return node.add(MatMul, node[0], node.constant(whole), transpose_y=is_turned)
+    return node.add(MatMul, node[0], node.constant(weights), transpose_y=is_transposed)
 
 
 @imports("com.microsoft.CDist")
 def distances(node: Node) -> Operand:
-    """The distances of the rows of two matrices, or their squares, by the product of the two."""
+    """Import CDist by expanding the squared distance of rows to products."""
     metric = only("metric", node.text("metric", "sqeuclidean"), "euclidean", "sqeuclidean")
     rows, columns = (
         node.add(ReduceSum, node.add(Square, node[index]), (1,), keepdim=True) for index in range(2)
@@ -106,7 +108,7 @@ def distances(node: Node) -> Operand:
 
 @imports("com.microsoft.MatMulNBits")
 def matmul_n_bits(node: Node) -> Operand:
-    """Scales and zero points may come as one list."""
+    """Import MatMulNBits; scales and zero points may be flat."""
     size, rows, block = node.integer("K"), node.integer("N"), node.integer("block_size")
     bits, level = node.integer("bits", 4), node.integer("accuracy_level", 0)
     if node.optional(4) is not None:
@@ -138,7 +140,7 @@ def determinant(node: Node) -> Operand:
 
 @imports("Gemm")
 def gemm(node: Node) -> Operand:
-    """`alpha * A @ B + beta * C`: a fully connected layer where it has the form of one."""
+    """Import `alpha * A @ B + beta * C`, as a fully connected layer if possible."""
     a, b, c = node[0], node[1], node.optional(2)
     alpha, beta = node.real("alpha"), node.real("beta")
     trans_a, trans_b = node.flag("transA"), node.flag("transB")
@@ -156,11 +158,11 @@ def gemm(node: Node) -> Operand:
 def fused_gemm(node: Node) -> Operand:
     kind = node.text("activation", "")
     numbers = [node.real(f"activation_{name}", 0.0) for name in ("alpha", "beta", "gamma")]
-    return activated(node, node.on_reals("Gemm", node.inputs, opset=13), kind, numbers)
+    return add_activation(node, node.on_reals("Gemm", node.inputs, opset=13), kind, numbers)
 
 
 def _is_layer(a: Operand, b: Operand, c: Operand | None, beta: float) -> bool:
-    """Tell whether `a` is a list of rows, `b` a list of units, and `c` a number for each unit."""
+    """Return whether `a` and `b` are matrices and `c` has one element per column of the result."""
     rows, units = a.type.shape, b.type.shape
     if value_type(a) not in FLOATS or not rows or not units or len(rows) != 2:
         return False
@@ -174,7 +176,7 @@ def einsum(node: Node) -> Operand:
 
 @imports("DFT")
 def dft(node: Node) -> Operand:
-    """The axis is an attribute before opset 20, then an input."""
+    """Import DFT; the axis is an attribute before opset 20."""
     rank = rank_of(node[0])
     inverse, onesided = node.flag("inverse"), node.flag("onesided")
     length = node.optional(1)
@@ -187,12 +189,12 @@ def dft(node: Node) -> Operand:
     if axis_operand is not None and axis_operand.value is None:
         if onesided or count is not None:
             raise UnsupportedError("the axis, which changes size, is computed when the model runs")
-        place = node.add(
+        axis_index = node.add(
             Mod,
             node.add(Reshape, axis_operand, ()),
             np.array(rank, axis_operand.type.element_type.dtype),
         )
-        return _chosen(node, place, [along(axis) for axis in range(rank - 1)])
+        return _select(node, axis_index, [along(axis) for axis in range(rank - 1)])
     if node.opset < 20:
         axis_number = node.integer("axis")
     else:
@@ -203,18 +205,18 @@ def dft(node: Node) -> Operand:
     return along(axis)
 
 
-def _chosen(node: Node, place: Operand, choices: list[Operand]) -> Operand:
-    """One of several tensors of one shape, by its number."""
+def _select(node: Node, index: Operand, choices: list[Operand]) -> Operand:
+    """Select one of several tensors of one shape by its index."""
     result = choices[-1]
     for number, choice in enumerate(choices[:-1]):
-        number_like = np.array(number, place.type.element_type.dtype)
-        result = node.add(Where, node.add(Equal, place, number_like), choice, result)
+        number_like = np.array(number, index.type.element_type.dtype)
+        result = node.add(Where, node.add(Equal, index, number_like), choice, result)
     return result
 
 
 @imports("STFT")
 def stft(node: Node) -> Operand:
-    """Transforms of frames of the signal, [batch, length, 1 or 2], that begin `step` apart."""
+    """Import STFT: transforms of frames of the signal [N, length, 1 or 2], `step` apart."""
     onesided = node.flag("onesided")
     signal, step, window, frame_length = node[0], node[1], node.optional(2), node.optional(3)
     length = size_of(signal, 1)
@@ -224,11 +226,11 @@ def stft(node: Node) -> Operand:
         size = size_of(window, 0)
     else:
         raise ModelError("neither a window nor a frame length is given")
-    one = node.add(Reshape, step, ())
+    step_scalar = node.add(Reshape, step, ())
     last = np.array(length - size + 1, step.type.element_type.dtype)
-    starts = node.add(Range, np.zeros((), last.dtype), last, one)
-    places = node.add(Add, node.add(Unsqueeze, starts, (1,)), np.arange(size, dtype=last.dtype))
-    frames = node.add(Gather, signal, places, 1)
+    starts = node.add(Range, np.zeros((), last.dtype), last, step_scalar)
+    indices = node.add(Add, node.add(Unsqueeze, starts, (1,)), np.arange(size, dtype=last.dtype))
+    frames = node.add(Gather, signal, indices, 1)
     if window is not None:
         frames = node.add(Mul, frames, node.add(Reshape, window, (-1, 1)))
     return fourier_transform(node, frames, 2, size, onesided=onesided)

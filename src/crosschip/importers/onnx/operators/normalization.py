@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from crosschip.importers.onnx.facts import rank_of
+from crosschip.importers.onnx.contributed import DOMAIN
+from crosschip.importers.onnx.facts import rank_of, shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports, only
 from crosschip.importers.onnx.tensors import element_type
-from crosschip.ir import Dim, ElementType, ModelError, Operand, UnsupportedError
+from crosschip.ir import ElementType, ModelError, Operand, UnsupportedError
 from crosschip.ops.standard.activation import Sigmoid, Swish
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
@@ -33,12 +34,15 @@ from crosschip.ops.standard.reduction import ReduceMean, ReduceSum
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Reciprocal, Sqrt, Square
 
+_TO_SCALE, _TO_ZERO_POINT = 6, 11
+"""QEmbedLayerNormalization: distances from an input's index to its scale and zero point."""
+
 
 @imports("BatchNormalization")
 def batch_normalization(node: Node) -> list[Operand]:
-    """In training mode, the statistics are the batch's.
+    """Import BatchNormalization; training mode uses the batch's statistics.
 
-    Before opset 14, a node is in training mode if it has more outputs than one.
+    Before opset 14, a node with more than one output is in training mode.
     """
     momentum, epsilon = node.real("momentum"), node.real("epsilon")
     only("spatial", node.integer("spatial") if node.opset < 9 else 1, 1)
@@ -46,22 +50,21 @@ def batch_normalization(node: Node) -> list[Operand]:
     if node.opset < 14:
         only("number of outputs", sum(map(bool, node.outputs)), 1)
     elif node.flag("training_mode"):
-        node.note_training()
-        own_mean, own_variance = _statistics(node, operand, _all_but_channels(operand))
-        normal = node.add(BatchNormalization, operand, scale, bias, own_mean, own_variance, epsilon)
-        pairs = ((mean, own_mean), (variance, own_variance))
-        return [normal, *(_moved(node, old, new, momentum) for old, new in pairs)]
+        node.scope.note_training()
+        batch_mean, batch_variance = _statistics(node, operand, (0, *range(2, rank_of(operand))))
+        statistics = (batch_mean, batch_variance)
+        normal = node.add(BatchNormalization, operand, scale, bias, *statistics, epsilon)
+        averages = (
+            node.add(Add, node.add(Mul, old, momentum), node.add(Mul, new, 1 - momentum))
+            for old, new in zip((mean, variance), statistics, strict=True)
+        )
+        return [normal, *averages]
     return [node.add(BatchNormalization, operand, scale, bias, mean, variance, epsilon)]
-
-
-def _moved(node: Node, old: Operand, new: Operand, momentum: float) -> Operand:
-    """The moving average after one more value."""
-    return node.add(Add, node.add(Mul, old, momentum), node.add(Mul, new, 1 - momentum))
 
 
 @imports("LayerNormalization")
 def layer_normalization(node: Node) -> list[Operand]:
-    """The second and the third output are mean and inverse standard deviation."""
+    """Import LayerNormalization; outputs 1 and 2 are mean and inverse standard deviation."""
     precision = element_type(node.integer("stash_type"))
     axis, epsilon = node.integer("axis"), node.real("epsilon")
     normal = node.add(LayerNormalization, node[0], node[1], node.optional(2), axis, epsilon)
@@ -83,7 +86,7 @@ def instance_normalization(node: Node) -> Operand:
 
 @imports("GroupNormalization")
 def group_normalization(node: Node) -> Operand:
-    """Before opset 21, scale and bias are those of groups."""
+    """Import GroupNormalization; before opset 21, scale and bias are per group."""
     if node.opset < 21:
         raise UnsupportedError("scales of groups are expressed by other operators")
     only("stash_type", node.integer("stash_type"), 1)
@@ -100,7 +103,7 @@ def rms_normalization(node: Node) -> Operand:
 
 @imports("SimplifiedLayerNormalization", "com.microsoft.SimplifiedLayerNormalization")
 def simplified_layer_normalization(node: Node) -> Operand:
-    """ONNX Runtime's; the second output, the inverse of what it divides by, is for training."""
+    """Import ONNX Runtime's RMS normalization without its second output, which is for training."""
     only("number of outputs", sum(map(bool, node.outputs)), 1)
     only("stash_type", node.integer("stash_type", 1), 1)
     axis, epsilon = node.integer("axis", -1), node.real("epsilon", 1e-5)
@@ -109,9 +112,9 @@ def simplified_layer_normalization(node: Node) -> Operand:
 
 @imports("com.microsoft.SkipLayerNormalization", "com.microsoft.SkipSimplifiedLayerNormalization")
 def skip_normalization(node: Node) -> list[Operand | None]:
-    """The second and the third output, statistics, are for training, and ONNX Runtime makes none.
+    """Import a normalization of a sum.
 
-    The inputs are those of the operator, in its order.
+    Outputs 1 and 2 are statistics for training, which ONNX Runtime does not compute.
     """
     only("number of outputs", sum(map(bool, node.outputs[1:3])), 0)
     is_whole = node.type == "SkipLayerNormalization"
@@ -124,59 +127,55 @@ def skip_normalization(node: Node) -> list[Operand | None]:
 
 @imports("com.microsoft.GatedRMSNorm")
 def gated_rms_normalization(node: Node) -> Operand:
-    """A group of as many numbers as there are scales at a time, times a function of the gate."""
+    """Normalize groups as wide as the scale, and multiply by the activated gate."""
     input, scale, gate = node[0], node[1], node[2]
     epsilon, activation = node.real("epsilon", 1e-5), node.text("activation", "silu")
-    width, (group,) = _last_size(input), scale.type.static_shape or (None,)
+    shape, (group,) = shape_of(input), scale.type.static_shape or (None,)
+    width, leading = shape[-1], (0,) * (len(shape) - 1)
     if group is None or (width != group and not isinstance(width, int)):
         raise UnsupportedError("sizes that are computed when the model runs cannot be expressed")
-    leading, is_whole = (0,) * (rank_of(input) - 1), width == group
-    rows = input if is_whole else node.add(Reshape, input, (*leading, -1, group))
+    is_single = width == group
+    rows = input if is_single else node.add(Reshape, input, (*leading, -1, group))
     normal = node.add(RMSNormalization, rows, scale, -1, epsilon)
-    normal = normal if is_whole else node.add(Reshape, normal, (*leading, width))
+    normal = normal if is_single else node.add(Reshape, normal, (*leading, width))
     if activation not in ("silu", "swish", "sigmoid"):
         raise ModelError(f"activation {activation!r} is not known")
-    opened = node.add(Sigmoid if activation == "sigmoid" else Swish, gate)
-    return node.add(Mul, normal, opened)
-
-
-def _last_size(operand: Operand) -> Dim:
-    rank_of(operand)
-    return (operand.type.shape or ())[-1]
+    activated_gate = node.add(Sigmoid if activation == "sigmoid" else Swish, gate)
+    return node.add(Mul, normal, activated_gate)
 
 
 @imports("com.microsoft.EmbedLayerNormalization")
 def embed_layer_normalization(node: Node) -> list[Operand | None]:
-    """The normalized sum of a word's embeddings; how many words count; the sum.
+    """Import EmbedLayerNormalization: normalized sum of embeddings, number of words, the sum.
 
-    The inputs are words, segments, the embeddings of words, places and segments, scale, bias, which
-    words count, and places.
+    The inputs are words, segments, the embeddings of words, positions and segments, scale, bias,
+    mask and positions.
     """
     node.ignore("mask_index_type")
-    total = embedded(node, node.optional(8))
+    total = add_embeddings(node, node.optional(8))
     epsilon = node.real("epsilon", 1e-12)
     normal = node.add(LayerNormalization, total, node[5], node[6], -1, epsilon)
-    return [normal, counted_words(node), total]
+    return [normal, count_words(node), total]
 
 
-def embedded(
-    node: Node, places: Operand | None, real: Callable[[Operand, int], Operand] | None = None
+def add_embeddings(
+    node: Node, positions: Operand | None, real: Callable[[Operand, int], Operand] | None = None
 ) -> Operand:
-    """The sum of what words, their places, and maybe segments stand for.
+    """Return the sum of the embeddings of words, positions and optional segments.
 
     Args:
         node: the operator, whose first inputs are words, segments, and the embeddings of words,
-            places and segments.
-        places: the places; 0, 1, … if they are left out.
-        real: makes reals of rows of an input's, given with its index.
+            positions and segments.
+        positions: the positions; 0, 1, … by default.
+        real: dequantizes rows of the input at an index.
     """
     words, segments = node[0], node.optional(1)
-    if places is None:
+    if positions is None:
         count = node.add(Slice, node.add(ShapeOf, words), (0,), (1,), (2,))
-        of_places = node.add(Slice, node[3], (0,), (0,), count)
+        position_rows = node.add(Slice, node[3], (0,), (0,), count)
     else:
-        of_places = node.add(Gather, node[3], places, 0)
-    parts = {2: node.add(Gather, node[2], words, 0), 3: of_places}
+        position_rows = node.add(Gather, node[3], positions, 0)
+    parts = {2: node.add(Gather, node[2], words, 0), 3: position_rows}
     if segments is not None:
         parts[4] = node.add(Gather, node[4], segments, 0)
     rows = [part if real is None else real(part, index) for index, part in parts.items()]
@@ -184,8 +183,8 @@ def embedded(
     return node.add(Add, total, rows[2]) if len(rows) > 2 else total
 
 
-def counted_words(node: Node) -> Operand | None:
-    """How many words of each entry count, by the mask; 0 without one; `None` if nobody asks."""
+def count_words(node: Node) -> Operand | None:
+    """Return the number of unmasked words per entry, 0 without a mask; `None` if not an output."""
     if len(node.outputs) < 2 or not node.outputs[1]:
         return None
     words, mask = node[0], node.optional(7)
@@ -198,7 +197,7 @@ def counted_words(node: Node) -> Operand | None:
 
 @imports("LRN")
 def local_response_normalization(node: Node) -> Operand:
-    """ONNX divides `alpha` by the number of channels that count."""
+    """Import LRN; ONNX divides `alpha` by the window size."""
     size = node.integer("size")
     alpha, beta = node.real("alpha"), node.real("beta")
     bias = node.real("bias")
@@ -214,12 +213,27 @@ def lp_normalization(node: Node) -> Operand:
 def _statistics(
     node: Node, operand: Operand, axes: tuple[int, ...], *, keepdim: bool = False
 ) -> tuple[Operand, Operand]:
-    """Mean and variance, of the population."""
+    """Return mean and population variance."""
     mean = node.add(ReduceMean, operand, axes, keepdim=True)
     squares = node.add(Square, node.add(Sub, operand, mean))
     variance = node.add(ReduceMean, squares, axes, keepdim=keepdim)
     return (mean if keepdim else node.add(ReduceMean, operand, axes, keepdim=False)), variance
 
 
-def _all_but_channels(operand: Operand) -> tuple[int, ...]:
-    return (0, *range(2, rank_of(operand)))
+@imports(f"{DOMAIN}.QEmbedLayerNormalization")
+def quantized_embed_layer_normalization(node: Node) -> list[Operand | None]:
+    """Import QEmbedLayerNormalization: normalized sum of embeddings, number of words.
+
+    The inputs are words, segments, the embeddings of words, positions and segments, scale, bias and
+    mask; then the scales of inputs 2 to 6, and their zero points.
+    """
+
+    def real(operand: Operand, index: int) -> Operand:
+        numbers = [node[index + _TO_SCALE], node[index + _TO_ZERO_POINT]]
+        return node.on_reals("DequantizeLinear", [operand, *numbers], opset=13)
+
+    epsilon = node.real("epsilon", 1e-12)
+    total = add_embeddings(node, None, real)
+    scale, bias = (real(node[index], index) for index in (5, 6))
+    normal = node.add(LayerNormalization, total, scale, bias, -1, epsilon)
+    return [normal, count_words(node)]

@@ -1,7 +1,7 @@
-"""Integers, and other narrow numbers, that stand for reals.
+"""Quantization.
 
-Where scales and zero points are constant, an operand's type says what its integers stand for.
-Elsewhere it is arithmetic.
+With constant scale and zero point, the quantization becomes part of an operand's type; otherwise it
+is computed by arithmetic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.facts import rank_of, shape_of, static_shape_of
 from crosschip.importers.onnx.node import Node, axis_from_front, imports
-from crosschip.importers.onnx.operators.conversion import converted
+from crosschip.importers.onnx.operators.conversion import add_cast
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.importers.onnx.windows import channels_last
 from crosschip.ir import (
@@ -47,18 +47,16 @@ from crosschip.ops.standard.unary import Round
 
 FLOAT32 = ElementType.FLOAT32
 
-"""The domain of ONNX Runtime's own operators."""
-
 _NEWEST = 25
-"""A version of ONNX's operators in which quantized types are all there."""
+"""An opset in which ONNX's operators support all quantized types."""
 
 _SCALES = FLOATS - {ElementType.FLOAT64}
-_INTEGERS = QUANTIZABLE - {known for known in QUANTIZABLE if known.value.startswith("float")}
+_INTEGERS = frozenset(dtype for dtype in QUANTIZABLE if not dtype.value.startswith("float"))
 
 
 @imports("QuantizeLinear")
 def quantize_linear(node: Node) -> Operand:
-    """The type is that of the zero point, else `output_dtype`, else uint8."""
+    """Import QuantizeLinear; the type is the zero point's, else `output_dtype`, else uint8."""
     saturate = node.flag("saturate")
     code, precise = node.integer("output_dtype"), node.integer("precision")
     dtype = element_type(code) if code else ElementType.UINT8
@@ -73,17 +71,17 @@ def quantize_linear(node: Node) -> Operand:
         if quantization is not None:
             return node.add(Quantize, operand, **parameters(quantization), dtype=dtype)
     precision = element_type(precise) if precise else scale.type.element_type
-    along = _Along(node, axis, block)
+    params = _Parameters(node, axis, block)
     steps = node.add(
-        Div, _cast(node, operand, precision), along.spread(_cast(node, scale, precision))
+        Div, _cast(node, operand, precision), params.broadcast(_cast(node, scale, precision))
     )
-    zero = None if zero_point is None else along.spread(_cast(node, zero_point, FLOAT32))
-    return _stored(node, _cast(node, steps, FLOAT32), zero, dtype, saturate=saturate)
+    zero = None if zero_point is None else params.broadcast(_cast(node, zero_point, FLOAT32))
+    return _quantize(node, _cast(node, steps, FLOAT32), zero, dtype, saturate=saturate)
 
 
 @imports("DequantizeLinear")
 def dequantize_linear(node: Node) -> Operand:
-    """Arithmetic, unless scale and zero point are constant."""
+    """Import DequantizeLinear, by arithmetic unless scale and zero point are constant."""
     code = node.integer("output_dtype")
     result = element_type(code) if code else node[1].type.element_type
     axis, block = node.integer("axis"), node.integer("block_size")
@@ -91,42 +89,27 @@ def dequantize_linear(node: Node) -> Operand:
     if not block and operand.type.element_type in _INTEGERS:
         quantization = _quantization(node, axis)
         if quantization is not None:
-            real = node.add(Dequantize, standing(node, operand, quantization))
+            real = node.add(Dequantize, with_quantization(node, operand, quantization))
             return _cast(node, real, result)
     if block and operand.type.element_type in _INTEGERS and node[1].type.element_type in _SCALES:
-        return _cast(
-            node, _of_blocks(node, operand, node[1], node.optional(2), axis, block), result
-        )
-    return converted(node, _difference_scaled(node, _Along(node, axis, block)), result)
-
-
-def _of_blocks(
-    node: Node,
-    integers: Operand,
-    scale: Operand,
-    zero_point: Operand | None,
-    axis: int,
-    block: int,
-) -> Operand:
-    """What integers with a scale for each block stand for."""
-    return node.add(
-        DequantizeBlocks, integers, scale, zero_point=zero_point, axis=axis, block_size=block
-    )
+        real = node.add(DequantizeBlocks, operand, node[1], node.optional(2), axis, block)
+        return _cast(node, real, result)
+    return add_cast(node, _dequantize(node, _Parameters(node, axis, block)), result)
 
 
 @imports(f"{DOMAIN}.GatherBlockQuantized")
 def gather_block_quantized(node: Node) -> Operand:
-    """Rows are looked up as they are stored, and only what has been found is made real.
+    """Import GatherBlockQuantized: gather stored rows, then dequantize only those.
 
-    The inputs are the integers, maybe two in a byte, the indices, scales and zero points.
+    The inputs are the integers, possibly packed in bytes, the indices, scales and zero points.
     """
     table, where, scale, zero_point = node[0], node[1], node[2], node.optional(3)
     rank = rank_of(table)
-    along = axis_from_front(node.integer("quantize_axis", 1), rank)
-    gathered = axis_from_front(node.integer("gather_axis", 0), rank)
+    quantize_axis = axis_from_front(node.integer("quantize_axis", 1), rank)
+    gather_axis = axis_from_front(node.integer("gather_axis", 0), rank)
     bits, block = node.integer("bits", 4), node.integer("block_size", 128)
-    if gathered == along or gathered == rank - 1:
-        raise UnsupportedError(f"rows along axis {gathered} of {rank} cannot be expressed")
+    if gather_axis == quantize_axis or gather_axis == rank - 1:
+        raise UnsupportedError(f"rows along axis {gather_axis} of {rank} cannot be expressed")
     middles = {ElementType.INT4: 8, ElementType.UINT4: 0, ElementType.UINT8: 2 ** (bits - 1)}
     if table.type.element_type not in middles or (bits != 4 and bits != 8):
         raise UnsupportedError(f"{bits} bits of {table.type.element_type} cannot be expressed")
@@ -134,20 +117,22 @@ def gather_block_quantized(node: Node) -> Operand:
     if zero_point is None:
         zeros = np.full(static_shape_of(scale), middles[table.type.element_type])
     else:
-        zeros = _as_bytes(zero_point, bits, size)
+        zeros = _zero_points_as_bytes(zero_point, bits, size)
     bytes_ = node.constant(zeros.astype(np.uint8))
     rows, scales, shifts = (
-        node.add(Gather, part, where, axis=gathered)
-        for part in (_in_pairs(node, table), scale, bytes_)
+        node.add(Gather, part, where, axis=gather_axis)
+        for part in (_pack_pairs(node, table), scale, bytes_)
     )
     if bits == 4:
-        rows = _taken_apart(node, rows)
-    moved = along + rank_of(where) - 1 if along > gathered else along
-    return _of_blocks(node, rows, scales, shifts, moved, block)
+        rows = _unpack_pairs(node, rows)
+    result_axis = (
+        quantize_axis + rank_of(where) - 1 if quantize_axis > gather_axis else quantize_axis
+    )
+    return node.add(DequantizeBlocks, rows, scales, shifts, result_axis, block)
 
 
-def _as_bytes(zero_point: Operand, bits: int, size: int | None) -> Array:
-    """Constant zero points, a byte each; those from -8 on as those from 0 on."""
+def _zero_points_as_bytes(zero_point: Operand, bits: int, size: int | None) -> Array:
+    """Return constant zero points unpacked to bytes; int4 is shifted by 8."""
     if zero_point.value is None:
         raise UnsupportedError("zero points that are computed cannot be expressed")
     if zero_point.type.element_type is ElementType.INT4:
@@ -158,8 +143,8 @@ def _as_bytes(zero_point: Operand, bits: int, size: int | None) -> Array:
     return zero_point.value
 
 
-def _in_pairs(node: Node, table: Operand) -> Operand:
-    """A constant table of integers of four bits with two of them in a byte, from 0 on."""
+def _pack_pairs(node: Node, table: Operand) -> Operand:
+    """Pack a constant table of 4-bit integers, two per byte; int4 is shifted by 8."""
     if table.type.element_type is ElementType.UINT8:
         return table
     if table.value is None or table.value.shape[-1] % 2:
@@ -169,8 +154,8 @@ def _in_pairs(node: Node, table: Operand) -> Operand:
     return node.constant(numbers[..., ::2] | numbers[..., 1::2] << 4)
 
 
-def _taken_apart(node: Node, packed: Operand) -> Operand:
-    """The integers of four bits in bytes, side by side on the last axis, a byte each."""
+def _unpack_pairs(node: Node, packed: Operand) -> Operand:
+    """Unpack 4-bit integers along the last axis to one byte each."""
     wide, span = node.add(Cast, packed, ElementType.INT32), np.array(16, np.int32)
     halves = [node.add(Mod, wide, span), node.add(Div, wide, span)]
     pairs = node.add(Concat, [node.add(Unsqueeze, half, (-1,)) for half in halves], axis=-1)
@@ -178,12 +163,12 @@ def _taken_apart(node: Node, packed: Operand) -> Operand:
     if not isinstance(half, int):
         raise UnsupportedError("the size of the last axis must be known")
     sizes = (*(size if isinstance(size, int) else 0 for size in outer), half * 2)
-    joined = node.add(Reshape, pairs, sizes)
-    return node.add(Cast, joined, ElementType.UINT8)
+    flat = node.add(Reshape, pairs, sizes)
+    return node.add(Cast, flat, ElementType.UINT8)
 
 
-def standing(node: Node, operand: Operand, quantization: Quantization) -> Operand:
-    """The integers of an operand, standing for reals."""
+def with_quantization(node: Node, operand: Operand, quantization: Quantization) -> Operand:
+    """Return the integers of an operand with this quantization in their type."""
     if operand.type.quantization == quantization:
         return operand
     if operand.content is not None:
@@ -191,13 +176,13 @@ def standing(node: Node, operand: Operand, quantization: Quantization) -> Operan
     return node.add(Reinterpret, operand, **parameters(quantization))
 
 
-def _difference_scaled(node: Node, along: _Along) -> Operand:
-    """What integers stand for, in float32, by arithmetic."""
+def _dequantize(node: Node, params: _Parameters) -> Operand:
+    """Dequantize the first input to float32 by arithmetic."""
     real = _cast(node, node[0], FLOAT32)
     zero_point = node.optional(2)
     if zero_point is not None:
-        real = node.add(Sub, real, along.spread(_cast(node, zero_point, FLOAT32)))
-    return node.add(Mul, real, along.spread(_cast(node, node[1], FLOAT32)))
+        real = node.add(Sub, real, params.broadcast(_cast(node, zero_point, FLOAT32)))
+    return node.add(Mul, real, params.broadcast(_cast(node, node[1], FLOAT32)))
 
 
 @imports("DynamicQuantizeLinear")
@@ -206,56 +191,60 @@ def dynamic_quantize_linear(node: Node) -> Sequence[Operand]:
 
 
 @imports(f"{DOMAIN}.QuantizeLinear", f"{DOMAIN}.DequantizeLinear")
-def contributed(node: Node) -> Operand:
-    """As ONNX's own, which have got more types since."""
+def contributed_linear(node: Node) -> Operand:
+    """Import ONNX Runtime's variants as ONNX's operators of a later opset with the same types."""
     return node.on_reals(node.type, node.inputs, opset=_NEWEST)
 
 
 @imports("QLinearConv", f"{DOMAIN}.QLinearConv")
 def qlinear_conv(node: Node) -> Operand:
-    """The bias counts in steps of the product of both scales."""
+    """Import QLinearConv; the bias has the product of both scales."""
     is_last = node.flag("channels_last", False)
-    image, filter = _real(node, 0), _real(node, 3, axis=0)
+    image, filter = _input(node, 0), _input(node, 3, axis=0)
     bias = _bias(node, 8, image, filter) if len(node.inputs) > 8 else None
 
     def convolved(image: Operand) -> Operand:
-        return _stored_by(node, node.on_reals("Conv", [image, filter, bias]), 6)
+        return _quantize_output(node, node.on_reals("Conv", [image, filter, bias]), 6)
 
     return channels_last(node, image, convolved) if is_last else convolved(image)
 
 
 @imports("QLinearMatMul", f"{DOMAIN}.QLinearMatMul")
 def qlinear_matmul(node: Node) -> Operand:
-    """Several scales are one for each row of the left matrix, and each column of the right one."""
-    product = node.on_reals("MatMul", [_real(node, 0, axis=-2), _real(node, 3, axis=-1)])
-    return _stored_by(node, product, 6)
+    """Import QLinearMatMul; scale lists are per row of the left, per column of the right matrix."""
+    product = node.on_reals("MatMul", [_input(node, 0, axis=-2), _input(node, 3, axis=-1)])
+    return _quantize_output(node, product, 6)
 
 
 @imports(f"{DOMAIN}.QGemm")
 def qgemm(node: Node) -> Operand:
-    """The result is float32 where it has no scale; weights are turned to the form of layers."""
+    """Import QGemm.
+
+    Without an output scale the result is float32. Weights are transposed to the form of a layer.
+    """
     alpha, trans_a, trans_b = (
         node.real("alpha", 1.0),
         node.flag("transA", False),
         node.flag("transB", False),
     )
-    a, b = _real(node, 0), _real(node, 3, axis=0 if trans_b else 1)
+    a, b = _input(node, 0), _input(node, 3, axis=0 if trans_b else 1)
     bias = _bias(node, 6, a, b)
     if alpha != 1:
         raise UnsupportedError(f"alpha {alpha} beside quantized numbers cannot be expressed")
     if not trans_b and b.value is not None:
-        own = b.type.quantization
-        along = None if own is None or own.axis is None else 0
-        turned = own if own is None else replace(own, axis=along)
-        b, trans_b = constant(np.ascontiguousarray(b.value.T), b.name, turned), True
+        quantization = b.type.quantization
+        if quantization is not None:
+            axis = None if quantization.axis is None else 0
+            quantization = replace(quantization, axis=axis)
+        b, trans_b = constant(np.ascontiguousarray(b.value.T), b.name, quantization), True
     result = node.on_reals("Gemm", [a, b, bias], transA=int(trans_a), transB=int(trans_b))
-    return result if node.optional(7) is None else _stored_by(node, result, 7)
+    return result if node.optional(7) is None else _quantize_output(node, result, 7)
 
 
 @imports(f"{DOMAIN}.QLinearAdd", f"{DOMAIN}.QLinearMul")
 def qlinear_arithmetic(node: Node) -> Operand:
-    result = node.on_reals(_plain_type(node), [_real(node, 0), _real(node, 3)])
-    return _stored_by(node, result, 6)
+    result = node.on_reals(_plain_type(node), [_input(node, 0), _input(node, 3)])
+    return _quantize_output(node, result, 6)
 
 
 @imports(
@@ -268,67 +257,67 @@ def qlinear_unary(node: Node) -> Operand:
     is_last = node.flag("channels_last", False)
 
     def computed(operand: Operand) -> Operand:
-        return _stored_by(node, node.on_reals(_plain_type(node), [operand]), 3)
+        return _quantize_output(node, node.on_reals(_plain_type(node), [operand]), 3)
 
-    return channels_last(node, _real(node, 0), computed) if is_last else computed(_real(node, 0))
+    return channels_last(node, _input(node, 0), computed) if is_last else computed(_input(node, 0))
 
 
 @imports(f"{DOMAIN}.QLinearSoftmax")
 def qlinear_softmax(node: Node) -> Operand:
-    """An attribute says which version of Softmax it is."""
+    """Import QLinearSoftmax; an attribute selects the version of Softmax."""
     opset = node.integer("opset")
-    return _stored_by(node, node.on_reals("Softmax", [_real(node, 0)], opset=opset), 3)
+    return _quantize_output(node, node.on_reals("Softmax", [_input(node, 0)], opset=opset), 3)
 
 
 @imports(f"{DOMAIN}.QLinearConcat")
 def qlinear_concat(node: Node) -> Operand:
-    """The scale and the zero point of the result come first, then each part with its own."""
-    parts = [_real(node, index) for index in range(2, len(node.inputs), 3)]
-    return _stored_by(node, node.on_reals("Concat", parts), 0)
+    """Import QLinearConcat: output scale and zero point, then each part with its own."""
+    parts = [_input(node, index) for index in range(2, len(node.inputs), 3)]
+    return _quantize_output(node, node.on_reals("Concat", parts), 0)
 
 
 @imports(f"{DOMAIN}.QLinearWhere")
 def qlinear_where(node: Node) -> Operand:
-    result = node.on_reals("Where", [node[0], _real(node, 1), _real(node, 4)])
-    return _stored_by(node, result, 7)
+    result = node.on_reals("Where", [node[0], _input(node, 1), _input(node, 4)])
+    return _quantize_output(node, result, 7)
 
 
 def _plain_type(node: Node) -> str:
     return node.type.removeprefix("QLinear")
 
 
-def _real(node: Node, index: int, axis: int = 0) -> Operand:
-    """An input of a quantized operator, whose scale and zero point follow it, standing for reals.
+def _input(node: Node, index: int, axis: int = 0) -> Operand:
+    """Return a quantized input; its scale and zero point are the next two inputs.
 
     Args:
         node: the operator.
-        index: the input.
-        axis: the axis that several scales run along.
+        index: the index of the input.
+        axis: the axis of a list of scales.
     """
     operand, scale, zero_point = node[index], node[index + 1], node.optional(index + 2)
     if scale.type.static_shape not in ((), (1,)):
         axis = axis_from_front(axis, rank_of(operand))
     quantization = quantization_of(scale, zero_point, operand, axis)
     if quantization is not None:
-        return standing(node, operand, quantization)
+        return with_quantization(node, operand, quantization)
     return node.on_reals("DequantizeLinear", [operand, scale, zero_point], axis=axis)
 
 
 def _bias(node: Node, index: int, image: Operand, filter: Operand) -> Operand | None:
-    """The bias of a product: integers in steps of the product of both scales."""
-    bias, own, other = node.optional(index), image.type.quantization, filter.type.quantization
+    """Return the bias of a product, quantized by the product of both scales."""
+    bias, left, right = node.optional(index), image.type.quantization, filter.type.quantization
     if bias is None:
         return None
-    if own is None or other is None or own.axis is not None:
+    if left is None or right is None or left.axis is not None:
         raise UnsupportedError("a bias where scales are computed cannot be expressed")
-    product = np.float32(own.scale[0]) * np.array(other.scale, np.float32)
+    product = np.float32(left.scale[0]) * np.array(right.scale, np.float32)
     scale = np.maximum(product, np.finfo(np.float32).smallest_subnormal)
-    axis = None if other.axis is None else 0
-    return standing(node, bias, Quantization(tuple(scale.tolist()), axis=axis))
+    axis = None if right.axis is None else 0
+    return with_quantization(node, bias, Quantization(tuple(scale.tolist()), axis=axis))
 
 
-def _stored_by(node: Node, real: Operand, index: int) -> Operand:
-    """A result as integers, by the scale and the zero point from an input on."""
+def _quantize_output(node: Node, real: Operand, index: int) -> Operand:
+    """Quantize a result by the scale and zero point at input `index`."""
     scale, zero_point = node[index], node.optional(index + 1)
     dtype = ElementType.UINT8 if zero_point is None else zero_point.type.element_type
     quantization = quantization_of(scale, zero_point, real, 0)
@@ -337,8 +326,8 @@ def _stored_by(node: Node, real: Operand, index: int) -> Operand:
     return node.on_reals("QuantizeLinear", [real, scale, zero_point])
 
 
-class _Along:
-    """Scales and zero points along an input: one, one an index of an axis, or in blocks."""
+class _Parameters:
+    """Broadcasting of scales and zero points to an input: per tensor, axis index or block."""
 
     def __init__(self, node: Node, axis: int, block: int) -> None:
         self._node = node
@@ -347,13 +336,13 @@ class _Along:
         if block < 0:
             raise ModelError(f"block_size {block} is negative")
 
-    def spread(self, operand: Operand) -> Operand:
-        """The numbers in a shape that broadcasts to the input's."""
+    def broadcast(self, operand: Operand) -> Operand:
+        """Return the operand in a shape that broadcasts to the input."""
         node, shape = self._node, operand.type.static_shape
         if shape is None:
-            return self._along_axis(self._counted(operand))
+            return self._along_axis(self._check_length(operand))
         if self._block:
-            return self._repeated(operand, shape)
+            return self._repeat_blocks(operand, shape)
         if len(shape) == 0 or shape == (1,):
             return node.add(Reshape, operand, ()) if shape else operand
         if len(shape) != 1:
@@ -365,8 +354,8 @@ class _Along:
         axis = axis_from_front(self._axis, rank)
         return self._node.add(Reshape, operand, (-1,) + (1,) * (rank - 1 - axis))
 
-    def _counted(self, operand: Operand) -> Operand:
-        """A list of open size; refused when it runs unless it is as long as the axis."""
+    def _check_length(self, operand: Operand) -> Operand:
+        """Return a list of dynamic length; the run fails unless it is as long as the axis."""
         node, shape = self._node, operand.type.shape
         if self._block or shape is None or len(shape) != 1:
             raise UnsupportedError(f"the shape of {operand.name!r} must be known")
@@ -376,20 +365,20 @@ class _Along:
         size = node.add(Slice, node.add(ShapeOf, node[0]), (0,), (axis,), (axis + 1,))
         return node.add(Reshape, operand, size)
 
-    def _repeated(self, operand: Operand, shape: tuple[int, ...]) -> Operand:
-        """Each number as often as a block is long."""
-        node, whole = self._node, static_shape_of(self._node[0])
-        axis = axis_from_front(self._axis, len(whole))
-        if len(shape) != len(whole):
-            raise ModelError(f"{operand.name!r} has {len(shape)} axes, but must have {len(whole)}")
+    def _repeat_blocks(self, operand: Operand, shape: tuple[int, ...]) -> Operand:
+        """Repeat each element over its block."""
+        node, target = self._node, static_shape_of(self._node[0])
+        axis = axis_from_front(self._axis, len(target))
+        if len(shape) != len(target):
+            raise ModelError(f"{operand.name!r} has {len(shape)} axes, but must have {len(target)}")
         split = (*shape[: axis + 1], self._block, *shape[axis + 1 :])
         blocks = node.add(Expand, node.add(Unsqueeze, operand, (axis + 1,)), split)
-        joined = (*shape[:axis], shape[axis] * self._block, *shape[axis + 1 :])
-        flat = node.add(Reshape, blocks, joined)
-        return node.add(Slice, flat, (axis,), (0,), (whole[axis],))
+        flat_shape = (*shape[:axis], shape[axis] * self._block, *shape[axis + 1 :])
+        flat = node.add(Reshape, blocks, flat_shape)
+        return node.add(Slice, flat, (axis,), (0,), (target[axis],))
 
 
-def _stored(
+def _quantize(
     node: Node,
     steps: Operand,
     zero_point: Operand | None,
@@ -397,34 +386,35 @@ def _stored(
     *,
     saturate: bool = True,
 ) -> Operand:
-    """Multiples of a scale as the numbers that stand for them: rounded, shifted, clipped."""
+    """Convert multiples of the scale to `dtype`: round, add the zero point, clip."""
     if dtype not in _INTEGERS:
         shifted = steps if zero_point is None else node.add(Add, steps, zero_point)
-        return converted(node, shifted, dtype, saturate=saturate)
-    whole = node.add(Round, steps)
+        return add_cast(node, shifted, dtype, saturate=saturate)
+    rounded = node.add(Round, steps)
     if zero_point is not None:
-        whole = node.add(Add, whole, zero_point)
+        rounded = node.add(Add, rounded, zero_point)
     low, high = limits(dtype)
-    return node.add(Cast, node.add(Clip, whole, float(low), float(high)), dtype)
+    return node.add(Cast, node.add(Clip, rounded, float(low), float(high)), dtype)
 
 
 def _quantization(node: Node, axis: int) -> Quantization | None:
-    """The quantization of a node; `None` if scale and zero point are not constant, or none."""
+    """Return the quantization of a node; `None` if scale or zero point is not constant."""
     return quantization_of(node[1], node.optional(2), node[0], axis)
 
 
 def quantization_of(
     scale: Operand, zero_point: Operand | None, operand: Operand, axis: int
 ) -> Quantization | None:
-    """The quantization that a scale and a zero point mean; `None` if they are not constant.
+    """Return the quantization for a scale and a zero point; `None` if they are not constant.
 
-    Where tools calibrate with masks, a scale may be infinite, by which nothing stands for a real.
+    Calibration with masks may produce infinite scales, which no quantization can express: `None`,
+    too.
 
     Args:
-        scale: one number, or one for each index of an axis.
-        zero_point: the same, or 0 if left out.
-        operand: what is quantized.
-        axis: the axis of it that several numbers run along.
+        scale: one number, or one per index of an axis.
+        zero_point: likewise; 0 if omitted.
+        operand: the quantized operand.
+        axis: the axis of a list of scales.
     """
     if scale.value is None or scale.type.element_type is ElementType.FLOAT64:
         return None
@@ -435,12 +425,12 @@ def quantization_of(
     zeros = np.zeros(1) if zero_point is None or zero_point.value is None else zero_point.value
     _check_list(scale.value, "scale")
     _check_list(zeros, "zero point")
-    along = scale.value.ndim and scale.value.size > 1
+    has_axis = scale.value.ndim and scale.value.size > 1
     try:
         return Quantization(
             tuple(scale.value.ravel().tolist()),
             tuple(map(int, zeros.ravel().tolist())),
-            axis_from_front(axis, rank_of(operand)) if along else None,
+            axis_from_front(axis, rank_of(operand)) if has_axis else None,
         )
     except ValueError as error:
         raise ModelError(str(error)) from None

@@ -1,7 +1,8 @@
-"""Operators that repeat, reverse or blank parts of a tensor."""
+"""Operators that repeat, reverse or zero parts of a tensor."""
 
 from __future__ import annotations
 
+from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import Operand
 from crosschip.ops.standard.rearranging import ReverseSequence, Tile, Trilu
@@ -21,3 +22,8 @@ def reverse_sequence(node: Node) -> Operand:
 @imports("Trilu")
 def trilu(node: Node) -> Operand:
     return node.add(Trilu, node[0], node.optional(1), node.flag("upper"))
+
+
+@imports(f"{DOMAIN}.Trilu")
+def contributed_trilu(node: Node) -> Operand:
+    return node.add(Trilu, node[0], node.optional(1), node.flag("upper", True))

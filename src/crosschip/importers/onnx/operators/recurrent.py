@@ -39,23 +39,23 @@ _BETA = {CellFunction.AFFINE: 0.0, CellFunction.HARD_SIGMOID: 0.5, CellFunction.
 
 @imports(*_OPERATORS)
 def recurrent(node: Node) -> list[Operand]:
-    """With `layout` 1, the batch is the first axis of all tensors."""
+    """Import RNN, GRU or LSTM; with `layout` 1, the batch is the first axis of all tensors."""
     _check_hidden_size(node, node[2])
     direction = _direction(node)
     by_batch = node.opset >= 14 and node.flag("layout")
     arguments: dict[str, object] = {
-        "input": _swapped(node, node[0], by_batch),
+        "input": _swap_batch(node, node[0], by_batch),
         "weight": node[1],
         "recurrence_weight": node[2],
         "bias": node.optional(3),
         "sequence_lengths": node.optional(4),
-        "initial_hidden": _swapped(node, node.optional(5), by_batch),
+        "initial_hidden": _swap_batch(node, node.optional(5), by_batch),
         "direction": direction,
         "clip": node.real("clip", math.inf),
         **_activations(node, len(direction.passes)),
     }
     if node.type == "LSTM":
-        arguments["initial_cell"] = _swapped(node, node.optional(6), by_batch)
+        arguments["initial_cell"] = _swap_batch(node, node.optional(6), by_batch)
         arguments["peephole"] = node.optional(7)
         arguments["input_forget"] = node.flag("input_forget")
     if node.type == "GRU":
@@ -63,13 +63,13 @@ def recurrent(node: Node) -> list[Operand]:
     hidden, *last = node.add_all(_OPERATORS[node.type], **arguments)
     if not by_batch:
         return [hidden, *last]
-    turned = node.add(Transpose, hidden, (2, 0, 1, 3))
-    return [turned, *(node.add(Transpose, state, (1, 0, 2)) for state in last)]
+    by_batch_first = node.add(Transpose, hidden, (2, 0, 1, 3))
+    return [by_batch_first, *(node.add(Transpose, state, (1, 0, 2)) for state in last)]
 
 
 @imports(f"{DOMAIN}.DynamicQuantizeLSTM")
 def dynamic_quantize_lstm(node: Node) -> Sequence[Operand]:
-    """The weights have their last two axes swapped."""
+    """Import DynamicQuantizeLSTM, whose weights have their last two axes swapped."""
     weight, recurrence_weight = (node.add(Transpose, node[n], (0, 2, 1)) for n in (1, 2))
     _check_hidden_size(node, recurrence_weight)
     direction = _direction(node)
@@ -100,7 +100,7 @@ def _direction(node: Node) -> Direction:
 
 
 def _check_hidden_size(node: Node, recurrence_weight: Operand) -> None:
-    """Refuse a number of hidden elements that is not that of the weights."""
+    """Raise `ModelError` if `hidden_size` differs from the weights'."""
     shape = recurrence_weight.type.shape
     actual = shape[-1] if shape else None
     stated = node.integer("hidden_size", actual if isinstance(actual, int) else 0)
@@ -108,14 +108,14 @@ def _check_hidden_size(node: Node, recurrence_weight: Operand) -> None:
         raise ModelError(f"hidden_size is {stated}, but the recurrence weights have {actual}")
 
 
-def _swapped(node: Node, operand: Operand | None, by_batch: bool) -> Operand | None:
+def _swap_batch(node: Node, operand: Operand | None, by_batch: bool) -> Operand | None:
     if operand is None or not by_batch:
         return operand
     return node.add(Transpose, operand, (1, 0, 2))
 
 
 def _activations(node: Node, passes: int) -> dict[str, object]:
-    """The functions of all passes; those that have parameters take the next ones that are given."""
+    """Return the functions of all passes; those with parameters take the next listed ones."""
     usual = _DEFAULTS[node.type] * passes
     # The schema of RNN has a default for two passes only.
     names = node.texts("activations") if node.has("activations") else usual

@@ -1,4 +1,4 @@
-"""Reductions of axes to one value each, and what is accumulated along one."""
+"""Reductions, and cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _REDUCTIONS: dict[str, tuple[type[Operator], int]] = {
     "ReduceSum": (ReduceSum, 13),
     "ReduceSumSquare": (ReduceSumSquare, 18),
 }
-"""The operator, and the opset in which its axes became an input."""
+"""The operator, and the opset since which its axes are an input."""
 
 _OF_ONE_ITSELF = ReduceMax, ReduceMean, ReduceMin, ReduceProd, ReduceSum
-"""The reductions of which one element gives that element; the others also compute a function."""
+"""The reductions that are the identity on a single element."""
 
 _ACCUMULATIONS: dict[str, type[Operator]] = {"CumSum": CumSum, "CumProd": CumProd}
 
 
 @imports(*_REDUCTIONS)
 def reduction(node: Node) -> Operand:
-    """A reduction; of no axes with `noop_with_empty_axes`, of each element by itself.
+    """Import a reduction.
 
-    Then what else the operator computes stays: ReduceLogSum gives logarithms. Source: ONNX's
-    description of the attribute, since opset 18.
+    With `noop_with_empty_axes` and no axes, each element is reduced alone: ReduceLogSum returns
+    logarithms. Source: ONNX's description of the attribute, since opset 18.
     """
     operator, since = _REDUCTIONS[node.type]
     keepdim = node.flag("keepdims")

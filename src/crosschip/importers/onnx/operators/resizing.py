@@ -1,7 +1,7 @@
-"""Resampling of images, and of tensors with any axes to resample.
+"""Resampling of images and other tensors.
 
-Standard operators resample the last two axes of four. Other axes are moved there, two at a time:
-every way of resampling treats axes one after the other.
+Standard operators resample the last two of four axes. Other axes are transposed there, two at a
+time, which is valid because all methods are separable.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ _REPEATING = {
     ("pytorch_half_pixel", "round_prefer_ceil"),
     ("tf_half_pixel_for_nn", "floor"),
 }
-"""Ways that are (asymmetric, floor) where each pixel is repeated a whole number of times."""
+"""Rules equal to (asymmetric, floor) if each pixel is repeated an integral number of times."""
 
 
 class _Target(NamedTuple):
-    """The sizes that some axes get.
+    """Target sizes of some axes.
 
     Attributes:
-        axes: which.
-        numbers: a scale for each, or its new size.
-        scaled: whether they are scales.
-        roi: the part of the source to take: where it begins on each axis, then where it ends.
+        axes: the axes.
+        numbers: the scale or the new size of each.
+        scaled: whether `numbers` are scales.
+        roi: the region of the source to sample: begins of all axes, then ends.
     """
 
     axes: tuple[int, ...]
@@ -75,7 +75,7 @@ class _Target(NamedTuple):
 
 
 class _PixelRule(NamedTuple):
-    """The way that pixels are found, in ONNX's words, and the arguments for it."""
+    """Sampling method in ONNX's terms, and further arguments of the standard operator."""
 
     mode: str
     coordinates: str
@@ -85,7 +85,7 @@ class _PixelRule(NamedTuple):
 
 @imports("Upsample")
 def upsample(node: Node) -> Operand:
-    """The scales are an attribute before opset 9, then an input; since opset 10 it is `Resize`."""
+    """Import Upsample, replaced by Resize in opset 10; scales are an attribute before opset 9."""
     if node.opset > 9:
         raise ModelError("was removed in opset 10")
     if node.opset < 9:
@@ -94,14 +94,14 @@ def upsample(node: Node) -> Operand:
         scales = node[1]
     mode = only("mode", node.text("mode"), "nearest", "linear")
     axes = tuple(range(rank_of(node[0])))
-    return _resized(
+    return _resize(
         node, _Target(axes, scales, scaled=True), _PixelRule(mode, "asymmetric", "floor", {})
     )
 
 
 @imports("Resize")
 def resize(node: Node) -> Operand:
-    """Opset 10 knows scales only; since then there is a size too, and a choice of pixels."""
+    """Import Resize; opset 10 has scales only, later ones also sizes and sampling methods."""
     rank = rank_of(node[0])
     mode = only("mode", node.text("mode"), *_OPERATORS)
     if node.opset == 10:
@@ -109,7 +109,7 @@ def resize(node: Node) -> Operand:
         if mode == "nearest" and (scales.value is None or scales.value.min() < 1):
             raise UnsupportedError("ONNX did not say what a scale below 1 means in opset 10")
         target = _Target(tuple(range(rank)), scales, scaled=True)
-        return _resized(node, target, _PixelRule(mode, "asymmetric", "floor", {}))
+        return _resize(node, target, _PixelRule(mode, "asymmetric", "floor", {}))
     coordinates = node.text("coordinate_transformation_mode")
     rounding = node.text("nearest_mode")
     options: dict[str, object] = {
@@ -122,11 +122,11 @@ def resize(node: Node) -> Operand:
         options = {name: options[name] for name in ("extrapolation_value",)}
     elif mode == "linear":
         del options["coefficient"]
-    return _resized(node, _target(node, rank), _PixelRule(mode, coordinates, rounding, options))
+    return _resize(node, _target(node, rank), _PixelRule(mode, coordinates, rounding, options))
 
 
 def _target(node: Node, rank: int) -> _Target:
-    """The sizes that the inputs of a `Resize` since opset 11 ask for."""
+    """Return the target that the inputs of Resize since opset 11 define."""
     axis_attribute = node.optional_integers("axes")
     axes = tuple(range(rank)) if axis_attribute is None else axis_attribute
     axes = tuple(axis_from_front(axis, rank) for axis in axes)
@@ -138,42 +138,44 @@ def _target(node: Node, rank: int) -> _Target:
         raise ModelError("neither scales nor sizes are given")
     only("keep_aspect_ratio_policy", policy, "stretch", "not_larger", "not_smaller")
     if policy != "stretch":
-        sizes = _in_proportion(node, sizes, axes, largest=policy == "not_smaller")
+        sizes = _proportional_sizes(node, sizes, axes, largest=policy == "not_smaller")
     return _Target(axes, sizes, False, roi)
 
 
-def _in_proportion(node: Node, sizes: Operand, axes: Sequence[int], *, largest: bool) -> Operand:
-    """New sizes with one scale for all axes, the greatest or the least that was asked for."""
+def _proportional_sizes(
+    node: Node, sizes: Operand, axes: Sequence[int], *, largest: bool
+) -> Operand:
+    """Return sizes with a single scale: the largest or smallest of the requested ones."""
     real = ElementType.FLOAT64
-    whole = node.add(Gather, node.add(ShapeOf, node[0]), np.array(axes), 0)
-    old = node.add(Cast, whole, real)
+    input_sizes = node.add(Gather, node.add(ShapeOf, node[0]), np.array(axes), 0)
+    old = node.add(Cast, input_sizes, real)
     scales = node.add(Div, node.add(Cast, sizes, real), old)
     scale = node.add(ReduceMax if largest else ReduceMin, scales, (0,), keepdim=True)
     exact = node.add(Mul, old, scale)
     return node.add(Cast, node.add(Floor, node.add(Add, exact, 0.5)), ElementType.INT64)
 
 
-def _resized(node: Node, target: _Target, way: _PixelRule) -> Operand:
-    """The first input, resampled pair by pair of axes.
+def _resize(node: Node, target: _Target, rule: _PixelRule) -> Operand:
+    """Resample the first input, two axes at a time.
 
-    Between bytes, means are reals whose fractions are dropped.
+    For 8-bit integers, the linear mode computes reals and truncates them.
     """
-    changed = _changed(node, target, way)
+    changed = _resized_axes(node, target, rule)
     result, bytes_ = node[0], node[0].type.element_type
-    is_mean = way.mode == "linear" and bytes_ in (ElementType.INT8, ElementType.UINT8)
+    is_mean = rule.mode == "linear" and bytes_ in (ElementType.INT8, ElementType.UINT8)
     if is_mean:
         result = node.add(Cast, result, ElementType.FLOAT32)
     while changed:
         pair = changed[-2:]
-        result = _resize_pair(node, result, pair, target, way)
+        result = _resize_pair(node, result, pair, target, rule)
         changed = changed[: -len(pair)]
     return node.add(Cast, result, bytes_) if is_mean else result
 
 
-def _changed(node: Node, target: _Target, way: _PixelRule) -> list[int]:
-    """The axes to resample, in order.
+def _resized_axes(node: Node, target: _Target, rule: _PixelRule) -> list[int]:
+    """Return the axes to resample, in order.
 
-    Batch and channels are taken to stay as they are where it is not known that they do not.
+    The first two axes are assumed to keep their size unless the opposite is static.
     """
     shape = node[0].type.shape or ()
     numbers = target.numbers
@@ -192,18 +194,18 @@ def _changed(node: Node, target: _Target, way: _PixelRule) -> list[int]:
             unchanged = value == 1
         else:
             unchanged = value == shape[axis] or (axis < 2 and isinstance(shape[axis], Dimension))
-        if not unchanged or way.coordinates == "tf_crop_and_resize":
+        if not unchanged or rule.coordinates == "tf_crop_and_resize":
             changed.append(axis)
     return sorted(changed)
 
 
 def _resize_pair(
-    node: Node, operand: Operand, pair: Sequence[int], target: _Target, way: _PixelRule
+    node: Node, operand: Operand, pair: Sequence[int], target: _Target, rule: _PixelRule
 ) -> Operand:
-    """One axis or two of an operand, resampled."""
-    rank, operator = rank_of(node[0]), _OPERATORS[way.mode]
+    """Resample one or two axes."""
+    rank, operator = rank_of(node[0]), _OPERATORS[rule.mode]
     if rank == 4 and {2, 3}.issuperset(pair):
-        return node.add(operator, operand, **_arguments(node, operand, (2, 3), target, way))
+        return node.add(operator, operand, **_arguments(node, operand, (2, 3), target, rule))
     shape = operand.type.static_shape
     if shape is None:
         raise UnsupportedError("resampling other axes than height and width needs a known shape")
@@ -212,9 +214,9 @@ def _resize_pair(
     inner = [shape[axis] for axis in pair]
     order = (*others, *pair)
     flat = (1, math.prod(outer), *(1,) * (2 - len(pair)), *inner)
-    moved = node.add(Reshape, node.add(Transpose, operand, order), flat)
+    transposed = node.add(Reshape, node.add(Transpose, operand, order), flat)
     image = (None, *pair) if len(pair) == 1 else tuple(pair)
-    resized = node.add(operator, moved, **_arguments(node, operand, image, target, way))
+    resized = node.add(operator, transposed, **_arguments(node, operand, image, target, rule))
     sizes = node.add(
         Slice, node.add(ShapeOf, resized), axes=(0,), starts=(4 - len(pair),), ends=(4,)
     )
@@ -224,63 +226,63 @@ def _resize_pair(
 
 
 def _arguments(
-    node: Node, operand: Operand, image: Sequence[int | None], target: _Target, way: _PixelRule
+    node: Node, operand: Operand, image: Sequence[int | None], target: _Target, rule: _PixelRule
 ) -> dict[str, object]:
-    """The arguments for a standard operator to resample two axes; `None` is one of size 1."""
-    alignment = _ALIGNMENTS[only("coordinate_transformation_mode", way.coordinates, *_ALIGNMENTS)]
-    coordinates, rounding = way.coordinates, way.rounding
+    """Return the standard operator's arguments for two axes; `None` means an axis of size 1."""
+    alignment = _ALIGNMENTS[only("coordinate_transformation_mode", rule.coordinates, *_ALIGNMENTS)]
+    coordinates, rounding = rule.coordinates, rule.rounding
     numbers = _numbers(node, operand, image, target)
     sizes = [1 if axis is None else (operand.type.shape or ())[axis] for axis in image]
-    repeating = way.mode == "nearest" and (coordinates, rounding) in _REPEATING
+    repeating = rule.mode == "nearest" and (coordinates, rounding) in _REPEATING
     if repeating and _repeats(sizes, numbers, target):
         coordinates, rounding, alignment = "asymmetric", "floor", AlignMode.ASYMMETRIC
     corners = coordinates == "align_corners" and _is_exact(sizes, numbers, target)
-    arguments: dict[str, object] = {**way.options, "align_corners": corners}
+    arguments: dict[str, object] = {**rule.options, "align_corners": corners}
     if not corners:
         arguments["align_mode"] = alignment
-    if way.mode == "nearest":
+    if rule.mode == "nearest":
         usual = "round_prefer_ceil" if corners else "floor"
-        wanted = _ROUNDINGS[only("nearest_mode", rounding, *_ROUNDINGS)]
-        arguments["rounding"] = Rounding.USUAL if rounding == usual else wanted
+        rounding_mode = _ROUNDINGS[only("nearest_mode", rounding, *_ROUNDINGS)]
+        arguments["rounding"] = Rounding.USUAL if rounding == usual else rounding_mode
     if alignment is AlignMode.CROP:
-        arguments["roi"] = _extent(node, image, target)
+        arguments["roi"] = _crop_region(node, image, target)
     arguments["scales" if target.scaled else "shape"] = numbers
     return arguments
 
 
 def _numbers(node: Node, operand: Operand, image: Sequence[int | None], target: _Target) -> Operand:
-    """The sizes or the scales of two axes; those that are not named keep their size."""
+    """Return the sizes or scales of two axes; axes without a target keep their size."""
     numbers, parts = target.numbers, []
     for axis in image:
         if axis in target.axes:
-            parts.append(_picked(node, numbers, [target.axes.index(axis)]))
+            parts.append(_pick(node, numbers, [target.axes.index(axis)]))
         elif axis is None or target.scaled:
             parts.append(node.constant(np.ones(1, numbers.type.element_type.dtype)))
         else:
-            parts.append(_picked(node, node.add(ShapeOf, operand), [axis]))
+            parts.append(_pick(node, node.add(ShapeOf, operand), [axis]))
     return node.add(Concat, parts=parts, axis=0)
 
 
-def _extent(node: Node, image: Sequence[int | None], target: _Target) -> Operand:
-    """The beginnings and then the ends, on two axes, of the part of the source that is taken."""
+def _crop_region(node: Node, image: Sequence[int | None], target: _Target) -> Operand:
+    """Return the sampled region of two axes: the begins, then the ends."""
     if target.roi is None:
         raise ModelError("roi is required with tf_crop_and_resize")
     parts, count = [], len(target.axes)
-    for whole, first in ((0, 0), (1, count)):
+    for default, first in ((0, 0), (1, count)):
         for axis in image:
             if axis in target.axes:
-                parts.append(_picked(node, target.roi, [first + target.axes.index(axis)]))
+                parts.append(_pick(node, target.roi, [first + target.axes.index(axis)]))
             else:
-                parts.append(node.constant(np.array([whole], target.roi.type.element_type.dtype)))
+                parts.append(node.constant(np.array([default], target.roi.type.element_type.dtype)))
     return node.add(Concat, parts=parts, axis=0)
 
 
-def _picked(node: Node, numbers: Operand, places: Sequence[int]) -> Operand:
-    return node.add(Gather, numbers, np.array(places), 0)
+def _pick(node: Node, numbers: Operand, indices: Sequence[int]) -> Operand:
+    return node.add(Gather, numbers, np.array(indices), 0)
 
 
 def _repeats(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
-    """Tell whether every pixel is known to be repeated a whole number of times."""
+    """Return whether each pixel is statically known to be repeated an integral number of times."""
     if numbers.value is None:
         return False
     values = numbers.value.tolist()
@@ -291,7 +293,7 @@ def _repeats(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
 
 
 def _is_exact(sizes: Sequence[Dim], numbers: Operand, target: _Target) -> bool:
-    """Tell whether the new sizes are known not to be rounded."""
+    """Return whether size times scale is statically known to be integral."""
     if not target.scaled:
         return True
     return numbers.value is not None and all(

@@ -1,9 +1,10 @@
-"""Pixels picked from places in images, and the grids that name places."""
+"""Sampling of images at grid points and in regions, and generation of grids."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.decompositions.volumes import sample_volumes
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.ir import ElementType, Operand, UnsupportedError
@@ -53,7 +54,7 @@ def grid_sample(node: Node) -> Operand:
 
 @imports("RoiAlign")
 def roi_align(node: Node) -> Operand:
-    """Before opset 16, regions are not aligned."""
+    """Import RoiAlign; before opset 16, regions are not aligned."""
     coordinates = "output_half_pixel"
     if node.opset >= 16:
         coordinates = node.text("coordinate_transformation_mode")
@@ -75,7 +76,7 @@ def roi_align(node: Node) -> Operand:
 
 @imports("AffineGrid")
 def affine_grid(node: Node) -> Operand:
-    """`theta @ (x, y, 1)` (or x, y, z, 1) for the places of all pixels, -1 to 1 on each axis."""
+    """Import AffineGrid: `theta @ (x, y, 1)` or (x, y, z, 1) for all pixels, from -1 to 1."""
     align_corners = node.flag("align_corners")
     theta, size = node[0], node[1]
     count = size.type.static_shape
@@ -87,22 +88,24 @@ def affine_grid(node: Node) -> Operand:
     columns = []
     for axis in reversed(range(rank)):
         length = node.add(Reshape, node.add(Gather, image, np.array([axis]), 0), ())
-        places = _places(node, length, dtype, align_corners=align_corners)
-        along = node.add(Reshape, places, (-1,) + (1,) * (rank - axis))
+        coordinates = _pixel_centers(node, length, dtype, align_corners=align_corners)
+        along = node.add(Reshape, coordinates, (-1,) + (1,) * (rank - axis))
         last = node.constant(np.ones(1, np.int64))
         shape = node.add(Concat, parts=[image, last], axis=0)
         columns.append(node.add(Expand, along, shape))
     ones = node.add(Fill, node.add(ShapeOf, columns[0]), np.ones(1, dtype.dtype))
     homogeneous = node.add(Concat, parts=[*columns, ones], axis=-1)
     flat = node.add(Reshape, homogeneous, (-1, rank + 1))
-    moved = node.add(MatMul, flat, theta, transpose_y=True)
+    grid = node.add(MatMul, flat, theta, transpose_y=True)
     batch = node.add(Slice, size, axes=(0,), starts=(0,), ends=(1,))
     last = node.constant(np.array([rank]))
-    return node.add(Reshape, moved, node.add(Concat, parts=[batch, image, last], axis=0))
+    return node.add(Reshape, grid, node.add(Concat, parts=[batch, image, last], axis=0))
 
 
-def _places(node: Node, length: Operand, dtype: ElementType, *, align_corners: bool) -> Operand:
-    """Places from -1 to 1: of the centres of pixels, or with the first and last on the ends."""
+def _pixel_centers(
+    node: Node, length: Operand, dtype: ElementType, *, align_corners: bool
+) -> Operand:
+    """Return coordinates from -1 to 1: of pixel centers, or with the outer pixels at the ends."""
     zero, one = np.array(0), np.array(1)
     pixels = node.add(Cast, node.add(Range, zero, length, one), dtype)
     count = node.add(Cast, length, dtype)
@@ -110,3 +113,8 @@ def _places(node: Node, length: Operand, dtype: ElementType, *, align_corners: b
     if align_corners:
         return node.add(Sub, node.add(Div, doubled, node.add(Sub, count, 1.0)), 1.0)
     return node.add(Sub, node.add(Div, node.add(Add, doubled, 1.0), count), 1.0)
+
+
+@imports(f"{DOMAIN}.GridSample")
+def contributed_grid_sample(node: Node) -> Operand:
+    return node.on_reals("GridSample", node.inputs, opset=16)

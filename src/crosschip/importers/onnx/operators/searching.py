@@ -1,7 +1,10 @@
-"""Operators that find elements: the greatest, the different, those that are not 0."""
+"""Operators that find elements: the greatest, the unique, the nonzero."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from crosschip.importers.onnx.contributed import DOMAIN
 from crosschip.importers.onnx.decompositions.ngrams import ngram_counts
 from crosschip.importers.onnx.node import Node, imports
 from crosschip.ir import ElementType, Operand
@@ -37,7 +40,7 @@ def argument(node: Node) -> Operand:
 
 @imports("TopK")
 def top_k(node: Node) -> tuple[Operand, ...]:
-    """Take `k` from an attribute before opset 10, then from an input."""
+    """Import TopK; `k` is an attribute before opset 10."""
     k = node.integer("k") if node.opset < 10 else node.add(Reshape, node[1], ())
     return node.add_all(
         TopK,
@@ -52,5 +55,12 @@ def top_k(node: Node) -> tuple[Operand, ...]:
 
 @imports("TfIdfVectorizer")
 def tf_idf_vectorizer(node: Node) -> Operand:
-    """Its weights are of no account in the one mode that is expressed, which counts."""
+    """Import TfIdfVectorizer in mode TF, which counts and ignores weights."""
     return ngram_counts(node)
+
+
+@imports(f"{DOMAIN}.Unique")
+def contributed_unique(node: Node) -> Sequence[Operand]:
+    """Import ONNX Runtime's Unique: elements in order of occurrence, inverse indices, counts."""
+    elements, _, inverse, counts = node.add_all(Unique, node[0], axis=None, sorted=False)
+    return [elements, inverse, counts]

@@ -1,4 +1,4 @@
-"""Operators that cut a part out of a tensor."""
+"""Slicing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crosschip.ops.standard.slicing import Slice
 
 @imports("Slice")
 def slice_(node: Node) -> Operand:
-    """Read the ranges from attributes before opset 10, then from inputs."""
+    """Import Slice; ranges are attributes before opset 10."""
     if node.opset < 10:
         axes = node.optional_integers("axes")
         starts, ends = node.integers("starts"), node.integers("ends")

@@ -1,4 +1,4 @@
-"""Selection of boxes."""
+"""Non-maximum suppression of boxes."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from crosschip.importers.body import Body, Captures, with_settled_state
+from crosschip.importers.body import Body, Captures, import_widened_body
 from crosschip.importers.paddle.context import Context, imports
 from crosschip.importers.paddle.dispatch import import_operators
 from crosschip.importers.paddle.program import Block
@@ -82,7 +82,7 @@ def while_(op: Context) -> None:
         raise ModelError(f"the loop has {len(state)} states, but yields {len(yielded) - 1}")
     state = _with_placeholders(state, import_body)
     types = [operand.type for operand in state]
-    body = with_settled_state(import_body, types, (2, 1), op.values.open_axes, op.name)
+    body = import_widened_body(import_body, types, (2, 1), op.values.open_axes, op.name)
     captured = list(body.captures.inside)
     inputs = (None, op.input("Condition"), *state, *captured)
     loop = Loop(op.name, inputs, bodies=[body.model(captured)], states=len(state))

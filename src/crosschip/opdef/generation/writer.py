@@ -1,4 +1,4 @@
-"""Writing projects: what has been edited is left alone, and nothing is left half-written."""
+"""Writing of projects: edited files are preserved, and a failure leaves no partial project."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from enum import StrEnum
 from pathlib import Path
 
 from crosschip.ir import InputError
-from crosschip.opdef.generation.planning import DEFINITIONS
+from crosschip.opdef.generation.planner import DEFINITIONS
 from crosschip.opdef.generation.project import Project
 from crosschip.opdef.generation.record import NAME, Record, digest, record_in, record_of
 
 _LONGEST = 100
-"""The most characters of a folder's name that are in the name of the one beside it."""
+"""How many characters of a folder's name the temporary folder's name contains."""
 
 
 class State(StrEnum):
-    """What became of a file."""
+    """State of a file after generation."""
 
     NEW = "new"
     RENEWED = "renewed"
-    """It was as it had been generated, and is generated otherwise now."""
+    """Unedited, and regenerated with other content."""
     SAME = "same"
     KEPT = "kept"
-    """It has been edited, or was there already: it is left alone."""
+    """Edited, or not generated: preserved."""
     REMOVED = "removed"
-    """It was as it had been generated, and is not any more."""
+    """Unedited and no longer generated: deleted."""
     LEFT = "left"
-    """It has been edited, and is not generated any more: it is left alone."""
+    """Edited and no longer generated: preserved."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A project that is to be written, and what is in its folder.
+    """Project to write, compared with the existing folder.
 
     Attributes:
         project: the project.
-        folder: its folder.
-        record: the record of what was generated there last; `None` if nothing was.
-        states: what becomes of each file, by path.
-        outdated: the files that are kept, and would be generated otherwise than they last were.
+        folder: the folder of the project.
+        record: the record of the last generation; `None` if there is none.
+        states: the state of each file, by path.
+        outdated: the edited files whose generated content has changed.
     """
 
     project: Project
@@ -54,11 +54,11 @@ class Comparison:
     outdated: frozenset[str] = frozenset()
 
 
-def compared(project: Project, output: Path) -> Comparison:
-    """Compare a project with what is in its folder.
+def compare(project: Project, output: Path) -> Comparison:
+    """Compare a project with the existing folder.
 
     Raises:
-        InputError: something else is there, or it cannot be read.
+        InputError: the folder is something else or cannot be read.
     """
     folder = output / project.name
     try:
@@ -66,7 +66,8 @@ def compared(project: Project, output: Path) -> Comparison:
         if record is None:
             return Comparison(project, folder, None, dict.fromkeys(project.files, State.NEW))
         _check(project, folder, record)
-        states = {path: _state(project, folder, record, path) for path in _paths(project, record)}
+        paths = dict.fromkeys((*project.files, *record.files))
+        states = {path: _state(project, folder, record, path) for path in paths}
     except OSError as error:
         where = error.filename or folder
         raise InputError(f"{where}: cannot be read: {error.strerror}") from None
@@ -78,12 +79,8 @@ def compared(project: Project, output: Path) -> Comparison:
     return Comparison(project, folder, record, states, frozenset(outdated))
 
 
-def _paths(project: Project, record: Record) -> list[str]:
-    return list(dict.fromkeys((*project.files, *record.files)))
-
-
 def _check(project: Project, folder: Path, record: Record) -> None:
-    """Refuse to write over another project, or over definitions that are not in the document."""
+    """Raise an `InputError` rather than overwrite another project or edited definitions."""
     title = project.collection.package_name
     if record.package != title:
         raise InputError(
@@ -117,10 +114,10 @@ def _state(project: Project, folder: Path, record: Record, path: str) -> State:
 
 
 def write(comparison: Comparison) -> None:
-    """Write a project: beside its folder first, so that what cannot be written changes nothing.
+    """Write a project to a temporary folder, then move it into place.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the project cannot be written.
     """
     folder = comparison.folder
     is_first = not folder.parent.exists()
@@ -129,7 +126,7 @@ def write(comparison: Comparison) -> None:
         staged = Path(tempfile.mkdtemp(prefix=f".{folder.name[:_LONGEST]}-", dir=folder.parent))
         try:
             _stage(comparison, staged)
-            _put(comparison, staged)
+            _move_into_place(comparison, staged)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
     except OSError as error:
@@ -140,19 +137,19 @@ def write(comparison: Comparison) -> None:
 
 
 def _stage(comparison: Comparison, staged: Path) -> None:
-    """Write what is new, and the record, in a folder of its own."""
+    """Write new and changed files, and the record, to a temporary folder."""
     project, states = comparison.project, comparison.states
     for path, state in states.items():
         if state in (State.NEW, State.RENEWED):
             target = staged / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(project.files[path])
-    left = [path for path, state in states.items() if state is State.LEFT]
-    (staged / NAME).write_bytes(record_of(project, comparison.record, left).encoded())
+    orphans = [path for path, state in states.items() if state is State.LEFT]
+    (staged / NAME).write_bytes(record_of(project, comparison.record, orphans).encoded())
 
 
-def _put(comparison: Comparison, staged: Path) -> None:
-    """Put what is staged in its place, the record last: until then, all can be done again."""
+def _move_into_place(comparison: Comparison, staged: Path) -> None:
+    """Move the staged files into place, the record last so that a failure can be repeated."""
     folder = comparison.folder
     if comparison.record is None:
         with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Operators of packages, as what a framework's own operators are imported as."""
+"""Arguments of operators that packages define, and replacement of overridden standard operators."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ def arguments_in_order(
     inputs: Sequence[Operand | None],
     setting: Callable[[str], object | None],
 ) -> dict[str, Any]:
-    """Arguments by slot, where a file has inputs by position and parameters by name.
+    """Return arguments by slot name, for a file with positional inputs and named parameters.
 
     Args:
-        operator: what they are for.
-        inputs: the operands; `None` where one is left out.
-        setting: the value of a parameter by its name in the definition; `None` if it is left out.
+        operator: the operator of the package.
+        inputs: the operands; `None` for an omitted one.
+        setting: returns a parameter's value by its name in the definition; `None` if omitted.
 
     Raises:
         ModelError: there are more inputs than the operator has.
     """
     arguments: dict[str, Any] = {}
-    left = list(inputs)
+    remaining = list(inputs)
     tensors = [slot for slot in operator.slots if not slot.parameter]
     for index, slot in enumerate(tensors):
         if isinstance(slot, Tensors):
-            # What may be left out is, before this has too few.
-            needed = sum(not each.optional for each in tensors[index + 1 :])
-            after = min(len(tensors) - 1 - index, max(needed, len(left) - 1))
-            many = left[: len(left) - after]
-            del left[: len(many)]
-            arguments[slot.name] = [operand for operand in many if operand is not None]
-        elif left:
-            arguments[slot.name] = left.pop(0)
-    if left:
+            # Optional tensors after the variadic slot are filled only if operands remain for them.
+            required = sum(not later.optional for later in tensors[index + 1 :])
+            after = min(len(tensors) - 1 - index, max(required, len(remaining) - 1))
+            variadic = remaining[: len(remaining) - after]
+            del remaining[: len(variadic)]
+            arguments[slot.name] = [operand for operand in variadic if operand is not None]
+        elif remaining:
+            arguments[slot.name] = remaining.pop(0)
+    if remaining:
         raise ModelError(f"has {len(inputs)} inputs, but {operator.type} takes {len(tensors)}")
-    return {**arguments, **_settings(operator, setting)}
+    return {**arguments, **_parameters(operator, setting)}
 
 
-def _settings(
+def _parameters(
     operator: type[PackagedOperator], setting: Callable[[str], object | None]
 ) -> dict[str, Any]:
     by_slot = {slot: name for name, slot in operator.tensors.items()}
@@ -62,13 +62,14 @@ def arguments_by_name(
     inputs: Mapping[str, Sequence[Operand]],
     setting: Callable[[str], object | None],
 ) -> dict[str, Any]:
-    """Arguments by slot, where a file has inputs by name, too.
+    """Return arguments by slot name, for a file with named inputs and parameters.
 
-    The inputs' names are those of the definition. Where none is, as with names like `in[0]`, they
-    are taken in the order in which the file has them.
+    Inputs are matched by their names in the definition. If none of the names occurs there, as with
+    `in[0]`, they are matched in order.
 
     Raises:
-        ModelError: an input has a name that the definition has not, or several operands.
+        ModelError: an input's name is not in the definition, or a single tensor has several
+            operands.
     """
     names = [
         name for name, slot in operator.tensors.items() if not getattr(operator, slot).parameter
@@ -79,22 +80,23 @@ def arguments_by_name(
     for name, operands in inputs.items():
         slot = getattr(operator, operator.tensors[name]) if name in operator.tensors else None
         if slot is None:
-            known = ", ".join(names)
-            raise ModelError(f"{name}: {operator.type} has no such input; there are {known}")
+            raise ModelError(
+                f"{name}: {operator.type} has no such input; there are {', '.join(names)}"
+            )
         if isinstance(slot, Tensors):
             arguments[slot.name] = list(operands)
         elif len(operands) > 1:
             raise ModelError(f"{name}: takes one tensor, not {len(operands)}")
         elif operands:
             arguments[slot.name] = operands[0]
-    return {**arguments, **_settings(operator, setting)}
+    return {**arguments, **_parameters(operator, setting)}
 
 
 def with_overriding(model: Model) -> Model:
-    """The model, with operators of packages in place of the standard ones that they override.
+    """Replace standard operations by the operators of packages that override them.
 
     Raises:
-        UnsupportedError: one cannot say what the standard operator says.
+        UnsupportedError: the overriding operator lacks an input or output of the standard one.
     """
     if not any(operator.overrides for operator in packaged_operators().values()):
         return model
@@ -102,31 +104,31 @@ def with_overriding(model: Model) -> Model:
     replaced: dict[Operand, Operand] = {}
     for operation in model.operations:
         inputs = tuple(None if o is None else replaced.get(o, o) for o in operation.inputs)
-        moved = operation if inputs == operation.inputs else operation.with_inputs(inputs)
-        other = overriding(operation.type)
-        if other is not None and isinstance(moved, Operator):
-            moved = _as(other, moved)
-            replaced.update(zip(operation.outputs, moved.outputs, strict=True))
-        operations.append(moved)
+        current = operation if inputs == operation.inputs else operation.with_inputs(inputs)
+        override = overriding(operation.type)
+        if override is not None and isinstance(current, Operator):
+            current = _convert_operation(override, current)
+            replaced.update(zip(operation.outputs, current.outputs, strict=True))
+        operations.append(current)
     outputs = {name: replaced.get(operand, operand) for name, operand in model.outputs.items()}
     return Model(model.name, model.inputs, operations, outputs)
 
 
-def _as(operator: type[PackagedOperator], operation: Operator) -> Operation:
-    """A standard operation as one of a package, with the same slots."""
+def _convert_operation(operator: type[PackagedOperator], operation: Operator) -> Operation:
+    """Return an operation of the package's operator with the slots of a standard operation."""
     by_tensor = dict(operator.tensors)
     arguments: dict[str, Any] = {}
     for slot, operand in operation.filled():
-        own = by_tensor.get(slot.name)
-        if own is None:
+        slot_name = by_tensor.get(slot.name)
+        if slot_name is None:
             raise UnsupportedError(
                 f"{operation.type} {operation.name!r}: {operator.type} of the package "
                 f"{operator.package!r} takes its place, but has no {slot.name!r}, which is filled"
             )
         if slot.variadic:
-            arguments.setdefault(own, []).append(operand)
+            arguments.setdefault(slot_name, []).append(operand)
         else:
-            arguments[own] = operand
+            arguments[slot_name] = operand
     inputs = operator.bind(operation.name, (), arguments)
     quantization = operation.output_quantization
     replacement = operator(operation.name, inputs, (), quantization)
