@@ -19,7 +19,7 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
-from crosschip.ir.bodies import every_operation, retyped
+from crosschip.ir.bodies import retype, walk_operations
 from crosschip.ir.dimension import is_unknown
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
@@ -95,7 +95,7 @@ def test_sizes_that_stay_keep_their_names() -> None:
 
 def test_new_types_of_inputs_reach_bodies_and_back() -> None:
     model = looped(float32(N, 2), float32(N, 2))
-    fixed = retyped(model, [float32(5, 2), float32(5, 2)])
+    fixed = retype(model, [float32(5, 2), float32(5, 2)])
     fixed.verify()
     assert fixed.outputs["last"].type.shape == (5, 2)
     assert fixed.outputs["seen"].type.shape == (3, 5, 2)
@@ -123,7 +123,7 @@ def test_saving_keeps_bodies_and_shares_arrays() -> None:
     again = from_bytes(saved)
     again.verify()
     assert str(again) == str(model)
-    assert sum(1 for _ in every_operation(again)) == 5
+    assert sum(1 for _ in walk_operations(again)) == 5
 
 
 def test_a_scan_has_the_length_of_what_it_scans() -> None:
@@ -246,6 +246,6 @@ def test_control_flow_is_nested_to_a_depth() -> None:
     assert model.depth == 64
     model.verify()
     assert from_bytes(to_bytes(model)).depth == 64
-    assert len([*every_operation(model)]) == 2 * 64 + 1
+    assert len([*walk_operations(model)]) == 2 * 64 + 1
     with pytest.raises(ModelError, match=r"IF 'if_64': control flow is nested over 64 deep"):
         within(model, leaf, 64)

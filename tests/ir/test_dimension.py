@@ -13,15 +13,15 @@ from crosschip.ir import Dim, Dimension, InputError, express, symbol, unknown
 from crosschip.ir.dimension import (
     ceil_div,
     exact_quotient,
-    from_terms,
     is_natural,
     is_unknown,
-    least,
+    minimum,
     name_of,
     product,
     substitute,
     terms_of,
 )
+from crosschip.ir.encoding import from_terms
 
 N, M, H, W = symbol("N"), symbol("M"), symbol("H"), symbol("W")
 
@@ -55,7 +55,7 @@ def combined(parts: tuple[str, Expression, Expression, int]) -> Expression:
         case "neg":
             return Expression(-a.dim, lambda s: -a.compute(s))
         case "min":
-            return Expression(least(a.dim, b.dim), lambda s: min(a.compute(s), b.compute(s)))
+            return Expression(minimum(a.dim, b.dim), lambda s: min(a.compute(s), b.compute(s)))
         case "//":
             return Expression(a.dim // k, lambda s: a.compute(s) // k)
         case _:
@@ -291,16 +291,16 @@ def test_plain_data_that_make_no_sense(damaged: Sequence[object]) -> None:
         ((N, 64), "min(64, N)"),
         ((N, N + 2), "N"),
         ((N * M, N * M + H), "M * N"),
-        ((N, least(N, 5)), "min(5, N)"),
+        ((N, minimum(N, 5)), "min(5, N)"),
         ((N, 0), "0"),
         ((0, N - 1), "min(1, N) - 1"),
-        ((N + least(1, N), N + 1), "N + min(1, N)"),
+        ((N + minimum(1, N), N + 1), "N + min(1, N)"),
         ((3, 7), "3"),
     ],
 )
 def test_the_least_of_sizes(parts: Sequence[Dim], text: str) -> None:
-    assert str(least(*parts)) == text
-    assert least(*reversed(parts)) == least(*parts)
+    assert str(minimum(*parts)) == text
+    assert minimum(*reversed(parts)) == minimum(*parts)
 
 
 @given(expressions, sizes)
@@ -347,7 +347,7 @@ def test_a_power_and_a_coefficient_do_not_grow_without_end() -> None:
 def test_quotients_and_minima_do_not_contain_each_other_without_end() -> None:
     nested: Dim = N
     for step in range(5000):
-        nested = least((nested + step) // symbol(f"D{step}"), symbol(f"E{step}") + 1)
+        nested = minimum((nested + step) // symbol(f"D{step}"), symbol(f"E{step}") + 1)
         assert is_bounded(nested)
         assert str(nested)
         assert not is_natural(-1 - nested)
@@ -355,14 +355,14 @@ def test_quotients_and_minima_do_not_contain_each_other_without_end() -> None:
 
 
 def test_a_least_of_very_many_is_unknown() -> None:
-    assert is_unknown(least(*(symbol(f"N{i}") for i in range(5000))))
+    assert is_unknown(minimum(*(symbol(f"N{i}") for i in range(5000))))
 
 
 def test_whether_a_difference_is_natural_is_not_searched_without_end() -> None:
     """Each minimum that is taken away has two bounds, so that there are 2**60 to look at."""
     value: Dim = N
     for i in range(60):
-        value = value - least(symbol(f"A{i}"), symbol(f"B{i}"))
+        value = value - minimum(symbol(f"A{i}"), symbol(f"B{i}"))
     assert not is_natural(value)
 
 
@@ -426,7 +426,7 @@ def test_a_size_without_a_value_is_told() -> None:
         (H, "dim(H)"),
         ((H - 1) // 2 + 1, "div(add(1, dim(H)), 2)"),
         (3 * H * W, "mul(mul(dim(H), dim(W)), 3)"),
-        (least(64, N), "min(64, dim(N))"),
+        (minimum(64, N), "min(64, dim(N))"),
         (H // N, "div(dim(H), dim(N))"),
     ],
 )

@@ -13,7 +13,7 @@ from crosschip.hal.support import Offer
 from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import substitute
-from crosschip.ir.sizing import SizeReader
+from crosschip.ir.size_reader import SizeReader
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 

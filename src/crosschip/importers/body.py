@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType, UnsupportedError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import unknown
-from crosschip.ir.widening import is_open, names_in, widened
+from crosschip.ir.type_joins import is_open, names_in, widen_type
 
 
 class Captures:
@@ -91,7 +91,7 @@ def with_settled_state(
         own = (o.type for o in body.inputs[first_input + len(state) :])
         outer = names_in([*state, *own, *(o.type for o in body.captures.inside)])
         wider = [
-            widened(held, other, outer, effort)
+            widen_type(held, other, outer, effort)
             for held, other in zip(types, result_types, strict=True)
         ]
         if wider == types:

@@ -1,8 +1,7 @@
 """The intermediate representation: models of standard operations on typed operands.
 
-Nothing here knows an operator, a file format or a device.
-
-Every name is imported when it is first used: running a compiled model needs few of them.
+The package depends on no operator, file format or device. Names are imported at first use, because
+running a compiled model needs few of them.
 """
 
 from importlib import import_module
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from crosschip.ir.dimension import Dim as Dim
     from crosschip.ir.dimension import Dimension as Dimension
     from crosschip.ir.dimension import Shape as Shape
-    from crosschip.ir.dimension import SizeArithmetic as SizeArithmetic
-    from crosschip.ir.dimension import express as express
     from crosschip.ir.dimension import symbol as symbol
     from crosschip.ir.dimension import unknown as unknown
     from crosschip.ir.errors import BudgetError as BudgetError
@@ -39,6 +36,8 @@ if TYPE_CHECKING:
     from crosschip.ir.model import Operand as Operand
     from crosschip.ir.model import Operation as Operation
     from crosschip.ir.model import Origin as Origin
+    from crosschip.ir.size_arithmetic import SizeArithmetic as SizeArithmetic
+    from crosschip.ir.size_arithmetic import express as express
     from crosschip.ir.types import Array as Array
     from crosschip.ir.types import ElementType as ElementType
     from crosschip.ir.types import Quantization as Quantization
@@ -76,8 +75,8 @@ _HOMES = {
     "UnsupportedError": "crosschip.ir.errors",
     "constant": "crosschip.ir.builder",
     "symbol": "crosschip.ir.dimension",
-    "SizeArithmetic": "crosschip.ir.dimension",
-    "express": "crosschip.ir.dimension",
+    "SizeArithmetic": "crosschip.ir.size_arithmetic",
+    "express": "crosschip.ir.size_arithmetic",
     "unknown": "crosschip.ir.dimension",
 }
 

@@ -1,4 +1,4 @@
-"""Models whose operations are read when they are first asked for."""
+"""Models whose operations are loaded at first use."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from crosschip.ir.model import Model, Operand, Operation
 
 
 class Deferred(Model):
-    """A model that is known by its name, inputs and outputs, until its operations are asked for.
+    """Model of which only name, inputs and outputs are loaded until its operations are used.
 
     Args:
-        name: what messages call it.
-        inputs: the operands that the caller provides, by name.
-        outputs: the operands that the caller gets back, by name.
-        load: makes the model with its operations, on operands of its own.
+        name: the model's name, for messages.
+        inputs: the model's input operands by name.
+        outputs: the model's output operands by name.
+        load: returns the model with its operations, on operands of its own.
     """
 
     def __init__(
@@ -35,23 +35,23 @@ class Deferred(Model):
 
     @cached_property
     def operations(self) -> tuple[Operation, ...]:  # type: ignore[override]  # it is set once
-        """The operations, on the operands that the model has been known by.
+        """Return the operations, on the operands of this model's inputs and outputs.
 
         Raises:
-            ModelFileError: what they are read from is not there any more, or is damaged.
+            ModelFileError: the file with the operations is missing or damaged.
         """
         loaded: Model = self._load()  # type: ignore[attr-defined]  # `set_field` has set it
-        mine: dict[Operand, Operand] = {}
+        copies: dict[Operand, Operand] = {}
         for theirs, ours in ((loaded.inputs, self.inputs), (loaded.outputs, self.outputs)):
-            mine.update(zip(theirs.values(), ours.values(), strict=True))
-        sizes = _renamed(mine)
-        return tuple(_on_copies(operation, mine, sizes) for operation in loaded.operations)
+            copies.update(zip(theirs.values(), ours.values(), strict=True))
+        sizes = _match_sizes(copies)
+        return tuple(_copy_operation(operation, copies, sizes) for operation in loaded.operations)
 
 
-def _on_copies(
+def _copy_operation(
     operation: Operation, copies: dict[Operand, Operand], sizes: Mapping[str, Dim]
 ) -> Operation:
-    """An operation on other operands, to which those that it makes are added."""
+    """Return an operation on copies of its operands; add copies of its outputs to `copies`."""
     for output in operation.outputs:
         if output not in copies:
             copies[output] = Operand(output.name, output.type.substitute(sizes))
@@ -61,10 +61,10 @@ def _on_copies(
     )
 
 
-def _renamed(mine: Mapping[Operand, Operand]) -> dict[str, Dim]:
-    """What sizes are called here that nothing is known about: they are named anew when read."""
+def _match_sizes(copies: Mapping[Operand, Operand]) -> dict[str, Dim]:
+    """Return this model's size for each anonymous size of the loaded one, which has fresh names."""
     sizes: dict[str, Dim] = {}
-    for theirs, ours in mine.items():
+    for theirs, ours in copies.items():
         for size, own in zip(theirs.type.shape or (), ours.type.shape or (), strict=False):
             name = name_of(size)
             if name is not None and own != size:

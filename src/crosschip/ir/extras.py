@@ -1,10 +1,10 @@
-"""The optional parts of crosschip, and the command that installs one."""
+"""Optional dependencies of crosschip, and the command that installs them."""
 
 from __future__ import annotations
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an optional part, quoted so that every shell takes it.
+    """Return the command that installs an optional dependency, quoted for all shells.
 
     >>> install_command("openvino")
     'pip install "crosschip[openvino]"'

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from crosschip.ir import InputError
-from crosschip.ir.installed import entry_points
+from crosschip.ir.entry_points import entry_points
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.registry import operators
 
 if TYPE_CHECKING:
-    from crosschip.ir.installed import EntryPoint
+    from crosschip.ir.entry_points import EntryPoint
 
 GROUP = "crosschip.opdefs"
 

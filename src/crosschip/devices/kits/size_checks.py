@@ -25,8 +25,8 @@ from crosschip.ir import (
     Operation,
     TensorType,
 )
-from crosschip.ir.binding import named_sizes
-from crosschip.ir.sizing import SizeReader, names_are_proven
+from crosschip.ir.shape_binding import named_sizes
+from crosschip.ir.size_reader import SizeReader, names_are_proven
 from crosschip.ops.definition.operator import Operator
 
 Operators = tuple[type[Operator], ...]

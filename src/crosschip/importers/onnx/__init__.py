@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crosschip.ir import Model, ModelFileError
-from crosschip.ir.reading import kind, listed
+from crosschip.ir.file_queries import kind, listed
 
 _OTHERS = (b"\n", b"{", b"\x93", b"\0\0", b"\1\0", b"\2\0")
 """The beginnings of other sorts of files, with which no ONNX file begins."""

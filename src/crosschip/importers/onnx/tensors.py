@@ -12,8 +12,8 @@ import numpy as np
 from crosschip.importers.onnx.wire import OWN_FILE
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.budget import spend
+from crosschip.ir.file_queries import resolved
 from crosschip.ir.files import DataFile, Held, Source, Stored
-from crosschip.ir.reading import resolved
 from crosschip.ir.types import MAX_RANK
 from crosschip.onnx_messages import ELEMENT_TYPES, SparseTensorProto, TensorProto
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from crosschip.ir import ModelFileError
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.file_queries import kind, listed, resolved
 from crosschip.ir.files import DataFile
-from crosschip.ir.reading import kind, listed, resolved
 
 _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
 _EXPORTED = "inference"  # the stem that Paddle's own tools give every model

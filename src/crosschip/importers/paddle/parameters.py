@@ -32,8 +32,8 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
 )
+from crosschip.ir.file_queries import kind
 from crosschip.ir.files import DataFile, Held, Source, Stored, Window
-from crosschip.ir.reading import kind
 
 _HEAD, _LEVEL, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Q"), struct.Struct("<Ii")
 """The parts of a record before its levels of detail, before each of these, before its message."""

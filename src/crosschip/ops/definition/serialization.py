@@ -265,7 +265,7 @@ class _Reader:
             bodies, attributes = particulars
             held = [_Reader(body, self.data).model() for body in bodies]
             operation = _CONTROL_FLOW[type_](name, inputs, bodies=held, **attributes)
-            operation = operation.with_bodies(operation.fitted(widening=False))
+            operation = operation.with_bodies(operation.infer_bodies(widening=False))
         elif particulars:
             payload, types, reason = particulars
             operation = Extension(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crosschip.ir.dimension import Dim, Dimension, Shape, is_least_of, unknown
+from crosschip.ir.dimension import Dim, Dimension, Shape, is_minimum_of, unknown
 from crosschip.ir.types import MAX_RANK
 
 
@@ -69,9 +69,9 @@ def _either(a: Dim, b: Dim) -> Dim:
     They are equal or one of them is 1. So a size and the minimum of it and a number above 1 give
     the size: where one of the two is 1, so is the other.
     """
-    if is_least_of(a, b):
+    if is_minimum_of(a, b):
         return b
-    return a if is_least_of(b, a) else unknown()
+    return a if is_minimum_of(b, a) else unknown()
 
 
 def _broadcast_axis(sizes: Sequence[Dim], shapes: Sequence[Shape], slot: str) -> Dim:

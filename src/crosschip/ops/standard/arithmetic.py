@@ -11,7 +11,7 @@ from functools import reduce
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
-from crosschip.ir.dimension import exact_quotient, is_natural, is_unknown, least
+from crosschip.ir.dimension import exact_quotient, is_natural, is_unknown, minimum
 from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
@@ -175,7 +175,7 @@ class Max(Binary):
     __slots__ = ()
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_pairs(self, lambda one, other: one + other - least(one, other))
+        return shape_value_by_pairs(self, lambda one, other: one + other - minimum(one, other))
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.maximum(input0, input1)
@@ -191,7 +191,7 @@ class Min(Binary):
     __slots__ = ()
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_pairs(self, least)
+        return shape_value_by_pairs(self, minimum)
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.minimum(input0, input1)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
-from crosschip.ir.dimension import ceil_div, least
+from crosschip.ir.dimension import ceil_div, minimum
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
 from crosschip.ops.definition.kinds import Layout, shape_asked
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
@@ -158,7 +158,7 @@ class Range(Operator):
             return unknown()
         if not isinstance(step, int) or step < 1:
             return unknown()
-        return ceil_div(end - start - least(end - start, 0), step)
+        return ceil_div(end - start - minimum(end - start, 0), step)
 
     def infer_shape_value(self) -> Sequence[Dim]:
         (start,), (end,), (step,) = map(shape_value_of, (self.start, self.end, self.step))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
-from crosschip.ir.dimension import is_natural, least
+from crosschip.ir.dimension import is_natural, minimum
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.registry import operator
@@ -115,7 +115,7 @@ def part_size(size: Dim, start: Dim, end: Dim) -> Dim:
     first, last = _place(size, start), _place(size, end)
     if first is None or last is None:
         return unknown()
-    return last - least(first, last)
+    return last - minimum(first, last)
 
 
 def _place(size: Dim, bound: Dim) -> Dim | None:
@@ -123,8 +123,8 @@ def _place(size: Dim, bound: Dim) -> Dim | None:
     if isinstance(bound, int) and bound >= 2**30:
         return size
     if is_natural(bound):
-        return least(size, bound)
-    return size - least(size, -bound) if is_natural(-bound) else None
+        return minimum(size, bound)
+    return size - minimum(size, -bound) if is_natural(-bound) else None
 
 
 _FAR = 2**31 - 1

@@ -28,7 +28,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ir.interruption import raise_interruption
-from crosschip.ir.sizing import ShapeCheck, SizeReader
+from crosschip.ir.size_reader import ShapeCheck, SizeReader
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call, failure, kind_of

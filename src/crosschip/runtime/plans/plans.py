@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Device
 from crosschip.ir import DeviceError, InputError, ModelFileError
-from crosschip.ir.reading import Reading, noting
+from crosschip.ir.file_queries import Reading, noting
 from crosschip.ir.version import VERSION
 from crosschip.runtime.artifact.container import FORMAT_VERSION, Artifact
 from crosschip.runtime.artifact.header import (

@@ -15,7 +15,7 @@ import pytest
 _COMPARE = """
 import json, sys
 BEFORE
-from crosschip.ir.installed import _read_all
+from crosschip.ir.entry_points import _read_all
 found = list(_read_all())
 asked = "importlib.metadata" in sys.modules
 told = sorted((e.group, e.name, e.value, e.module, e.dist.name) for e in found)
@@ -125,7 +125,7 @@ def test_what_an_entry_point_names_is_loaded(tmp_path: Path) -> None:
     install(tmp_path, "one", "[here]\na = module\nb = module:A.b\nc = nowhere\nd = module:x")
     (tmp_path / "module.py").write_text("class A:\n    b = 7\n")
     run(
-        "from crosschip.ir.installed import entry_points\n"
+        "from crosschip.ir.entry_points import entry_points\n"
         "import sys\n"
         "found = {entry.name: entry for entry in entry_points('here')}\n"
         "import module\n"

@@ -1,4 +1,4 @@
-"""Named sizes, read off the shapes of tensors in every call."""
+"""Values of named sizes, read from tensor shapes in each call."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from crosschip.ir.types import TensorType
 
 
 class SizeReader:
-    """Reads the values of named sizes off the shapes of tensors of some types.
+    """Reads the values of named sizes from the shapes of tensors.
 
     Args:
-        types: the types.
+        types: the tensors' types.
 
     Attributes:
-        places: for each size the index of the tensor that shows it, and the axis.
-        is_complete: whether the sizes determine all shapes.
+        places: for each named size, the index of a tensor and the axis that it is read from.
+        is_complete: whether the named sizes determine all shapes.
     """
 
     def __init__(self, types: Sequence[TensorType]) -> None:
@@ -44,11 +44,11 @@ class SizeReader:
         )
 
     def read(self, shapes: Sequence[Shape]) -> dict[str, Dim]:
-        """The sizes, by name, of shapes that have as many axes as their types."""
+        """Return the named sizes, read from shapes whose ranks match the types."""
         return {name: shapes[index][axis] for name, (index, axis) in self._places.items()}
 
-    def agreeing(self, shapes: Sequence[Shape]) -> dict[str, Dim] | None:
-        """The sizes, by name; `None` if a shape does not fit its type, or one does not another."""
+    def read_checked(self, shapes: Sequence[Shape]) -> dict[str, Dim] | None:
+        """Return the named sizes; `None` if shapes contradict their types or each other."""
         for index, model in self._alike:
             if shapes[index] != shapes[model]:
                 return None
@@ -81,16 +81,16 @@ class SizeReader:
                 self._places[name] = index, axis
 
     def knows(self, size: Dim) -> bool:
-        """Tell whether the shapes that are read determine a size."""
+        """Return whether the values of the named sizes determine a size."""
         return not isinstance(size, Dimension) or size.names <= self._places.keys()
 
 
 class ShapeCheck:
-    """Checks shapes of tensors of some types, by sizes that are read elsewhere.
+    """Checks tensor shapes against types, given the values of named sizes.
 
     Args:
-        types: the types.
-        reader: reads the sizes; those of the types that it does not know may be any.
+        types: the tensors' types.
+        reader: reader of the named sizes; a size that it does not know may have any value.
     """
 
     def __init__(self, types: Sequence[TensorType], reader: SizeReader) -> None:
@@ -114,7 +114,7 @@ class ShapeCheck:
                     self._open.setdefault(size, []).append((index, axis))
 
     def fits(self, shapes: Sequence[Shape], sizes: Mapping[str, Dim]) -> bool:
-        """Tell whether shapes fit the types, where their named sizes are these."""
+        """Return whether shapes match the types for these values of the named sizes."""
         for index, rank in self._ranks:
             if len(shapes[index]) != rank:
                 return False
@@ -133,7 +133,7 @@ class ShapeCheck:
 
 
 def names_are_proven(model: Model) -> bool:
-    """Tell whether sizes of one name are equal: shapes that a file declares may say so wrongly."""
+    """Return whether sizes of one name are equal for certain; a file may declare wrong shapes."""
     return not any(
         isinstance(operation, Extension)
         and any(operand.type.static_shape is None for operand in operation.outputs)
