@@ -1,14 +1,13 @@
-"""The hardware abstraction layer: the driver contract, version 1, and what makes it easy to keep.
+"""Hardware abstraction layer: the driver contract, version 1, with helpers for drivers.
 
 from crosschip.hal import Converters, Device, Kind, Options, Program
 
-Every name is imported when it is first used: running needs few of them.
+Names are imported at first use, because running a compiled model needs few of them.
 """
 
+from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING
-
-from crosschip.hal.urgency import urgency as urgency
 
 if TYPE_CHECKING:
     from crosschip.hal.buffers import COMPLETED as COMPLETED
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
     from crosschip.hal.options import Sizes as Sizes
     from crosschip.hal.profiling import Profiler as Profiler
     from crosschip.hal.profiling import Step as Step
+    from crosschip.hal.program import Carried as Carried
     from crosschip.hal.program import Program as Program
-    from crosschip.hal.sessions import Carried as Carried
-    from crosschip.hal.sessions import ProgramSession as ProgramSession
+    from crosschip.hal.program import ProgramSession as ProgramSession
     from crosschip.hal.support import YES as YES
     from crosschip.hal.support import Estimate as Estimate
     from crosschip.hal.support import Group as Group
@@ -48,12 +47,15 @@ if TYPE_CHECKING:
     from crosschip.hal.support import Rule as Rule
     from crosschip.hal.support import Support as Support
 
+urgency: ContextVar[int] = ContextVar("urgency", default=2)
+"""NNRt's priority of the thread's current run: 0 for none, 1 for low, 2 for medium, 3 for high."""
+
 _HOMES = {
     "Buffer": "crosschip.hal.buffers",
     "COMPLETED": "crosschip.hal.buffers",
     "CONTRACT_VERSION": "crosschip.hal.device",
     "Capabilities": "crosschip.hal.capabilities",
-    "Carried": "crosschip.hal.sessions",
+    "Carried": "crosschip.hal.program",
     "CompileError": "crosschip.hal.device",
     "Converters": "crosschip.hal.converters",
     "Device": "crosschip.hal.device",
@@ -73,7 +75,7 @@ _HOMES = {
     "Precision": "crosschip.hal.capabilities",
     "Profiler": "crosschip.hal.profiling",
     "Program": "crosschip.hal.program",
-    "ProgramSession": "crosschip.hal.sessions",
+    "ProgramSession": "crosschip.hal.program",
     "Range": "crosschip.hal.options",
     "Refusal": "crosschip.hal.support",
     "Rule": "crosschip.hal.support",

@@ -1,4 +1,4 @@
-"""The time that steps of a run take, from engines that tell."""
+"""Timings of the steps of a run, for engines that provide them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from crosschip.ir.types import INTEGERS
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a run.
+    """Step of a run.
 
     Attributes:
-        name: the engine's own word for it, as in `Conv` or `ReorderOutput`.
-        seconds: the time that it took, with all that is inside.
-        operations: those of the program's model, or of bodies in it, that it computes, wholly or in
-            part; none for what is the engine's own.
-        start: seconds from the beginning of the run; `None` if the engine does not tell.
-        inside: the steps that it ran itself, for an operation with bodies.
+        name: the engine's name of it, such as `Conv` or `ReorderOutput`.
+        seconds: its duration, including nested steps.
+        operations: the operations of the program's model (or of bodies in it) that it computes,
+            wholly or in part; empty for internal steps of the engine.
+        start: seconds since the start of the run; `None` if unknown.
+        inside: nested steps, for an operation with bodies.
     """
 
     name: str
@@ -32,15 +32,15 @@ class Step:
 
 
 def computes_data(operation: Operation) -> bool:
-    """Tell an operation on data from one on shapes, of which nothing is left once they are known.
+    """Return whether an operation computes data rather than shapes, which vanish once known.
 
-    For profilers: an operation on data that no step is named after was made part of a neighbour's.
+    For profilers: a data operation without a step of its own was fused into a neighbour's step.
     """
     return operation.outputs[0].type.element_type not in INTEGERS
 
 
 class Profiler(Closing, ABC):
-    """A program once more, made to tell how long its steps take. One thread uses it."""
+    """Instrumented copy of a program, which measures its steps; for use in one thread."""
 
     @abstractmethod
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -52,7 +52,7 @@ class Profiler(Closing, ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Count from now on; what was run before has only warmed up.
+        """Start the measurement; runs before it were warm-up.
 
         Raises:
             DeviceError: the device failed.
@@ -60,10 +60,10 @@ class Profiler(Closing, ABC):
 
     @abstractmethod
     def steps(self) -> Sequence[Sequence[Step]]:
-        """For each run since `begin` its steps, in order; called once, after the last run.
+        """Return the steps of each run since `begin`, in order; called once, after the last run.
 
-        An engine that tells no more than means over runs gives each of them its part of the sum.
-        All steps of a run take no longer than the run.
+        An engine that only reports sums over runs divides them evenly. The steps of a run take no
+        longer than the run.
 
         Raises:
             DeviceError: the device failed.

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.modelling import float32, model_of
 
-from crosschip.hal.work import multiply_adds
+from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Array, Builder, ElementType, Operand, TensorType
 from crosschip.ir.dimension import symbol
 from crosschip.ops import Operator
