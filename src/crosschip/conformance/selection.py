@@ -15,7 +15,7 @@ from crosschip.conformance.cases import (
     random_cases,
 )
 from crosschip.ir import InputError
-from crosschip.ops.packages import every_operator
+from crosschip.ops.packages import all_operators
 
 _ROUNDS = 40
 """How many times as many random cases are tried, at most, until a device has taken enough."""
@@ -62,7 +62,7 @@ def chosen_cases(
     if case and not _is_pattern(case):
         return [_named(case)]
     named = names_of(operators)
-    unknown = sorted(named - {DEVICE} - every_operator().keys())
+    unknown = sorted(named - {DEVICE} - all_operators().keys())
     if unknown:
         raise InputError(
             f"there is no such case, {unknown[0]!r}; `crosschip ops` lists the operators"

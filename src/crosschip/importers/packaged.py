@@ -9,7 +9,7 @@ from crosschip.ir import Model, ModelError, Operand, Operation, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.slots import Parameter, Tensors
-from crosschip.ops.packages import overriding, packaged_operators
+from crosschip.ops.packages import overriding_operator, packaged_operators
 
 
 def arguments_in_order(
@@ -103,7 +103,7 @@ def with_overriding(model: Model) -> Model:
     for operation in model.operations:
         inputs = tuple(None if o is None else replaced.get(o, o) for o in operation.inputs)
         moved = operation if inputs == operation.inputs else operation.with_inputs(inputs)
-        other = overriding(operation.type)
+        other = overriding_operator(operation.type)
         if other is not None and isinstance(moved, Operator):
             moved = _as(other, moved)
             replaced.update(zip(operation.outputs, moved.outputs, strict=True))

@@ -1,7 +1,7 @@
 """The standard operators: `from crosschip.ops import Conv2D, Relu`.
 
-Importing the package registers every operator of every family in `crosschip.ops.standard`; adding
-a family is adding a file. Examples are imported when asked for.
+Importing the package imports all modules in `crosschip.ops.standard`, which register their
+operators. A new family is a new file there. Examples are imported on request.
 """
 
 from importlib import import_module
@@ -53,7 +53,7 @@ _HOMES = {
 for _module in iter_modules(standard.__path__):
     import_module(f"{standard.__name__}.{_module.name}")
 
-# Type checkers see the classes by the imports above, which a test compares with the registry.
+# Type checkers see the classes through the imports above; a test compares these with the registry.
 _CLASSES = {_class.__name__: _class for _class in operators().values()}
 globals().update(_CLASSES)
 

@@ -9,7 +9,7 @@ import numpy as np
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
-from crosschip.ops.folding import folded
+from crosschip.ops.folding import fold_operation
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Unsqueeze
@@ -95,7 +95,7 @@ class _Attempt:
             case Scan():
                 return self._scan(operation)
         # Quantized weights stay quantized, as they do in constant folding.
-        values = None if isinstance(operation, Dequantize) else folded(operation)
+        values = None if isinstance(operation, Dequantize) else fold_operation(operation)
         if values is not None:
             pairs = zip(values, operation.outputs, strict=True)
             return [constant(v, o.name, o.type.quantization) for v, o in pairs]

@@ -33,7 +33,7 @@ from crosschip.onnx_messages import (
     make_attribute,
 )
 from crosschip.ops import Operator
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.standard.arithmetic import Max, Min
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 from crosschip.ops.standard.quantization import Quantize, Reinterpret, parameters
@@ -472,7 +472,7 @@ def _required_value(name: str, value: T | None) -> T:
 def axis_from_front(axis: int, rank: int) -> int:
     """The axis counted from the front; `ModelError` if a tensor of the rank does not have it."""
     try:
-        return axis_in(axis, rank)
+        return normalize_axis(axis, rank)
     except ValueError as error:
         raise ModelError(str(error)) from None
 

@@ -66,7 +66,7 @@ from crosschip.onnx_messages import (
 )
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.slots import ComputedParameter
-from crosschip.ops.packages import of_title
+from crosschip.ops.packages import operator_titled
 from crosschip.ops.standard.layout import Unsqueeze
 
 _MAX_DEPTH = 32
@@ -378,7 +378,7 @@ class Scope(Names):
             raise refusal from None
 
     def _by_function(self, node: Node) -> Sequence[Operand | None]:
-        packaged = of_title(node.type, domain_of(node.proto))
+        packaged = operator_titled(node.type, domain_of(node.proto))
         if packaged is not None:
             return self._by_package(packaged, node)
         if node.full_name not in TABLE:
@@ -490,7 +490,7 @@ class Scope(Names):
 
 def is_packaged(node: NodeProto) -> bool:
     """Tell whether a package has a node's operator, or takes its place."""
-    return of_title(text(node.op_type), domain_of(node)) is not None
+    return operator_titled(text(node.op_type), domain_of(node)) is not None
 
 
 def _output_names(proto: NodeProto) -> list[str]:

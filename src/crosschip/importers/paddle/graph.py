@@ -22,7 +22,7 @@ from crosschip.ir import (
     symbol,
 )
 from crosschip.ir.files import Stored
-from crosschip.ops.packages import of_title
+from crosschip.ops.packages import operator_titled
 
 _IMAGE_AXES = "NCHW"
 
@@ -34,7 +34,7 @@ def check(where: str, program: Program) -> None:
         UnsupportedError: there is at least one; the message lists them all, with counts.
     """
     types = (operator.type for operator in all_operators(program.operators))
-    TABLE.check(where, (name for name in types if name in TABLE or of_title(name) is None))
+    TABLE.check(where, (name for name in types if name in TABLE or operator_titled(name) is None))
 
 
 def build(name: str, program: Program, parameters: Mapping[str, Array | Stored]) -> Model:

@@ -30,7 +30,7 @@ from crosschip.importers.paddle.program import (
     within,
 )
 from crosschip.ir import ModelError, UnsupportedError
-from crosschip.ops.packages import of_title
+from crosschip.ops.packages import operator_titled
 
 _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
 _OPERATORS_PATH = ("program", "regions", "blocks", "ops")
@@ -216,7 +216,7 @@ class _Reader:
 
 def _packaged(label: str) -> Counterpart | None:
     """An operator of a package, whose slots are called as in its definition."""
-    operator = of_title(label.partition(".")[2].rstrip("_"))
+    operator = operator_titled(label.partition(".")[2].rstrip("_"))
     if operator is None:
         return None
     slots = ((name, getattr(operator, slot)) for name, slot in operator.tensors.items())

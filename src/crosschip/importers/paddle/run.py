@@ -15,7 +15,7 @@ from crosschip.importers.paddle.values import Values
 from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ops.definition.custom import PackagedOperator
-from crosschip.ops.packages import of_title
+from crosschip.ops.packages import operator_titled
 
 
 def run(operators: Iterable[Operator], values: Values) -> None:
@@ -47,7 +47,7 @@ def run(operators: Iterable[Operator], values: Values) -> None:
 
 def _function(name: str) -> Callable[[Context], None]:
     """The function that imports an operator: a package's operator may take its place."""
-    packaged = of_title(name)
+    packaged = operator_titled(name)
     if packaged is None or (name in TABLE and not packaged.overrides):
         return TABLE[name]
     return partial(_by_package, packaged)

@@ -159,7 +159,7 @@ class CustomOperator(PackagedOperator):
         )
 
     @classmethod
-    def drawn_examples(cls) -> tuple[Example, ...]:
+    def generated_examples(cls) -> tuple[Example, ...]:
         from crosschip.opdef.custom.examples import drawn
 
         return drawn(cls)

@@ -1,43 +1,45 @@
-"""Rules for the bias that an operator adds to a product."""
+"""Checks of the bias that an operator adds to a product."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from crosschip.ir import Dim, ElementType, Operand, Quantization, Shape
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shapes import require_rank, unify_sizes
 
 
 def check_bias(shape: Shape | None, channels: Dim) -> None:
-    """`ValueError` if a bias is known not to be one number a channel."""
+    """Raise ValueError unless a bias may have one element per channel."""
     if shape is not None:
-        same(of_rank(shape, 1, "bias")[0], channels, "bias: its size, and the output's channels")
+        unify_sizes(
+            require_rank(shape, 1, "bias")[0], channels, "bias: its size, and the output's channels"
+        )
 
 
 _ROUNDING = 2.0**-22
-"""Two float32 scales multiplied, rounded and written out are as far off as this."""
+"""Relative error of the product of two float32 scales, rounded and printed."""
 
 _LEAST = 2.0**-149
-"""And as this, where they are so small that float32 has fewer digits."""
+"""Absolute error of products so small that float32 has fewer digits."""
 
 
 def check_quantized_bias(
     input: Operand, weight: Operand, bias: Operand | None, channel_axis: int = 0
 ) -> None:
-    """Check that a quantized bias counts in the unit of the products that it is added to.
+    """Check that the scale of a quantized bias is the product of the input's and the weight's.
 
     Then integers can be accumulated without rescaling: the bias is int32 and symmetric, and
     `scale_bias[i] = scale_input * scale_weight[i]` within the rounding of float32, for the whole
-    tensor or for each output channel `i`. A bias of floating-point numbers keeps no rule.
+    tensor or for each output channel `i`. A floating-point bias is not checked.
 
     Args:
-        input: what the weight is multiplied with.
+        input: the operand that is multiplied by the weight.
         weight: the weight or filter.
-        bias: one number for each output channel, if there is one.
-        channel_axis: the axis of the weight that runs along output channels.
+        bias: the bias, one element per output channel; `None` if there is none.
+        channel_axis: the weight's axis of output channels.
 
     Raises:
-        ValueError: it does not; the message starts with the slot.
+        ValueError: the rule is broken; the message starts with the slot.
     """
     stored = None if bias is None else bias.type.quantization
     if bias is None or stored is None:

@@ -1,4 +1,4 @@
-"""Families of standard operators, and what is kept apart from their definitions."""
+"""Import of modules that belong to a family of standard operators."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _STANDARD = "crosschip.ops.standard"
 
 
 def import_family(package: str, operator: type[Operator]) -> None:
-    """Import the module of a package for the family that an operator belongs to.
+    """Import a package's module for the family of an operator.
 
-    Nothing is imported for an operator that is not defined in `crosschip.ops.standard`.
+    Operators outside `crosschip.ops.standard` have no family, and nothing is imported for them.
     """
     home, _, family = operator.__module__.rpartition(".")
     if home == _STANDARD:

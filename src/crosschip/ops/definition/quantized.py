@@ -1,15 +1,14 @@
-"""Quantized tensors as operators see them: the reals that their integers stand for.
+"""Quantized tensors in operators: conversion to and from the reals that they represent.
 
-An operator computes on reals. Where a tensor that fills a slot for reals is quantized, it stands
-for `(integer - zero_point) * scale`, the operator computes on that in float64, and the result is
-float32. If the output declares a quantization, the result is rounded once to
-`clamp(round(real / scale) + zero_point)`, ties to even, in the integer type of the first quantized
-input. A device may round the reals to float32 before it computes on them, which changes more than
-the last digits where they are compared or cut off. Operators that only move elements keep their
-input's quantization.
+A quantized tensor in a slot for reals represents `(integer - zero_point) * scale`. The operator
+computes on these reals in float64, and the result is float32. If the output declares a
+quantization, the result is rounded once to `clamp(round(real / scale) + zero_point)`, ties to even,
+in the integer type of the first quantized input. A device may round the reals to float32 before it
+computes; where they are compared or truncated, this changes more than the last digits. Operators
+that only move elements keep their input's quantization.
 
-Narrow floats can stand for reals as well. They are not rounded to integers, but to the nearest of
-their type: `cast(clamp(real / scale + zero_point))`.
+Narrow floats can represent reals, too. They are rounded to the nearest value of their type instead
+of to integers: `cast(clamp(real / scale + zero_point))`.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ from crosschip.ops.numerics.casting import SATURATING, cast
 
 
 def value_type(operand: Operand) -> ElementType:
-    """The type of an operand's values: float32 for a quantized one, else that of its elements."""
+    """Return the type of an operand's values: float32 if quantized, else its element type."""
     if operand.type.quantization is None:
         return operand.type.element_type
     return ElementType.FLOAT32
 
 
 def reals(array: Array, quantization: Quantization) -> Array:
-    """The reals that quantized integers stand for, in float64."""
+    """Return the reals that quantized elements represent, in float64."""
     along = _along(quantization, array.ndim)
     zero_point = np.array(quantization.zero_point, np.float64).reshape(along)
-    # A scale is a float32 in every file format, whatever digits it is written with.
+    # All file formats store scales as float32, even if their text has more digits.
     scale = np.array(quantization.scale, np.float32).astype(np.float64).reshape(along)
     return (array.astype(np.float64) - zero_point) * scale
 
 
 def stored(array: Array, quantization: Quantization, element_type: ElementType) -> Array:
-    """The integers that stand for reals: the nearest, ties to even, clamped to the type's range.
+    """Return quantized elements for reals: the nearest, ties to even, clamped to the type's range.
 
-    The division is in the reals' own type, float32 or float64. NaN becomes the least integer, as
-    in ONNX Runtime.
+    The division is in the reals' type, float32 or float64. NaN becomes the smallest integer, as in
+    ONNX Runtime.
     """
     along = _along(quantization, array.ndim)
     scale = np.array(quantization.scale, np.float32).astype(array.dtype).reshape(along)
@@ -53,7 +52,7 @@ def stored(array: Array, quantization: Quantization, element_type: ElementType) 
 
 
 def limits(element_type: ElementType) -> tuple[int, int]:
-    """The least and the greatest integer of an integer type."""
+    """Return the smallest and the largest value of an integer type."""
     name = element_type.value
     bits = int(name.lstrip("uint"))
     return (0, 2**bits - 1) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
@@ -62,7 +61,7 @@ def limits(element_type: ElementType) -> tuple[int, int]:
 def check_zero_point(
     where: str, quantization: Quantization | None, element_type: ElementType
 ) -> None:
-    """Raise a `ModelError` for a zero point that no element can have."""
+    """Raise ModelError if no element can have the zero point's value."""
     least, greatest = limits(element_type)
     for number in quantization.zero_point if quantization else ():
         if not least <= number <= greatest:
@@ -70,7 +69,7 @@ def check_zero_point(
 
 
 def _along(quantization: Quantization, rank: int) -> tuple[int, ...]:
-    """The shape that lays scales along their axis."""
+    """Return the shape in which scales broadcast along their axis."""
     if quantization.axis is None or not rank:
         return (1,) * rank
     return (-1,) + (1,) * (rank - 1 - quantization.axis % rank)

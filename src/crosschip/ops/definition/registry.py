@@ -1,4 +1,4 @@
-"""The operators there are, by name: each registers itself where it is declared."""
+"""Registry of operators by name; declarations register themselves."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OperatorT = TypeVar("OperatorT", bound="type[Operator]")
 
 
 def operator(name: str, *, core: bool = False) -> Callable[[OperatorT], OperatorT]:
-    """Class decorator: register an operator under its standard name.
+    """Register the decorated class as an operator.
 
     Args:
-        name: NNAdapter's name for it if there is one, else NNRt's, else one in their style.
-        core: whether all operators that are not core can be decomposed into this and its like.
+        name: NNAdapter's name if it has the operator, else NNRt's, else a name in their style.
+        core: whether it is a core operator; all others can be decomposed into core operators.
     """
 
     def register(cls: OperatorT) -> OperatorT:
@@ -33,16 +33,16 @@ def operator(name: str, *, core: bool = False) -> Callable[[OperatorT], Operator
 
 
 def operator_named(name: str) -> type[Operator]:
-    """The operator of a name, a standard one or one of a package; `KeyError` if there is none."""
+    """Return the standard or packaged operator with a name; raise KeyError if there is none."""
     operator = _registry.get(name)
     if operator is not None:
         return operator
-    # Packages are made of operators: to look for them before one is asked for goes in a circle.
+    # Imported here because packages import this module.
     from crosschip.ops.packages import packaged_operators
 
     return packaged_operators()[name]
 
 
 def operators() -> Mapping[str, type[Operator]]:
-    """All operators that have been registered, by name."""
+    """Return all registered operators, by name."""
     return dict(sorted(_registry.items()))

@@ -1,4 +1,4 @@
-"""Ranking of boxes, their overlaps, and the choice of those that do not overlap."""
+"""Ranking of boxes, their overlaps (intersection over union), and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ OverlapsWith: TypeAlias = Callable[[int, Sequence[int]], Array]
 """Returns the overlaps of a box with others, all by index."""
 
 
-def ranked(
+def rank_scores(
     scores: Array, threshold: float, enough: Callable[[Array, Array], Array] = np.greater
 ) -> Array:
-    """The indices of scores beyond a threshold, the highest first, equal ones in order."""
+    """Return the indices of scores above a threshold in descending order (stable)."""
     indices = np.flatnonzero(enough(scores, np.array(threshold, scores.dtype)))
     return indices[np.argsort(-scores[indices], kind="stable")]
 
 
 def overlaps(boxes: Array, pixel: float) -> Array:
-    """The common area of each two of [M, 4] boxes over the area of either.
+    """Return the intersection over union of all pairs of [M, 4] boxes.
 
     Args:
-        boxes: two corners of each, the lesser one first.
-        pixel: how much more than the difference of its coordinates a side is.
+        boxes: two corners of each box, the smaller one first.
+        pixel: added to the difference of coordinates to get a side's length.
     """
     one = np.array(pixel, boxes.dtype)
     low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
@@ -39,10 +39,10 @@ def overlaps(boxes: Array, pixel: float) -> Array:
 
 
 def overlaps_of_any(boxes: Array, pixel: float) -> Array:
-    """The same, also of boxes turned inside out, as Paddle has it.
+    """Like `overlaps`, also for boxes with swapped corners, as Paddle computes it.
 
-    Such a box has no area; what it has in common with another one is the product of two sides of
-    which one or both are negative.
+    Such a box has area 0. Its intersection with another box is a product of two sides, one or both
+    of which are negative.
     """
     one = np.array(pixel, boxes.dtype)
     low, high = boxes[:, :2], boxes[:, 2:]
@@ -57,25 +57,25 @@ def overlaps_of_any(boxes: Array, pixel: float) -> Array:
 
 
 def row_lookup(matrix: Array) -> OverlapsWith:
-    """Return the function that reads overlaps of a box with others from the matrix of all."""
+    """Return a function that looks up overlaps in the matrix of all overlaps."""
     return lambda box, others: matrix[box, others]
 
 
-def suppressed(
+def non_max_suppression(
     order: Array,
     overlaps_with: OverlapsWith,
     threshold: float,
     eta: float,
     most: int | None = None,
 ) -> list[int]:
-    """Return the first of the boxes, in their order, that overlap none returned before them.
+    """Select boxes in order, skipping those that overlap a box selected before.
 
     Args:
-        order: the indices of the boxes.
+        order: the indices of the boxes, in order.
         overlaps_with: returns the overlaps of a box with others.
-        threshold: the greatest overlap that is none.
-        eta: what multiplies the threshold, while that is above 0.5, if less than 1.
-        most: how many boxes to return at most; all if not given.
+        threshold: the largest overlap that is allowed.
+        eta: if less than 1, the threshold is multiplied by it after each selection while above 0.5.
+        most: the largest number of selected boxes; `None` for all.
     """
     selected: list[int] = []
     for box in order:

@@ -1,4 +1,4 @@
-"""Areas of polygons, and the area that two polygons have in common."""
+"""Areas of polygons and of their intersections."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def outline_area(points: Array) -> float:
 
 
 def crosses_itself(points: Array) -> bool:
-    """Tell whether two sides of a polygon of [V, 2] points cross each other."""
+    """Return whether two sides of a polygon of [V, 2] points cross each other."""
     return _Sides.of(points).cross_themselves
 
 
 def common_area(first: Array, second: Array) -> float:
-    """Return the area inside both of two polygons of [V, 2] points, by the even-odd rule.
+    """Return the area of the intersection of two polygons of [V, 2] points, by the even-odd rule.
 
-    A hole in the common area, which only sides that cross others of the same polygon make, counts
-    as area, as it does in Paddle's `PolyOverlapArea`: that adds the areas of all outlines.
+    A hole in the intersection, which only self-intersecting polygons have, counts as area, as in
+    Paddle's `PolyOverlapArea`, which adds the areas of all outlines.
 
-    The plane is cut into horizontal strips at each vertex and each crossing of two sides, so that
-    the sides in a strip do not cross, and each strip is a row of trapezoids.
+    The plane is divided into horizontal strips at all vertices and crossings, so that no sides
+    cross inside a strip and each strip is a row of trapezoids.
     """
     sides = _Sides.of(first, second)
     levels, event_of = np.unique(sides.events[:, 0], return_inverse=True)
@@ -42,7 +42,7 @@ def common_area(first: Array, second: Array) -> float:
     for polygon in (0, 1):
         count = np.cumsum(is_passed & (sides.polygon[order] == polygon), axis=1)
         is_inside &= count % 2 == 1
-    # A side is a bound of the common area where that begins (-1) or ends (1) behind it.
+    # A side bounds the intersection if the area to its right begins (-1) or ends (1) there.
     change = np.diff(is_inside.astype(np.int8), axis=1, prepend=0)
     bound = np.zeros(x.shape, np.int8)
     np.put_along_axis(bound, order, -change, 1)
@@ -60,10 +60,10 @@ def common_area(first: Array, second: Array) -> float:
 
 @dataclass(frozen=True)
 class _Sides:
-    """The sides of two polygons that are not horizontal, and the events along the y axis.
+    """Sides of two polygons except horizontal ones, and events along the y axis.
 
-    Each is a point (`x`, `y`) and a `slope` in x by y, from `low` to `high`, of a `polygon`, 0 or
-    1. An event [height, side, side] is a vertex that joins two sides or a point where two cross.
+    A side is a point (`x`, `y`) and a `slope` dx/dy, from `low` to `high`, of `polygon` 0 or 1. An
+    event [y, side, side] is a vertex that joins two sides, or a crossing of two sides.
     """
 
     x: Array
@@ -105,18 +105,18 @@ def _outlines(
 ) -> NDArray[np.intp] | None:
     """Number the outlines of an area.
 
-    Where four bounds meet in a point, the two below it are joined and the two above it, as the
-    polygon clipper in Paddle joins them.
+    Where four bounds meet in a point, the two below it are parents and so are the two above it, as
+    in Paddle's polygon clipper.
 
     Args:
-        is_bound: of each strip and side, whether it is a bound of the area.
-        events: at each level (the lower end of a strip) the two sides that meet in a point.
+        is_bound: for each strip and side, whether the side bounds the area.
+        events: for each level (the lower end of a strip), the pairs of sides that meet there.
 
     Returns:
-        The number of the outline that each is in; `None` if more than two sides meet in a point,
-        or one of them is horizontal.
+        The outline number of each bound; `None` if more than two sides meet in a point, or one of
+        them is horizontal.
     """
-    joined: list[int] = []  # a number that an outline has as well
+    parents: list[int] = []  # a number that an outline has as well
     nothing = np.zeros((1, is_bound.shape[1]), bool)
     numbers = np.full((len(is_bound) + 1, is_bound.shape[1]), -1)
     (before,) = nothing
@@ -132,29 +132,29 @@ def _outlines(
             elif len(lower) == 1 or len(upper) == 1:
                 return None
             if len(lower) == 2:
-                first, second = (_root(joined, numbers[strip - 1, side]) for side in lower)
-                joined[first] = second
+                first, second = (_root(parents, numbers[strip - 1, side]) for side in lower)
+                parents[first] = second
             if len(upper) == 2:
-                numbers[strip, upper] = len(joined)
-                joined.append(len(joined))
+                numbers[strip, upper] = len(parents)
+                parents.append(len(parents))
             is_settled[list(pair)] = True
         if ((before != bounds) & ~is_settled).any():
             return None
         before = bounds
-    roots = np.array([_root(joined, number) for number in range(len(joined))], np.intp)
+    roots = np.array([_root(parents, number) for number in range(len(parents))], np.intp)
     return np.append(roots, -1)[numbers[:-1]]
 
 
-def _root(joined: Sequence[int], number: int) -> int:
-    while joined[number] != number:
-        number = joined[number]
+def _root(parents: Sequence[int], number: int) -> int:
+    while parents[number] != number:
+        number = parents[number]
     return number
 
 
 class PolygonOverlaps:
-    """The common area of each two of [M, 2 V] polygons over the area of either.
+    """Intersection over union of pairs of [M, 2 V] polygons, computed on demand and cached.
 
-    It is 0 where one of these areas is 0. What is asked for is computed, and kept.
+    It is 0 if one of the two areas is 0.
     """
 
     def __init__(self, polygons: Array) -> None:
@@ -162,7 +162,7 @@ class PolygonOverlaps:
         shape = (len(polygons), polygons.shape[1] // 2, 2)
         self._corners = polygons.astype(np.float64).reshape(shape)
         self._low, self._high = self._corners.min(axis=1), self._corners.max(axis=1)
-        self._known: dict[tuple[int, int], float] = {}
+        self._cache: dict[tuple[int, int], float] = {}
 
     def __call__(self, polygon: int, others: Sequence[int]) -> Array:
         """Return the overlaps of a polygon with others."""
@@ -170,11 +170,11 @@ class PolygonOverlaps:
 
     def _overlap(self, one: int, other: int) -> float:
         key = (min(one, other), max(one, other))
-        if key not in self._known:
-            self._known[key] = self._computed(*key)
-        return self._known[key]
+        if key not in self._cache:
+            self._cache[key] = self._compute(*key)
+        return self._cache[key]
 
-    def _computed(self, one: int, other: int) -> float:
+    def _compute(self, one: int, other: int) -> float:
         low, high = self._low, self._high
         if not ((low[one] < high[other]) & (low[other] < high[one])).all():
             return 0.0

@@ -13,7 +13,7 @@ from crosschip.ops.definition.kinds import Elementwise, Unary, aligned_row_axis,
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.shape_values import Sizes
-from crosschip.ops.definition.shapes import axis_in, broadcast
+from crosschip.ops.definition.shapes import broadcast, normalize_axis
 from crosschip.ops.definition.slots import flag, integer, real, tensor
 from crosschip.ops.numerics.error_function import error_function
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
@@ -278,12 +278,12 @@ class AlongAxis(Activation):
     axis = integer(1)
 
     def infer_shape(self) -> Shape:
-        axis_in(self.axis, len(shape_of(self.input)))
+        normalize_axis(self.axis, len(shape_of(self.input)))
         return shape_of(self.input)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         (axis, *_) = axes
-        return None if axis == axis_in(self.axis, len(shape_of(self.input))) else axis
+        return None if axis == normalize_axis(self.axis, len(shape_of(self.input))) else axis
 
     def below_greatest(self, b: Builder) -> Operand:
         """Each number less the greatest along the axis, which no power overflows of."""
@@ -487,7 +487,7 @@ class Hardmax(AlongAxis):
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
-        axis = axis_in(self.axis, len(sizes.shape))
+        axis = normalize_axis(self.axis, len(sizes.shape))
         if shape_of(self.input)[axis] == 0:
             return b.add(Assign, self.input)
         input, depth = self.input, sizes((sizes.shape[axis],))

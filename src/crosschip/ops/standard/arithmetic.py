@@ -22,7 +22,7 @@ from crosschip.ops.definition.shape_values import (
     shape_value_by_elements,
     shape_value_by_pairs,
 )
-from crosschip.ops.definition.shapes import axis_in, broadcast, same
+from crosschip.ops.definition.shapes import broadcast, normalize_axis, unify_sizes
 from crosschip.ops.definition.slots import (
     Fuse,
     Parameter,
@@ -305,19 +305,21 @@ class Affine(Elementwise):
     def check_along(self, slot: str, operand: Operand, axis: int) -> None:
         """`ValueError` if an operand has not the sizes of the input's axes from `axis` on."""
         shape, laid = shape_of(self.input), shape_of(operand)
-        start = axis_in(axis, len(shape))
+        start = normalize_axis(axis, len(shape))
         if _axes_after(len(shape), len(laid), axis) < 0:
             raise ValueError(
                 f"{slot}: has {len(laid)} axes, but the input has {len(shape) - start} from axis "
                 f"{axis} on"
             )
         for along, size in enumerate(laid):
-            same(shape[start + along], size, f"{slot}: the sizes of the input's axis and its own")
+            unify_sizes(
+                shape[start + along], size, f"{slot}: the sizes of the input's axis and its own"
+            )
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         # Rows before the axes that the tensors run along.
         rows, *others = axes
-        first = axis_in(self.axis, len(shape_of(self.input)))
+        first = normalize_axis(self.axis, len(shape_of(self.input)))
         return rows if rows is not None and rows < first and set(others) == {None} else None
 
     def laid(self, b: Builder, operand: Operand, axis: int) -> Operand:

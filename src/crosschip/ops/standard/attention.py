@@ -12,10 +12,10 @@ from crosschip.ir.dimension import exact_quotient
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, reshaped
-from crosschip.ops.definition.shapes import broadcast, same
+from crosschip.ops.definition.shape_values import Sizes, reshape
+from crosschip.ops.definition.shapes import broadcast, unify_sizes
 from crosschip.ops.definition.slots import choice, flag, integer, optional_tensor, real, tensor
-from crosschip.ops.numerics.attention import attend, heads_apart, heads_together, rotate
+from crosschip.ops.numerics.attention import attend, merge_heads, rotate, split_heads
 from crosschip.ops.standard.activation import Softmax, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from crosschip.ops.standard.comparison import LessEqual
@@ -76,11 +76,11 @@ class Attention(Operator):
     def infer_shape(self) -> Shape:
         query, key, value = (self.with_heads_axis(slot) for slot in ("query", "key", "value"))
         for slot, shape in (("key", key), ("value", value)):
-            same(shape[0], query[0], f"{slot}: its entries, and the query's")
-        if same(key[3], query[3], "key: its last size, and the query's") == 0:
+            unify_sizes(shape[0], query[0], f"{slot}: its entries, and the query's")
+        if unify_sizes(key[3], query[3], "key: its last size, and the query's") == 0:
             raise ValueError("query: its heads have no numbers")
         for axis in (1, 2):
-            same(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
+            unify_sizes(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
         heads, own = query[1], key[1]
         if isinstance(heads, int) and isinstance(own, int) and (not own or heads % own):
             raise ValueError(f"key: {own} heads do not divide the query's {heads}")
@@ -146,7 +146,7 @@ class Attention(Operator):
     def reference(self, query: Array, key: Array, value: Array, mask: Array | None) -> Array:
         is_flat = query.ndim == 3
         query, key, value = (
-            each if each.ndim == 4 else heads_apart(each, self.heads(slot))
+            each if each.ndim == 4 else split_heads(each, self.heads(slot))
             for slot, each in (("query", query), ("key", key), ("value", value))
         )
         if self.causality is not Causality.NONE:
@@ -158,7 +158,7 @@ class Attention(Operator):
             else:
                 mask = mask & seen if mask.dtype == bool else np.where(seen, mask, -np.inf)
         output = attend(query, key, value, mask, self.scale, self.softcap)
-        return heads_together(output) if is_flat else output
+        return merge_heads(output) if is_flat else output
 
     def decompose(self, b: Builder) -> Operand | None:
         if self.causality is not Causality.NONE:
@@ -231,7 +231,7 @@ class Attention(Operator):
         entries, _, *rest = sizes.shape
         grouped = (entries, own, heads // own, *rest)
         repeated = b.add(Expand, b.add(Unsqueeze, operand, (2,)), sizes(grouped))
-        return reshaped(b, repeated, sizes, grouped, (entries, heads, *rest))
+        return reshape(b, repeated, sizes, grouped, (entries, heads, *rest))
 
     def _causal_mask(self, b: Builder) -> Operand | None:
         """The keys that a query attends to by its place, [S, T] booleans; `None` if those are all.
@@ -290,13 +290,13 @@ class RotaryEmbedding(Operator):
             if len(table) != rank:
                 raise ValueError(f"{slot}: has {len(table)} axes, but must have {rank}")
         for one, other in zip(cos, sin, strict=True):
-            same(one, other, "sin: its sizes, and those of cos")
+            unify_sizes(one, other, "sin: its sizes, and those of cos")
         half = cos[-1]
         if isinstance(half, int) and isinstance(size, int) and 2 * half > size:
             raise ValueError(f"cos: {2 * half} numbers are more than the {size} of a head")
         if self.positions is None:
-            same(cos[0], entries, "cos: its entries, and the input's")
-            same(cos[1], places, "cos: its places, and the input's")
+            unify_sizes(cos[0], entries, "cos: its entries, and the input's")
+            unify_sizes(cos[1], places, "cos: its places, and the input's")
         else:
             self._check_positions(entries, places)
         return shape
@@ -307,8 +307,8 @@ class RotaryEmbedding(Operator):
         if len(shape) != 2:
             raise ValueError(f"positions: has {len(shape)} axes, but must have 2")
         if shape[0] != 1:
-            same(shape[0], entries, "positions: their entries, and the input's")
-        same(shape[1], places, "positions: their places, and the input's")
+            unify_sizes(shape[0], entries, "positions: their entries, and the input's")
+        unify_sizes(shape[1], places, "positions: their places, and the input's")
 
     def _sizes(self, shape: Shape) -> Shape:
         """Entries, heads, places and numbers of a head."""

@@ -17,7 +17,7 @@ from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, refused_if, reshaped
+from crosschip.ops.definition.shape_values import Sizes, fail_if, reshape
 from crosschip.ops.definition.slots import choice, integer, integers
 from crosschip.ops.definition.windows import is_static
 from crosschip.ops.standard.comparison import Less
@@ -69,9 +69,9 @@ class _Blocks(Layout):
         """The plan, carried out by core operators."""
         sizes = Sizes(b, input)
         split, perm, merged = self.plan(sizes.shape)
-        parts = reshaped(b, input, sizes, sizes.shape, split)
+        parts = reshape(b, input, sizes, sizes.shape, split)
         reordered = [split[axis] for axis in perm]
-        return reshaped(b, b.add(Transpose, parts, perm), sizes, reordered, merged)
+        return reshape(b, b.add(Transpose, parts, perm), sizes, reordered, merged)
 
 
 @operator("CHANNEL_SHUFFLE")
@@ -199,7 +199,7 @@ class BatchToSpaceND(_Blocks):
         if not is_static(shape_of(grown)[2:]):
             both = b.constant(np.array(crops[::2]) + crops[1::2])
             sizes = b.add(Slice, b.add(ShapeOf, grown), (0,), (2,), (2 + len(axes),))
-            starts = refused_if(b, b.add(Less, sizes, both), starts)
+            starts = fail_if(b, b.add(Less, sizes, both), starts)
         ends = tuple(-after or 2**31 - 1 for after in crops[1::2])
         return b.add(Slice, grown, axes, starts, ends)
 

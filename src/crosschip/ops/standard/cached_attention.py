@@ -12,10 +12,10 @@ from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.operator import shape_value_of as sizes_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import refused_if
-from crosschip.ops.definition.shapes import same
+from crosschip.ops.definition.shape_values import fail_if
+from crosschip.ops.definition.shapes import unify_sizes
 from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
-from crosschip.ops.numerics.attention import attend, heads_apart, heads_together, rotate
+from crosschip.ops.numerics.attention import attend, merge_heads, rotate, split_heads
 from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Sub
 from crosschip.ops.standard.attention import Attention, Causality, RotaryEmbedding
 from crosschip.ops.standard.comparison import Equal, Less, LessEqual
@@ -82,9 +82,11 @@ class GroupQueryAttention(Operator):
         size = self._head_size(width, "query", self.num_heads)
         for slot in ("key", "value"):
             parts = self._rows(slot)
-            same(parts[0], entries, f"{slot}: its entries, and the query's")
-            same(parts[1], tokens, f"{slot}: its tokens, and the query's")
-            same(self._head_size(parts[2], slot, self.key_heads), size, f"{slot}: its heads' size")
+            unify_sizes(parts[0], entries, f"{slot}: its entries, and the query's")
+            unify_sizes(parts[1], tokens, f"{slot}: its tokens, and the query's")
+            unify_sizes(
+                self._head_size(parts[2], slot, self.key_heads), size, f"{slot}: its heads' size"
+            )
         if self.window < 0:
             raise ValueError(f"window: {self.window} is negative")
         self._check_counts(entries)
@@ -115,7 +117,7 @@ class GroupQueryAttention(Operator):
         lengths = shape_of(self.lengths)
         if len(lengths) not in (1, 2) or lengths[1:] not in ((), (1,)):
             raise ValueError("lengths: must be one number for each entry")
-        same(lengths[0], entries, "lengths: how many there are, and the entries")
+        unify_sizes(lengths[0], entries, "lengths: how many there are, and the entries")
         if any(size != 1 for size in shape_of(self.total) if isinstance(size, int)):
             raise ValueError("total: must be one number")
 
@@ -130,7 +132,9 @@ class GroupQueryAttention(Operator):
                 raise ValueError(f"{slot}: has {len(shape)} axes, but must have 4")
             wanted = (entries, self.key_heads, key[2], size)
             for axis, (actual, expected) in enumerate(zip(shape, wanted, strict=True)):
-                same(actual, expected, f"{slot}: its size on axis {axis}, and what it must be")
+                unify_sizes(
+                    actual, expected, f"{slot}: its size on axis {axis}, and what it must be"
+                )
         return key[2]
 
     def _check_tables(self, size: Dim) -> None:
@@ -142,7 +146,7 @@ class GroupQueryAttention(Operator):
         if len(cos) != 2 or len(sin) != 2:
             raise ValueError("cos: it and sin must have 2 axes")
         for one, other in zip(cos, sin, strict=True):
-            same(one, other, "sin: its sizes, and those of cos")
+            unify_sizes(one, other, "sin: its sizes, and those of cos")
         if isinstance(cos[1], int) and isinstance(size, int) and 2 * cos[1] > size:
             raise ValueError(f"cos: {2 * cos[1]} numbers are more than the {size} of a head")
 
@@ -185,7 +189,7 @@ class GroupQueryAttention(Operator):
             raise ValueError(f"lengths: {lengths.ravel().tolist()} do not fit a total of {most}")
         places = np.minimum(old[:, None] + np.arange(tokens), counts[:, None] - 1)
         query, key, value = (
-            heads_apart(rows, count) for rows, count in ((query, heads), (key, own), (value, own))
+            split_heads(rows, count) for rows, count in ((query, heads), (key, own), (value, own))
         )
         if cos is not None and sin is not None:
             if places.size and places.max() >= len(cos):
@@ -200,7 +204,7 @@ class GroupQueryAttention(Operator):
         if self.window:
             seen &= np.arange(room) > rows - self.window
         output = attend(query, keys, values, seen, self.scale, self.softcap)
-        return [heads_together(output), keys, values]
+        return [merge_heads(output), keys, values]
 
     def decompose(self, b: Builder) -> Sequence[Operand] | None:
         size = self.head_size
@@ -333,4 +337,4 @@ class _Count:
             b.add(Less, old, self._zero),
         ]
         flat = [b.add(Reshape, each, (-1,)) for each in broken]
-        return refused_if(b, b.add(Concat, flat, 0), total)
+        return fail_if(b, b.add(Concat, flat, 0), total)

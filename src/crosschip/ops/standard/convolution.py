@@ -12,7 +12,7 @@ from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shapes import require_rank, unify_sizes
 from crosschip.ops.definition.slots import (
     axis_integers,
     choice,
@@ -59,7 +59,7 @@ class Conv(SpatialOperator):
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
 
     def infer_shape(self) -> Shape:
-        filter = of_rank(shape_of(self.filter), 2 + self.spatial_rank, "filter")
+        filter = require_rank(shape_of(self.filter), 2 + self.spatial_rank, "filter")
         check_quantized_bias(self.input, self.filter, self.bias)
         shape = convolution_shape(shape_of(self.input), filter, self.group, self.windows)
         check_bias(self.bias.type.shape if self.bias else None, filter[0])
@@ -225,7 +225,7 @@ def convolution_shape(
     Raises:
         ValueError: there is no such convolution; the message starts with the slot.
     """
-    batch, channels, *image = of_rank(input, len(filter), "input")
+    batch, channels, *image = require_rank(input, len(filter), "input")
     out, per_group, *kernel = filter
     check_groups(group, channels, per_group, out)
     check_kernel(kernel)
@@ -273,9 +273,9 @@ class ConvTranspose(SpatialOperator):
 
     def infer_shape(self) -> Shape:
         rank = 2 + self.spatial_rank
-        batch, channels, *image = of_rank(shape_of(self.input), rank, "input")
-        into, per_group, *kernel = of_rank(shape_of(self.filter), rank, "filter")
-        same(channels, into, "filter: its first size, and the input's channels")
+        batch, channels, *image = require_rank(shape_of(self.input), rank, "input")
+        into, per_group, *kernel = require_rank(shape_of(self.filter), rank, "filter")
+        unify_sizes(channels, into, "filter: its first size, and the input's channels")
         check_quantized_bias(self.input, self.filter, self.bias, channel_axis=1)
         check_groups(self.group, channels, None, 0)
         out = per_group * self.group
@@ -500,7 +500,9 @@ def check_groups(group: int, channels: Dim, per_group: Dim | None, out: Dim) -> 
     if group < 1:
         raise ValueError(f"group: {group} is not positive")
     if per_group is not None:
-        same(channels, per_group * group, "filter: its channels times group, and the input's")
+        unify_sizes(
+            channels, per_group * group, "filter: its channels times group, and the input's"
+        )
     for sizes, which in ((channels, "input"), (out, "output")):
         if isinstance(sizes, int) and sizes % group:
             raise ValueError(f"group: {group} does not divide {sizes} {which} channels")

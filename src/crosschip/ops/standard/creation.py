@@ -10,11 +10,11 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.dimension import ceil_div, minimum
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
-from crosschip.ops.definition.kinds import Layout, shape_asked
+from crosschip.ops.definition.kinds import Layout, shape_parameter
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import refused_if
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shape_values import fail_if
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.definition.slots import index_type, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.comparison import Equal, Less
@@ -84,7 +84,7 @@ class Fill(Operator):
 
     def infer_shape(self) -> Shape:
         check_single("value", self.value)
-        sizes = tuple(shape_asked(self, "shape"))
+        sizes = tuple(shape_parameter(self, "shape"))
         if any(isinstance(size, int) and size < 0 for size in sizes):
             raise ValueError(f"shape: {list(sizes)} has a negative size")
         return sizes
@@ -217,10 +217,10 @@ class OneHot(Operator):
         check_single("on_value", self.on_value)
         check_single("off_value", self.off_value)
         sizes = list(shape_of(self.indices))
-        (depth,) = shape_asked(self, "depth")
+        (depth,) = shape_parameter(self, "depth")
         if isinstance(depth, int) and depth < 0:
             raise ValueError(f"depth: {depth} is negative")
-        sizes.insert(axis_in(self.axis, len(sizes) + 1), depth)
+        sizes.insert(normalize_axis(self.axis, len(sizes) + 1), depth)
         return tuple(sizes)
 
     def reference(self, indices: Array, on_value: Array, off_value: Array) -> Array:
@@ -231,13 +231,13 @@ class OneHot(Operator):
 
     def decompose(self, b: Builder) -> Operand:
         rank = len(shape_of(self.indices)) + 1
-        axis = axis_in(self.axis, rank)
+        axis = normalize_axis(self.axis, rank)
         indices = b.add(Cast, self.indices, ElementType.INT64)
         zero, one = b.constant(np.array(0)), b.constant(np.array(1))
         depth_operand = self.operand("depth")
         depth = b.add(Cast, depth_operand, ElementType.INT64)
         if depth_operand is not None and not depth_operand.is_constant:
-            depth = refused_if(b, b.add(Less, depth, zero), depth)
+            depth = fail_if(b, b.add(Less, depth, zero), depth)
         from_end = b.add(Less, indices, zero)
         places = b.add(Where, from_end, b.add(Add, indices, b.add(Reshape, depth, ())), indices)
         line = b.add(Range, zero, depth, one)

@@ -11,8 +11,8 @@ from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.bias import check_bias
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import of_shape
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shape_values import reshape_static
+from crosschip.ops.definition.shapes import require_rank, unify_sizes
 from crosschip.ops.definition.slots import (
     fuse,
     integer,
@@ -26,7 +26,7 @@ from crosschip.ops.definition.windows import (
     is_static,
     static,
 )
-from crosschip.ops.numerics.bilinear import Sampler, type_of_places
+from crosschip.ops.numerics.bilinear import Sampler, coordinate_type
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.convolution import biased, check_groups, check_kernel
@@ -72,8 +72,8 @@ class DeformableConv2D(Operator):
         return Windows(kernel, self.strides, self.dilations, AutoPad.NONE, self.pads)
 
     def infer_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
-        out, per_group, *kernel = of_rank(shape_of(self.filter), 4, "filter")
+        batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
+        out, per_group, *kernel = require_rank(shape_of(self.filter), 4, "filter")
         check_groups(self.group, channels, per_group, out)
         check_bias(self.bias.type.shape if self.bias else None, out)
         if self.deformable_group < 1 or (
@@ -84,14 +84,14 @@ class DeformableConv2D(Operator):
             )
         check_kernel(kernel)
         if not is_static(kernel):
-            return (batch, out, *of_rank(shape_of(self.offset), 4, "offset")[2:])
+            return (batch, out, *require_rank(shape_of(self.offset), 4, "offset")[2:])
         size = self.windows(static(kernel)).counts(image)
         count: Dim = self.deformable_group * int(np.prod(static(kernel)))
         for slot, operand, numbers in (("offset", self.offset, 2), ("mask", self.mask, 1)):
             if operand is not None and operand.type.shape is not None:
-                shape = of_rank(operand.type.shape, 4, slot)
+                shape = require_rank(operand.type.shape, 4, slot)
                 for own, wanted in zip(shape, (batch, count * numbers, *size), strict=True):
-                    same(own, wanted, f"{slot}: its shape, and that of all filter positions")
+                    unify_sizes(own, wanted, f"{slot}: its shape, and that of all filter positions")
         return (batch, out, *size)
 
     def reference(
@@ -124,22 +124,26 @@ class DeformableConv2D(Operator):
         size = static(self.windows(kernel).counts(image))
         count, pixels = batch * self.deformable_group, size[0] * size[1]
         elements = kernel[0] * kernel[1]
-        shifts = of_shape(b, self.offset, (count, elements, 2, pixels))
-        wide = type_of_places(self.offset)
+        shifts = reshape_static(b, self.offset, (count, elements, 2, pixels))
+        wide = coordinate_type(self.offset)
         undeformed = self._undeformed(kernel, size).astype(wide.dtype)
         places = b.add(Add, b.add(Cast, shifts, wide), undeformed)
         y, x = (
-            of_shape(b, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels))
+            reshape_static(
+                b, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels)
+            )
             for axis in range(2)
         )
         shape = (count, channels // self.deformable_group, image[0] * image[1])
-        columns = Sampler(image).build(b, of_shape(b, self.input, shape), y, x)
+        columns = Sampler(image).build(b, reshape_static(b, self.input, shape), y, x)
         if self.mask is not None:
-            columns = b.add(Mul, columns, of_shape(b, self.mask, (count, 1, elements * pixels)))
+            columns = b.add(
+                Mul, columns, reshape_static(b, self.mask, (count, 1, elements * pixels))
+            )
         depth = per_group * kernel[0] * kernel[1]
-        matrix = of_shape(b, self.filter, (self.group, out // self.group, depth))
-        columns = of_shape(b, columns, (batch, self.group, depth, pixels))
-        output = of_shape(b, b.add(MatMul, matrix, columns), (batch, out, *size))
+        matrix = reshape_static(b, self.filter, (self.group, out // self.group, depth))
+        columns = reshape_static(b, columns, (batch, self.group, depth, pixels))
+        output = reshape_static(b, b.add(MatMul, matrix, columns), (batch, out, *size))
         return biased(b, output, self.bias, 2)
 
     def _undeformed(self, kernel: Sequence[int], size: Sequence[int]) -> Array:

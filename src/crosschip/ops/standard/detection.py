@@ -11,11 +11,11 @@ from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, reshaped
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shape_values import Sizes, reshape
+from crosschip.ops.definition.shapes import require_rank, unify_sizes
 from crosschip.ops.definition.slots import flag, integer, integers, real, reals, tensor
 from crosschip.ops.definition.windows import static
-from crosschip.ops.numerics.overlap import overlaps, ranked, row_lookup, suppressed
+from crosschip.ops.numerics.overlap import non_max_suppression, overlaps, rank_scores, row_lookup
 from crosschip.ops.standard.activation import Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Pow, Sub
 from crosschip.ops.standard.comparison import Less
@@ -66,8 +66,8 @@ class PriorBox(Operator):
         return 2
 
     def infer_shape(self) -> Sequence[Shape]:
-        _, _, height, width = of_rank(shape_of(self.input), 4, "input")
-        of_rank(shape_of(self.image), 4, "image")
+        _, _, height, width = require_rank(shape_of(self.input), 4, "input")
+        require_rank(shape_of(self.image), 4, "image")
         if self.max_sizes and len(self.max_sizes) != len(self.min_sizes):
             raise ValueError(
                 f"max_sizes: has {len(self.max_sizes)} sizes, but min_sizes {len(self.min_sizes)}"
@@ -176,7 +176,7 @@ class YoloBox(Operator):
         return 2
 
     def infer_shape(self) -> Sequence[Shape]:
-        batch, channels, height, width = of_rank(shape_of(self.input), 4, "input")
+        batch, channels, height, width = require_rank(shape_of(self.input), 4, "input")
         if len(self.anchors) % 2 or not self.anchors:
             raise ValueError(f"anchors: {list(self.anchors)} are not pairs of width and height")
         if self.class_num < 0:
@@ -186,10 +186,10 @@ class YoloBox(Operator):
         if not 0 <= self.iou_aware_factor <= 1:
             raise ValueError(f"iou_aware_factor: {self.iou_aware_factor} is not in [0, 1]")
         wanted = self._anchor_count * (5 + self.class_num + self.iou_aware)
-        same(channels, wanted, "input: its channels, and what anchors and class_num ask for")
-        sizes = of_rank(shape_of(self.imgsize), 2, "imgsize")
-        batch = same(batch, sizes[0], "imgsize: its first size, and the input's")
-        same(sizes[1], 2, "imgsize: its second size, and the height and width of an image")
+        unify_sizes(channels, wanted, "input: its channels, and what anchors and class_num ask for")
+        sizes = require_rank(shape_of(self.imgsize), 2, "imgsize")
+        batch = unify_sizes(batch, sizes[0], "imgsize: its first size, and the input's")
+        unify_sizes(sizes[1], 2, "imgsize: its second size, and the height and width of an image")
         count = height * width * self._anchor_count
         return [(batch, count, 4), (batch, count, self.class_num)]
 
@@ -245,7 +245,7 @@ class YoloBox(Operator):
             """So many channels an anchor, from the first on, as [N, A, size, H, W]."""
             part = _part(b, self.input, 1, first, first + count * size)
             merged = (batch, count * size, *grid)
-            return reshaped(b, part, sizes, merged, (batch, count, size, *grid))
+            return reshape(b, part, sizes, merged, (batch, count, size, *grid))
 
         cells = channels_of(count * self.iou_aware, channels)
         confidence = b.add(Sigmoid, _part(b, cells, 2, 4, 5))
@@ -278,7 +278,7 @@ class YoloBox(Operator):
             listed = b.add(Transpose, masked, (0, 1, 3, 4, 2))
             split = (batch, count, *grid, size)
             merged = (batch, count * grid[0] * grid[1], size)
-            outputs.append(reshaped(b, listed, sizes, split, merged))
+            outputs.append(reshape(b, listed, sizes, split, merged))
         return outputs
 
 
@@ -339,14 +339,16 @@ class DetectionPostProcess(Operator):
         return ElementType.FLOAT32
 
     def infer_shape(self) -> Sequence[Shape]:
-        boxes = of_rank(shape_of(self.bbox), 3, "bbox")
-        scores = of_rank(shape_of(self.scores), 3, "scores")
-        anchors = of_rank(shape_of(self.anchors), 2, "anchors")
+        boxes = require_rank(shape_of(self.bbox), 3, "bbox")
+        scores = require_rank(shape_of(self.scores), 3, "scores")
+        anchors = require_rank(shape_of(self.anchors), 2, "anchors")
         for slot, shape in (("bbox", boxes), ("scores", scores)):
-            same(shape[0], 1, f"{slot}: its first size, and the one image that there can be")
-            same(shape[1], anchors[0], f"{slot}: its second size, and the number of anchors")
+            unify_sizes(shape[0], 1, f"{slot}: its first size, and the one image that there can be")
+            unify_sizes(shape[1], anchors[0], f"{slot}: its second size, and the number of anchors")
         for slot, shape in (("bbox", boxes), ("anchors", anchors)):
-            same(shape[-1], 4, f"{slot}: the size of its last axis, and the numbers of a box")
+            unify_sizes(
+                shape[-1], 4, f"{slot}: the size of its last axis, and the numbers of a box"
+            )
         if isinstance(scores[2], int) and scores[2] - self.num_classes not in (0, 1):
             raise ValueError(f"scores: has {scores[2]} classes, but num_classes {self.num_classes}")
         if len(self.scale) != 4:
@@ -367,8 +369,8 @@ class DetectionPostProcess(Operator):
         overlaps_with = row_lookup(overlaps(boxes, 0.0))
 
         def picked(ranking: Array, most: int) -> list[int]:
-            order = ranked(ranking, self.nms_score_threshold, np.greater_equal)
-            return suppressed(order, overlaps_with, self.nms_iou_threshold, 1.0, most)
+            order = rank_scores(ranking, self.nms_score_threshold, np.greater_equal)
+            return non_max_suppression(order, overlaps_with, self.nms_iou_threshold, 1.0, most)
 
         places = self.max_detections * self.max_classes_per_detection
         detections: list[tuple[int, int]] = []

@@ -9,11 +9,11 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS
-from crosschip.ops.definition.kinds import shape_asked
+from crosschip.ops.definition.kinds import shape_parameter
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, shape_value_by_elements
-from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.shapes import normalize_axis, unify_sizes
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, Range
@@ -72,7 +72,7 @@ class GatherND(_Picking):
         if not 0 <= batch < min(len(shape), len(places)):
             raise ValueError(f"batch_dims: {batch} is not less than the axes of both inputs")
         for own, other in zip(shape[:batch], places[:batch], strict=True):
-            same(own, other, "indices: sizes of the axes in common")
+            unify_sizes(own, other, "indices: sizes of the axes in common")
         count = places[-1]
         if not isinstance(count, int):
             raise UnknownRank
@@ -154,7 +154,7 @@ class ScatterND(_Writing):
             if updates is not None and len(updates) != len(wanted):
                 raise ValueError(f"updates: has {len(updates)} axes, not {len(wanted)}")
             for size, other in zip(updates or (), wanted, strict=False):
-                same(size, other, "updates: sizes of it and of what indices name")
+                unify_sizes(size, other, "updates: sizes of it and of what indices name")
         return shape
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
@@ -184,7 +184,7 @@ class ScatterElements(_Writing):
         if updates is not None and len(updates) != len(places):
             raise ValueError(f"updates: has {len(updates)} axes, but indices has {len(places)}")
         for size, other in zip(updates or (), places, strict=False):
-            same(size, other, "updates: sizes of it and of indices")
+            unify_sizes(size, other, "updates: sizes of it and of indices")
         return shape_of(self.input)
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
@@ -217,7 +217,7 @@ class SparseToDense(Operator):
         return type(self).values.element_type(self.values)
 
     def infer_shape(self) -> Shape:
-        shape = tuple(shape_asked(self, "shape"))
+        shape = tuple(shape_parameter(self, "shape"))
         if any(isinstance(size, int) and size < 0 for size in shape):
             raise ValueError(f"shape: {list(shape)} has a negative size")
         places, values = self.indices.type.shape, self.values.type.shape
@@ -226,9 +226,11 @@ class SparseToDense(Operator):
         if values is not None and len(values) != 1:
             raise ValueError(f"values: has {len(values)} axes, not 1")
         if places is not None:
-            same(places[1], len(shape), "indices: indices in a place, and axes of the output")
+            unify_sizes(
+                places[1], len(shape), "indices: indices in a place, and axes of the output"
+            )
         if places is not None and values is not None:
-            same(places[0], values[0], "values: as many as places")
+            unify_sizes(places[0], values[0], "values: as many as places")
         return shape
 
     def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:
@@ -248,7 +250,7 @@ def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
     shape, places = shape_of(input), shape_of(indices)
     if not shape or len(shape) != len(places):
         raise ValueError(f"indices: has {len(places)} axes, but the input has {len(shape)}")
-    along = axis_in(axis, len(shape))
+    along = normalize_axis(axis, len(shape))
     for other, (size, count) in enumerate(zip(shape, places, strict=True)):
         if other != along and isinstance(size, int) and isinstance(count, int) and count > size:
             raise ValueError(f"indices: has size {count} on axis {other}, the input only {size}")
@@ -311,7 +313,7 @@ class Gather(Operator):
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         if self.indices.type.shape is None:
             raise UnknownRank
         return (*shape[:axis], *self.indices.type.shape, *shape[axis + 1 :])
@@ -320,7 +322,7 @@ class Gather(Operator):
         return shape_value_by_elements(self)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        along = axis_in(self.axis, len(shape_of(self.input)))
+        along = normalize_axis(self.axis, len(shape_of(self.input)))
         rows, places = axes[:2]
         if rows is None and places is not None:
             return along + places

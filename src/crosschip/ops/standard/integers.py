@@ -11,7 +11,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shapes import require_rank, unify_sizes
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Add, Sub
@@ -119,7 +119,7 @@ class Conv2DInteger(Operator):
         return ElementType.INT32
 
     def infer_shape(self) -> Shape:
-        filter = of_rank(shape_of(self.filter), 4, "filter")
+        filter = require_rank(shape_of(self.filter), 4, "filter")
         if self.input_zero_point is not None and shape_of(self.input_zero_point) != ():
             raise ValueError("input_zero_point: is not one number")
         if self.filter_zero_point is not None:
@@ -127,7 +127,9 @@ class Conv2DInteger(Operator):
             if len(own) > 1:
                 raise ValueError(f"filter_zero_point: has {len(own)} axes, but at most 1")
             if own:
-                same(own[0], filter[0], "filter_zero_point: its size, and the output's channels")
+                unify_sizes(
+                    own[0], filter[0], "filter_zero_point: its size, and the output's channels"
+                )
         return convolution_shape(shape_of(self.input), filter, self.group, self.windows)
 
     def reference(
@@ -249,7 +251,7 @@ def _check_zero_points(slot: str, own: Shape, shape: Shape, single: int) -> None
             if isinstance(own[axis], int):
                 raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
         else:
-            same(own[axis], shape[axis], f"{slot}: a size, and that of its tensor")
+            unify_sizes(own[axis], shape[axis], f"{slot}: a size, and that of its tensor")
 
 
 def _centred(array: Array, zero_point: Array | None) -> Array:

@@ -12,8 +12,8 @@ from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator, operator_named
-from crosschip.ops.definition.shape_values import Sizes, refused_if, shape_value_by_elements
-from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.shape_values import Sizes, fail_if, shape_value_by_elements
+from crosschip.ops.definition.shapes import normalize_axis, unify_sizes
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     integer,
@@ -54,7 +54,7 @@ class Concat(_Joining):
     def infer_shape(self) -> Shape:
         shapes = [shape_of(operand) for operand in self.parts]
         first = shapes[0]
-        axis = axis_in(self.axis, len(first))
+        axis = normalize_axis(self.axis, len(first))
         total: Dim = 0
         sizes = list(first)
         for shape in shapes:
@@ -62,7 +62,9 @@ class Concat(_Joining):
                 raise ValueError(f"parts: one has {len(shape)} axes, another {len(first)}")
             for other in range(len(first)):
                 if other != axis:
-                    sizes[other] = same(sizes[other], shape[other], "parts: sizes of two of them")
+                    sizes[other] = unify_sizes(
+                        sizes[other], shape[other], "parts: sizes of two of them"
+                    )
             total = shape[axis] + total
         sizes[axis] = total
         return tuple(sizes)
@@ -72,7 +74,7 @@ class Concat(_Joining):
         if len(rows) != 1:
             return None
         (axis,) = rows
-        return None if axis == axis_in(self.axis, len(shape_of(self.parts[0]))) else axis
+        return None if axis == normalize_axis(self.axis, len(shape_of(self.parts[0]))) else axis
 
     def reference(self, parts: Sequence[Array]) -> Array:
         return np.concatenate(parts, self.axis)
@@ -95,8 +97,8 @@ class Stack(_Joining):
         sizes = list(shapes[0])
         for shape in shapes[1:]:
             for axis, size in enumerate(shape):
-                sizes[axis] = same(sizes[axis], size, "parts: sizes of two of them")
-        sizes.insert(axis_in(self.axis, len(sizes) + 1), len(shapes))
+                sizes[axis] = unify_sizes(sizes[axis], size, "parts: sizes of two of them")
+        sizes.insert(normalize_axis(self.axis, len(sizes) + 1), len(shapes))
         return tuple(sizes)
 
     def reference(self, parts: Sequence[Array]) -> Array:
@@ -129,7 +131,7 @@ class Split(Layout):
 
     def infer_shape(self) -> Sequence[Shape]:
         shape = list(shape_of(self.input))
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         try:
             sizes: Sequence[Dim] = self.split
         except ComputedParameter:
@@ -139,11 +141,11 @@ class Split(Layout):
                 raise ValueError("split: must list at least one size")
             if any(size < 0 for size in self.split):
                 raise ValueError(f"split: {list(self.split)} has a negative size")
-            same(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
+            unify_sizes(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
         return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return None if axes[0] == axis_in(self.axis, len(shape_of(self.input))) else axes[0]
+        return None if axes[0] == normalize_axis(self.axis, len(shape_of(self.input))) else axes[0]
 
     def reference(self, input: Array) -> Sequence[Array]:
         if min(self.split) < 0 or sum(self.split) != input.shape[self.axis]:
@@ -161,7 +163,7 @@ class Split(Layout):
     def _bounds(self, b: Builder) -> Sequence[Operand]:
         """Where the first piece starts and where each ends, in lists of one number."""
         sizes = Sizes(b, self.input)
-        size = sizes.shape[axis_in(self.axis, len(sizes.shape))]
+        size = sizes.shape[normalize_axis(self.axis, len(sizes.shape))]
         first = b.constant(np.array([0]))
         try:
             ends = [b.constant(np.array([end])) for end in np.cumsum(self.split)]
@@ -169,7 +171,7 @@ class Split(Layout):
             return self._computed_bounds(b, first, sizes.computed(size))
         if not isinstance(size, int):
             differs = b.add(NotEqual, sizes.computed(size), ends[-1])
-            first = refused_if(b, differs, first)
+            first = fail_if(b, differs, first)
         return [first, *ends]
 
     def _computed_bounds(self, b: Builder, first: Operand, size: Operand) -> Sequence[Operand]:
@@ -177,7 +179,7 @@ class Split(Layout):
         total = b.add(operator_named("REDUCE_SUM"), pieces, (0,))
         differs = b.add(NotEqual, size, total)
         negative = b.add(Less, pieces, b.constant(np.array([0])))
-        bounds = [refused_if(b, b.add(Concat, [differs, negative], 0), first)]
+        bounds = [fail_if(b, b.add(Concat, [differs, negative], 0), first)]
         for place in range(self.output_count()):
             piece = b.add(Slice, pieces, (0,), (place,), (place + 1,))
             bounds.append(b.add(Add, bounds[-1], piece))
@@ -198,13 +200,13 @@ class Unstack(Layout):
 
     def output_count(self) -> int:
         shape = self.input.type.shape
-        size = None if shape is None else shape[axis_in(self.axis, len(shape))]
+        size = None if shape is None else shape[normalize_axis(self.axis, len(shape))]
         if isinstance(size, int) and size < 1:
             raise ValueError(f"input: axis {self.axis} has nothing to take apart")
         if self.num is None and not isinstance(size, int):
             raise ValueError("num: must be given, since the size of the axis is not known")
         if self.num is not None and isinstance(size, int):
-            same(self.num, size, "num: it, and the size of the axis")
+            unify_sizes(self.num, size, "num: it, and the size of the axis")
         count = self.num if self.num is not None else size
         if isinstance(count, int) and count < 1:
             raise ValueError(f"num: {count} is not positive")
@@ -213,7 +215,7 @@ class Unstack(Layout):
 
     def infer_shape(self) -> Sequence[Shape]:
         count, shape = self.output_count(), shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         return [(*shape[:axis], *shape[axis + 1 :])] * count
 
     def reference(self, input: Array) -> Sequence[Array]:
@@ -223,12 +225,12 @@ class Unstack(Layout):
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         sizes = Sizes(b, self.input)
-        size = sizes.shape[axis_in(self.axis, len(sizes.shape))]
+        size = sizes.shape[normalize_axis(self.axis, len(sizes.shape))]
         places = [b.constant(np.array(place)) for place in range(self.output_count())]
         if not isinstance(size, int):
             count = b.constant(np.array([len(places)]))
             differs = b.add(NotEqual, sizes.computed(size), count)
-            places[0] = refused_if(b, differs, places[0])
+            places[0] = fail_if(b, differs, places[0])
         return [b.add(operator_named("GATHER"), self.input, place, self.axis) for place in places]
 
 

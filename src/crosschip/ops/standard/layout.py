@@ -9,11 +9,11 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.dimension import exact_quotient, product
-from crosschip.ops.definition.kinds import Layout, shape_asked
+from crosschip.ops.definition.kinds import Layout, shape_parameter
 from crosschip.ops.definition.operator import UnknownRank, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, reshaped
-from crosschip.ops.definition.shapes import axes_in, axis_in, broadcast
+from crosschip.ops.definition.shape_values import Sizes, reshape
+from crosschip.ops.definition.shapes import broadcast, normalize_axes, normalize_axis
 from crosschip.ops.definition.slots import flag, integer, integers
 
 
@@ -33,7 +33,7 @@ class Reshape(Layout):
     allow_zero = flag(False)
 
     def infer_shape(self) -> Shape:
-        requested = shape_asked(self, "shape")
+        requested = shape_parameter(self, "shape")
         if sum(size == -1 for size in requested) > 1:
             raise ValueError(f"shape: {list(requested)} has more than one -1")
         if any(isinstance(size, int) and size < -1 for size in requested):
@@ -97,7 +97,7 @@ class Transpose(Layout):
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        perm = axes_in(self.perm, len(shape), "perm")
+        perm = normalize_axes(self.perm, len(shape), "perm")
         if len(perm) != len(shape):
             raise ValueError(f"perm: has {len(perm)} axes, but the input has {len(shape)}")
         return tuple(shape[axis] for axis in perm)
@@ -109,7 +109,7 @@ class Transpose(Layout):
         return None if axes[0] is None else self.moved_axis(axes[0], len(shape_of(self.input)))
 
     def moved_axis(self, axis: int, rank: int) -> int:
-        return axes_in(self.perm, rank).index(axis)
+        return normalize_axes(self.perm, rank).index(axis)
 
 
 @operator("SQUEEZE")
@@ -144,14 +144,14 @@ class Squeeze(Layout):
         if not all(sizes.shape[axis] == 1 for axis in removed):
             # With no size left open, other elements than those that stay are refused.
             return b.add(Reshape, self.input, sizes(remaining), allow_zero=True)
-        return reshaped(b, self.input, sizes, sizes.shape, remaining)
+        return reshape(b, self.input, sizes, sizes.shape, remaining)
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
         removed = self._removed(shape_of(self.input))
         return None if axis in removed else axis - sum(other < axis for other in removed)
 
     def _removed(self, shape: Shape) -> tuple[int, ...]:
-        axes = axes_in(self.axes, len(shape))
+        axes = normalize_axes(self.axes, len(shape))
         if not axes and not all(isinstance(size, int) for size in shape):
             raise UnknownRank
         return axes or tuple(axis for axis, size in enumerate(shape) if size == 1)
@@ -178,15 +178,15 @@ class Unsqueeze(Layout):
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
-        return reshaped(b, self.input, sizes, sizes.shape, self._inserted(sizes.shape))
+        return reshape(b, self.input, sizes, sizes.shape, self._inserted(sizes.shape))
 
     def moved_axis(self, axis: int, rank: int) -> int:
-        inserted = axes_in(self.axes, rank + len(self.axes))
+        inserted = normalize_axes(self.axes, rank + len(self.axes))
         return [other for other in range(rank + len(inserted)) if other not in inserted][axis]
 
     def _inserted(self, shape: Shape) -> Shape:
         sizes = list(shape)
-        for axis in sorted(axes_in(self.axes, len(shape) + len(self.axes))):
+        for axis in sorted(normalize_axes(self.axes, len(shape) + len(self.axes))):
             sizes.insert(axis, 1)
         return tuple(sizes)
 
@@ -217,13 +217,13 @@ class Flatten(Layout):
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
-        return reshaped(b, self.input, sizes, sizes.shape, self._merged(sizes.shape))
+        return reshape(b, self.input, sizes, sizes.shape, self._merged(sizes.shape))
 
     def _merged(self, shape: Shape) -> Shape:
         if not shape:
             return (1,)
-        start = axis_in(self.start_axis, len(shape), "start_axis")
-        end = axis_in(self.end_axis, len(shape), "end_axis")
+        start = normalize_axis(self.start_axis, len(shape), "start_axis")
+        end = normalize_axis(self.end_axis, len(shape), "end_axis")
         if end < start:
             raise ValueError(f"end_axis: {self.end_axis} is before start_axis {self.start_axis}")
         return (*shape[:start], product(shape[start : end + 1]), *shape[end + 1 :])
@@ -241,7 +241,7 @@ class Expand(Layout):
     shape = integers()
 
     def infer_shape(self) -> Shape:
-        requested = shape_asked(self, "shape")
+        requested = shape_parameter(self, "shape")
         if any(isinstance(size, int) and size < -1 for size in requested):
             raise ValueError(f"shape: {list(requested)} has a negative size")
         sizes = tuple(1 if size == -1 else size for size in requested)

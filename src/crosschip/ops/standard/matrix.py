@@ -12,7 +12,7 @@ from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import broadcast, of_rank, same
+from crosschip.ops.definition.shapes import broadcast, require_rank, unify_sizes
 from crosschip.ops.definition.slots import flag, fuse, integer, optional_tensor, tensor
 from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less
@@ -109,7 +109,7 @@ class FullyConnected(Operator):
             raise ValueError(f"input: has {len(input)} axes, but must have at least 2")
         check_bias(self.bias.type.shape if self.bias else None, weight[0])
         if len(input) == 2:
-            same(input[1], weight[1], "weight: its second size, and the input's")
+            unify_sizes(input[1], weight[1], "weight: its second size, and the input's")
             return (input[0], weight[0])
         elements, size = product(input), weight[1]
         if size == 0 or (isinstance(elements, int) and isinstance(size, int) and elements % size):
@@ -169,7 +169,7 @@ class MatMulNBits(Operator):
     accuracy_level = integer(0)
 
     def infer_shape(self) -> Shape:
-        x, weight = shape_of(self.x), of_rank(shape_of(self.weight), 3, "weight")
+        x, weight = shape_of(self.x), require_rank(shape_of(self.weight), 3, "weight")
         if not x:
             raise ValueError("x: a scalar has no matrix product")
         if self.bits not in _BITS:
@@ -177,9 +177,11 @@ class MatMulNBits(Operator):
         if self.block_size < 1 or self.block_size * self.bits % 8:
             raise ValueError(f"block_size: {self.block_size} integers do not fill bytes")
         blocks = -(-self.size // self.block_size)
-        same(x[-1], self.size, "x: its last size, and `size`")
-        same(weight[1], blocks, "weight: its second size, and the number of blocks")
-        same(weight[2], self.block_size * self.bits // 8, "weight: its third size, and its bytes")
+        unify_sizes(x[-1], self.size, "x: its last size, and `size`")
+        unify_sizes(weight[1], blocks, "weight: its second size, and the number of blocks")
+        unify_sizes(
+            weight[2], self.block_size * self.bits // 8, "weight: its third size, and its bytes"
+        )
         self._check_each("scale", self.scale, weight[0], blocks)
         if self.zero_point is not None:
             packed = self.zero_point.type.element_type is ElementType.UINT8
@@ -189,9 +191,9 @@ class MatMulNBits(Operator):
         return (*x[:-1], weight[0])
 
     def _check_each(self, slot: str, operand: Operand, rows: Dim, count: int) -> None:
-        own = of_rank(shape_of(operand), 2, slot)
-        same(own[0], rows, f"{slot}: its first size, and the weight's")
-        same(own[1], count, f"{slot}: its second size, and what the blocks need")
+        own = require_rank(shape_of(operand), 2, slot)
+        unify_sizes(own[0], rows, f"{slot}: its first size, and the weight's")
+        unify_sizes(own[1], count, f"{slot}: its second size, and what the blocks need")
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         last = len(shape_of(self.x)) - 1
@@ -271,7 +273,7 @@ def product_shape(
     right = (*y, 1) if len(y) == 1 else y
     rows, inner = _matrix(left, transpose_x and len(x) > 1)
     inner_y, columns = _matrix(right, transpose_y and len(y) > 1)
-    same(inner, inner_y, "y: the inner sizes of x and y")
+    unify_sizes(inner, inner_y, "y: the inner sizes of x and y")
     batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
     return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
 
@@ -296,7 +298,7 @@ class Det(Operator):
         shape = shape_of(self.input)
         if len(shape) < 2:
             raise ValueError(f"input: has {len(shape)} axes, but must have at least 2")
-        same(shape[-2], shape[-1], "input: its last two sizes")
+        unify_sizes(shape[-2], shape[-1], "input: its last two sizes")
         return shape[:-2]
 
     def reference(self, input: Array) -> Array:

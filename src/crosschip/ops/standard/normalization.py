@@ -12,20 +12,20 @@ from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, reshaped
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shape_values import Sizes, reshape
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.definition.slots import integer, optional_tensor, real, tensor
 from crosschip.ops.numerics.statistics import (
-    affine,
+    build_deviation,
+    build_normalize,
+    build_scale_and_shift,
     check_broadcast,
+    check_channel_count,
     check_channels,
-    deviation,
     mean,
-    normal,
-    normalized,
-    of_channels,
+    normalize,
     rank,
-    scaled,
+    scale_and_shift,
 )
 from crosschip.ops.standard.arithmetic import Add, Div, FloorDiv, Mul, Pow, Sub, Sum
 from crosschip.ops.standard.comparison import Equal
@@ -89,10 +89,10 @@ class BatchNormalization(Elementwise):
         own, dtype = self.scale.type.element_type, self.input.type.element_type
         if own in NARROW_FLOATS and dtype not in NARROW_FLOATS:
             vectors = [b.add(Cast, one, dtype) for one in vectors]
-        scale, bias, mean, variance = (of_channels(b, one, self.input) for one in vectors)
-        factor = b.add(Div, scale, deviation(b, variance, self.epsilon))
+        scale, bias, mean, variance = (check_channel_count(b, one, self.input) for one in vectors)
+        factor = b.add(Div, scale, build_deviation(b, variance, self.epsilon))
         shift = b.add(Sub, bias, b.add(Mul, mean, factor))
-        return affine(b, self.input, factor, shift, channels=True)
+        return build_scale_and_shift(b, self.input, factor, shift, channels=True)
 
 
 @operator("LAYER_NORMALIZATION")
@@ -118,25 +118,25 @@ class LayerNormalization(Elementwise):
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        axis_in(self.begin_norm_axis, len(shape), "begin_norm_axis")
+        normalize_axis(self.begin_norm_axis, len(shape), "begin_norm_axis")
         check_broadcast("scale", self.scale, shape)
         check_broadcast("bias", self.bias, shape)
         return shape
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        first = axis_in(self.begin_norm_axis, len(shape_of(self.input)), "begin_norm_axis")
+        first = normalize_axis(self.begin_norm_axis, len(shape_of(self.input)), "begin_norm_axis")
         aligned = aligned_row_axis(self, axes)
         return aligned if aligned is not None and aligned == axes[0] and aligned < first else None
 
     def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
         axes = range(self.begin_norm_axis % input.ndim, input.ndim)
-        return scaled(normalized(input, axes, self.epsilon), scale, bias)
+        return scale_and_shift(normalize(input, axes, self.epsilon), scale, bias)
 
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
         axes = range(self.begin_norm_axis % count, count)
-        whole = normal(b, self.input, axes, self.epsilon)
-        return affine(b, whole, self.scale, self.bias, channels=False)
+        whole = build_normalize(b, self.input, axes, self.epsilon)
+        return build_scale_and_shift(b, whole, self.scale, self.bias, channels=False)
 
 
 @operator("GROUP_NORMALIZATION")
@@ -177,8 +177,8 @@ class GroupNormalization(Elementwise):
     def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
         batch, channels, *image = input.shape
         grouped = input.reshape(batch, self.groups, channels // self.groups, *image)
-        whole = normalized(grouped, range(2, grouped.ndim), self.epsilon).reshape(input.shape)
-        return scaled(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
+        whole = normalize(grouped, range(2, grouped.ndim), self.epsilon).reshape(input.shape)
+        return scale_and_shift(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
 
     def decompose(self, b: Builder) -> Operand:
         image, sizes = self.input, Sizes(b, self.input)
@@ -187,10 +187,10 @@ class GroupNormalization(Elementwise):
             image = b.add(Reshape, image, self._divided(b), allow_zero=True)
         elements = exact_quotient(product((channels, *rest)), self.groups)
         shape = (batch, self.groups, elements)
-        grouped = reshaped(b, image, sizes, sizes.shape, shape)
-        each = normal(b, grouped, (2,), self.epsilon)
+        grouped = reshape(b, image, sizes, sizes.shape, shape)
+        each = build_normalize(b, grouped, (2,), self.epsilon)
         whole = b.add(Reshape, each, b.add(ShapeOf, self.input), allow_zero=True)
-        return affine(b, whole, self.scale, self.bias, channels=True)
+        return build_scale_and_shift(b, whole, self.scale, self.bias, channels=True)
 
     def _divided(self, b: Builder) -> Operand:
         """[N, groups, C // groups, …], which the input does not fill if the groups do not fit."""
@@ -232,13 +232,13 @@ class InstanceNormalization(Elementwise):
         return shape
 
     def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
-        whole = normalized(input, range(2, input.ndim), self.epsilon)
-        return scaled(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
+        whole = normalize(input, range(2, input.ndim), self.epsilon)
+        return scale_and_shift(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
 
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
-        whole = normal(b, self.input, range(2, count), self.epsilon)
-        return affine(b, whole, self.scale, self.bias, channels=True)
+        whole = build_normalize(b, self.input, range(2, count), self.epsilon)
+        return build_scale_and_shift(b, whole, self.scale, self.bias, channels=True)
 
 
 @operator("RMS_NORMALIZATION")
@@ -260,12 +260,12 @@ class RMSNormalization(Elementwise):
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        axis_in(self.begin_norm_axis, len(shape), "begin_norm_axis")
+        normalize_axis(self.begin_norm_axis, len(shape), "begin_norm_axis")
         check_broadcast("scale", self.scale, shape)
         return shape
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        first = axis_in(self.begin_norm_axis, len(shape_of(self.input)), "begin_norm_axis")
+        first = normalize_axis(self.begin_norm_axis, len(shape_of(self.input)), "begin_norm_axis")
         aligned = aligned_row_axis(self, axes)
         return aligned if aligned is not None and aligned == axes[0] and aligned < first else None
 
@@ -278,9 +278,9 @@ class RMSNormalization(Elementwise):
         axes = tuple(range(self.begin_norm_axis % count, count))
         wide = widened(b, self.input)
         squares = b.add(ReduceMean, b.add(Mul, wide, wide), axes)
-        divided = b.add(Div, wide, deviation(b, squares, self.epsilon))
+        divided = b.add(Div, wide, build_deviation(b, squares, self.epsilon))
         own = narrowed(b, divided, self.input)
-        return affine(b, own, self.scale, None, channels=False)
+        return build_scale_and_shift(b, own, self.scale, None, channels=False)
 
 
 @operator("SKIP_LAYER_NORMALIZATION")
@@ -323,8 +323,8 @@ class SkipLayerNormalization(Operator):
         skip_bias: Array | None,
     ) -> Sequence[Array]:
         total = input + skip if skip_bias is None else input + skip + skip_bias
-        normal = normalized(total, (total.ndim - 1,), self.epsilon)
-        return [scaled(normal, scale, bias), total]
+        normal = normalize(total, (total.ndim - 1,), self.epsilon)
+        return [scale_and_shift(normal, scale, bias), total]
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         total = _sum_with_skip(b, self.input, self.skip, self.skip_bias)
@@ -389,8 +389,8 @@ def _row_axis_before_last(operation: Operator, axes: Sequence[int | None]) -> in
 
 
 def _sum_with_skip(b: Builder, input: Operand, skip: Operand, bias: Operand | None) -> Operand:
-    total = affine(b, input, None, skip, channels=False)
-    return affine(b, total, None, bias, channels=False)
+    total = build_scale_and_shift(b, input, None, skip, channels=False)
+    return build_scale_and_shift(b, total, None, bias, channels=False)
 
 
 @operator("LP_NORMALIZATION")
@@ -411,11 +411,11 @@ class LpNormalization(Elementwise):
     def infer_shape(self) -> Shape:
         if self.p not in (1, 2):
             raise ValueError(f"p: {self.p} is neither 1 nor 2")
-        axis_in(self.axis, len(shape_of(self.input)))
+        normalize_axis(self.axis, len(shape_of(self.input)))
         return shape_of(self.input)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        axis = axis_in(self.axis, len(shape_of(self.input)))
+        axis = normalize_axis(self.axis, len(shape_of(self.input)))
         return axes[0] if axes[0] != axis else None
 
     def reference(self, input: Array) -> Array:

@@ -23,7 +23,7 @@ from crosschip.ops.definition import quantized
 from crosschip.ops.definition.kinds import Elementwise
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import axis_in, of_rank, same
+from crosschip.ops.definition.shapes import normalize_axis, require_rank, unify_sizes
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     element_type,
@@ -89,8 +89,8 @@ class _Scaled(Elementwise):
         if len(self.scale) < 2:
             return None
         shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
-        same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
+        axis = normalize_axis(self.axis, len(shape))
+        unify_sizes(shape[axis], len(self.scale), "scale: its size, and that of the axis")
         return axis
 
 
@@ -155,8 +155,10 @@ class Dequantize(Elementwise):
         shape, axis = shape_of(self.input), self.input.type.quantization.axis
         if axis is not None:
             count = len(self.input.type.quantization.scale)
-            along = axis_in(axis, len(shape), "input: the axis of its quantization")
-            same(shape[along], count, "input: the size of an axis, and the number of its scales")
+            along = normalize_axis(axis, len(shape), "input: the axis of its quantization")
+            unify_sizes(
+                shape[along], count, "input: the size of an axis, and the number of its scales"
+            )
         return shape
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
@@ -201,14 +203,14 @@ class DequantizeBlocks(Operator):
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         if self.block_size < 1:
             raise ValueError(f"block_size: {self.block_size} is not positive")
         blocks = (*shape[:axis], ceil_div(shape[axis], self.block_size), *shape[axis + 1 :])
         for slot, operand in (("scale", self.scale), ("zero_point", self.zero_point)):
-            own = () if operand is None else of_rank(shape_of(operand), len(shape), slot)
+            own = () if operand is None else require_rank(shape_of(operand), len(shape), slot)
             for size, wanted in zip(own, blocks, strict=False):
-                same(size, wanted, f"{slot}: a size, and the number of blocks")
+                unify_sizes(size, wanted, f"{slot}: a size, and the number of blocks")
         return shape
 
     def reference(self, input: Array, scale: Array, zero_point: Array | None) -> Array:
@@ -219,12 +221,12 @@ class DequantizeBlocks(Operator):
 
     def _spread(self, numbers: Array, input: Array) -> Array:
         """For each element, the number of its block."""
-        axis = axis_in(self.axis, input.ndim)
+        axis = normalize_axis(self.axis, input.ndim)
         places = np.arange(input.shape[axis]) // self.block_size
         return np.take(numbers, places, axis)
 
     def decompose(self, b: Builder) -> Operand | None:
-        axis = axis_in(self.axis, len(shape_of(self.input)))
+        axis = normalize_axis(self.axis, len(shape_of(self.input)))
         size = shape_of(self.input)[axis]
         if not isinstance(size, int):
             return None

@@ -6,11 +6,11 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES, MAX_RANK
-from crosschip.ops.definition.kinds import Layout, shape_asked
+from crosschip.ops.definition.kinds import Layout, shape_parameter
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, refused_if, reshaped, within
-from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.shape_values import Sizes, check_lengths, fail_if, reshape
+from crosschip.ops.definition.shapes import normalize_axis, unify_sizes
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     flag,
@@ -42,7 +42,7 @@ class Tile(Layout):
     repeats = integers()
 
     def infer_shape(self) -> Shape:
-        shape, repeats = shape_of(self.input), shape_asked(self, "repeats")
+        shape, repeats = shape_of(self.input), shape_parameter(self, "repeats")
         if any(isinstance(count, int) and count < 0 for count in repeats):
             raise ValueError(f"repeats: {list(repeats)} has a negative number")
         rank = max(len(shape), len(repeats))
@@ -69,9 +69,9 @@ class Tile(Layout):
         if len(axes) > MAX_RANK:
             return None
         split, expanded, grown = ([axis[place] for axis in axes] for place in range(3))
-        repeated = b.add(Expand, reshaped(b, self.input, sizes, sizes.shape, split), expanded)
+        repeated = b.add(Expand, reshape(b, self.input, sizes, sizes.shape, split), expanded)
         output_shape = [size * count for count, size in zip(counts, own, strict=True)]
-        return reshaped(b, repeated, sizes, grown, output_shape)
+        return reshape(b, repeated, sizes, grown, output_shape)
 
     def _computed(self, b: Builder) -> Operand | None:
         """The input as often on each axis as is known only at run time."""
@@ -80,7 +80,7 @@ class Tile(Layout):
             return None
         repeats = b.add(Cast, operand, ElementType.INT64)
         negative = b.add(Less, repeats, b.constant(np.zeros(1, np.int64)))
-        repeats = refused_if(b, negative, repeats)
+        repeats = fail_if(b, negative, repeats)
         ones = b.constant(np.ones((rank, 1), np.int64))
         pairs = b.add(Concat, [b.add(Reshape, repeats, (-1, 1)), ones], 1)
         split = b.add(Unsqueeze, self.input, range(0, 2 * rank, 2))
@@ -105,7 +105,7 @@ class Roll(Layout):
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
         for axis in self.axes or ():
-            axis_in(axis, len(shape), "axes")
+            normalize_axis(axis, len(shape), "axes")
         if len(self.shifts) != (1 if self.axes is None else len(self.axes)):
             raise ValueError(f"shifts: has {len(self.shifts)} numbers, but must have one an axis")
         return shape
@@ -117,7 +117,7 @@ class Roll(Layout):
         if self.axes is None:
             rolled = self._rolled(b, b.add(Reshape, self.input, (-1,)), self.shifts[0], 0)
             sizes = Sizes(b, self.input)
-            return reshaped(b, rolled, sizes, (), sizes.shape)
+            return reshape(b, rolled, sizes, (), sizes.shape)
         result = self.input
         for shift, axis in zip(self.shifts, self.axes, strict=True):
             result = self._rolled(b, result, shift, axis)
@@ -152,7 +152,7 @@ class ReverseSequence(Layout):
         if lengths is not None:
             if len(lengths) != 1:
                 raise ValueError(f"lengths: has {len(lengths)} axes, not 1")
-            same(shape[batch], lengths[0], "lengths: the sizes of it and of batch_axis")
+            unify_sizes(shape[batch], lengths[0], "lengths: the sizes of it and of batch_axis")
         return shape
 
     def reference(self, input: Array, lengths: Array) -> Array:
@@ -173,15 +173,17 @@ class ReverseSequence(Layout):
         zero, one = b.constant(np.array([0])), b.constant(np.array([1]))
         places = b.add(Range, zero, sizes.computed(sizes.shape[1]), one)
         lengths_int64 = b.add(Cast, self.lengths, ElementType.INT64)
-        lengths = b.add(Reshape, within(b, lengths_int64, sizes.computed(sizes.shape[1])), (-1, 1))
+        lengths = b.add(
+            Reshape, check_lengths(b, lengths_int64, sizes.computed(sizes.shape[1])), (-1, 1)
+        )
         mirrored = b.add(Sub, b.add(Sub, lengths, one), places)
         source = b.add(Where, b.add(Less, places, lengths), mirrored, places)
         picked = b.add(GatherND, rows, b.add(Unsqueeze, source, (2,)), 1)
         return b.add(Transpose, picked, np.argsort(perm).tolist())
 
     def _axes(self, rank: int) -> tuple[int, int]:
-        time = axis_in(self.time_axis, rank, "time_axis")
-        batch = axis_in(self.batch_axis, rank, "batch_axis")
+        time = normalize_axis(self.time_axis, rank, "time_axis")
+        batch = normalize_axis(self.batch_axis, rank, "batch_axis")
         if time == batch:
             raise ValueError(f"batch_axis: {self.batch_axis} is time_axis too")
         return time, batch

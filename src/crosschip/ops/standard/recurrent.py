@@ -12,8 +12,8 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, within
-from crosschip.ops.definition.shapes import same
+from crosschip.ops.definition.shape_values import Sizes, check_lengths
+from crosschip.ops.definition.shapes import unify_sizes
 from crosschip.ops.definition.slots import (
     Parameter,
     choice,
@@ -144,7 +144,9 @@ class Recurrent(Operator):
         lengths = tensors["sequence_lengths"]
         if lengths is not None:
             most = np.array([steps], lengths.operand.type.element_type.dtype)
-            tensors["sequence_lengths"] = Term(b, within(b, lengths.operand, b.constant(most)))
+            tensors["sequence_lengths"] = Term(
+                b, check_lengths(b, lengths.operand, b.constant(most))
+            )
         # It broadcasts to the batch, whose size need not be known.
         zero = Term(b, b.constant(np.zeros((1, hidden), self.input.type.element_type.dtype)))
         return [output.operand for output in self._run(Terms(b, hidden), tensors, steps, zero)]
@@ -245,7 +247,7 @@ class Recurrent(Operator):
                 f"{slot}: has {len(operand.type.shape)} axes, but must have {len(wanted)}"
             )
         for axis, (own, size) in enumerate(zip(operand.type.shape, wanted, strict=True)):
-            same(own, size, f"{slot}: its size on axis {axis}, and that which it must have")
+            unify_sizes(own, size, f"{slot}: its size on axis {axis}, and that which it must have")
 
 
 def _three(slot: str, operand: Operand) -> Shape:

@@ -14,7 +14,7 @@ from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Elementwise
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import axes_in, axis_in, unknown_sizes
+from crosschip.ops.definition.shapes import normalize_axes, normalize_axis, unknown_sizes
 from crosschip.ops.definition.slots import ComputedParameter, flag, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
@@ -56,7 +56,7 @@ class Reduction(Operator):
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
         try:
-            axes = axes_in(self.axes, len(shape)) or range(len(shape))
+            axes = normalize_axes(self.axes, len(shape)) or range(len(shape))
         except ComputedParameter:
             return self._shape_by_count(len(shape))
         if self.keepdim:
@@ -68,7 +68,7 @@ class Reduction(Operator):
         return
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        rows, reduced = axes[0], axes_in(self.axes, len(shape_of(self.input)))
+        rows, reduced = axes[0], normalize_axes(self.axes, len(shape_of(self.input)))
         if rows is None or not reduced or rows in reduced:
             return None
         return rows if self.keepdim else rows - sum(axis < rows for axis in reduced)
@@ -180,7 +180,7 @@ class ReduceMean(Reduction):
     def _count(self, b: Builder, wide: Operand) -> Operand:
         """The number of elements that are reduced to one."""
         shape, dtype = shape_of(wide), wide.type.element_type
-        axes = axes_in(self.axes, len(shape)) or tuple(range(len(shape)))
+        axes = normalize_axes(self.axes, len(shape)) or tuple(range(len(shape)))
         count = product(tuple(shape[axis] for axis in axes))
         if isinstance(count, int):
             return b.constant(np.array(count, dtype.dtype))
@@ -373,7 +373,7 @@ class CumProd(Elementwise):
 
     def decompose(self, b: Builder) -> Operand | None:
         shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         size = shape[axis]
         if not isinstance(size, int):
             return None
@@ -390,7 +390,7 @@ class CumProd(Elementwise):
 def _check_axis(op: CumSum | CumProd, rank: int) -> None:
     """`ValueError` if there is no such axis; one computed at run time changes no shape."""
     try:
-        axis_in(op.axis, rank)
+        normalize_axis(op.axis, rank)
     except ComputedParameter:
         return
 

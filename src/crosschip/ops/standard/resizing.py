@@ -11,7 +11,7 @@ from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import of_rank
+from crosschip.ops.definition.shapes import require_rank
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     Parameter,
@@ -29,7 +29,6 @@ from crosschip.ops.numerics.resampling import (
     Neighbours,
     Rounding,
     axes_of,
-    extrapolated,
     nearest,
     neighbours,
     scaled,
@@ -55,7 +54,7 @@ class _Resize(Operator):
         return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
 
     def infer_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
+        batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
         if self.operand("shape") is None and self.operand("scales") is None:
             raise ValueError("shape: either it or scales must be given")
         if self.align_mode is AlignMode.CROP:
@@ -99,9 +98,9 @@ class _Resize(Operator):
             image, self.shape, self.scales, self.align_corners, self.align_mode, self.roi
         )
 
-    def extrapolated(self, b: Builder, output: Operand, axes: Sequence[Axis]) -> Operand:
+    def build_extrapolation(self, b: Builder, output: Operand, axes: Sequence[Axis]) -> Operand:
         """The output with `extrapolation_value` where it lies outside of the source."""
-        outside = extrapolated(axes)
+        outside = extrapolation_mask(axes)
         if not outside.any():
             return output
         dtype = output.type.element_type.dtype
@@ -166,7 +165,7 @@ class ResizeNearest(_Resize):
         for number, axis in enumerate(axes):
             pixels = nearest(axis, self.rounding, self.align_corners)
             output = b.add(Gather, output, pixels, axis=2 + number)
-        return self.extrapolated(b, output, axes)
+        return self.build_extrapolation(b, output, axes)
 
 
 class _Interpolation(_Resize):
@@ -200,7 +199,7 @@ class _Interpolation(_Resize):
         dtype = self.input.type.element_type.dtype
         rows, columns = (self.neighbours(a).matrix(a.size).astype(dtype) for a in axes)
         tall = b.add(MatMul, b.constant(rows), self.input)
-        return self.extrapolated(b, b.add(MatMul, tall, columns, transpose_y=True), axes)
+        return self.build_extrapolation(b, b.add(MatMul, tall, columns, transpose_y=True), axes)
 
 
 @operator("RESIZE_LINEAR")

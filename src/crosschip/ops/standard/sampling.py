@@ -11,11 +11,11 @@ from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, reshaped
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shape_values import Sizes, reshape
+from crosschip.ops.definition.shapes import require_rank, unify_sizes
 from crosschip.ops.definition.slots import choice, flag, integer, real, tensor
 from crosschip.ops.definition.windows import static
-from crosschip.ops.numerics.bilinear import Kernel, Sampler, type_of_places
+from crosschip.ops.numerics.bilinear import Kernel, Sampler, coordinate_type
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
@@ -54,19 +54,24 @@ class GridSample(Operator):
     pad_mode = choice(PadMode, PadMode.CONSTANT)
 
     def infer_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
-        own, height, width, pair = of_rank(shape_of(self.grid), 4, "grid")
-        same(pair, 2, "grid: the size of its last axis, and the coordinates of a place")
+        batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
+        own, height, width, pair = require_rank(shape_of(self.grid), 4, "grid")
+        unify_sizes(pair, 2, "grid: the size of its last axis, and the coordinates of a place")
         if 0 in image:
             raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
         if self.pad_mode > PadMode.EDGE:
             raise ValueError(f"pad_mode: {self.pad_mode.name} is not one for samples")
-        return (same(batch, own, "grid: its first size, and the input's"), channels, height, width)
+        return (
+            unify_sizes(batch, own, "grid: its first size, and the input's"),
+            channels,
+            height,
+            width,
+        )
 
     def reference(self, input: Array, grid: Array) -> Array:
         batch, channels, *image = input.shape
         factor, shift = self._scale(image)
-        wide = type_of_places(self.grid).dtype
+        wide = coordinate_type(self.grid).dtype
         places = (grid.astype(wide) * factor + shift).astype(wide)
         x, y = np.moveaxis(places.reshape(batch, int(np.prod(grid.shape[1:3])), 2), 2, 0)
         sampler = Sampler(image, self.mode, self.pad_mode, self.align_corners)
@@ -82,18 +87,18 @@ class GridSample(Operator):
         image, target = static(shape_of(self.input)[2:]), static(shape_of(self.grid)[1:3])
         sampler = Sampler(image, self.mode, self.pad_mode, self.align_corners)
         factor, shift = self._scale(image)
-        wide = type_of_places(self.grid)
+        wide = coordinate_type(self.grid)
         sizes = Sizes(b, self.input)
         batch, channels, *_ = sizes.shape
         count = target[0] * target[1]
-        listed = reshaped(b, self.grid, sizes, (batch, *target, 2), (batch, count, 2))
+        listed = reshape(b, self.grid, sizes, (batch, *target, 2), (batch, count, 2))
         points = b.add(Cast, listed, wide)
         factor, shift = factor.astype(wide.dtype), shift.astype(wide.dtype)
         places = b.add(Add, b.add(Mul, points, factor), shift)
         x, y = (b.add(Gather, places, np.array(axis), axis=2) for axis in range(2))
-        pixels = reshaped(b, self.input, sizes, sizes.shape, (batch, channels, image[0] * image[1]))
+        pixels = reshape(b, self.input, sizes, sizes.shape, (batch, channels, image[0] * image[1]))
         values = sampler.build(b, pixels, y, x)
-        return reshaped(b, values, sizes, (batch, channels, count), (batch, channels, *target))
+        return reshape(b, values, sizes, (batch, channels, count), (batch, channels, *target))
 
 
 class RoiMode(IntEnum):
@@ -141,10 +146,12 @@ class RoiAlign(Operator):
     mode = choice(RoiMode, RoiMode.AVERAGE)
 
     def infer_shape(self) -> Shape:
-        _, channels, *image = of_rank(shape_of(self.input), 4, "input")
-        regions, four_numbers = of_rank(shape_of(self.rois), 2, "rois")
-        (indices,) = of_rank(shape_of(self.batch_indices), 1, "batch_indices")
-        same(four_numbers, 4, "rois: the size of its last axis, and the coordinates of a region")
+        _, channels, *image = require_rank(shape_of(self.input), 4, "input")
+        regions, four_numbers = require_rank(shape_of(self.rois), 2, "rois")
+        (indices,) = require_rank(shape_of(self.batch_indices), 1, "batch_indices")
+        unify_sizes(
+            four_numbers, 4, "rois: the size of its last axis, and the coordinates of a region"
+        )
         if 0 in image:
             raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
         for slot, size in (
@@ -153,7 +160,7 @@ class RoiAlign(Operator):
         ):
             if size < 1:
                 raise ValueError(f"{slot}: {size} is not positive")
-        count = same(regions, indices, "batch_indices: its size, and the number of rois")
+        count = unify_sizes(regions, indices, "batch_indices: its size, and the number of rois")
         return (count, channels, self.output_height, self.output_width)
 
     def reference(self, input: Array, rois: Array, batch_indices: Array) -> Array:

@@ -12,7 +12,7 @@ from crosschip.ir.dimension import product
 from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     flag,
@@ -53,7 +53,7 @@ class ArgExtreme(Operator):
 
     def infer_shape(self) -> Shape:
         shape = list(shape_of(self.input))
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         if shape[axis] == 0:
             raise ValueError(f"axis: axis {axis} of the input has no elements")
         shape[axis : axis + 1] = [1] if self.keepdim else []
@@ -128,7 +128,7 @@ class TopK(Operator):
 
     def infer_shape(self) -> list[Shape]:
         shape = list(shape_of(self.input))
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         try:
             _check_count(self.k, shape[axis])
             shape[axis] = self.k
@@ -207,7 +207,7 @@ class Unique(Operator):
             shape = self.input.type.shape
             return [count, count, (unknown() if shape is None else product(shape),), count]
         sizes = list(shape_of(self.input))
-        axis = axis_in(self.axis, len(sizes))
+        axis = normalize_axis(self.axis, len(sizes))
         size, sizes[axis] = sizes[axis], count[0]
         return [tuple(sizes), count, (size,), count]
 

@@ -11,8 +11,8 @@ from crosschip.ir.dimension import is_natural, minimum
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import refused_if
-from crosschip.ops.definition.shapes import axes_in, axis_in
+from crosschip.ops.definition.shape_values import fail_if
+from crosschip.ops.definition.shapes import normalize_axes, normalize_axis
 from crosschip.ops.definition.slots import ComputedParameter, integer, integers, optional_integers
 from crosschip.ops.definition.windows import is_static
 from crosschip.ops.standard.comparison import Less
@@ -56,7 +56,7 @@ class Slice(Layout):
             return unknown_bounds
         try:
             bounds = list(zip(shape_value_of(starts), shape_value_of(ends), strict=True))
-            axes = range(len(bounds)) if self.axes is None else axes_in(self.axes, rank)
+            axes = range(len(bounds)) if self.axes is None else normalize_axes(self.axes, rank)
             if self.steps not in (None, (1,) * len(bounds)):
                 return unknown_bounds
         except (ComputedParameter, UnknownRank):
@@ -69,7 +69,7 @@ class Slice(Layout):
         counts = {o.type.static_shape for o in lists if o is not None} - {None}
         if len(counts) > 1:
             raise ValueError("starts: axes, starts, ends and steps must be equally many")
-        return axes_in(range(rank) if self.axes is None else self.axes, rank)
+        return normalize_axes(range(rank) if self.axes is None else self.axes, rank)
 
     def reference(self, input: Array) -> Array:
         slices = self._slices(input.ndim)
@@ -79,12 +79,12 @@ class Slice(Layout):
         return None if axes[0] is None else self.moved_axis(axes[0], len(shape_of(self.input)))
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
-        axes = range(len(self.starts)) if self.axes is None else axes_in(self.axes, rank)
+        axes = range(len(self.starts)) if self.axes is None else normalize_axes(self.axes, rank)
         return None if axis in axes else axis
 
     def _slices(self, rank: int) -> dict[int, slice]:
         axes, starts, ends, steps = self.axes, self.starts, self.ends, self.steps
-        named = axes_in(range(len(starts)) if axes is None else axes, rank)
+        named = normalize_axes(range(len(starts)) if axes is None else axes, rank)
         strides = (1,) * len(starts) if steps is None else steps
         if not len(named) == len(starts) == len(ends) == len(strides):
             raise ValueError("starts: axes, starts, ends and steps must be equally many")
@@ -316,12 +316,12 @@ class Crop(Layout):
         if not is_static(shape_of(self.input)[axis:]):
             sizes = b.add(Slice, b.add(ShapeOf, self.input), (0,), (axis,), (rank,))
             short = b.add(Less, sizes, last)
-            first = refused_if(b, short, first)
+            first = fail_if(b, short, first)
         return b.add(Slice, self.input, range(axis, rank), first, last)
 
     def _box(self, rank: int) -> tuple[int, Sequence[int], Sequence[int]]:
         """The first axis that is cropped, and where the box starts and ends from it on."""
-        shape, first, offset = self.shape, axis_in(self.axis, rank), self.offset
+        shape, first, offset = self.shape, normalize_axis(self.axis, rank), self.offset
         cropped = rank - first
         if len(shape) not in (cropped, rank):
             raise ValueError(f"shape: has {len(shape)} sizes, not {cropped} or {rank}")

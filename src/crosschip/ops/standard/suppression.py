@@ -10,15 +10,15 @@ from crosschip.ir import Array, Dim, ElementType, Shape, unknown
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shapes import require_rank, unify_sizes
 from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
 from crosschip.ops.numerics.overlap import (
     OverlapsWith,
+    non_max_suppression,
     overlaps,
     overlaps_of_any,
-    ranked,
+    rank_scores,
     row_lookup,
-    suppressed,
 )
 from crosschip.ops.numerics.polygons import PolygonOverlaps
 
@@ -78,15 +78,15 @@ class NonMaxSuppression(Operator):
 
     def infer_shape(self) -> Sequence[Shape]:
         boxes, scores = shape_of(self.bboxes), shape_of(self.scores)
-        first = of_rank(boxes, 3, "bboxes")[0]
-        same(boxes[2], 4, "bboxes: the size of its last axis, and the numbers of a box")
-        of_rank(scores, 2 if self.rois_num else 3, "scores")
+        first = require_rank(boxes, 3, "bboxes")[0]
+        unify_sizes(boxes[2], 4, "bboxes: the size of its last axis, and the numbers of a box")
+        require_rank(scores, 2 if self.rois_num else 3, "scores")
         own = (scores[0], scores[1] if self.rois_num else scores[2])
         for size, wanted in zip(own, boxes, strict=False):
-            same(size, wanted, "scores: its sizes, and those of bboxes")
+            unify_sizes(size, wanted, "scores: its sizes, and those of bboxes")
         images: Dim = first
         if self.rois_num:
-            images = of_rank(shape_of(self.rois_num), 1, "rois_num")[0]
+            images = require_rank(shape_of(self.rois_num), 1, "rois_num")[0]
         count = unknown()
         return [(count, 6), (images,), (count, 1)][: self.output_count()]
 
@@ -140,12 +140,12 @@ class PolygonNonMaxSuppression(Operator):
         return kinds[: self.output_count()]
 
     def infer_shape(self) -> Sequence[Shape]:
-        images, count, numbers = of_rank(shape_of(self.bboxes), 3, "bboxes")
+        images, count, numbers = require_rank(shape_of(self.bboxes), 3, "bboxes")
         if isinstance(numbers, int) and numbers not in _POLYGONS:
             raise ValueError(f"bboxes: {numbers} numbers are no polygon; it has 8, 16, 24 or 32")
-        scores = of_rank(shape_of(self.scores), 3, "scores")
+        scores = require_rank(shape_of(self.scores), 3, "scores")
         for size, of_boxes in ((scores[0], images), (scores[2], count)):
-            same(size, of_boxes, "scores: its sizes, and those of bboxes")
+            unify_sizes(size, of_boxes, "scores: its sizes, and those of bboxes")
         rows = unknown()
         shapes: list[Shape] = [(rows, numbers + 2), (images,), (rows, 1)]
         return shapes[: self.output_count()]
@@ -179,9 +179,11 @@ def _selected_rows(
         for label in range(len(scores)):
             if label == op.background_label:
                 continue
-            order = ranked(scores[label], op.score_threshold)
+            order = rank_scores(scores[label], op.score_threshold)
             order = order[: op.nms_top_k] if op.nms_top_k >= 0 else order
-            remaining = suppressed(order, overlaps_with[label], op.nms_threshold, op.nms_eta)
+            remaining = non_max_suppression(
+                order, overlaps_with[label], op.nms_threshold, op.nms_eta
+            )
             selected += [(label, box) for box in remaining]
         if 0 <= op.keep_top_k < len(selected):
             best = sorted(selected, key=lambda entry: -scores[entry])[: op.keep_top_k]
@@ -228,11 +230,11 @@ class NonMaxSuppressionIndices(Operator):
         return ElementType.INT64
 
     def infer_shape(self) -> Shape:
-        boxes = of_rank(shape_of(self.boxes), 3, "boxes")
-        scores = of_rank(shape_of(self.scores), 3, "scores")
-        same(boxes[2], 4, "boxes: the size of its last axis, and the numbers of a box")
-        same(boxes[0], scores[0], "scores: its first size, and that of boxes")
-        same(boxes[1], scores[2], "scores: its last size, and the number of boxes")
+        boxes = require_rank(shape_of(self.boxes), 3, "boxes")
+        scores = require_rank(shape_of(self.scores), 3, "scores")
+        unify_sizes(boxes[2], 4, "boxes: the size of its last axis, and the numbers of a box")
+        unify_sizes(boxes[0], scores[0], "scores: its first size, and that of boxes")
+        unify_sizes(boxes[1], scores[2], "scores: its last size, and the number of boxes")
         return (unknown(), 3)
 
     def reference(self, boxes: Array, scores: Array) -> Array:
@@ -246,8 +248,8 @@ class NonMaxSuppressionIndices(Operator):
         for image, class_scores in enumerate(scores):
             overlaps_with = row_lookup(overlaps(corners[image], 0.0))
             for label, ranking in enumerate(class_scores):
-                order = ranked(ranking, self.score_threshold)
-                selected = suppressed(
+                order = rank_scores(ranking, self.score_threshold)
+                selected = non_max_suppression(
                     order, overlaps_with, self.iou_threshold, 1.0, self.max_output_boxes_per_class
                 )
                 chosen += [(image, label, box) for box in selected]

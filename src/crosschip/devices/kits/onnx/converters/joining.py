@@ -14,7 +14,7 @@ from crosschip.devices.kits.onnx.converters.table import (
     refused_unless,
 )
 from crosschip.devices.kits.onnx.graph import Graph
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.standard import joining
 
 
@@ -47,7 +47,7 @@ def _may_differ(op: joining.Concat) -> bool:
     first = shapes[0]
     if first is None or None in shapes:
         return True
-    axis = axis_in(op.axis, len(first))
+    axis = normalize_axis(op.axis, len(first))
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes if shape is not None}
     return len(others) > 1
 
@@ -61,7 +61,7 @@ def _one_that_may_differ(op: joining.Concat) -> int | None:
     first = shapes[0]
     if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
         return None
-    own = axis_in(op.axis, len(first))
+    own = normalize_axis(op.axis, len(first))
     sizes = zip(*(shape for shape in shapes if shape is not None), strict=True)
     differ = [
         axis for axis, axis_sizes in enumerate(sizes) if axis != own and len(set(axis_sizes)) > 1
@@ -73,7 +73,7 @@ def _own_axis(g: Graph, op: joining.Concat, shape: str) -> str:
     """For each axis, whether it is the one that the parts run along."""
     rank = next((len(part.type.shape) for part in op.parts if part.type.shape is not None), None)
     if rank is not None:
-        return g.constant(np.arange(rank) == axis_in(op.axis, rank))
+        return g.constant(np.arange(rank) == normalize_axis(op.axis, rank))
     count = g.add("Size", shape)
     axes = g.add("Range", g.constant(np.array(0)), count, g.constant(np.array(1)))
     from_end = g.constant(np.array(op.axis))
