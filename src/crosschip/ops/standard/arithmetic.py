@@ -1,6 +1,6 @@
-"""Element by element arithmetic on two tensors or more, and on one with a scale or bounds.
+"""Elementwise arithmetic on two or more tensors, and on one tensor with a scale or bounds.
 
-Where a tensor is quantized, what is said of reals holds: see `crosschip.ops.definition.quantized`.
+For quantized tensors, rules for reals apply: see `crosschip.ops.definition.quantized`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from crosschip.ops.standard.conversion import Assign
 
 @operator("ADD", core=True)
 class Add(Binary):
-    """`output = input0 + input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 + input1`, with NumPy broadcasting.
 
     Integers wrap around on overflow.
     """
@@ -54,7 +54,7 @@ class Add(Binary):
 
 @operator("SUB", core=True)
 class Sub(Binary):
-    """`output = input0 - input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 - input1`, with NumPy broadcasting.
 
     Integers wrap around on overflow.
     """
@@ -70,7 +70,7 @@ class Sub(Binary):
 
 @operator("MUL", core=True)
 class Mul(Binary):
-    """`output = input0 * input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 * input1`, with NumPy broadcasting.
 
     Integers wrap around on overflow.
     """
@@ -78,7 +78,7 @@ class Mul(Binary):
     __slots__ = ()
 
     def infer_shape_value(self) -> Sequence[Dim] | None:
-        """Products of sizes, one by one or all by one."""
+        """Return products of sizes, of equally many or with one of the inputs repeated."""
         first, second = shape_value_of(self.input0), shape_value_of(self.input1)
         if any(isinstance(size, int) and size < 0 for size in (*first, *second)):
             return None
@@ -96,10 +96,11 @@ class Mul(Binary):
 
 @operator("DIV", core=True)
 class Div(Binary):
-    """`output = input0 / input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 / input1`, with NumPy broadcasting.
 
-    Reals follow IEEE 754: by 0, they give an infinity, and 0 by 0 NaN. Integers are divided
-    towards zero; by 0 they give 0, and the least integer by -1 gives itself.
+    Reals follow IEEE 754: division by 0 gives an infinity, 0 / 0 gives NaN. The quotient of
+    integers is rounded towards zero; division by 0 gives 0, and the smallest integer divided by -1
+    gives itself.
     """
 
     __slots__ = ()
@@ -118,11 +119,11 @@ class Div(Binary):
 
 
 def _quotient(dividend: Dim, divisor: Dim) -> Dim:
-    """A quotient of sizes; no element is below 0, so that it does not matter how it is rounded.
+    """Return a quotient of sizes; sizes are not negative, so the rounding mode is irrelevant.
 
     Raises:
-        UnknownRank: an element may be below 0; or the divisor is 0, or a size that does not surely
-            divide what it divides.
+        UnknownRank: an element may be negative, the divisor is 0, or the divisor is a dynamic
+            dimension that may not divide the dividend.
     """
     if not is_natural(dividend) or divisor in (0, dividend):
         raise UnknownRank
@@ -137,7 +138,7 @@ def _quotient(dividend: Dim, divisor: Dim) -> Dim:
 
 
 def _rest(dividend: Dim, divisor: Dim) -> Dim:
-    """What a quotient of sizes leaves; by 0, that would be 0, too.
+    """Return the remainder of sizes.
 
     Raises:
         UnknownRank: as for a quotient, or the divisor may be 0.
@@ -149,11 +150,11 @@ def _rest(dividend: Dim, divisor: Dim) -> Dim:
 
 @operator("POW", core=True)
 class Pow(Binary):
-    """`output = input0 ** input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 ** input1`, with NumPy broadcasting.
 
-    Reals follow IEEE 754's `pow`: a negative base to a fractional power is NaN, anything to the
-    power 0 is 1. Integers wrap around on overflow; to a negative power the result is truncated
-    towards zero, which leaves 0 but for the bases 1 and -1.
+    Reals follow `pow` of IEEE 754: a negative base with a fractional exponent gives NaN, any base
+    with exponent 0 gives 1. Integers wrap around on overflow; with a negative exponent, the result
+    is truncated towards zero, which gives 0 except for the bases 1 and -1.
     """
 
     __slots__ = ()
@@ -167,9 +168,9 @@ class Pow(Binary):
 
 @operator("MAX", core=True)
 class Max(Binary):
-    """`output = max(input0, input1)`, the two broadcast to one shape as NumPy does.
+    """`output = max(input0, input1)`, with NumPy broadcasting.
 
-    NaN if either is NaN; which zero is the greater one is open.
+    NaN if either is NaN; of 0 and -0, either may be the result.
     """
 
     __slots__ = ()
@@ -183,9 +184,9 @@ class Max(Binary):
 
 @operator("MIN", core=True)
 class Min(Binary):
-    """`output = min(input0, input1)`, the two broadcast to one shape as NumPy does.
+    """`output = min(input0, input1)`, with NumPy broadcasting.
 
-    NaN if either is NaN; which zero is the lesser one is open.
+    NaN if either is NaN; of 0 and -0, either may be the result.
     """
 
     __slots__ = ()
@@ -199,7 +200,7 @@ class Min(Binary):
 
 @operator("SQUARED_DIFFERENCE")
 class SquaredDifference(Broadcast):
-    """`output = (input0 - input1) ** 2`, the two broadcast to one shape as NumPy does.
+    """`output = (input0 - input1) ** 2`, with NumPy broadcasting.
 
     Integers wrap around on overflow.
     """
@@ -216,10 +217,10 @@ class SquaredDifference(Broadcast):
 
 @operator("SUM")
 class Sum(Operator):
-    """The sum of one or more tensors of one element type, broadcast as NumPy does.
+    """The sum of one or more tensors of one element type, with NumPy broadcasting.
 
-    Tensors are added from the first to the last, each sum rounded to the element type (that of
-    narrow types: float32, and quantized ones: float64). Integers wrap around on overflow.
+    Tensors are added from the first to the last; each sum is rounded to the element type (float16
+    and bfloat16: float32, quantized: float64). Integers wrap around on overflow.
     """
 
     __slots__ = ()
@@ -240,7 +241,7 @@ class Sum(Operator):
 
 
 def _limit(default: float) -> Parameter[float]:
-    """A bound: one number of any type, so that integers are exact; refused if NaN."""
+    """Declare a bound: a number of any type, so that integers are exact, but not NaN."""
 
     def decode(array: Array) -> float:
         number: float = array.item()
@@ -255,10 +256,10 @@ def _limit(default: float) -> Parameter[float]:
 class Clip(Elementwise):
     """`output = min(max(input, min), max)`; NaN stays NaN.
 
-    The upper bound wins where it is below the lower one. Bounds of any type become one of the
-    input's: rounded for reals; for integers truncated towards zero and limited to what the type
-    holds. A bound that is NaN is refused. A device that computes it together with the operation
-    that makes its input may give a bound for NaN.
+    The upper bound wins if it is below the lower one. Bounds are converted to the input's element
+    type: rounded for reals; for integers truncated towards zero and clamped to the type's range. A
+    bound must not be NaN. A device that fuses it with the producer of its input may output a bound
+    for NaN.
     """
 
     __slots__ = ()
@@ -279,7 +280,7 @@ class Clip(Elementwise):
         return raised if low else b.add(Assign, raised)
 
     def _operand_of(self, b: Builder, slot: str) -> Operand | None:
-        """A bound as a scalar of the input's element type; `None` where it is left out."""
+        """Return a bound as a scalar of the input's element type; `None` if the slot is empty."""
         bound, own = self.operand(slot), self.input.type.element_type
         if bound is not None and bound.value is None and bound.type.element_type is own:
             return b.add(operator_named("RESHAPE"), bound, ())
@@ -287,7 +288,7 @@ class Clip(Elementwise):
 
 
 def _bound(number: float, dtype: np.dtype) -> Array:
-    """A bound as one of the elements that it bounds."""
+    """Return a bound in an element type."""
     if dtype.kind in "iu":
         low, high = limits(ElementType.of(dtype))
         number = low if number <= low else high if number >= high else int(number)
@@ -296,14 +297,14 @@ def _bound(number: float, dtype: np.dtype) -> Array:
 
 
 class Affine(Elementwise):
-    """Base of arithmetic with tensors whose axes run along those of the input from `axis` on."""
+    """Base class of arithmetic with tensors that are aligned to the input's axes from `axis` on."""
 
     __slots__ = ()
     input = tensor(NUMBERS)
     axis: Parameter[int]
 
     def check_along(self, slot: str, operand: Operand, axis: int) -> None:
-        """`ValueError` if an operand has not the sizes of the input's axes from `axis` on."""
+        """Raise ValueError unless an operand's sizes match the input's axes from `axis` on."""
         shape, laid = shape_of(self.input), shape_of(operand)
         start = normalize_axis(axis, len(shape))
         if _axes_after(len(shape), len(laid), axis) < 0:
@@ -317,18 +318,18 @@ class Affine(Elementwise):
             )
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        # Rows before the axes that the tensors run along.
+        # Rows must be before the axes that the tensors are aligned to.
         rows, *others = axes
         first = normalize_axis(self.axis, len(shape_of(self.input)))
         return rows if rows is not None and rows < first and set(others) == {None} else None
 
     def laid(self, b: Builder, operand: Operand, axis: int) -> Operand:
-        """An operand in a shape that broadcasts to the input's."""
+        """Reshape an operand so that it broadcasts to the input."""
         reshape, shape, own = operator_named("RESHAPE"), shape_of(self.input), shape_of(operand)
         after = _axes_after(len(shape), len(own), axis)
         start, end, ones = len(shape) - after - len(own), len(shape) - after, (1,) * after
         if own != shape[start:end]:
-            # It may have other sizes than these, and then it does not fill them.
+            # Dynamic dimensions may differ, and then RESHAPE fails.
             sizes = Sizes(b, self.input)
             wanted = sizes((*sizes.shape[start:end], *ones))
             return b.add(reshape, operand, wanted, allow_zero=True)
@@ -337,7 +338,7 @@ class Affine(Elementwise):
 
 @operator("BIAS_ADD")
 class BiasAdd(Affine):
-    """`output = input + bias`, where the one axis of the bias runs along `axis` of the input.
+    """`output = input + bias`, where the bias has rank 1 and runs along `axis` of the input.
 
     A negative axis counts from the end. Integers wrap around on overflow.
     """
@@ -362,11 +363,11 @@ class BiasAdd(Affine):
 
 @operator("SCALE")
 class Scale(Affine):
-    """`output = input * scale + bias`, where both run along the axes of the input from `axis` on.
+    """`output = input * scale + bias`; scale and bias run along the input's axes from `axis` on.
 
-    Scale and bias have one or more axes of the sizes that the input has there, and repeat along the
-    others; without a bias, none is added. A negative axis counts from the end. Integers wrap around
-    on overflow. The activation `fuse_code` is applied to the result.
+    Scale and bias have one or more axes, of the same sizes as these input axes, and are repeated
+    along the others; the bias is optional. A negative axis counts from the end. Integers wrap
+    around on overflow. The activation `fuse_code` is applied to the result.
     """
 
     __slots__ = ()
@@ -391,22 +392,22 @@ class Scale(Affine):
 
 
 def _axes_after(rank: int, laid_rank: int, axis: int) -> int:
-    """The number of axes of an input after those that a tensor runs along."""
+    """Return the number of input axes after those that a tensor is aligned to."""
     return rank - axis % max(rank, 1) - laid_rank
 
 
 def _spread(array: Array, rank: int, axis: int) -> Array:
-    """An array in a shape that broadcasts to an input's."""
+    """Return an array reshaped so that it broadcasts to an input."""
     return array.reshape(array.shape + (1,) * _axes_after(rank, array.ndim, axis))
 
 
 @operator("FLOOR_DIV")
 class FloorDiv(Binary):
-    """`output = floor(input0 / input1)`, the two broadcast to one shape as NumPy does.
+    """`output = floor(input0 / input1)`, with NumPy broadcasting.
 
-    For reals the quotient is rounded to the element type first, so that 1 by 0.1 is 10; by 0 it is
-    an infinity or NaN, which stay as they are. Integers are divided exactly and rounded downwards;
-    by 0 they give 0, and the least integer by -1 gives itself.
+    For reals the quotient is first rounded to the element type, so 1 by 0.1 is 10; division by 0
+    gives an infinity or NaN, which stays. Integers are divided exactly and rounded downwards;
+    division by 0 gives 0, and the smallest integer divided by -1 gives itself.
     """
 
     __slots__ = ()
@@ -431,14 +432,14 @@ class FloorDiv(Binary):
 
 @operator("MOD", core=True)
 class Mod(Broadcast):
-    """The remainder of `input0 / input1`, the two broadcast to one shape as NumPy does.
+    """The remainder of `input0 / input1`, with NumPy broadcasting.
 
     It is exact: `input0 - n * input1` for an integer `n`. With `fmod`, `n` is the quotient rounded
-    towards zero, and the remainder has the sign of `input0`; without, `n` is rounded downwards, and
-    the remainder has the sign of `input1`, so that a finite `input0` by an infinite `input1` gives
-    `input0` or, if the signs differ, that infinity. By 0, integers give 0 and reals NaN; so does an
-    infinite `input0`. A remainder of reals whose quotient is more than 1 over the spacing of the
-    element type at 1 (in float32, 2 ** 23) is not specified.
+    towards zero, and the remainder has the sign of `input0`. Without, `n` is rounded downwards, and
+    the remainder has the sign of `input1`; so a finite `input0` by an infinite `input1` gives
+    `input0` or, if the signs differ, that infinity. Division by 0 gives 0 for integers and NaN for
+    reals; an infinite `input0` gives NaN. A remainder of reals is unspecified if the quotient
+    exceeds 1 divided by the spacing of the element type at 1 (in float32, 2 ** 23).
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""What transformers are made of: attention, and the positions that queries and keys know."""
+"""Operators of transformers: attention and rotary position embedding."""
 
 from __future__ import annotations
 
@@ -29,34 +29,32 @@ from crosschip.ops.standard.slicing import Slice
 
 
 class Causality(IntEnum):
-    """The keys that a query attends to, by their places."""
+    """Restriction of attention by the positions of queries and keys."""
 
     NONE = 0
-    """All."""
+    """No restriction."""
     FROM_FIRST = 1
-    """Query `i` those from 0 to `i`."""
+    """Query `i` attends to keys 0 to `i`."""
     TO_LAST = 2
-    """Query `i` those from 0 to `i + T - S`: the last query all, where T keys meet S queries."""
+    """Query `i` attends to keys 0 to `i + T - S`; the last of S queries to all T keys."""
 
 
 @operator("ATTENTION")
 class Attention(Operator):
-    """Scaled dot-product attention: `output = softmax(scores) @ value`, a head each.
+    """Scaled dot-product attention: `output = softmax(scores) @ value` for each head.
 
-    The query is [N, H, S, D], the key [N, K, T, D], the value [N, K, T, V], the output
-    [N, H, S, V]: N entries, H heads of S queries, K heads of T keys. K divides H, and H / K heads
-    of queries in a row share a head of keys. Any of the inputs may have its heads in a row instead,
-    as in [N, S, H * D]: `num_heads` is H, and `key_heads` K, by default H. The output has the form
-    of the query.
+    The query is [N, H, S, D], the key [N, K, T, D], the value [N, K, T, V], the output [N, H, S,
+    V]: N entries, H heads of S queries, K heads of T keys. K divides H, and H / K consecutive query
+    heads share a key head. Any input may instead have its heads in the last axis, as in [N, S, H *
+    D]: `num_heads` is H, and `key_heads` K, by default H. The output has the query's form.
 
-    `scores = query @ transposed key * scale`, [N, H, S, T]; a `scale` of 0 stands for
-    `1 / sqrt(D)`. A `softcap` that is not 0 bounds them: `softcap * tanh(scores / softcap)`. Then
-    the mask is added to them; where one of booleans is false, the key is not attended to. It
-    broadcasts to the scores without making them larger. `causality` says what else is not attended
-    to. The softmax is over the keys.
+    `scores = query @ transpose(key) * scale`, [N, H, S, T]; a `scale` of 0 means `1 / sqrt(D)`. A
+    nonzero `softcap` bounds them: `softcap * tanh(scores / softcap)`. Then the mask is added; where
+    a boolean mask is false, the key is not attended to. The mask broadcasts to the scores without
+    enlarging them. `causality` excludes further keys. The softmax is over the keys.
 
-    Where the query, the key, the value or the mask has NaN or an infinity (but for -infinity in
-    the mask), nothing is specified; nor is the output of a query that attends to no key.
+    If the query, key, value or mask contains NaN or an infinity (except -infinity in the mask), the
+    result is unspecified; so is the output of a query that attends to no key.
 
     Source: Vaswani et al., "Attention Is All You Need", https://arxiv.org/abs/1706.03762; ONNX's
     Attention.
@@ -90,11 +88,11 @@ class Attention(Operator):
         return (query[0], query[2], heads * value[3])
 
     def heads(self, slot: str) -> int:
-        """How many heads are in a row in what fills a slot, if they are."""
+        """Return the number of heads in a slot whose heads are in the last axis."""
         return self.num_heads if slot == "query" else self.key_heads or self.num_heads
 
     def with_heads_axis(self, slot: str) -> Shape:
-        """The shape of query, key or value with an axis for the heads."""
+        """Return the shape of query, key or value with a separate axis of heads."""
         operand = self.operand(slot)
         assert operand is not None, "it is required"
         shape, heads = shape_of(operand), self.heads(slot)
@@ -137,7 +135,7 @@ class Attention(Operator):
 
     @property
     def factor(self) -> float | None:
-        """What products are multiplied by; `None` where the last size of the query is not known."""
+        """Return the factor of the scores; `None` if it depends on an unknown size."""
         size = self.with_heads_axis("query")[3]
         if self.scale:
             return self.scale
@@ -185,11 +183,11 @@ class Attention(Operator):
 
     @property
     def _nothing(self) -> Array:
-        """The score of a key that is not attended to."""
+        """Return the score of a key that is not attended to."""
         return np.array(-np.inf, self.query.type.element_type.dtype)
 
     def _with_mask(self, b: Builder) -> Operand:
-        """The same with a mask that says what `causality` does."""
+        """Build the same attention with `causality` replaced by a mask."""
         mask, places = self.mask, self._causal_mask(b)
         if mask is None or places is None:
             mask = places or mask
@@ -201,7 +199,7 @@ class Attention(Operator):
         return b.add(Attention, self.query, self.key, self.value, mask, Causality.NONE, *more)
 
     def _with_heads_apart(self, b: Builder) -> Operand | None:
-        """The same of inputs of four axes; `None` where the sizes of heads are not known."""
+        """Build the same attention on inputs of rank 4; `None` if a head's size is unknown."""
         operands = []
         for slot, operand in (("query", self.query), ("key", self.key), ("value", self.value)):
             _, heads, _, size = self.with_heads_axis(slot)
@@ -221,7 +219,7 @@ class Attention(Operator):
         return b.add(Reshape, b.add(Transpose, output, (0, 2, 1, 3)), (0, 0, width))
 
     def shared(self, b: Builder, operand: Operand) -> Operand | None:
-        """Keys or values with a head for each of the query's; `None` where these are not known."""
+        """Build keys or values repeated per query head; `None` if numbers of heads are unknown."""
         heads, own = shape_of(self.query)[1], shape_of(operand)[1]
         if heads == own:
             return operand
@@ -234,9 +232,9 @@ class Attention(Operator):
         return reshape(b, repeated, sizes, grouped, (entries, heads, *rest))
 
     def _causal_mask(self, b: Builder) -> Operand | None:
-        """The keys that a query attends to by its place, [S, T] booleans; `None` if those are all.
+        """Build the [S, T] mask of `causality`; `None` if queries attend to all keys.
 
-        That is a constant where both sizes are known.
+        It is a constant if both sizes are known.
         """
         rows, columns = self.with_heads_axis("query")[2], self.with_heads_axis("key")[2]
         last = self.causality is Causality.TO_LAST
@@ -258,14 +256,14 @@ class Attention(Operator):
 
 @operator("ROTARY_EMBEDDING")
 class RotaryEmbedding(Operator):
-    """Rotates pairs of numbers by angles that their place tells.
+    """Rotation of pairs of elements by angles that depend on their position.
 
-    The input is [N, H, S, D], or [N, S, H * D] with `num_heads` H: N entries, S places, H heads.
-    The tables of cosines and sines are [M, R / 2], with `positions`, [N, S] or [1, S], to choose
-    rows, where a negative one counts from the end; or [N, S, R / 2] without. Of a head's D numbers,
-    the first R are rotated: `x` and `y` become `x * cos - y * sin` and `x * sin + y * cos`. Pair
-    `i` is numbers `i` and `i + R / 2`, or `2 * i` and `2 * i + 1` where `interleaved`; the rest
-    stay as they are. A position that is out of range is an error.
+    The input is [N, H, S, D], or [N, S, H * D] with `num_heads` H: N entries, S positions, H heads.
+    The tables of cosines and sines are [M, R / 2] with `positions`, [N, S] or [1, S], which select
+    rows (negative ones count from the end); or [N, S, R / 2] without `positions`. The first R of a
+    head's D elements are rotated: `x` and `y` become `x * cos - y * sin` and `x * sin + y * cos`.
+    Pair `i` is elements `i` and `i + R / 2`, or `2 * i` and `2 * i + 1` if `interleaved`; the other
+    elements are unchanged. A position out of range is an error.
 
     Source: Su et al., "RoFormer", https://arxiv.org/abs/2104.09864; ONNX's RotaryEmbedding.
     """
@@ -311,7 +309,7 @@ class RotaryEmbedding(Operator):
         unify_sizes(shape[1], places, "positions: their places, and the input's")
 
     def _sizes(self, shape: Shape) -> Shape:
-        """Entries, heads, places and numbers of a head."""
+        """Return the numbers of entries, heads, positions and elements per head."""
         if len(shape) == 4:
             return shape
         entries, places, width = shape
@@ -361,7 +359,7 @@ class RotaryEmbedding(Operator):
         return b.add(Reshape, output, (0, 0, self.num_heads * size)) if is_flat else output
 
     def _chosen(self, b: Builder, table: Operand, axis: int) -> Operand:
-        """The rows of a table for each place, with an axis for the heads."""
+        """Build the rows of a table for all positions, with an axis for heads."""
         if self.positions is not None:
             table = b.add(Gather, table, self.positions, 0)
         return b.add(Unsqueeze, table, (axis,))

@@ -1,6 +1,6 @@
 """Operators that move blocks of images between axes; images are [N, C, H, W].
 
-All of them take axes apart, reorder the parts, and put them together again.
+All of them split axes, transpose, and merge axes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from crosschip.ops.standard.slicing import Slice
 
 
 class Plan(NamedTuple):
-    """The way that blocks move.
+    """Movement of blocks.
 
     Attributes:
-        split: the shape with axes taken apart.
-        perm: the order of those axes in the output.
-        merged: the shape with axes put together again.
+        split: the shape with split axes.
+        perm: the order of the split axes in the output.
+        merged: the shape with merged axes.
     """
 
     split: Shape
@@ -42,15 +42,15 @@ class Plan(NamedTuple):
 
 
 class _Blocks(Layout):
-    """Base of operators that carry out a plan."""
+    """Base class of operators that consist of a `Plan`."""
 
     __slots__ = ()
 
     def plan(self, shape: Shape) -> Plan:
-        """The plan for an input of a shape.
+        """Return the plan for an input shape.
 
         Raises:
-            ValueError: the blocks do not fit.
+            ValueError: the blocks do not fit the shape.
         """
         raise NotImplementedError(f"{self.type} has no plan")
 
@@ -66,7 +66,7 @@ class _Blocks(Layout):
         return self.moved(b, self.input)
 
     def moved(self, b: Builder, input: Operand) -> Operand:
-        """The plan, carried out by core operators."""
+        """Build the plan from core operators."""
         sizes = Sizes(b, input)
         split, perm, merged = self.plan(sizes.shape)
         parts = reshape(b, input, sizes, sizes.shape, split)
@@ -76,10 +76,10 @@ class _Blocks(Layout):
 
 @operator("CHANNEL_SHUFFLE")
 class ChannelShuffle(_Blocks):
-    """Interleaves `group` groups of channels (axis 1), of equal size.
+    """Interleaving of `group` groups of channels (axis 1) of equal size.
 
-    `output[:, k * group + g] = input[:, g * size + k]`, with `size` channels in a group. The input
-    has two axes or more. Source: ShuffleNet, arXiv:1707.01083.
+    `output[:, k * group + g] = input[:, g * size + k]`, with `size` channels per group. The input
+    has rank 2 or more. Source: ShuffleNet, arXiv:1707.01083.
     """
 
     __slots__ = ()
@@ -95,20 +95,20 @@ class ChannelShuffle(_Blocks):
 
 
 class DepthOrder(IntEnum):
-    """The part of the channels that is the place in the block."""
+    """Order of block position and channel in the input's channels."""
 
     DCR = 0
-    """The first: channel `(row * size + column) * C + c`."""
+    """Block position first: channel `(row * size + column) * C + c`."""
     CRD = 1
-    """The last: channel `c * size ** 2 + row * size + column`."""
+    """Block position last: channel `c * size ** 2 + row * size + column`."""
 
 
 @operator("DEPTH_TO_SPACE")
 class DepthToSpace(_Blocks):
-    """Lays the channels of each pixel out as a block of `block_size` rows and columns of pixels.
+    """Rearrangement of each pixel's channels to a block of `block_size` by `block_size` pixels.
 
-    `[N, C * size ** 2, H, W]` becomes `[N, C, H * size, W * size]`; `mode` says which channel goes
-    where. Source: ONNX's DepthToSpace.
+    `[N, C * size ** 2, H, W]` becomes `[N, C, H * size, W * size]`; `mode` gives the order of
+    channels. Source: ONNX's DepthToSpace.
     """
 
     __slots__ = ()
@@ -130,11 +130,11 @@ class DepthToSpace(_Blocks):
 
 @operator("SPACE_TO_DEPTH")
 class SpaceToDepth(_Blocks):
-    """Lays each block of `block_size` rows and columns of pixels out as channels of one pixel.
+    """Rearrangement of each block of `block_size` by `block_size` pixels to channels of one pixel.
 
     `[N, C, H * size, W * size]` becomes `[N, C * size ** 2, H, W]`: channel `c` of the pixel in row
-    `i`, column `j` of a block becomes channel `(i * size + j) * C + c`. It undoes DEPTH_TO_SPACE in
-    mode `DCR`. Source: ONNX's SpaceToDepth.
+    `i`, column `j` of a block becomes channel `(i * size + j) * C + c`. It is the inverse of
+    DEPTH_TO_SPACE in mode `DCR`. Source: ONNX's SpaceToDepth.
     """
 
     __slots__ = ()
@@ -152,14 +152,14 @@ class SpaceToDepth(_Blocks):
 
 @operator("BATCH_TO_SPACE_ND")
 class BatchToSpaceND(_Blocks):
-    """Lays entries of the batch out as blocks of pixels, then crops the images.
+    """Rearrangement of batch entries to blocks of pixels, and cropping of the images.
 
     The input is `[N * B, C, H, W]`, with `B` the product of `block_shape`, `[rows, columns]`. Entry
     `(i * columns + j) * N + n` becomes row `i`, column `j` of all blocks of image `n`. `crops` are
-    the pixels to take away: above, below, left, right. The output is
-    `[N, C, H * rows - above - below, W * columns - left - right]`. There may be any number of axes
-    after the channels, with a block size and two crops for each. Source: TensorFlow's
-    `batch_to_space_nd`, which NNRt's is.
+    the numbers of pixels to remove: top, bottom, left, right. The output is `[N, C, H * rows - top
+    - bottom, W * columns - left - right]`. There may be any number of axes after the channels, with
+    a block size and two crops for each. Source: TensorFlow's `batch_to_space_nd`, which NNRt's
+    equals.
     """
 
     __slots__ = ()
@@ -206,13 +206,13 @@ class BatchToSpaceND(_Blocks):
 
 @operator("SPACE_TO_BATCH_ND")
 class SpaceToBatchND(_Blocks):
-    """Pads the images with 0, then lays the pixels of each block out as entries of the batch.
+    """Padding of the images with 0, and rearrangement of each block's pixels to batch entries.
 
-    The input is `[N, C, H, W]`, `block_shape` is `[rows, columns]`, and `pads` are the pixels to
-    add: above, below, left, right. The padded sizes are multiples of the block's. The pixel in row
-    `i`, column `j` of a block of image `n` becomes one of entry `(i * columns + j) * N + n`. There
-    may be any number of axes after the channels, with a block size and two pads for each. Source:
-    TensorFlow's `space_to_batch_nd`, which NNRt's is.
+    The input is `[N, C, H, W]`, `block_shape` is `[rows, columns]`, and `pads` are the numbers of
+    pixels to add: top, bottom, left, right. The padded sizes are multiples of the block's. The
+    pixel in row `i`, column `j` of a block of image `n` becomes a pixel of entry `(i * columns + j)
+    * N + n`. There may be any number of axes after the channels, with a block size and two pads for
+    each. Source: TensorFlow's `space_to_batch_nd`, which NNRt's equals.
     """
 
     __slots__ = ()
@@ -239,7 +239,7 @@ class SpaceToBatchND(_Blocks):
 
     def reference(self, input: Array) -> Array:
         pads = np.reshape((0, 0, 0, 0, *self.pads), (-1, 2))
-        nothing = np.zeros((), input.dtype)  # not a 0 that is cast, which not every type has
+        nothing = np.zeros((), input.dtype)  # np.pad cannot cast 0 to all types
         return super().reference(np.pad(input, pads, constant_values=nothing))
 
     def decompose(self, b: Builder) -> Operand:
@@ -254,7 +254,7 @@ def _image(shape: Shape) -> Shape:
 
 
 def _spatial(shape: Shape, block_shape: Sequence[int], sides: Sequence[int], slot: str) -> Shape:
-    """The shape; `ValueError` if the parameters are not for as many axes after the channels."""
+    """Return the shape; raise ValueError unless the parameters match its spatial axes."""
     if len(shape) != 2 + len(block_shape):
         raise ValueError(f"block_shape: {list(block_shape)} is not for {len(shape) - 2} axes")
     if len(sides) != 2 * len(block_shape) or min(sides, default=0) < 0:
@@ -268,7 +268,7 @@ def _check_block_size(block_size: int) -> None:
 
 
 def _divided(size: Dim, divisor: int, what: str) -> Dim:
-    """The quotient; `ValueError` if there is known to be a remainder."""
+    """Return the quotient; raise ValueError if there is known to be a remainder."""
     if divisor < 1:
         raise ValueError(f"{what}: {divisor} is not positive")
     if isinstance(size, int) and size % divisor:

@@ -1,4 +1,4 @@
-"""Attention to keys and values that are kept from run to run."""
+"""Attention with a cache of the keys and values of previous runs."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from crosschip.ops.standard.logical import And, Not, Or, Where
 
 @operator("GROUP_QUERY_ATTENTION")
 class GroupQueryAttention(Operator):
-    """Causal attention of new tokens to themselves and to those of runs before.
+    """Causal attention of new tokens to themselves and to the tokens of previous runs.
 
     The query is [N, S, H * D], key and value are [N, S, K * D]: N entries of S new tokens, with
-    `num_heads` H for queries and `key_heads` K, which divides H, for keys and values. The past is
-    [N, K, P, D] each, for keys and values; left out, P is 0. `lengths`, [N] or [N, 1], are how many
-    tokens each entry has, old and new ones, less one; `total` is one number, the most tokens that
-    an entry may have. That is S, or P + S, or at most P, where the past has room for the new.
+    `num_heads` H for queries and `key_heads` K, which divides H, for keys and values. The past keys
+    and values are [N, K, P, D] each; P is 0 if they are omitted. `lengths`, [N] or [N, 1], is each
+    entry's number of tokens, old and new, minus one. `total` is one number, the maximum number of
+    tokens of an entry: S, or P + S, or at most P if the past has space for the new tokens.
 
-    Outputs are [N, S, H * D], and the keys and values from then on, [N, K, T, D], where T is the
-    greater of P and `total`. Where `total` is S, all tokens are new; otherwise an entry has
-    `lengths + 1 - S` old ones, the first of its past. Behind them come the new, then zeros.
+    Outputs are [N, S, H * D], and the updated keys and values, [N, K, T, D], where T is the maximum
+    of P and `total`. If `total` is S, all tokens are new; otherwise an entry has `lengths + 1 - S`
+    old tokens, the first of its past. They are followed by the new tokens, then zeros.
 
     With `cos` and `sin`, [M, R / 2], queries and keys are rotated as in `ROTARY_EMBEDDING`, by the
-    place of their token in the entry. Then `ATTENTION` by `scale` and `softcap`: a token attends to
-    itself and those before it, with a `window` that is not 0 to so many in all.
+    token's position in the entry. Then follows `ATTENTION` with `scale` and `softcap`: a token
+    attends to itself and to previous tokens; a nonzero `window` limits their total number.
 
-    With several new tokens and a `total` that is not S there must be a single entry. A total that
-    does not fit is an error, and so is a length, unless the device takes it for another one. What
-    entries shorter than S make behind their last token is not specified; nor is anything where an
-    input has NaN or an infinity.
+    With several new tokens and a `total` other than S there must be a single entry. An invalid
+    total is an error, and so is an invalid length, unless the device uses another length instead.
+    If an entry has fewer than S tokens, outputs after its last token are unspecified; so are all
+    outputs if an input contains NaN or an infinity.
 
     Source: Ainslie et al., "GQA", https://arxiv.org/abs/2305.13245; ONNX Runtime's
     GroupQueryAttention.
@@ -97,7 +97,7 @@ class GroupQueryAttention(Operator):
 
     @property
     def head_size(self) -> Dim:
-        """How many numbers a head has."""
+        """Return the number of elements of a head."""
         return self._head_size(shape_of(self.query)[2], "query", self.num_heads)
 
     def _rows(self, slot: str) -> Shape:
@@ -151,7 +151,7 @@ class GroupQueryAttention(Operator):
             raise ValueError(f"cos: {2 * cos[1]} numbers are more than the {size} of a head")
 
     def _present(self, past: Dim, tokens: Dim) -> Dim:
-        """The greater of the past's size and the total."""
+        """Return the maximum of the past's size and the total."""
         try:
             (total,) = sizes_of(self.total)
         except UnknownRank:
@@ -229,7 +229,7 @@ class GroupQueryAttention(Operator):
 
 
 def _continued(past: Array, new: Array, old: Array, room: int) -> Array:
-    """The old tokens of each entry with the new ones behind them, and zeros up to `room`."""
+    """Return the old tokens of each entry followed by the new ones, and zeros up to `room`."""
     entries, heads, tokens, size = new.shape
     result = np.zeros((entries, heads, room, size), new.dtype)
     for entry, count in enumerate(old.tolist()):
@@ -239,16 +239,16 @@ def _continued(past: Array, new: Array, old: Array, room: int) -> Array:
 
 
 _MOST = 2**20
-"""More tokens than there are: what is counted stays within integers that every device compares."""
+"""Limit of token counts, so that devices compare them exactly; real counts are smaller."""
 
 
 class _Count:
-    """The places of tokens, computed in int32 when the model runs.
+    """Token positions, computed in int32 at run time.
 
     Attributes:
-        one: the number 1.
-        lengths: how many tokens each entry has, [N].
-        rows: the places of new tokens, [N, S].
+        one: the constant 1.
+        lengths: the number of tokens of each entry, [N].
+        rows: the positions of new tokens, [N, S].
     """
 
     def __init__(self, b: Builder, of: GroupQueryAttention, size: int) -> None:
@@ -271,7 +271,7 @@ class _Count:
         self._rows_of_tokens = self._token_rows()
 
     def seen(self, window: int) -> Operand:
-        """The tokens that a new one attends to, [N, 1, S, T] booleans."""
+        """Build the mask of tokens that a new token attends to, [N, 1, S, T]."""
         b = self._b
         rows = b.add(Unsqueeze, self.rows, (1, 3))
         seen = b.add(LessEqual, self._columns, rows)
@@ -281,7 +281,7 @@ class _Count:
         return b.add(And, seen, b.add(Less, first, self._columns))
 
     def continued(self, past: Operand | None, new: Operand) -> Operand:
-        """Old tokens with new ones behind them, and zeros behind these: [N, K, T, D]."""
+        """Build old tokens followed by new ones, and zeros: [N, K, T, D]."""
         b = self._b
         heads = b.add(Reshape, new, (0, 0, self._heads, self._size))
         tokens = b.add(Transpose, heads, (0, 2, 1, 3))
@@ -292,7 +292,7 @@ class _Count:
         return b.add(Where, is_token, gathered, np.array(0, new.type.element_type.dtype))
 
     def _token_rows(self) -> Operand:
-        """Where each token's numbers are, [N, K, T], among those of all heads of all entries."""
+        """Build the row of each token, [N, K, T], in the flattened heads of all entries."""
         b = self._b
         each = self._range(b.add(Mul, self._entries, self._number(self._heads)))
         starts = b.add(Reshape, b.add(Mul, each, self._held), (-1, self._heads, 1))
@@ -306,7 +306,7 @@ class _Count:
         return self._b.constant(np.array(value, np.int32))
 
     def _counted(self, count: Operand, shape: tuple[int, ...]) -> Operand:
-        """A count of tokens, in bounds that no fitting one leaves."""
+        """Build a token count, clamped so that valid counts are unchanged."""
         b = self._b
         flat = b.add(Reshape, b.add(Cast, count, ElementType.INT32), shape)
         return b.add(Max, b.add(Min, flat, self._number(_MOST)), self._number(-1))
@@ -322,7 +322,7 @@ class _Count:
         return self._b.add(Range, self._zero, end, self.one)
 
     def _checked(self, total: Operand, is_new: Operand, old: Operand) -> Operand:
-        """The total, refused where it, or a length, does not fit."""
+        """Build the total, which fails at run time if it or a length is invalid."""
         b = self._b
         fits = b.add(Or, is_new, b.add(Equal, total, self._held))
         has_room = b.add(LessEqual, total, self._room)

@@ -1,4 +1,4 @@
-"""Convolutions whose filters are deformed."""
+"""Deformable convolutions."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ from crosschip.ops.standard.matrix import MatMul
 
 @operator("DEFORMABLE_CONV_2D")
 class DeformableConv2D(Operator):
-    """Two-dimensional convolution whose filter elements are moved, each by an offset of its own.
+    """Two-dimensional convolution whose filter elements are displaced by individual offsets.
 
-    Like `CONV_2D`, but element (i, j) of the filter meets, for output pixel (y, x), the image at
-    `y * stride_h - top + i * dilation_h + dy` and `x * stride_w - left + j * dilation_w + dx`,
-    interpolated linearly between four pixels, of which those outside of the image are 0, and
-    multiplied by the mask. The channels are divided into `deformable_group` groups with offsets of
-    their own: with `k = i * kernel_w + j` and `K = kernel_h * kernel_w`, channel `2 * (g * K + k)`
-    of `offset` is `dy` for group `g`, the next one is `dx`, and channel `g * K + k` of `mask` is
-    the mask; both have the height and width of the output. Without `mask`, it is 1.
+    As in `CONV_2D`, but for output pixel (y, x), element (i, j) of the filter is multiplied by the
+    image at `y * stride_h - top + i * dilation_h + dy` and `x * stride_w - left + j * dilation_w +
+    dx`, interpolated bilinearly (pixels outside the image are 0), and by the mask. The channels are
+    divided into `deformable_group` groups with separate offsets: with `k = i * kernel_w + j` and `K
+    = kernel_h * kernel_w`, channel `2 * (g * K + k)` of `offset` is `dy` for group `g`, the next
+    one is `dx`, and channel `g * K + k` of `mask` is the mask; both have the height and width of
+    the output. Without `mask`, it is 1.
 
-    An image is not specified where a pixel, an offset or a mask of it is not finite, an output
-    channel where an element of its filter is not.
+    An image is unspecified if its pixels, offsets or masks contain NaN or an infinity, an output
+    channel if its filter does.
 
     Quantized as `CONV_2D`, with all of input, offset and mask. Sources: NNAdapter's
-    DEFORMABLE_CONV_2D, Paddle's deformable_conv, ONNX's DeformConv; Zhu et al., Deformable
-    ConvNets v2, 2018 (arXiv:1811.11168).
+    DEFORMABLE_CONV_2D, Paddle's deformable_conv, ONNX's DeformConv; Zhu et al., Deformable ConvNets
+    v2, 2018 (arXiv:1811.11168).
     """
 
     __slots__ = ()
@@ -68,7 +68,7 @@ class DeformableConv2D(Operator):
     fuse_code = fuse()
 
     def windows(self, kernel: Sequence[int]) -> Windows:
-        """The windows of a filter of a size before they are deformed."""
+        """Return the windows for a kernel size, before deformation."""
         return Windows(kernel, self.strides, self.dilations, AutoPad.NONE, self.pads)
 
     def infer_shape(self) -> Shape:
@@ -118,7 +118,7 @@ class DeformableConv2D(Operator):
         return output if bias is None else output + bias.reshape(-1, 1, 1)
 
     def decompose(self, b: Builder) -> Operand:
-        """Sampled columns, times the filter as a matrix."""
+        """Build sampled columns times the filter as a matrix."""
         batch, channels, *image = static(shape_of(self.input))
         out, per_group, *kernel = static(shape_of(self.filter))
         size = static(self.windows(kernel).counts(image))
@@ -147,7 +147,7 @@ class DeformableConv2D(Operator):
         return biased(b, output, self.bias, 2)
 
     def _undeformed(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
-        """The places where the filter meets the image with no offset, [K, 2, H_out * W_out]."""
+        """Return the image coordinates of filter elements without offset, [K, 2, H_out * W_out]."""
         axes = [
             np.arange(kernel[axis])[:, None] * self.dilations[axis]
             + np.arange(size[axis]) * self.strides[axis]

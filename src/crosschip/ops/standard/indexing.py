@@ -1,4 +1,4 @@
-"""Operators that read and write elements at places that other tensors give."""
+"""Operators that read and write elements at indices from other tensors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 
 
 class Scatter(IntEnum):
-    """The change of an element that is written to."""
+    """Combination of an update with the element that it is written to."""
 
     NONE = 0
-    """It is replaced; by which update, where several go to one place, is not specified."""
+    """The update replaces the element; of several updates with one index, any may win."""
     ADD = 1
     MUL = 2
     MAX = 3
@@ -42,7 +42,7 @@ _COMBINE: dict[Scatter, Callable[[Array, tuple[Array, ...], Array], None]] = {
 
 
 class _Picking(Operator):
-    """Base of operators that move elements of the input to where indices say."""
+    """Base class of operators that read elements of the input at indices."""
 
     __slots__ = ()
     moves = True
@@ -52,16 +52,16 @@ class _Picking(Operator):
 
 @operator("GATHER_ND", core=True)
 class GatherND(_Picking):
-    """Elements or slices of the input at the places that the rows of `indices` give.
+    """Elements or slices of the input at the index tuples in the last axis of `indices`.
 
-    The last axis of `indices` is a place: an index for each of as many axes of the input, after the
-    first `batch_dims`, which both have in common:
+    The last axis of `indices` holds one index for each of as many axes of the input, after the
+    first `batch_dims` axes, which both inputs share:
 
         output[b…, i…] = input[b…][indices[b…, i…, 0], indices[b…, i…, 1], …]
 
-    so that the output's shape is that of `indices` without its last axis, and then the axes of the
-    input that no index is for. A negative index counts from the end of the axis; one out of
-    `[-size, size)` is refused. Source: ONNX's GatherND.
+    The output's shape is that of `indices` without its last axis, followed by the input axes
+    without an index. A negative index counts from the end of the axis; one out of `[-size, size)`
+    is an error. Source: ONNX's GatherND.
     """
 
     __slots__ = ()
@@ -85,7 +85,7 @@ class GatherND(_Picking):
         more = (1,) * (indices.ndim - 1 - self.batch_dims)
         places = tuple(np.reshape(i, i.shape + more) for i in batch)
         for axis, index in enumerate(np.moveaxis(indices, -1, 0), self.batch_dims):
-            # Older versions of NumPy check none where the picked parts have no elements.
+            # Older versions of NumPy do not check indices if the slices have no elements.
             _check_index(index, axis, input.shape[axis])
         picked = input[(*places, *np.moveaxis(indices, -1, 0))]
         rest = input.shape[self.batch_dims + indices.shape[-1] :]
@@ -94,11 +94,11 @@ class GatherND(_Picking):
 
 @operator("GATHER_ELEMENTS")
 class GatherElements(_Picking):
-    """Each element from the place of its own but on `axis`, where `indices` gives the index.
+    """For each index, the element at the same position except on `axis`, where it is the index.
 
     For rank 3 and axis 1: `output[i, j, k] = input[i, indices[i, j, k], k]`. The output has the
     shape of `indices`, which on other axes is not larger than the input. A negative index or axis
-    counts from the end; an index out of `[-size, size)` is refused. Source: ONNX's GatherElements.
+    counts from the end; an index out of `[-size, size)` is an error. Source: ONNX's GatherElements.
     """
 
     __slots__ = ()
@@ -115,7 +115,7 @@ class GatherElements(_Picking):
 
 
 class _Writing(Operator):
-    """Base of operators that write to a copy of the input where indices say."""
+    """Base class of operators that write to a copy of the input at indices."""
 
     __slots__ = ()
     input = tensor(ALL_TYPES)
@@ -123,20 +123,20 @@ class _Writing(Operator):
     updates = tensor(ALL_TYPES, like="input")
 
     def check_reduction(self, reduction: Scatter) -> None:
-        """`ValueError` if elements of the type cannot be combined so."""
+        """Raise ValueError if elements of the type cannot be combined by the reduction."""
         if reduction is not Scatter.NONE and self.input.type.element_type not in NUMBERS:
             raise ValueError(f"reduction: {reduction.name} is not for {self.input.type}")
 
 
 @operator("SCATTER_ND", core=True)
 class ScatterND(_Writing):
-    """The input, with `updates` written at the places that the rows of `indices` give.
+    """The input, with `updates` written at the index tuples in the last axis of `indices`.
 
-    The last axis of `indices` is a place: an index for each of the input's first axes. `updates`
-    has the shape of `indices` without its last axis, and then the axes of the input that no index
-    is for. `reduction` says how an update and what is there become one; `ADD` and `MUL` of integers
-    wrap around, `MAX` and `MIN` of NaN and a number are not specified. A negative index counts from
-    the end of the axis; one out of `[-size, size)` is refused. Source: ONNX's ScatterND.
+    The last axis of `indices` holds one index for each of the input's first axes. `updates` has the
+    shape of `indices` without its last axis, followed by the input axes without an index.
+    `reduction` combines an update with the element; `ADD` and `MUL` of integers wrap around, `MAX`
+    and `MIN` of NaN and a number are unspecified. A negative index counts from the end of the axis;
+    one out of `[-size, size)` is an error. Source: ONNX's ScatterND.
     """
 
     __slots__ = ()
@@ -165,12 +165,12 @@ class ScatterND(_Writing):
 
 @operator("SCATTER_ELEMENTS")
 class ScatterElements(_Writing):
-    """The input, with each update written at its own place but on `axis`, where `indices` says.
+    """The input, with each update written at its position except on `axis`, where it is the index.
 
     For rank 3 and axis 1: `output[i, indices[i, j, k], k] = updates[i, j, k]`. `updates` has the
-    shape of `indices`, which on other axes is not larger than the input. `reduction` says how an
-    update and what is there become one, as in SCATTER_ND. A negative index or axis counts from the
-    end; an index out of `[-size, size)` is refused. Source: ONNX's ScatterElements.
+    shape of `indices`, which on other axes is not larger than the input. `reduction` combines an
+    update with the element, as in SCATTER_ND. A negative index or axis counts from the end; an
+    index out of `[-size, size)` is an error. Source: ONNX's ScatterElements.
     """
 
     __slots__ = ()
@@ -199,12 +199,12 @@ class ScatterElements(_Writing):
 
 @operator("SPARSE_TO_DENSE")
 class SparseToDense(Operator):
-    """A tensor of the given shape that holds `values[i]` at the place that row `i` of `indices` is.
+    """A tensor of the given shape with `values[i]` at the index tuple in row `i` of `indices`.
 
-    `indices` has the shape `[count, rank]`, `values` the shape `[count]`. Everywhere else is
-    `default_value`, one element of the type of the values, 0 if left out. Where two values go to
-    one place, which of them is there is not specified. A negative index counts from the end of the
-    axis; one out of `[-size, size)` is refused.
+    `indices` has the shape `[count, rank]`, `values` the shape `[count]`. All other elements are
+    `default_value`, one element of the type of the values, by default 0. Of several values with one
+    index, any may win. A negative index counts from the end of the axis; one out of `[-size, size)`
+    is an error.
     """
 
     __slots__ = ()
@@ -246,7 +246,7 @@ class SparseToDense(Operator):
 
 
 def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
-    """The shape of the indices; `ValueError` if they cannot stand for elements of the input."""
+    """Return the shape of the indices; raise ValueError unless they fit the input."""
     shape, places = shape_of(input), shape_of(indices)
     if not shape or len(shape) != len(places):
         raise ValueError(f"indices: has {len(places)} axes, but the input has {len(shape)}")
@@ -258,15 +258,15 @@ def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
 
 
 def _whole_places(indices: Array) -> tuple[Array, ...]:
-    """The places that the last axis of indices gives, in a tensor with a new first axis.
+    """Return NumPy indices from the last axis of `indices`, for a tensor with a new first axis.
 
-    With that, there is an index even in a place that has none, and is the whole tensor.
+    The new axis allows index tuples of length 0, which select the whole tensor.
     """
     return (np.zeros(indices.shape[:-1], np.int64), *np.moveaxis(indices, -1, 0))
 
 
 def _check_index(indices: Array, axis: int, size: int) -> None:
-    """Refuse indices that are out of the range of an axis, as NumPy says it."""
+    """Raise IndexError for indices out of an axis's range, in NumPy's words."""
     outside = indices[(indices < -size) | (indices >= size)]
     if outside.size:
         raise IndexError(
@@ -281,7 +281,7 @@ def _elementwise_places(indices: Array, axis: int) -> tuple[Array, ...]:
 
 
 def _coordinates(b: Builder, indices: Operand, axis: int) -> Operand:
-    """All indices of the places that indices on one axis stand for, along a new last axis."""
+    """Build the full index tuples of elementwise indices on one axis, along a new last axis."""
     sizes = Sizes(b, indices)
     rank = len(sizes.shape)
     zero, one = b.constant(np.array(0)), b.constant(np.array(1))
@@ -299,10 +299,10 @@ def _coordinates(b: Builder, indices: Operand, axis: int) -> Operand:
 
 @operator("GATHER", core=True)
 class Gather(Operator):
-    """The entries of `axis` that `indices` name; a negative index or axis counts from the end.
+    """The entries of `axis` at `indices`; a negative index or axis counts from the end.
 
     The output's shape is the input's with `axis` replaced by the shape of `indices`. An index out
-    of `[-size, size)` is refused.
+    of `[-size, size)` is an error.
     """
 
     __slots__ = ()
@@ -331,6 +331,6 @@ class Gather(Operator):
         return rows if rows < along else rows - 1 + len(shape_of(self.indices))
 
     def reference(self, input: Array, indices: Array) -> Array:
-        if input.size == 0:  # NumPy does not look at indices into nothing
+        if input.size == 0:  # NumPy does not check indices into an empty array
             np.take(np.empty(input.shape[self.axis], np.bool_), indices)
         return np.take(input, indices, self.axis)

@@ -1,4 +1,4 @@
-"""Products of bytes, summed up as integers."""
+"""Products of 8-bit integers, accumulated as integers."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from crosschip.ops.standard.slicing import Slice
 
 _BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
 _EXACT = 2**24
-"""Up to this, float32 holds every integer."""
+"""Up to this number, float32 represents all integers."""
 
 
 @operator("MAT_MUL_INTEGER")
 class MatMulInteger(Operator):
-    """The matrix product of bytes, `(x - x_zero_point) @ (y - y_zero_point)`, in int32.
+    """Matrix product of 8-bit integers, `(x - x_zero_point) @ (y - y_zero_point)`, in int32.
 
-    The axes before the last two broadcast, as those of MAT_MUL. A zero point that is left out is 0;
-    else it is one number, or `x_zero_point` one for each row (…, rows, 1) and `y_zero_point` one
-    for each column (…, 1, columns) or (columns), with the axes before as in its tensor, or 1. Sums
-    wrap around on overflow. Of quantized tensors it reads the integers, not what they stand for.
+    The axes before the last two broadcast, as in MAT_MUL. A zero point is 0 if omitted; otherwise
+    it is one number, or `x_zero_point` has one per row (…, rows, 1) and `y_zero_point` one per
+    column (…, 1, columns) or (columns), with other axes as in its tensor, or 1. Sums wrap around on
+    overflow. The operator reads the stored integers of quantized tensors.
 
     Source: ONNX's MatMulInteger.
     """
@@ -89,12 +89,12 @@ class MatMulInteger(Operator):
 
 @operator("CONV_2D_INTEGER")
 class Conv2DInteger(Operator):
-    """Two-dimensional convolution of bytes, less their zero points, in int32.
+    """Two-dimensional convolution of 8-bit integers minus their zero points, in int32.
 
-    It is CONV_2D of `input - input_zero_point` and `filter - filter_zero_point`: padding counts as
-    the zero point. One that is left out is 0; else it is one number, or `filter_zero_point` one for
-    each output channel (C_out). Sums wrap around on overflow. Of quantized tensors it reads the
-    integers, not what they stand for.
+    It is CONV_2D of `input - input_zero_point` and `filter - filter_zero_point`; padding has the
+    value of the zero point. A zero point is 0 if omitted; otherwise it is one number, or
+    `filter_zero_point` has one per output channel (C_out). Sums wrap around on overflow. The
+    operator reads the stored integers of quantized tensors.
 
     Source: ONNX's ConvInteger.
     """
@@ -112,7 +112,7 @@ class Conv2DInteger(Operator):
     dilations = integers((1, 1), 2)
 
     def windows(self, kernel: tuple[int, ...]) -> Windows:
-        """The windows of a filter of a size."""
+        """Return the windows for a kernel size."""
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
 
     def infer_element_type(self) -> ElementType:
@@ -165,7 +165,7 @@ class Conv2DInteger(Operator):
         return reduce(lambda one, other: b.add(Add, one, other), products)
 
     def _channels(self, sizes: Sequence[int]) -> list[tuple[int, int]] | None:
-        """The channels of a group in parts; `None` if one channel is already too many terms."""
+        """Return ranges of a group's channels; `None` if one channel already has too many terms."""
         weights = known_differences(self.filter, self.filter_zero_point, channels=0)
         if weights is None:
             one = span(self.filter, self.filter_zero_point) * sizes[1] * sizes[2]
@@ -191,7 +191,7 @@ class Conv2DInteger(Operator):
 
 
 def span(operand: Operand, zero_point: Operand | None) -> int:
-    """The greatest magnitude of differences of bytes from zero points."""
+    """Return the largest magnitude of differences of 8-bit integers and zero points."""
     if zero_point is not None:
         return 255
     return 128 if operand.type.element_type is ElementType.INT8 else 255
@@ -200,12 +200,12 @@ def span(operand: Operand, zero_point: Operand | None) -> int:
 def known_differences(
     operand: Operand, zero_point: Operand | None, channels: int | None = None
 ) -> Array | None:
-    """The differences of constant bytes from constant zero points, in int16; else `None`.
+    """Return the differences of constant integers and constant zero points, in int16; else `None`.
 
     Args:
-        operand: the bytes.
-        zero_point: one number, or several that broadcast, or one for each index of an axis.
-        channels: that axis, if they do not broadcast.
+        operand: the integers.
+        zero_point: one number, several that broadcast, or one per index of `channels`.
+        channels: the axis of the zero points, if they do not broadcast.
     """
     if operand.value is None or (zero_point is not None and zero_point.value is None):
         return None
@@ -219,14 +219,14 @@ def known_differences(
 
 
 def exact_parts(magnitudes: Array, most: int) -> list[tuple[int, int]]:
-    """Ranges of terms whose products float32 adds up without rounding, in whatever order.
+    """Return ranges of terms whose products float32 accumulates exactly, in any order.
 
     Args:
-        magnitudes: how great the one factor is, a row a term, a column a sum.
-        most: how great the other factor may be.
+        magnitudes: magnitudes of one factor, one row per term, one column per sum.
+        most: the largest magnitude of the other factor.
 
     Raises:
-        ValueError: one term is already too many.
+        ValueError: a single term is already too large.
     """
     terms = len(magnitudes)
     total = magnitudes.sum(0, np.int64).max(initial=0).item() * most
@@ -241,7 +241,7 @@ def exact_parts(magnitudes: Array, most: int) -> list[tuple[int, int]]:
 
 
 def _check_zero_points(slot: str, own: Shape, shape: Shape, single: int) -> None:
-    """`ValueError` unless zero points go along with a tensor, with size 1 on an axis."""
+    """Raise ValueError unless zero points match a tensor's shape, with size 1 on axis `single`."""
     if len(own) > len(shape):
         raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
     for axis in range(-1, -len(own) - 1, -1):
@@ -255,9 +255,9 @@ def _check_zero_points(slot: str, own: Shape, shape: Shape, single: int) -> None
 
 
 def _centred(array: Array, zero_point: Array | None) -> Array:
-    """Differences of bytes from zero points, in float64.
+    """Return the differences of integers and zero points, in float64.
 
-    There is no quick product of integers in NumPy, but float64 holds every sum of theirs.
+    NumPy's integer products are slow, and float64 is exact for these sums.
     """
     wide = array.astype(np.float64)
     return wide if zero_point is None else wide - zero_point
@@ -270,7 +270,7 @@ def _as_int32(sums: Array) -> Array:
 def _differences(
     b: Builder, operand: Operand, zero_point: Operand | None, dtype: ElementType
 ) -> Operand:
-    """The differences of bytes from zero points, in a wider type."""
+    """Build the differences of integers and zero points, in a wider type."""
     wide = b.add(Cast, bare(b, operand), dtype)
     if zero_point is None:
         return wide
@@ -278,7 +278,7 @@ def _differences(
 
 
 def _part(b: Builder, operand: Operand, axis: int, start: int, end: int, size: int) -> Operand:
-    """A range of an axis of a size; where this is open, the last one goes on to the end."""
+    """Build a range of an axis; with a dynamic dimension, the last range extends to the end."""
     if (start, end) == (0, size):
         return operand
     return b.add(Slice, operand, (axis,), (start,), (2**31 - 1 if end == size else end,))

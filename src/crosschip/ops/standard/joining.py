@@ -1,4 +1,4 @@
-"""Operators that put tensors together or take them apart."""
+"""Operators that join and split tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from crosschip.ops.standard.slicing import Slice
 
 
 class _Joining(Operator):
-    """Base of operators that move the elements of several tensors, all of one element type."""
+    """Base class of operators that move the elements of several tensors of one element type."""
 
     __slots__ = ()
     moves = True
@@ -42,10 +42,10 @@ class _Joining(Operator):
 
 @operator("CONCAT", core=True)
 class Concat(_Joining):
-    """The parts, one after the other along `axis`; their other sizes are equal.
+    """The parts, concatenated along `axis`; their other sizes are equal.
 
     A negative axis counts from the last one. A part may be empty along the axis. Quantized parts
-    give a quantized output if all have one quantization, for the whole tensor.
+    give a quantized output if all have the same per-tensor quantization.
     """
 
     __slots__ = ()
@@ -82,9 +82,9 @@ class Concat(_Joining):
 
 @operator("STACK")
 class Stack(_Joining):
-    """The parts, which have one shape, one after the other along a new axis.
+    """The parts, which have one shape, stacked along a new axis.
 
-    The new axis is at `axis` of the output; a negative one counts from the output's last.
+    The new axis is `axis` of the output; a negative one counts from the output's end.
     """
 
     __slots__ = ()
@@ -110,10 +110,10 @@ class Stack(_Joining):
 
 @operator("SPLIT")
 class Split(Layout):
-    """Cuts the input along `axis` into pieces of the sizes that `split` lists.
+    """Pieces of the input along `axis`, of the sizes in `split`.
 
-    The sizes sum up to that of the axis; one may be 0. A negative axis counts from the last one.
-    There are as many outputs as sizes.
+    The sizes add up to that of the axis; a size may be 0. A negative axis counts from the last one.
+    There is one output per size.
     """
 
     __slots__ = ()
@@ -161,7 +161,7 @@ class Split(Layout):
         ]
 
     def _bounds(self, b: Builder) -> Sequence[Operand]:
-        """Where the first piece starts and where each ends, in lists of one number."""
+        """Build the start of the first piece and the end of each piece, as lists of length 1."""
         sizes = Sizes(b, self.input)
         size = sizes.shape[normalize_axis(self.axis, len(sizes.shape))]
         first = b.constant(np.array([0]))
@@ -188,10 +188,10 @@ class Split(Layout):
 
 @operator("UNSTACK")
 class Unstack(Layout):
-    """The entries of the input along `axis`, an output each, without that axis.
+    """The entries of the input along `axis` as separate outputs without that axis.
 
-    A negative axis counts from the last one. There are `num` outputs, which is the size of the
-    axis; it may be left out where that size is known.
+    A negative axis counts from the last one. There are `num` outputs, the size of the axis; `num`
+    may be omitted if that size is known.
     """
 
     __slots__ = ()
@@ -238,7 +238,7 @@ class Unstack(Layout):
 class Meshgrid(Operator):
     """The coordinates of a grid: output `i` holds the elements of part `i` along axis `i`.
 
-    The parts are lists of sizes `d0 … dn`, and all outputs have the shape `[d0, …, dn]`:
+    The parts are lists of lengths `d0 … dn`, and all outputs have the shape `[d0, …, dn]`:
     `output_i[j0, …, jn] = part_i[ji]`.
     """
 

@@ -1,4 +1,4 @@
-"""Operators that change a tensor's shape or the order of its axes, never its elements."""
+"""Operators that change a tensor's shape or the order of its axes, but not its elements."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from crosschip.ops.definition.slots import flag, integer, integers
 class Reshape(Layout):
     """The same elements, in C order, in another shape.
 
-    In `shape`, 0 keeps the size that the input has on that axis, and one -1 at most stands for the
-    product of the sizes of the input that are not kept, divided by that of the others in `shape`.
-    With a -1 and a kept size of 0, a device may refuse the run. With `allow_zero`, 0 is the size of
-    an axis without elements, and goes without a -1.
+    In `shape`, 0 keeps the input's size on that axis, and at most one -1 is inferred: the product
+    of the input sizes that are not kept, divided by that of the other sizes in `shape`. With a -1
+    and a kept size of 0, a device may reject the run. With `allow_zero`, 0 is the size of an axis
+    without elements and excludes a -1.
     """
 
     __slots__ = ()
@@ -61,7 +61,7 @@ class Reshape(Layout):
         return input.reshape(cast(tuple[int, ...], self._filled(self.shape, input.shape)))
 
     def _filled(self, requested: Sequence[Dim], sizes: Shape) -> Shape:
-        """The sizes asked for, with numbers for those that are kept and for -1."""
+        """Return the requested sizes, with kept sizes and -1 resolved."""
         copied = {axis for axis, size in enumerate(requested) if size == 0 and not self.allow_zero}
         if copied and max(copied) >= len(sizes):
             raise ValueError(f"shape: {list(requested)} keeps a size that the input does not have")
@@ -75,9 +75,9 @@ class Reshape(Layout):
 
 
 def kept_row_axis(operation: Layout, axis: int | None) -> int | None:
-    """`Operator.row_axis` of what keeps the order of elements: the axis, if it stays in its place.
+    """Return `Operator.row_axis` of an operation that keeps the order of elements.
 
-    It does where the sizes before it stay, and its own: then as many elements are behind it.
+    Rows keep their axis if its size and all sizes before it stay the same.
     """
     before, after = operation.input.type.shape, operation.infer()[0].shape
     if axis is None or before is None or after is None:
@@ -87,9 +87,9 @@ def kept_row_axis(operation: Layout, axis: int | None) -> int | None:
 
 @operator("TRANSPOSE", core=True)
 class Transpose(Layout):
-    """Reorders the axes: axis `i` of the output is axis `perm[i]` of the input.
+    """Permutation of the axes: axis `i` of the output is axis `perm[i]` of the input.
 
-    `perm` names each axis once; a negative number counts from the last axis.
+    `perm` contains each axis once; a negative number counts from the last axis.
     """
 
     __slots__ = ()
@@ -114,10 +114,10 @@ class Transpose(Layout):
 
 @operator("SQUEEZE")
 class Squeeze(Layout):
-    """Removes axes of size 1: those in `axes`, or all of them if it is empty.
+    """Removal of axes of size 1: those in `axes`, or all if `axes` is empty.
 
-    A negative axis counts from the last one. An axis in `axes` whose size is not 1 is refused.
-    Without `axes`, the output's rank is known where all sizes of the input are.
+    A negative axis counts from the last one. An axis in `axes` whose size is not 1 is an error.
+    Without `axes`, the output's rank is known only if all sizes of the input are.
     """
 
     __slots__ = ()
@@ -142,7 +142,7 @@ class Squeeze(Layout):
         removed = self._removed(sizes.shape)
         remaining = [size for axis, size in enumerate(sizes.shape) if axis not in removed]
         if not all(sizes.shape[axis] == 1 for axis in removed):
-            # With no size left open, other elements than those that stay are refused.
+            # Without a dynamic dimension in the shape, RESHAPE rejects another number of elements.
             return b.add(Reshape, self.input, sizes(remaining), allow_zero=True)
         return reshape(b, self.input, sizes, sizes.shape, remaining)
 
@@ -159,7 +159,7 @@ class Squeeze(Layout):
 
 @operator("UNSQUEEZE")
 class Unsqueeze(Layout):
-    """Inserts axes of size 1 so that they are at `axes` of the output.
+    """Insertion of axes of size 1, which become `axes` of the output.
 
     A negative axis counts from the last one of the output.
     """
@@ -193,9 +193,9 @@ class Unsqueeze(Layout):
 
 @operator("FLATTEN")
 class Flatten(Layout):
-    """Merges the axes from `start_axis` to `end_axis`, both included, into one.
+    """Merging of the axes from `start_axis` to `end_axis` (inclusive) into one.
 
-    A negative axis counts from the last one. A tensor without axes becomes one of one element.
+    A negative axis counts from the last one. A scalar becomes a list of one element.
     """
 
     __slots__ = ()
@@ -231,10 +231,10 @@ class Flatten(Layout):
 
 @operator("EXPAND", core=True)
 class Expand(Layout):
-    """Repeats axes of size 1 until the shape is that of the input and `shape` broadcast.
+    """Broadcasting of the input to the broadcast shape of the input and `shape`.
 
-    Broadcasting is NumPy's: shapes are compared from the last axis, and what is missing at the
-    front counts as 1. A size of 1 or -1 in `shape` keeps the input's, and `shape` may be shorter.
+    Broadcasting is NumPy's: shapes are aligned at their last axes, and missing axes have size 1. A
+    size of 1 or -1 in `shape` keeps the input's, and `shape` may be shorter.
     """
 
     __slots__ = ()

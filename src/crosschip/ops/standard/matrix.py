@@ -30,13 +30,12 @@ from crosschip.ops.standard.unary import Abs
 class MatMul(Operator):
     """The matrix product of the last two axes: `output[…, i, j] = sum(x[…, i, k] * y[…, k, j])`.
 
-    The axes before the last two broadcast, as in NumPy. `transpose_x` and `transpose_y` swap the
-    last two axes of an input first. An input of one axis is a row (`x`) or a column (`y`), which
-    transposing leaves alone, and the output lacks its axis. A scalar is an error.
+    The axes before the last two broadcast, as in NumPy. `transpose_x` and `transpose_y` first swap
+    the last two axes of an input. An input of rank 1 is a row (`x`) or a column (`y`), is not
+    transposed, and its axis is missing in the output. A scalar is an error.
 
     The output has the element type of the inputs: integers wrap around on overflow. Sums over no
-    elements are 0; a device may refuse a run with such sums. In which order products are added is
-    free.
+    elements are 0; a device may reject a run with such sums. Products are added in any order.
 
     Source: `numpy.matmul`, https://numpy.org/doc/stable/reference/generated/numpy.matmul.html.
     """
@@ -64,7 +63,7 @@ class MatMul(Operator):
         return self._batch_axis(x, y, left, right)
 
     def _batch_axis(self, x: Shape, y: Shape, left: int | None, right: int | None) -> int | None:
-        """The axis of rows where it is one of those that broadcast."""
+        """Return the axis of rows if it is one of the axes that broadcast."""
         sides = [(x, left), (y, right)]
         distances = {len(shape) - axis for shape, axis in sides if axis is not None}
         if len(distances) != 1 or min(distances) < 3:
@@ -83,15 +82,15 @@ class MatMul(Operator):
 
 @operator("FULLY_CONNECTED")
 class FullyConnected(Operator):
-    """`output = input @ transposed weight + bias`, with `weight` of [num_units, input_size].
+    """`output = input @ transpose(weight) + bias`, with `weight` of [num_units, input_size].
 
     An input of more than two axes is first flattened to [elements / input_size, input_size]; the
-    output is [elements / input_size, num_units]. The bias, if there is one, has one number a unit.
-    The activation `fuse_code` is applied to the result.
+    output is [elements / input_size, num_units]. The optional bias has one element per unit. The
+    activation `fuse_code` is applied to the result.
 
-    A quantized bias is int32, symmetric, and its scale is that of the input times that of the
-    weight, within the rounding of float32: one for the tensor, or where the weight has a scale for
-    each unit (its axis 0), one for each unit.
+    A quantized bias is int32 and symmetric, and its scale is the product of the input's and the
+    weight's, within the rounding of float32: one for the tensor, or one per unit if the weight has
+    a scale per unit (its axis 0).
     """
 
     __slots__ = ()
@@ -141,18 +140,17 @@ _BITS = (2, 4, 8)
 
 @operator("MAT_MUL_N_BITS")
 class MatMulNBits(Operator):
-    """A matrix product with weights of few bits: `output = x @ transposed weight + bias`.
+    """A matrix product with weights of few bits: `output = x @ transpose(weight) + bias`.
 
-    The weight has a row of `size` integers of `bits` bits (2, 4 or 8) for each column of the
-    output, in blocks of `block_size`, the last of which may go on beyond the row. It comes as
-    uint8 [rows, blocks, block_size * bits / 8]; of several integers in a byte, the first one has
-    the lowest bits. They stand for `(integer - zero_point) * scale`, with a scale and a zero point
-    for each block, [rows, blocks]. Zero points are of the type of the scales, or integers of as
-    many bits, packed in the same way: uint8 [rows, bytes]. Left out, they are `2 ** (bits - 1)`.
+    The weight has `size` integers of `bits` bits (2, 4 or 8) for each output column, in blocks of
+    `block_size`; the last block may extend beyond `size`. It is stored as uint8 [rows, blocks,
+    block_size * bits / 8]; the first of several integers in a byte has the lowest bits. They
+    represent `(integer - zero_point) * scale`, with a scale and a zero point per block, [rows,
+    blocks]. Zero points have the type of the scales, or are integers of `bits` bits, packed in the
+    same way: uint8 [rows, bytes]. If omitted, they are `2 ** (bits - 1)`.
 
-    `accuracy_level` is how exactly a device must hold `x`: in its own type (0 and 1), or 2 for
-    float16, 3 for bfloat16, 4 for int8 with a scale for each block. The reference takes it as it
-    is.
+    `accuracy_level` is the precision in which a device must represent `x`: its own type (0 and 1),
+    float16 (2), bfloat16 (3), or int8 with a scale per block (4). The reference does not round `x`.
 
     Source: ONNX Runtime's MatMulNBits.
     """
@@ -248,7 +246,7 @@ class MatMulNBits(Operator):
         return output if self.bias is None else b.add(Add, output, self.bias)
 
     def _taken_apart(self, b: Builder, packed: Operand) -> Operand:
-        """The integers in bytes, side by side on the last axis, in int32."""
+        """Build the integers packed in bytes, unpacked along the last axis, in int32."""
         *outer, count = shape_of(packed)
         wide = b.add(Cast, packed, ElementType.INT32)
         if self.bits == 8:
@@ -266,7 +264,7 @@ class MatMulNBits(Operator):
 def product_shape(
     x: Shape, y: Shape, transpose_x: bool = False, transpose_y: bool = False
 ) -> Shape:
-    """The shape of a matrix product; `ValueError` if there is none."""
+    """Return the shape of a matrix product; raise ValueError if it is undefined."""
     if not x or not y:
         raise ValueError(f"{'y' if x else 'x'}: a scalar has no matrix product")
     left = (1, *x) if len(x) == 1 else x
@@ -284,11 +282,11 @@ def _matrix(shape: Shape, transpose: bool) -> Shape:
 
 @operator("DET")
 class Det(Operator):
-    """The determinant of the square matrix on the last two axes; the axes before are kept.
+    """The determinant of the square matrix on the last two axes; the other axes stay.
 
-    That of a matrix of no rows is 1, that of one with an element that is not finite not specified.
-    It is computed by elimination with partial pivoting, whose rounding errors grow with the size
-    of the matrix' elements.
+    The determinant of an empty matrix is 1; that of a matrix with NaN or an infinity is
+    unspecified. It is computed by elimination with partial pivoting, whose rounding errors grow
+    with the size of the elements.
     """
 
     __slots__ = ()
@@ -322,10 +320,10 @@ class Det(Operator):
 def _eliminated(
     b: Builder, matrix: Operand, column: int, size: int
 ) -> tuple[Operand, Operand, Operand]:
-    """The row with the greatest element in a column, that element, and the rest.
+    """Build the one-hot choice of a column's pivot row, the pivot, and the remaining matrix.
 
-    The rest is the matrix minus multiples of that row, so that the column becomes 0, and so does
-    the row: it will not be found again unless all elements left are 0.
+    The remaining matrix is the matrix minus multiples of the pivot row, so that the column and the
+    pivot row become 0. That row is not chosen again unless all other elements are 0.
     """
     dtype = matrix.type.element_type.dtype
     elements = b.add(Slice, matrix, (-1,), (column,), (column + 1,))
@@ -340,7 +338,7 @@ def _eliminated(
 
 
 def _sign(b: Builder, rows: Sequence[Operand], dtype: ElementType) -> Operand:
-    """1 if rows are an even permutation, else -1: the sign of all differences' product."""
+    """Build the sign of a permutation (1 if even, else -1) from all pairs' order."""
     size = len(rows)
     later, earlier = b.add(Concat, rows, axis=-1), b.add(Concat, rows, axis=-2)
     one = b.constant(np.ones((), dtype.dtype))

@@ -1,4 +1,4 @@
-"""Normalization by given or computed statistics, or by magnitude alone."""
+"""Normalization by given or computed statistics, or by a norm."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ from crosschip.ops.standard.slicing import Slice
 
 @operator("BATCH_NORMALIZATION")
 class BatchNormalization(Elementwise):
-    """`output = scale * (input - mean) / sqrt(variance + epsilon) + bias`, a channel (axis 1) each.
+    """`output = scale * (input - mean) / sqrt(variance + epsilon) + bias` per channel (axis 1).
 
-    The input is [N, C, …]; `scale`, `bias`, `mean` and `variance` are [C] and given, not computed
-    from the input. It may be computed as `input * factor + (bias - mean * factor)`, where
-    `factor = scale / sqrt(variance + epsilon)`. A variance below `-epsilon` gives NaN. A channel of
-    which one of the four is not finite, or the variance is `-epsilon`, is not specified.
+    The input is [N, C, …]; `scale`, `bias`, `mean` and `variance` are [C] and inputs, not computed.
+    A device may compute `input * factor + (bias - mean * factor)`, where `factor = scale /
+    sqrt(variance + epsilon)`. A variance below `-epsilon` gives NaN. A channel is unspecified if
+    one of its four parameters is NaN or infinite, or its variance is `-epsilon`.
 
     Source: Ioffe and Szegedy, "Batch Normalization", https://arxiv.org/abs/1502.03167 (inference).
     """
@@ -100,10 +100,10 @@ class LayerNormalization(Elementwise):
     """`output = scale * (input - m) / sqrt(v + epsilon) + bias`.
 
     `m` and `v` are mean and (biased) variance over the axes from `begin_norm_axis` on, which counts
-    from the last axis if negative. `scale` and `bias` broadcast to the input without making it
-    larger; mostly they have the shape of the normalized axes. Left out, they are 1 and 0. The
-    variance may be computed in one pass, from the squares. Elements whose scale or bias is not
-    finite are not specified. Where there are no elements, the output has none either, or is an
+    from the last axis if negative. `scale` (default 1) and `bias` (default 0) broadcast to the
+    input without enlarging it; usually they have the shape of the normalized axes. A device may
+    compute the variance in one pass, from the squares. Elements with a scale or bias that is NaN or
+    infinite are unspecified. If the input is empty, so is the output, or the device reports an
     error.
 
     Source: Ba, Kiros and Hinton, "Layer Normalization", https://arxiv.org/abs/1607.06450.
@@ -141,13 +141,13 @@ class LayerNormalization(Elementwise):
 
 @operator("GROUP_NORMALIZATION")
 class GroupNormalization(Elementwise):
-    """`output = scale * (input - m) / sqrt(v + epsilon) + bias`, a group of channels each.
+    """`output = scale * (input - m) / sqrt(v + epsilon) + bias` per group of channels.
 
-    The input is [N, C, …]. Its channels are divided into `groups` groups of C / groups in a row;
-    `m` and `v` are mean and (biased) variance over a group of an image. `scale` and `bias` are [C];
-    left out, they are 1 and 0. A C that `groups` does not divide is an error. The variance may be
-    computed in one pass, from the squares. A channel whose scale or bias is not finite is not
-    specified.
+    The input is [N, C, …]. Its channels are divided into `groups` groups of C / groups consecutive
+    ones; `m` and `v` are mean and (biased) variance over a group of an image. `scale` (default 1)
+    and `bias` (default 0) are [C]. A C that `groups` does not divide is an error. A device may
+    compute the variance in one pass, from the squares. A channel with a scale or bias that is NaN
+    or infinite is unspecified.
 
     Source: Wu and He, "Group Normalization", https://arxiv.org/abs/1803.08494.
     """
@@ -193,7 +193,7 @@ class GroupNormalization(Elementwise):
         return build_scale_and_shift(b, whole, self.scale, self.bias, channels=True)
 
     def _divided(self, b: Builder) -> Operand:
-        """[N, groups, C // groups, …], which the input does not fill if the groups do not fit."""
+        """Build [N, groups, C // groups, …], which RESHAPE rejects unless groups divide C."""
         shape = b.add(ShapeOf, self.input)
         groups = b.constant(np.array([self.groups]))
         each = b.add(FloorDiv, b.add(Slice, shape, (0,), (1,), (2,)), groups)
@@ -203,12 +203,12 @@ class GroupNormalization(Elementwise):
 
 @operator("INSTANCE_NORMALIZATION")
 class InstanceNormalization(Elementwise):
-    """`output = scale * (input - m) / sqrt(v + epsilon) + bias`, a channel of an image each.
+    """`output = scale * (input - m) / sqrt(v + epsilon) + bias` per channel of an image.
 
     The input is [N, C, …], with at least one axis after the channels; `m` and `v` are mean and
-    (biased) variance over those axes. `scale` and `bias` are [C]; left out, they are 1 and 0. The
-    variance may be computed in one pass, from the squares. A channel whose scale or bias is not
-    finite is not specified.
+    (biased) variance over those axes. `scale` (default 1) and `bias` (default 0) are [C]. A device
+    may compute the variance in one pass, from the squares. A channel with a scale or bias that is
+    NaN or infinite is unspecified.
 
     Source: Ulyanov, Vedaldi and Lempitsky, "Instance Normalization",
     https://arxiv.org/abs/1607.08022.
@@ -246,7 +246,7 @@ class RMSNormalization(Elementwise):
     """`output = scale * input / sqrt(q + epsilon)`.
 
     `q` is the mean of the squares over the axes from `begin_norm_axis` on, which counts from the
-    last axis if negative. `scale` broadcasts to the input without making it larger.
+    last axis if negative. `scale` broadcasts to the input without enlarging it.
 
     Source: Zhang and Sennrich, "Root Mean Square Layer Normalization",
     https://arxiv.org/abs/1910.07467.
@@ -285,14 +285,14 @@ class RMSNormalization(Elementwise):
 
 @operator("SKIP_LAYER_NORMALIZATION")
 class SkipLayerNormalization(Operator):
-    """The sum of a tensor and what skips a layer, and its layer normalization over the last axis.
+    """The sum of a tensor and a skip connection, and its layer normalization over the last axis.
 
-    `sum = input + skip + skip_bias` is the second output, and
-    `output = scale * (sum - m) / sqrt(v + epsilon) + bias` the first; `m` and `v` are mean and
-    (biased) variance of the sum over the last axis. All but the input broadcast to it without
-    making it larger; `skip_bias` and `bias` left out are 0. The variance may be computed in one
-    pass, from the squares. Elements whose scale or bias is not finite are not specified. Where
-    there are no elements, the outputs have none either, or are an error.
+    `sum = input + skip + skip_bias` is the second output, and `output = scale * (sum - m) / sqrt(v
+    + epsilon) + bias` the first; `m` and `v` are mean and (biased) variance of the sum over the
+    last axis. All other inputs broadcast to `input` without enlarging it; `skip_bias` and `bias`
+    are 0 by default. A device may compute the variance in one pass, from the squares. Elements with
+    a scale or bias that is NaN or infinite are unspecified. If the input is empty, so are the
+    outputs, or the device reports an error.
 
     Source: ONNX Runtime's SkipLayerNormalization.
     """
@@ -334,12 +334,11 @@ class SkipLayerNormalization(Operator):
 
 @operator("SKIP_RMS_NORMALIZATION")
 class SkipRMSNormalization(Operator):
-    """The sum of a tensor and what skips a layer, and its RMS normalization over the last axis.
+    """The sum of a tensor and a skip connection, and its RMS normalization over the last axis.
 
-    `sum = input + skip + skip_bias` is the second output, and
-    `output = scale * sum / sqrt(q + epsilon)` the first; `q` is the mean of the squares of the sum
-    over the last axis. All but the input broadcast to it without making it larger; a `skip_bias`
-    left out is 0.
+    `sum = input + skip + skip_bias` is the second output, and `output = scale * sum / sqrt(q +
+    epsilon)` the first; `q` is the mean of the squares of the sum over the last axis. All other
+    inputs broadcast to `input` without enlarging it; `skip_bias` is 0 by default.
 
     Source: ONNX Runtime's SkipSimplifiedLayerNormalization.
     """
@@ -372,7 +371,7 @@ class SkipRMSNormalization(Operator):
 
 
 def _skip_shapes(operation: Operator, *slots: str) -> Sequence[Shape]:
-    """The shapes of normalization and sum; `ValueError` if a slot does not fit the input."""
+    """Return the shapes of both outputs; raise ValueError if a slot does not fit the input."""
     shape = shape_of(operation.inputs[0])  # type: ignore[arg-type]  # it is required
     if not shape:
         raise ValueError("input: has no axes, but must have at least 1")
@@ -382,7 +381,7 @@ def _skip_shapes(operation: Operator, *slots: str) -> Sequence[Shape]:
 
 
 def _row_axis_before_last(operation: Operator, axes: Sequence[int | None]) -> int | None:
-    """The axis of rows where shapes are aligned at their ends, but for the last one."""
+    """Return the axis of rows of shapes aligned at their ends, unless it is the last axis."""
     rank = len(shape_of(operation.outputs[0]))
     aligned = aligned_row_axis(operation, axes)
     return aligned if aligned is not None and aligned == axes[0] and aligned < rank - 1 else None
@@ -395,11 +394,11 @@ def _sum_with_skip(b: Builder, input: Operand, skip: Operand, bias: Operand | No
 
 @operator("LP_NORMALIZATION")
 class LpNormalization(Elementwise):
-    """Divides by the `p` norm along `axis`.
+    """Division by the `p` norm along `axis`.
 
-    `output = input / (sum(abs(input)) + epsilon)` for a `p` of 1, and
-    `output = input / (sqrt(sum(input * input)) + epsilon)` for a `p` of 2; 0 where the divisor is
-    0. A negative `axis` counts from the last one; another `p` is an error.
+    `output = input / (sum(abs(input)) + epsilon)` for a `p` of 1, and `output = input /
+    (sqrt(sum(input * input)) + epsilon)` for a `p` of 2; 0 where the divisor is 0. A negative
+    `axis` counts from the last one; another `p` is an error.
     """
 
     __slots__ = ()
@@ -438,9 +437,9 @@ class LRN(Elementwise):
     """Local response normalization across channels (axis 1).
 
     `output[n, c, …] = input[n, c, …] / (bias + alpha * s) ** beta`, where `s` is the sum of the
-    squares of `input[n, i, …]` for those `i` from `c - (size - 1) // 2` to `c + size // 2` that are
-    channels. `alpha` is not divided by `size` (ONNX does that). Where an element is not finite, all
-    channels of its place are not specified; nor is an element whose divisor is beyond float32.
+    squares of `input[n, i, …]` for channels `i` from `c - (size - 1) // 2` to `c + size // 2`.
+    `alpha` is not divided by `size` (in ONNX it is). All channels of a pixel are unspecified if one
+    of them is NaN or infinite; so is an element whose divisor overflows float32.
 
     Source: Krizhevsky, Sutskever and Hinton, "ImageNet Classification with Deep Convolutional
     Neural Networks", 2012.
@@ -468,7 +467,7 @@ class LRN(Elementwise):
         return input / self.divisor(input)
 
     def divisor(self, input: Array) -> Array:
-        """The number that each element is divided by."""
+        """Return the divisor of each element."""
         squares, channels = input * input, input.shape[1]
         total = np.zeros_like(squares)
         for shift in range(-((self.size - 1) // 2), self.size // 2 + 1):
@@ -488,6 +487,6 @@ class LRN(Elementwise):
         return narrowed(b, output, self.input)
 
     def _part(self, b: Builder, padded: Operand, start: int) -> Operand:
-        """The squares of the channels at one distance."""
+        """Build the squares of the channels at one distance."""
         end = start + 1 - self.size
         return b.add(Slice, padded, (1,), (start,), (end if end < 0 else 2**31 - 1,))

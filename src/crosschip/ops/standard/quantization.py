@@ -1,4 +1,4 @@
-"""Conversion of reals to quantized integers and back."""
+"""Conversions between reals and quantized integers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _INTEGERS = QUANTIZABLE - NARROW_FLOATS
 
 
 def parameters(quantization: Quantization) -> dict[str, Any]:
-    """The slots of QUANTIZE and REINTERPRET that make a quantization."""
+    """Return the parameters of QUANTIZE and REINTERPRET for a quantization."""
     return {
         "axis": quantization.axis or 0,
         "scale": quantization.scale,
@@ -55,7 +55,7 @@ def parameters(quantization: Quantization) -> dict[str, Any]:
 
 
 class _Scaled(Elementwise):
-    """Base of operators whose output has the quantization that parameters say."""
+    """Base class of operators whose parameters are the quantization of the output."""
 
     __slots__ = ()
     input = tensor(QUANTIZABLE)
@@ -98,14 +98,14 @@ class _Scaled(Elementwise):
 class Quantize(_Scaled):
     """`output = clamp(round(input / scale) + zero_point)`, in the range of `dtype`.
 
-    Rounding is to the nearest, ties to even, of the quotient in the input's type (float32 for
-    narrower ones); infinities are clamped, NaN becomes any integer. `scale` and
-    `zero_point` have one element, or one for each index of `axis`; a negative axis counts from the
-    last one. They must be constant: they become the quantization of the output's type, which is an
-    integer of 2 to 32 bits. A zero point out of its range is an error.
+    The quotient, in the input's type (float32 for narrower ones), is rounded to nearest, ties to
+    even; infinities are clamped, NaN becomes any integer. `scale` and `zero_point` have one
+    element, or one per index of `axis`; a negative axis counts from the last one. They must be
+    constant, because they become the quantization of the output's type, which is an integer of 2 to
+    32 bits. A zero point out of its range is an error.
 
-    `dtype` may be a float of 4 or 8 bits as well. Then nothing is rounded to an integer:
-    `output = cast(input / scale + zero_point)`, as CAST does it with `saturate`.
+    `dtype` may also be a float of 4 or 8 bits. Then nothing is rounded to an integer: `output =
+    cast(input / scale + zero_point)`, as CAST does with `saturate`.
     """
 
     __slots__ = ()
@@ -137,10 +137,10 @@ class Quantize(_Scaled):
 
 @operator("DEQUANTIZE", core=True)
 class Dequantize(Elementwise):
-    """`output = (input - zero_point) * scale` in float32, as the input's quantization says.
+    """`output = (input - zero_point) * scale` in float32, by the input's quantization.
 
-    Computed in float64 and rounded once. The input is of an integer type of 2 to 32 bits, or a
-    float of 4 or 8 bits, with a scale and a zero point for the whole or for each index of an axis.
+    It is computed in float64 and rounded once. The input has an integer type of 2 to 32 bits or a
+    float type of 4 or 8 bits, with a scale and a zero point per tensor or per index of an axis.
     """
 
     __slots__ = ()
@@ -176,16 +176,16 @@ class Dequantize(Elementwise):
 
 @operator("DEQUANTIZE_BLOCKS")
 class DequantizeBlocks(Operator):
-    """`output = (input - zero_point) * scale`, with a scale and a zero point for each block.
+    """`output = (input - zero_point) * scale`, with a scale and a zero point per block.
 
-    A block is `block_size` elements along `axis` (negative: counted from the last one), the last
-    one of a row maybe fewer. `scale` and `zero_point` have a number for each block: their shape is
-    the input's, but for `axis`. A zero point that is left out is 0. The output is of the scale's
-    type, to which the difference, computed in float32, is rounded once after it is multiplied. Of a
-    quantized tensor it reads the integers, not what they stand for.
+    A block is `block_size` elements along `axis` (negative: counted from the last one); the last
+    block may be shorter. `scale` and `zero_point` have one element per block: the input's shape
+    except on `axis`. The default zero point is 0. The output has the scale's type. The difference
+    is computed in float32, and the product is rounded once. The operator reads the stored integers
+    of a quantized tensor.
 
-    A device may take what is multiplied with such integers of 4 bits or fewer, in MAT_MUL or
-    FULLY_CONNECTED, as int8 with a scale for each block.
+    If the output for integers of 4 bits or fewer is an operand of MAT_MUL or FULLY_CONNECTED, a
+    device may round the other operand to int8 with a scale per block.
 
     Source: ONNX's DequantizeLinear with `block_size`.
     """
@@ -220,7 +220,7 @@ class DequantizeBlocks(Operator):
         return (steps * self._spread(scale.astype(np.float32), input)).astype(scale.dtype)
 
     def _spread(self, numbers: Array, input: Array) -> Array:
-        """For each element, the number of its block."""
+        """Return the number of each element's block, for each element."""
         axis = normalize_axis(self.axis, input.ndim)
         places = np.arange(input.shape[axis]) // self.block_size
         return np.take(numbers, places, axis)
@@ -244,18 +244,18 @@ class DequantizeBlocks(Operator):
 
 
 def bare(b: Builder, operand: Operand) -> Operand:
-    """The integers of an operand, whatever they stand for."""
+    """Return the integers of an operand as an unquantized operand."""
     return operand if operand.type.quantization is None else b.add(Reinterpret, operand, bare=True)
 
 
 @operator("REINTERPRET", core=True)
 class Reinterpret(_Scaled):
-    """The input's integers as they are, standing for other reals than before.
+    """The input's integers unchanged, with another quantization.
 
-    They stand for `(integer - zero_point) * scale` from now on, which says nothing of what they
-    stood for. `scale` and `zero_point` have one element, or one for each index of `axis`; a
-    negative axis counts from the last one. They must be constant: they become the quantization of
-    the output's type. With `bare`, the integers stand for themselves, and `scale` is not read.
+    They represent `(integer - zero_point) * scale`, independently of the input's quantization.
+    `scale` and `zero_point` have one element, or one per index of `axis`; a negative axis counts
+    from the last one. They must be constant, because they become the quantization of the output's
+    type. With `bare`, the output is unquantized, and `scale` is ignored.
     """
 
     __slots__ = ()
@@ -283,13 +283,13 @@ class Reinterpret(_Scaled):
 
 @operator("DYNAMIC_QUANTIZE")
 class DynamicQuantize(Operator):
-    """The input as bytes, on a scale that reaches from its least element to its greatest.
+    """The input as 8-bit integers, with a scale from its smallest to its largest element.
 
-    With `low = min(0, least)` and `high = max(0, greatest)`, the second output is
-    `scale = (high - low) / 255`, or 1 if that is 0, the third `zero_point = round(-low / scale)`,
-    both without axes, and the first `clamp(round(input / scale) + zero_point)`, all of them in
-    float32 and rounded to the nearest, ties to even. There must be elements; with one that is not
-    finite, the outputs are not specified.
+    With `low = min(0, min(input))` and `high = max(0, max(input))`, the second output is `scale =
+    (high - low) / 255`, or 1 if that is 0, the third `zero_point = round(-low / scale)`, both
+    scalars, and the first `clamp(round(input / scale) + zero_point)`, all computed in float32 and
+    rounded to nearest, ties to even. The input must not be empty; if it contains NaN or an
+    infinity, the outputs are unspecified.
 
     Source: ONNX's DynamicQuantizeLinear.
     """

@@ -1,4 +1,4 @@
-"""Operators that repeat, shift, reverse or blank parts of a tensor."""
+"""Operators that repeat, shift, reverse or mask parts of a tensor."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from crosschip.ops.standard.logical import Where
 
 @operator("TILE")
 class Tile(Layout):
-    """The input, `repeats[i]` times one after the other on each axis `i`.
+    """The input, repeated `repeats[i]` times on each axis `i`.
 
-    If there are fewer repeats than axes, the first axes are repeated once; if there are more, the
-    input has axes of size 1 before its own, as in NumPy. A repeat of 0 leaves nothing; a negative
-    one is refused.
+    If there are fewer repeats than axes, the first axes are not repeated; if there are more, the
+    input gets leading axes of size 1, as in NumPy. A repeat of 0 gives an empty output; a negative
+    one is an error.
     """
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class Tile(Layout):
         return np.tile(input, self.repeats)
 
     def decompose(self, b: Builder) -> Operand | None:
-        """Each axis `[size]` becomes `[1, size]`, `[count, size]` and then `[count * size]`."""
+        """Reshape each axis to `[1, size]`, expand it to `[count, size]`, and merge both."""
         sizes = Sizes(b, self.input)
         rank = len(sizes.shape)
         try:
@@ -74,7 +74,7 @@ class Tile(Layout):
         return reshape(b, repeated, sizes, grown, output_shape)
 
     def _computed(self, b: Builder) -> Operand | None:
-        """The input as often on each axis as is known only at run time."""
+        """Build the repetition with repeats that are computed at run time."""
         rank, operand = len(shape_of(self.input)), self.operand("repeats")
         if operand is None or operand.type.static_shape != (rank,):
             return None
@@ -91,11 +91,11 @@ class Tile(Layout):
 
 @operator("ROLL")
 class Roll(Layout):
-    """Moves the elements `shifts[i]` places on along each axis `axes[i]`, and around at the end.
+    """Circular shift of the elements by `shifts[i]` along each axis `axes[i]`.
 
-    `output[(j + shift) mod size] = input[j]`. A negative shift moves them back, a negative axis
-    counts from the last one, and an axis may be named several times. Without `axes`, the elements
-    are moved in C order as if there were one axis, by the one shift.
+    `output[(j + shift) mod size] = input[j]`. A negative axis counts from the last one, and an axis
+    may occur several times. Without `axes`, the flattened input (C order) is shifted by the single
+    shift.
     """
 
     __slots__ = ()
@@ -134,10 +134,10 @@ class Roll(Layout):
 
 @operator("REVERSE_SEQUENCE")
 class ReverseSequence(Layout):
-    """Reverses the first `lengths[i]` entries on `time_axis` of each entry `i` on `batch_axis`.
+    """Reversal of the first `lengths[i]` entries on `time_axis` for each index `i` of `batch_axis`.
 
-    The entries after them stay. A length is at least 0 and at most the size of `time_axis`. A
-    negative axis counts from the last one. Source: ONNX's ReverseSequence.
+    The other entries stay. A length is at least 0 and at most the size of `time_axis`. A negative
+    axis counts from the last one. Source: ONNX's ReverseSequence.
     """
 
     __slots__ = ()
@@ -191,10 +191,10 @@ class ReverseSequence(Layout):
 
 @operator("TRILU")
 class Trilu(Operator):
-    """The input's last two axes as matrices, with 0 on one side of a diagonal.
+    """Upper or lower triangle of the matrices in the input's last two axes.
 
-    `output[…, i, j] = input[…, i, j]` where `j - i >= k` (`upper`) or `j - i <= k` (otherwise), and
-    0 elsewhere, or false. `k` may lie beyond the matrix. Source: ONNX's Trilu.
+    `output[…, i, j] = input[…, i, j]` where `j - i >= k` (`upper`) or `j - i <= k` (otherwise),
+    else 0 or false. `k` may be beyond the matrix. Source: ONNX's Trilu.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Operators that take a box out of a tensor."""
+"""Operators that extract a box from a tensor."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from crosschip.ops.standard.layout import Squeeze, Unsqueeze
 class Slice(Layout):
     """`input[starts[i]:ends[i]:steps[i]]` on each axis `axes[i]`, by Python's rules.
 
-    `axes` are the first ones if left out, and `steps` are 1; a step of 0 is refused, and so is an
-    axis that is named twice. A negative axis counts from the last one. A negative start or end
-    counts from the end of the axis; both are then clipped to the axis, so that a slice may be
-    empty. With a negative step, an end below `-2**30` means "to the first element".
+    By default, `axes` are the first ones, and `steps` are 1; a step of 0 is an error, and so is an
+    axis that occurs twice. A negative axis counts from the last one. A negative start or end counts
+    from the end of the axis; both are then clipped to the axis, so a slice may be empty. With a
+    negative step, an end below `-2**30` means "to the first element".
     """
 
     __slots__ = ()
@@ -49,7 +49,7 @@ class Slice(Layout):
         return tuple(shape)
 
     def _computed_slices(self, rank: int) -> Mapping[int, tuple[Dim, Dim] | None]:
-        """The starts and ends of the axes that may be sliced, where they follow from shapes."""
+        """Return starts and ends of the axes that may be sliced, if they follow from shapes."""
         unknown_bounds: Mapping[int, None] = dict.fromkeys(self._sliced_axes(rank))
         starts, ends = self.operand("starts"), self.operand("ends")
         if starts is None or ends is None:
@@ -64,7 +64,7 @@ class Slice(Layout):
         return dict(zip(axes, bounds, strict=True))
 
     def _sliced_axes(self, rank: int) -> Sequence[int]:
-        """The axes that may be sliced, where it shows only in a run by what."""
+        """Return the axes that may be sliced, if starts and ends are computed at run time."""
         lists = [self.operand(slot) for slot in ("axes", "starts", "ends", "steps")]
         counts = {o.type.static_shape for o in lists if o is not None} - {None}
         if len(counts) > 1:
@@ -97,12 +97,12 @@ class Slice(Layout):
 
 
 def python_slice(start: int, end: int, step: int) -> slice:
-    """The slice that takes what the operator takes; an end far below 0 means "to the first"."""
+    """Return the slice with the operator's rules; an end below -2**30 means "to the first"."""
     return slice(start, None if step < 0 and end < -(2**30) else end, step)
 
 
 def sliced(size: Dim, part: slice) -> Dim:
-    """The size of what a slice takes of an axis; unknown unless it follows."""
+    """Return the size of a slice of an axis; unknown unless it follows."""
     if isinstance(size, int):
         return len(range(size)[part])
     if part.step != 1:
@@ -111,7 +111,7 @@ def sliced(size: Dim, part: slice) -> Dim:
 
 
 def part_size(size: Dim, start: Dim, end: Dim) -> Dim:
-    """The size of what a slice takes of an axis, one by one; unknown unless it follows."""
+    """Return the size of a slice with step 1 of an axis; unknown unless it follows."""
     first, last = _place(size, start), _place(size, end)
     if first is None or last is None:
         return unknown()
@@ -119,7 +119,7 @@ def part_size(size: Dim, start: Dim, end: Dim) -> Dim:
 
 
 def _place(size: Dim, bound: Dim) -> Dim | None:
-    """How many elements are before a bound, which may count from the end, if that follows."""
+    """Return the number of elements before a bound, which may be negative; `None` if unknown."""
     if isinstance(bound, int) and bound >= 2**30:
         return size
     if is_natural(bound):
@@ -132,23 +132,22 @@ _FAR = 2**31 - 1
 _Bounds = tuple[int, int, int]
 
 _Section = tuple[int | None, _Bounds | int]
-"""One thing between the brackets: an axis of the input, with the slice or the index that is taken
-of it; no axis where there is a new one."""
+"""An axis of the input (`None` for a new axis), and the slice or index taken of it."""
 
 
 @operator("STRIDED_SLICE")
 class StridedSlice(Layout):
-    """Python's `input[begin[0]:end[0]:strides[0], …]`, with masks for what else Python can write.
+    """Python's `input[begin[0]:end[0]:strides[0], …]`, with masks for other subscripts.
 
-    `begin`, `end` and `strides` have one number for each thing between the brackets. Bit `i` of a
-    mask says of thing `i`: of `ellipsis_mask`, that it is `...`, as many whole axes as are left
-    (one at most, and meant at the end where there is none); else of `new_axis_mask`, that it is a
-    new axis of size 1; else of `shrink_axis_mask`, that it is the index `begin[i]`, which leaves no
-    axis; else it is a slice, without its begin if `begin_mask` has the bit, without its end if
+    `begin`, `end` and `strides` have one number per subscript. Bit `i` of a mask applies to
+    subscript `i`. In `ellipsis_mask` it means `...`, all remaining axes (at most one; if there is
+    none, it is implied at the end); in `new_axis_mask` a new axis of size 1; in `shrink_axis_mask`
+    the index `begin[i]`, which removes the axis. The first of these masks with the bit applies.
+    Otherwise the subscript is a slice, without begin if `begin_mask` has the bit, without end if
     `end_mask` has it.
 
-    Negative numbers count from the end of the axis. A slice is clipped to the axis, an index
-    outside of it is refused, and so is a stride of 0. Source: TensorFlow's `strided_slice`.
+    Negative numbers count from the end of the axis. A slice is clipped to the axis; an index out of
+    range is an error, and so is a stride of 0. Source: TensorFlow's `strided_slice`.
     """
 
     __slots__ = ()
@@ -178,7 +177,7 @@ class StridedSlice(Layout):
         return tuple(sizes)
 
     def _ranked(self, rank: int, error: ComputedParameter) -> Shape:
-        """Unknown sizes, if at least the number of things between the brackets is known."""
+        """Return unknown sizes if the number of subscripts is known."""
         lengths = [self.operand(slot) for slot in ("begin", "end", "strides")]
         known = [o.type.static_shape for o in lengths if o is not None and o.type.static_shape]
         if not known:
@@ -233,7 +232,7 @@ def _sections(
     strides: Sequence[int],
     masks: Mapping[str, int],
 ) -> Sequence[_Section]:
-    """The sections between the brackets; `ValueError` if the parameters do not go together."""
+    """Return the section of each subscript; raise ValueError if parameters do not match."""
     count = len(begin)
     if not count == len(end) == len(strides):
         raise ValueError("begin: begin, end and strides must be equally many")
@@ -275,7 +274,7 @@ def _check_index(index: int, size: Dim) -> None:
 
 
 def _bounds(part: _Bounds | int) -> _Bounds:
-    """The slice that takes a part; of an index, the one entry."""
+    """Return the slice that takes a part; an index takes one entry."""
     return (part, part + 1 or _FAR, 1) if isinstance(part, int) else part
 
 
@@ -283,10 +282,10 @@ def _bounds(part: _Bounds | int) -> _Bounds:
 class Crop(Layout):
     """The box of the input that begins at `offset` and has the sizes `shape`.
 
-    It crops `axis`, which counts from the last one if negative, and the axes after it, and leaves
-    those before it whole. `shape` has a size for each cropped axis, or one for each axis of the
-    input, of which those of whole axes are not looked at. `offset` has one number for each cropped
-    axis, or one for all. The box must lie in the input. Source: Caffe's Crop layer.
+    It crops `axis`, which counts from the last one if negative, and all later axes. `shape` has one
+    size per cropped axis, or one per axis of the input, of which those of other axes are ignored.
+    `offset` has one number per cropped axis, or one for all. The box must be inside the input.
+    Source: Caffe's Crop layer.
     """
 
     __slots__ = ()
@@ -320,7 +319,7 @@ class Crop(Layout):
         return b.add(Slice, self.input, range(axis, rank), first, last)
 
     def _box(self, rank: int) -> tuple[int, Sequence[int], Sequence[int]]:
-        """The first axis that is cropped, and where the box starts and ends from it on."""
+        """Return the first cropped axis, and the start and end of the box from that axis on."""
         shape, first, offset = self.shape, normalize_axis(self.axis, rank), self.offset
         cropped = rank - first
         if len(shape) not in (cropped, rank):

@@ -1,4 +1,4 @@
-"""Picking boxes of object detectors that do not overlap: non-maximum suppression."""
+"""Non-maximum suppression of object detectors' boxes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from crosschip.ops.numerics.overlap import (
 from crosschip.ops.numerics.polygons import PolygonOverlaps
 
 _POLYGONS = (8, 16, 24, 32)
-"""How many numbers a polygon may have: two for each corner."""
+"""The valid sizes of a polygon: two coordinates per corner."""
 
 
 @operator("NON_MAX_SUPPRESSION", core=True)
@@ -31,27 +31,26 @@ class NonMaxSuppression(Operator):
     """The best boxes of each class, without those that overlap a better one of the same class.
 
     `bboxes` is [N, M, 4] (x_min, y_min, x_max, y_max) and `scores` [N, C, M]; or, with `rois_num`
-    [N], which says how many of M rows belong to each image, `bboxes` is [M, C, 4], a box for each
-    class, and `scores` [M, C].
+    [N], the number of rows of each image, `bboxes` is [M, C, 4], a box per class, and `scores` [M,
+    C].
 
-    In each image and for each class but `background_label`, boxes with a score greater than
-    `score_threshold` are ordered by falling score, equal ones by index, and the first `nms_top_k`
-    stay (all if that is negative). One after the other is kept unless its overlap with one that has
-    been kept is greater than a threshold, which is `nms_threshold` at first and after each box that
-    is kept is multiplied by `nms_eta` if that is less than 1 and the threshold greater than 0.5; a
-    negative `nms_eta` is an error.
-    The overlap is the area common to both over the area of either; without `normalized` widths and
-    heights are one more than the difference of coordinates, and boxes that do not overlap have an
-    overlap of 0. Of all classes together, `keep_top_k` boxes with the highest scores stay (all if
-    that is negative; of equal ones, those of lower classes).
+    For each image and each class except `background_label`, boxes with a score greater than
+    `score_threshold` are sorted by descending score (stable), and the first `nms_top_k` remain (all
+    if negative). They are visited in this order; a box is selected unless its overlap with a
+    selected one exceeds the threshold. The threshold is initially `nms_threshold`; after each
+    selection, it is multiplied by `nms_eta` if that is less than 1 and the threshold greater than
+    0.5; a negative `nms_eta` is an error. The overlap is intersection over union; without
+    `normalized`, widths and heights are the difference of coordinates plus one, and disjoint boxes
+    have overlap 0. Of all classes together, the `keep_top_k` boxes with the highest scores remain
+    (all if negative; of equal scores, those of lower classes).
 
-    Outputs: [K, 6] rows of class, score and box, image by image, class by class, by falling score
-    (with `rois_num`, by index); [N] the number of rows for each image, int32; with `return_index`,
-    [K, 1] int32: the row of each in `bboxes` as [N * M, 4] (or [M * C, 4]).
+    Outputs: [K, 6] rows of class, score and box, ordered by image, class, and descending score
+    (with `rois_num`, by index); [N] the number of rows of each image, int32; with `return_index`,
+    [K, 1] int32: the row of each box in `bboxes` as [N * M, 4] (or [M * C, 4]).
 
-    A score that is NaN is never greater than a threshold; with boxes that are not finite or turned
-    inside out, the outputs are not specified. Sources: NNAdapter's NON_MAX_SUPPRESSION, which only
-    its code has; Paddle's multiclass_nms3.
+    A score of NaN does not exceed a threshold; with boxes that contain NaN or an infinity or have
+    swapped corners, the outputs are unspecified. Sources: NNAdapter's NON_MAX_SUPPRESSION, which
+    only its code has; Paddle's multiclass_nms3.
     """
 
     __slots__ = ()
@@ -104,19 +103,19 @@ class NonMaxSuppression(Operator):
 class PolygonNonMaxSuppression(Operator):
     """The best polygons of each class, without those that overlap a better one of the same class.
 
-    `bboxes` is [N, M, B], the x and y of each corner of a polygon in turn (B is 8, 16, 24 or 32),
-    and `scores` [N, C, M]. The polygons are chosen as NON_MAX_SUPPRESSION chooses boxes, with the
-    settings of the same names; only the overlap is another: the area inside both outlines over the
-    area of either, 0 where one of these areas is 0.
+    `bboxes` is [N, M, B], the alternating x and y of a polygon's corners (B is 8, 16, 24 or 32),
+    and `scores` [N, C, M]. The polygons are selected as boxes are in NON_MAX_SUPPRESSION, with the
+    parameters of the same names, except that the overlap is the area inside both outlines divided
+    by the area inside either, 0 if one of the outlines has area 0.
 
-    Outputs: [K, 2 + B] rows of class, score and polygon, image by image, class by class, by falling
-    score; [N] the number of rows for each image, int32; with `return_index`, [K, 1] int32: the row
-    of each in `bboxes` as [N * M, B].
+    Outputs: [K, 2 + B] rows of class, score and polygon, ordered by image, class, and descending
+    score; [N] the number of rows of each image, int32; with `return_index`, [K, 1] int32: the row
+    of each polygon in `bboxes` as [N * M, B].
 
-    A score that is NaN is never greater than a threshold; with corners that are not finite, or
-    sides of a polygon that cross each other, the outputs are not specified. (The reference is exact
-    with the latter as Paddle is: the area by the shoelace formula, the common area by the even-odd
-    rule, its holes included.) Source: Paddle's multiclass_nms3.
+    A score of NaN does not exceed a threshold; with corners that contain NaN or an infinity, or
+    self-intersecting polygons, the outputs are unspecified. (For the latter, the reference computes
+    what Paddle does: areas by the shoelace formula, intersections by the even-odd rule, including
+    their holes.) Source: Paddle's multiclass_nms3.
     """
 
     __slots__ = ()
@@ -167,8 +166,8 @@ def _selected_rows(
     Args:
         op: the operator.
         bboxes: the boxes of all images.
-        images: what `_images` returns.
-        overlaps_of_images: for each image and class what returns the overlaps of its boxes.
+        images: the result of `_images`.
+        overlaps_of_images: for each image and class a function that returns overlaps of its boxes.
     """
     table: list[Array] = []
     places: list[int] = []
@@ -205,15 +204,15 @@ def _selected_rows(
 class NonMaxSuppressionIndices(Operator):
     """The boxes of each class that remain without those that overlap a better one.
 
-    `boxes` is [N, M, 4], `scores` [N, C, M]. A box is y1, x1, y2, x2, two corners in any order,
-    or, with `center_point_box`, x_centre, y_centre, width, height. For each image and class, boxes
-    with a score greater than `score_threshold` are taken by falling score, equal ones by index, and
-    kept unless their overlap (common area over the area of either; 0 if a width, a height or an
-    area is not positive) with one that has been kept is greater than `iou_threshold`, which must
-    not be negative, until there are `max_output_boxes_per_class`.
+    `boxes` is [N, M, 4], `scores` [N, C, M]. A box is y1, x1, y2, x2, two corners in any order, or,
+    with `center_point_box`, x_centre, y_centre, width, height. For each image and class, boxes with
+    a score greater than `score_threshold` are visited in descending order of score (equal scores by
+    index). A box is selected unless its overlap (intersection over union; 0 if a width, a height or
+    an area is not positive) with a selected one exceeds `iou_threshold`, which must not be
+    negative, until there are `max_output_boxes_per_class`.
 
-    The output is [K, 3] int64: image, class and box, in that order. A score that is NaN is never
-    greater than a threshold; with boxes that are not finite, the output is not specified. Source:
+    The output is [K, 3] int64: image, class and box, in that order. A score of NaN does not exceed
+    a threshold; with boxes that contain NaN or an infinity, the output is unspecified. Source:
     ONNX's NonMaxSuppression.
     """
 
@@ -257,7 +256,7 @@ class NonMaxSuppressionIndices(Operator):
 
 
 def _images(boxes: Array, scores: Array, counts: Array | None) -> list[tuple[Array, Array, Array]]:
-    """For each image, boxes [C, M, B], scores [C, M] and the rows that they are in [C, M]."""
+    """Return, for each image, boxes [C, M, B], scores [C, M] and their row numbers [C, M]."""
     if counts is None:
         classes, own = scores.shape[1:]
         rows = np.arange(boxes.shape[0] * own).reshape(boxes.shape[0], 1, own)

@@ -25,7 +25,7 @@ class _Arrays:
     def split(self, value: Value, count: int) -> list[Value]:
         return list(jnp.split(value, count))
 
-    def transposed(self, value: Value) -> Value:
+    def transpose(self, value: Value) -> Value:
         return value.T
 
     def stack(self, values: Sequence[Value], axis: int) -> Value:
