@@ -19,7 +19,7 @@ from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hal.capabilities import Capabilities, Instance, Kind
 from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.closing import Closing
-from crosschip.ir.source_code import place_of, state_of_files
+from crosschip.ir.source_code import code_location, state_of_files
 from crosschip.ir.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -238,9 +238,9 @@ class Device(Closing, ABC):
 @lru_cache(maxsize=64)
 def code_of(device: type[Device]) -> str:
     """Return the digest of the code of a class and its bases, as of the first call."""
-    places = [place_of(base.__module__) for base in device.__mro__]
+    locations = [code_location(base.__module__) for base in device.__mro__]
     files = [str(path.absolute()) for path in device.code_files()]
-    return state_of_files([*(place for place in places if place is not None), *files])
+    return state_of_files([*(location for location in locations if location is not None), *files])
 
 
 def single_operation_model(operation: Operation) -> Model:

@@ -94,7 +94,7 @@ def _reinfer(operation: Operation, replaced: dict[Operand, Operand], widening: b
     inputs = tuple(None if o is None else replaced.get(o, o) for o in operation.inputs)
     if inputs == operation.inputs:
         return operation
-    renewed = operation.adapted(inputs, widening=widening)
+    renewed = operation.adapt(inputs, widening=widening)
     try:
         types = renewed.infer()
     except ModelError as error:
@@ -161,9 +161,9 @@ def _widen_all(
     effort: int,
 ) -> list[TensorType]:
     types = []
-    for slot, one, other in zip(slots, old, new, strict=True):
+    for slot, old_type, new_type in zip(slots, old, new, strict=True):
         try:
-            types.append(widen_type(one, other, outer, effort))
+            types.append(widen_type(old_type, new_type, outer, effort))
         except ModelError as error:
             raise ModelError(f"{slot}: {error}") from None
     return types

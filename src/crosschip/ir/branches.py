@@ -102,8 +102,8 @@ def change_branches(
 
 def _takes(body: Model, types: Sequence[TensorType]) -> bool:
     """Return whether the body's input types include these types."""
-    held = [operand.type for operand in body.inputs.values()]
-    return len(held) == len(types) and all(map(_is_within, types, held))
+    body_types = [operand.type for operand in body.inputs.values()]
+    return len(body_types) == len(types) and all(map(_is_within, types, body_types))
 
 
 def _is_within(type_: TensorType, other: TensorType) -> bool:
@@ -111,15 +111,15 @@ def _is_within(type_: TensorType, other: TensorType) -> bool:
     if not type_.fits(other) or other.shape is None:
         return type_.fits(other)
     return type_.shape is not None and all(
-        size == own or not isinstance(size, int)
-        for own, size in zip(type_.shape, other.shape, strict=True)
+        size == size_a or not isinstance(size, int)
+        for size_a, size in zip(type_.shape, other.shape, strict=True)
     )
 
 
 def _join_outputs(
-    slot: str, one: TensorType, other: TensorType, outer: frozenset[str]
+    slot: str, first: TensorType, second: TensorType, outer: frozenset[str]
 ) -> TensorType:
     try:
-        return hide_inner_sizes(join_types(one, other), outer)
+        return hide_inner_sizes(join_types(first, second), outer)
     except ModelError as error:
         raise ModelError(f"{slot}: {error}") from None

@@ -74,7 +74,7 @@ class ControlFlow(Operation):
         """Return the operation on other inputs, with its bodies inferred for their types."""
         return self._on(inputs, self.outputs if outputs is None else outputs, widening=False)
 
-    def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
+    def adapt(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
         return self._on(inputs, self.outputs, widening=widening)
 
     def _on(

@@ -42,7 +42,7 @@ class Elements(ABC):
             ModelFileError: the file with the elements is missing or has changed.
         """
 
-    def own(self) -> NDArray[Any]:
+    def copy(self) -> NDArray[Any]:
         """Return a new, writable array of the elements.
 
         Raises:

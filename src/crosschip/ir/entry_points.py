@@ -121,14 +121,14 @@ def _read() -> Iterator[EntryPoint]:
     """
     if any(f is not PathFinder and hasattr(f, "find_distributions") for f in sys.meta_path):
         raise _Unusual
-    seen: set[str] = set()
+    packages: set[str] = set()
     for folder in sys.path:
-        for place in _folders(folder):
-            stem = os.path.basename(place).rpartition(".")[0].partition("-")[0]
+        for metadata_folder in _folders(folder):
+            stem = os.path.basename(metadata_folder).rpartition(".")[0].partition("-")[0]
             package = re.sub(r"[-_.]+", "_", stem).lower()
-            if package not in seen:
-                seen.add(package)
-                yield from _entries(place)
+            if package not in packages:
+                packages.add(package)
+                yield from _entries(metadata_folder)
 
 
 def _folders(folder: str) -> list[str]:
@@ -142,10 +142,10 @@ def _folders(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in names if name.lower().endswith(_METADATA)]
 
 
-def _entries(place: str) -> Iterator[EntryPoint]:
+def _entries(metadata_folder: str) -> Iterator[EntryPoint]:
     """Yield the entry points of one package."""
     try:
-        with open(os.path.join(place, "entry_points.txt"), encoding="utf-8") as file:
+        with open(os.path.join(metadata_folder, "entry_points.txt"), encoding="utf-8") as file:
             lines = file.read().splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return
@@ -157,7 +157,7 @@ def _entries(place: str) -> Iterator[EntryPoint]:
             name, equals, value = map(str.strip, line.partition("="))
             if not equals or not _is_plain(value):
                 raise _Unusual
-            yield _EntryPoint(name, value, group, _Distribution(place))
+            yield _EntryPoint(name, value, group, _Distribution(metadata_folder))
 
 
 def _is_plain(value: str) -> bool:

@@ -45,7 +45,7 @@ _reading: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 
 @contextmanager
-def noting() -> Iterator[Reading]:
+def record_queries() -> Iterator[Reading]:
     """Record all queries of the `with` block."""
     reading = Reading()
     token = _reading.set(reading)
@@ -76,7 +76,7 @@ def kind(path: StrPath) -> Kind:
     return _record("kind", path, result)
 
 
-def listed(folder: StrPath) -> list[Path]:
+def list_folder(folder: StrPath) -> list[Path]:
     """Return the entries of a folder, sorted.
 
     Raises:
@@ -91,7 +91,7 @@ def listed(folder: StrPath) -> list[Path]:
     return paths
 
 
-def resolved(path: StrPath) -> str:
+def resolve_path(path: StrPath) -> str:
     """Return a path without symbolic links."""
     return _record("resolved", path, os.path.realpath(path))
 
@@ -102,8 +102,8 @@ def repeat_query(question: str, path: str) -> str:
     Raises:
         OSError: it cannot be answered any more.
     """
-    with noting() as reading:
-        {"kind": kind, "listed": listed, "resolved": resolved}[question](path)
+    with record_queries() as reading:
+        {"kind": kind, "listed": list_folder, "resolved": resolve_path}[question](path)
     return reading.answers[question, _absolute(path)]
 
 

@@ -152,7 +152,7 @@ class Window:
         self._begin = 0
         self._held = b""
 
-    def at(self, place: int, count: int) -> tuple[bytes, int]:
+    def at(self, offset: int, count: int) -> tuple[bytes, int]:
         """Return buffered bytes, and the index in them of the `count` bytes from an offset on.
 
         There are fewer than `count` bytes only at the end of the source.
@@ -160,14 +160,14 @@ class Window:
         Raises:
             OSError: they cannot be read, or the file has changed.
         """
-        index = place - self._begin
+        index = offset - self._begin
         if not 0 <= index <= len(self._held) - count:
-            self._begin, index = place, 0
-            end = min(place + max(count, _WINDOW), self.source.size)
-            self._held = self.source.read(place, end)
+            self._begin, index = offset, 0
+            end = min(offset + max(count, _WINDOW), self.source.size)
+            self._held = self.source.read(offset, end)
         return self._held, index
 
-    def elements(self, dtype: np.dtype[Any], count: int, place: int) -> NDArray[Any] | Stored:
+    def elements(self, dtype: np.dtype[Any], count: int, offset: int) -> NDArray[Any] | Stored:
         """Return `count` little-endian elements from an offset on; small arrays are copied.
 
         Raises:
@@ -175,9 +175,9 @@ class Window:
         """
         size = count * dtype.itemsize
         if size > _SMALL:
-            return self.source.elements(dtype, count, place)
-        held, index = self.at(place, size)
-        return Held(held[index : index + size]).elements(dtype, count, 0)
+            return self.source.elements(dtype, count, offset)
+        buffered, index = self.at(offset, size)
+        return Held(buffered[index : index + size]).elements(dtype, count, 0)
 
 
 class Held(Source):
@@ -284,12 +284,12 @@ class Stored(Elements):
     def read(self) -> NDArray[Any]:
         array = self._read() if self._read is not None else None
         if array is None:
-            array = self.own()
+            array = self.copy()
             array.flags.writeable = False
             self._read = weakref.ref(array)
         return array
 
-    def own(self) -> NDArray[Any]:
+    def copy(self) -> NDArray[Any]:
         array = np.empty(self.shape, _low_first(self.dtype))
         try:
             self._file.fill(array, self._offset)

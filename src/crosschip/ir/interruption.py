@@ -37,14 +37,14 @@ def raise_interruption(error: BaseException) -> None:
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an error, its causes and its contexts, recursively."""
-    seen: set[int] = set()
-    left: list[BaseException | None] = [error]
-    while left:
-        each = left.pop()
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            yield each
-            left += (each.__context__, each.__cause__)
+    visited: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        current = pending.pop()
+        if current is not None and id(current) not in visited:
+            visited.add(id(current))
+            yield current
+            pending += (current.__context__, current.__cause__)
 
 
 def _is_interruption(error: BaseException) -> bool:

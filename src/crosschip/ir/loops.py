@@ -138,9 +138,9 @@ class Loop(ControlFlow):
             "of state",
         )
         self._check_one("body: the condition", body_outputs[0], ElementType.BOOL)
-        held = list(self.body.inputs.values())[2 : 2 + self.states]
+        body_states = list(self.body.inputs.values())[2 : 2 + self.states]
         outer = names_in(input_types)
-        state = _state_types(self, held, body_outputs[1 : 1 + self.states], outer)
+        state = _state_types(self, body_states, body_outputs[1 : 1 + self.states], outer)
         times = self._times()
         collected = (
             with_axis(hide_inner_sizes(operand.type, outer), 0, times)
@@ -287,8 +287,8 @@ class Scan(ControlFlow):
         length = self._length()
         body_outputs = list(self.body.outputs.values())
         outer = names_in([*input_types, *(operand.type for operand in self.scanned)])
-        held = list(self.body.inputs.values())[:states]
-        state = _state_types(self, held, body_outputs[:states], outer)
+        body_states = list(self.body.inputs.values())[:states]
+        state = _state_types(self, body_states, body_outputs[:states], outer)
         collected = []
         for operand, axis in zip(body_outputs[states:], self.output_axes, strict=True):
             try:
@@ -333,18 +333,19 @@ class Scan(ControlFlow):
 
 def _state_types(
     operation: ControlFlow,
-    held: Sequence[Operand],
+    body_states: Sequence[Operand],
     next_state: Sequence[Operand],
     outer: frozenset[str],
 ) -> list[TensorType]:
     """Return the types of the last state; raise ModelError if a next state does not fit."""
     types = []
-    for one, other in zip(held, next_state, strict=True):
-        if widen_type(one.type, other.type, outer, 0) != replace(one.type, shape_value=None):
+    for state, other in zip(body_states, next_state, strict=True):
+        if widen_type(state.type, other.type, outer, 0) != replace(state.type, shape_value=None):
             raise ModelError(
-                f"{operation.type}.body: takes {one.name!r} as {one.type}, but makes {other.type}"
+                f"{operation.type}.body: takes {state.name!r} as {state.type}, but makes "
+                f"{other.type}"
             )
-        types.append(hide_inner_sizes(replace(one.type, shape_value=None), outer))
+        types.append(hide_inner_sizes(replace(state.type, shape_value=None), outer))
     return types
 
 

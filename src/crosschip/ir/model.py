@@ -150,7 +150,7 @@ class Operation(Frozen):
             self
         )
 
-    def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
+    def adapt(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
         """Like `with_inputs`; `widening` restricts types in bodies to become wider only."""
         return self.with_inputs(inputs)
 
@@ -176,7 +176,7 @@ class Operation(Frozen):
         """Return the name of an enumerated constant, such as `RELU`; `None` for a plain value."""
         return None
 
-    def called(self, name: str) -> Self:
+    def with_name(self, name: str) -> Self:
         """Return the same operation with another name."""
         renamed = object.__new__(type(self))
         for kind in type(self).__mro__:
@@ -326,5 +326,5 @@ def _check_constant(operand: Operand) -> None:
     array, type_ = operand.content, operand.type
     assert array is not None, "it is constant"
     if array.shape != type_.shape or array.dtype != type_.element_type.dtype:
-        held = f"{array.dtype.name}{list(array.shape)}"
-        raise ModelError(f"constant {operand.name!r} is declared as {type_}, but holds {held}")
+        actual = f"{array.dtype.name}{list(array.shape)}"
+        raise ModelError(f"constant {operand.name!r} is declared as {type_}, but holds {actual}")

@@ -139,9 +139,9 @@ def concrete(
     except TypeError:
         sizes = (-1,)
     if any(size < 0 for size in sizes) or rank not in (None, len(sizes)):
-        wanted = "a shape for" if rank is None else "the size"
+        expected = "a shape for" if rank is None else "the size"
         raise InputError(
-            f"{shape!r} is not {wanted} {name!r}; give one like {like if rank is None else '3'}"
+            f"{shape!r} is not {expected} {name!r}; give one like {like if rank is None else '3'}"
         )
     return sizes
 

@@ -124,9 +124,9 @@ class ShapeCheck:
         for index, axis, fixed in self._fixed:
             if shapes[index][axis] != fixed:
                 return False
-        for size, places in self._open.items():
+        for size, locations in self._open.items():
             value = substitute(size, sizes)
-            for index, axis in places:
+            for index, axis in locations:
                 if shapes[index][axis] != value:
                     return False
         return True

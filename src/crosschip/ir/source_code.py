@@ -25,8 +25,8 @@ def editable_code(modules: Iterable[str]) -> list[tuple[str, str]]:
 
     A location is the folder of the outermost package, or the file of a module without a package.
     """
-    places = dict.fromkeys(_place(module) for module in modules)
-    return [(p, state_of_code(p)) for p in places if p is not None and not _is_installed(p)]
+    locations = dict.fromkeys(_package_location(module) for module in modules)
+    return [(p, state_of_code(p)) for p in locations if p is not None and not _is_installed(p)]
 
 
 def state_of_files(paths: Iterable[str]) -> str:
@@ -35,7 +35,7 @@ def state_of_files(paths: Iterable[str]) -> str:
     return hashlib.sha256(repr(states).encode(errors="replace")).hexdigest() if states else ""
 
 
-def place_of(module: str) -> str | None:
+def code_location(module: str) -> str | None:
     """Return the location of a device module's own code; `None` if a version identifies the code.
 
     A device in crosschip is the folder of its module; everything else in crosschip has its version.
@@ -47,27 +47,27 @@ def place_of(module: str) -> str | None:
         if not module.startswith(_DEVICES):
             return None
         file = getattr(sys.modules.get(module), "__file__", None)
-        whole = _place(module)
-        return None if file is None or whole is None or _is_installed(whole) else _folder(file)
-    return _place(module)
+        package = _package_location(module)
+        return None if file is None or package is None or _is_installed(package) else _folder(file)
+    return _package_location(module)
 
 
-def state_of_code(place: str) -> str:
+def state_of_code(location: str) -> str:
     """Return a digest of the names, sizes and times of code files.
 
     For a folder, these are the files in it and in its subfolders; for a file, it and its siblings.
     """
     digest = hashlib.sha256()
-    if os.path.isdir(place):
-        files = dict(_files(place, below=True))
+    if os.path.isdir(location):
+        files = dict(_files(location, below=True))
     else:
-        files = {**dict(_files(_folder(place), below=False)), place: os.stat(place)}
+        files = {**dict(_files(_folder(location), below=False)), location: os.stat(location)}
     for path, status in sorted(files.items()):
         digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode(errors="replace"))
     return digest.hexdigest()
 
 
-def _place(module: str) -> str | None:
+def _package_location(module: str) -> str | None:
     """Return the folder of a module's outermost package, or its file if it is in no package."""
     parts = module.split(".")
     for count in range(1, len(parts) + 1):
@@ -82,9 +82,9 @@ def _folder(file: str) -> str:
     return os.path.dirname(os.path.abspath(file))
 
 
-def _is_installed(place: str) -> bool:
+def _is_installed(location: str) -> bool:
     """Return whether a distribution's metadata is beside a folder or file."""
-    beside = os.path.dirname(place)
+    beside = os.path.dirname(location)
     endings = [_METADATA]
     if os.path.basename(beside) in _SITE_FOLDERS:
         endings.append(_LEGACY_METADATA)

@@ -42,8 +42,8 @@ def hide_inner_sizes(type_: TensorType, names: frozenset[str]) -> TensorType:
         return size if isinstance(size, int) or size.names <= names else unknown()
 
     shape = None if type_.shape is None else tuple(map(seen, type_.shape))
-    known = type_.shape_value is not None and names_in([type_]) <= names
-    return replace(type_, shape=shape, shape_value=type_.shape_value if known else None)
+    is_visible = type_.shape_value is not None and names_in([type_]) <= names
+    return replace(type_, shape=shape, shape_value=type_.shape_value if is_visible else None)
 
 
 def widen_type(old: TensorType, new: TensorType, outer: frozenset[str], effort: int) -> TensorType:
@@ -106,8 +106,8 @@ def with_axis(type_: TensorType, axis: int, size: Dim) -> TensorType:
     rank = len(type_.shape) + 1
     if not -rank <= axis < rank:
         raise ModelError(f"there is no axis {axis} of {rank}")
-    place = axis % rank
-    shape = (*type_.shape[:place], size, *type_.shape[place:])
+    position = axis % rank
+    shape = (*type_.shape[:position], size, *type_.shape[position:])
     return replace(type_, shape=shape, shape_value=None)
 
 

@@ -312,8 +312,8 @@ class TensorType:
         if self.shape == declared.shape or self.shape is None or declared.shape is None:
             return True
         return len(self.shape) == len(declared.shape) and all(
-            own == other or not isinstance(own, int) or not isinstance(other, int)
-            for own, other in zip(self.shape, declared.shape, strict=True)
+            size == other or not isinstance(size, int) or not isinstance(other, int)
+            for size, other in zip(self.shape, declared.shape, strict=True)
         )
 
     def substitute(self, sizes: Mapping[str, Dim]) -> TensorType:

@@ -153,7 +153,7 @@ def _scaled(weights: Operand, factor: Array) -> Array | Elements:
     assert content is not None, "only constants are asked"
 
     def scale() -> Array:
-        own: Array = content.own() if isinstance(content, Elements) else content.copy()
+        own: Array = content.copy()
         with np.errstate(all="ignore"):  # which holds for one thread
             np.multiply(own, factor, out=own, dtype=np.float64, casting="unsafe")
         return own

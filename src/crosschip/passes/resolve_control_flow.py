@@ -161,7 +161,7 @@ class _Attempt:
         new = dict(zip(body.inputs.values(), arguments, strict=True))
         for operation in body.operations:
             reads = tuple(None if o is None else new.get(o, o) for o in operation.inputs)
-            renewed = operation.with_inputs(reads).called(f"{name}/{operation.name}")
+            renewed = operation.with_inputs(reads).with_name(f"{name}/{operation.name}")
             pairs = zip(operation.outputs, renewed.infer(), strict=True)
             outputs = tuple(Operand(f"{name}/{old.name}", type_) for old, type_ in pairs)
             results = self._inner_results(renewed.with_inputs(reads, outputs))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crosschip.ir import Model, ModelFileError
-from crosschip.ir.file_queries import kind, listed
+from crosschip.ir.file_queries import kind, list_folder
 
 _OTHERS = (b"\n", b"{", b"\x93", b"\0\0", b"\1\0", b"\2\0")
 """The beginnings of other sorts of files, with which no ONNX file begins."""
@@ -56,7 +56,7 @@ def load(source: Path | bytes) -> Model:
 def _models(path: Path) -> list[Path]:
     """The models at a path: it itself, or those in the folder that it is."""
     try:
-        candidates = listed(path) if kind(path) == "folder" else [path]
+        candidates = list_folder(path) if kind(path) == "folder" else [path]
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
     return [

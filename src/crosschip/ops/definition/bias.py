@@ -41,11 +41,11 @@ def check_quantized_bias(
     Raises:
         ValueError: the rule is broken; the message starts with the slot.
     """
-    stored = None if bias is None else bias.type.quantization
-    if bias is None or stored is None:
+    quantization = None if bias is None else bias.type.quantization
+    if bias is None or quantization is None:
         return
     unit, scales = input.type.quantization, weight.type.quantization
-    if bias.type.element_type is not ElementType.INT32 or not stored.symmetric:
+    if bias.type.element_type is not ElementType.INT32 or not quantization.symmetric:
         raise ValueError(f"bias: a quantized one must be symmetric int32, not {bias.type}")
     if unit is None or scales is None:
         raise ValueError("bias: is quantized, but input and weight are not both")
@@ -53,16 +53,16 @@ def check_quantized_bias(
         raise ValueError("bias: is quantized, but the input has a scale for each index of an axis")
     _check_axis(weight, scales, channel_axis)
     expected = np.float64(np.float32(unit.scale[0])) * np.array(scales.scale, np.float32)
-    if len(stored.scale) != len(scales.scale):
+    if len(quantization.scale) != len(scales.scale):
         raise ValueError(
-            f"bias: has {len(stored.scale)} scales, but the weight has {len(scales.scale)}"
+            f"bias: has {len(quantization.scale)} scales, but the weight has {len(scales.scale)}"
         )
-    wrong = ~np.isclose(stored.scale, expected, rtol=_ROUNDING, atol=_LEAST)
+    wrong = ~np.isclose(quantization.scale, expected, rtol=_ROUNDING, atol=_LEAST)
     if wrong.any():
         channel = int(wrong.argmax())
         raise ValueError(
-            f"bias: its scale {stored.scale[channel]:g} is not {expected[channel]:g}, that of "
-            f"the input times that of the weight"
+            f"bias: its scale {quantization.scale[channel]:g} is not {expected[channel]:g}, that "
+            f"of the input times that of the weight"
         )
 
 

@@ -319,9 +319,9 @@ class Operator(Operation):
     @property
     def moves_integers(self) -> bool:
         """Return whether the operation may move quantized integers without dequantizing them."""
-        moved = self.moved_quantization() if self.moves else None
+        kept = self.moved_quantization() if self.moves else None
         reals = [o.type for o in self.outputs if o.type.quantization or _is_float32(o)]
-        return moved is not None and all(type_.quantization == moved for type_ in reals)
+        return kept is not None and all(type_.quantization == kept for type_ in reals)
 
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         """Return the output types, quantized where a quantization is declared or kept.
@@ -363,10 +363,12 @@ class Operator(Operation):
         b.append(plain.with_outputs(reals))
         results = []
         for real, output in zip(reals, self.outputs, strict=True):
-            stored = output.type.quantization
-            if stored is not None and real.type.quantization is None:
-                axis, dtype = stored.axis or 0, output.type.element_type
-                real = b.add(quantize, real, axis, stored.scale, stored.zero_point, dtype)
+            quantization = output.type.quantization
+            if quantization is not None and real.type.quantization is None:
+                axis, dtype = quantization.axis or 0, output.type.element_type
+                real = b.add(
+                    quantize, real, axis, quantization.scale, quantization.zero_point, dtype
+                )
             results.append(real)
         return tuple(results)
 

@@ -28,10 +28,10 @@ def value_type(operand: Operand) -> ElementType:
 
 def reals(array: Array, quantization: Quantization) -> Array:
     """Return the reals that quantized elements represent, in float64."""
-    along = _along(quantization, array.ndim)
-    zero_point = np.array(quantization.zero_point, np.float64).reshape(along)
+    shape = _broadcast_shape(quantization, array.ndim)
+    zero_point = np.array(quantization.zero_point, np.float64).reshape(shape)
     # All file formats store scales as float32, even if their text has more digits.
-    scale = np.array(quantization.scale, np.float32).astype(np.float64).reshape(along)
+    scale = np.array(quantization.scale, np.float32).astype(np.float64).reshape(shape)
     return (array.astype(np.float64) - zero_point) * scale
 
 
@@ -41,9 +41,9 @@ def stored(array: Array, quantization: Quantization, element_type: ElementType) 
     The division is in the reals' type, float32 or float64. NaN becomes the smallest integer, as in
     ONNX Runtime.
     """
-    along = _along(quantization, array.ndim)
-    scale = np.array(quantization.scale, np.float32).astype(array.dtype).reshape(along)
-    zero_point = np.array(quantization.zero_point, np.float64).reshape(along)
+    shape = _broadcast_shape(quantization, array.ndim)
+    scale = np.array(quantization.scale, np.float32).astype(array.dtype).reshape(shape)
+    zero_point = np.array(quantization.zero_point, np.float64).reshape(shape)
     if element_type in SATURATING:
         return cast(array / scale + zero_point.astype(array.dtype), element_type)
     low, high = limits(element_type)
@@ -68,7 +68,7 @@ def check_zero_point(
             raise ModelError(f"{where}the zero point {number} is beyond {element_type}")
 
 
-def _along(quantization: Quantization, rank: int) -> tuple[int, ...]:
+def _broadcast_shape(quantization: Quantization, rank: int) -> tuple[int, ...]:
     """Return the shape in which scales broadcast along their axis."""
     if quantization.axis is None or not rank:
         return (1,) * rank

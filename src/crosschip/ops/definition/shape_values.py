@@ -68,8 +68,8 @@ class Sizes:
         value = self.computed(coefficient)
         for index, factor in enumerate(factors):
             if isinstance(factor, str):
-                places = self._b.constant(np.array([int(factor)]))
-                part = self._add("GATHER", self._all(), places, 0)
+                index_list = self._b.constant(np.array([int(factor)]))
+                part = self._add("GATHER", self._all(), index_list, 0)
             else:
                 kind, first, *others = factor
                 part = first
@@ -133,10 +133,10 @@ def fail_if(b: Builder, broken: Operand, numbers: Operand) -> Operand:
     return b.add(operator_named("GATHER"), b.add(operator_named("UNSQUEEZE"), numbers, (0,)), index)
 
 
-def check_lengths(b: Builder, lengths: Operand, most: Operand) -> Operand:
+def check_lengths(b: Builder, lengths: Operand, maximum: Operand) -> Operand:
     """Return lengths that fail to compute at run time unless they are in [0, most]."""
     less, zero = operator_named("LESS"), np.zeros(1, lengths.type.element_type.dtype)
-    broken = [b.add(less, lengths, b.constant(zero)), b.add(less, most, lengths)]
+    broken = [b.add(less, lengths, b.constant(zero)), b.add(less, maximum, lengths)]
     return fail_if(b, b.add(operator_named("CONCAT"), broken, 0), lengths)
 
 
@@ -157,11 +157,11 @@ def shape_value_by_elements(operation: Operator) -> Sequence[Dim]:
             operand = operation.operand(slot.name)
             tensors[slot.name] = None if operand is None else _elements(operand)
     try:
-        moved: list[Dim] = np.asarray(operation.reference(**tensors)).ravel().tolist()
+        elements: list[Dim] = np.asarray(operation.reference(**tensors)).ravel().tolist()
     except IndexError:
         # An index out of range is an error only if the operation runs.
         raise UnknownRank from None
-    return moved
+    return elements
 
 
 def shape_value_by_pairs(operation: Any, combine: Callable[[Dim, Dim], Any]) -> Sequence[Dim]:

@@ -33,7 +33,7 @@ def attend(
         softcap: the bound of the scores' absolute values; 0 for no bound.
     """
     shared = query.shape[1] // key.shape[1]
-    key, value = (np.repeat(each, shared, 1) for each in (key, value))
+    key, value = (np.repeat(heads, shared, 1) for heads in (key, value))
     scores = query @ key.swapaxes(-1, -2) * (scale or query.shape[3] ** -0.5)
     if softcap:
         scores = softcap * np.tanh(scores / softcap)

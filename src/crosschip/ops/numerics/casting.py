@@ -63,8 +63,8 @@ def _powers_of_two(array: Array, saturate: bool, rounding: PowerRounding) -> Arr
     if saturate:
         exponent = np.clip(exponent, -127, 127)
     valid = (reals >= 0) & (exponent >= -127) & (exponent <= 127)
-    stored = np.where(valid, exponent + 127, 255).astype(np.uint8)
-    return stored.view(ElementType.FLOAT8E8M0.dtype)
+    bits = np.where(valid, exponent + 127, 255).astype(np.uint8)
+    return bits.view(ElementType.FLOAT8E8M0.dtype)
 
 
 def _rounds_up(mantissa: Array, rounding: PowerRounding) -> Array:

@@ -92,7 +92,7 @@ class CellAlgebra(GateAlgebra, Protocol):
     def before(self, step: int, lengths: Any, value: Any, other: Any) -> Any:
         """Return `value` for sequences longer than `step`, `other` for the rest."""
 
-    def in_bytes(self, value: Any) -> Any:
+    def round_to_bytes(self, value: Any) -> Any:
         """Return a value after quantization by DYNAMIC_QUANTIZE and dequantization."""
 
 
@@ -127,7 +127,7 @@ class Arrays:
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
         return lambda x: _FORMULAS[function](np.clip(x, -clip, clip), alpha, beta)
 
-    def in_bytes(self, value: Array) -> Array:
+    def round_to_bytes(self, value: Array) -> Array:
         if not value.size:
             return value
         low, high = np.minimum(value.min(), 0), np.maximum(value.max(), 0)
@@ -138,11 +138,11 @@ class Arrays:
     def reals(self, value: Array, scale: Array, zero_point: Array | None) -> Array:
         steps = value.astype(np.float32)
         if zero_point is not None:
-            steps -= _along(zero_point, value.ndim)
-        return steps * _along(scale, value.ndim)
+            steps -= _align(zero_point, value.ndim)
+        return steps * _align(scale, value.ndim)
 
 
-def _along(numbers: Array, rank: int) -> Array:
+def _align(numbers: Array, rank: int) -> Array:
     return numbers.reshape(numbers.shape + (1,) * (rank - numbers.ndim))
 
 
@@ -226,7 +226,7 @@ class Terms:
 
         return call
 
-    def in_bytes(self, value: Term) -> Term:
+    def round_to_bytes(self, value: Term) -> Term:
         steps, scale, zero_point = self._b.add_all(DynamicQuantize, value.operand)
         return self.reals(Term(self._b, steps), Term(self._b, scale), Term(self._b, zero_point))
 
@@ -235,10 +235,10 @@ class Terms:
         steps = self._apply(Cast, value, ElementType.FLOAT32)
         if zero_point is not None:
             shift = self._apply(Cast, zero_point, ElementType.FLOAT32)
-            steps = Term(self._b, self._b.add(Sub, steps.operand, self._along(shift, rank)))
-        return Term(self._b, self._b.add(Mul, steps.operand, self._along(scale, rank)))
+            steps = Term(self._b, self._b.add(Sub, steps.operand, self._align(shift, rank)))
+        return Term(self._b, self._b.add(Mul, steps.operand, self._align(scale, rank)))
 
-    def _along(self, numbers: Term, rank: int) -> Operand:
+    def _align(self, numbers: Term, rank: int) -> Operand:
         rank_before = len(shape_of(numbers.operand))
         if rank_before in (0, rank):
             return numbers.operand
@@ -280,7 +280,7 @@ class Cell(Protocol):
     def recurrent(self, gate: int, hidden: Any) -> Any:
         """Return the product of a gate's weights and the hidden state, plus `Rb`."""
 
-    def in_bytes(self, hidden: Any) -> Any:
+    def round_to_bytes(self, hidden: Any) -> Any:
         """Return the hidden state after quantization by DYNAMIC_QUANTIZE and dequantization."""
 
 
@@ -318,9 +318,9 @@ class ScanDirection:
         """Return the product of a gate's weights and the hidden state, plus `Rb`."""
         return _add_optional(hidden @ self._recurrence[gate], self._bias[gate])
 
-    def in_bytes(self, hidden: Any) -> Any:
+    def round_to_bytes(self, hidden: Any) -> Any:
         """Return the hidden state after quantization by DYNAMIC_QUANTIZE and dequantization."""
-        return self._algebra.in_bytes(hidden)
+        return self._algebra.round_to_bytes(hidden)
 
     def unless_over(self, step: int, value: Any, other: Any) -> Any:
         """Return `value` for sequences that include a step, else `other`."""

@@ -28,12 +28,12 @@ def overlaps(boxes: Array, pixel: float) -> Array:
         boxes: two corners of each box, the smaller one first.
         pixel: added to the difference of coordinates to get a side's length.
     """
-    one = np.array(pixel, boxes.dtype)
+    side_offset = np.array(pixel, boxes.dtype)
     low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
-    common = np.where((high < low).any(axis=2), 0, (high - low + one).prod(axis=2))
+    common = np.where((high < low).any(axis=2), 0, (high - low + side_offset).prod(axis=2))
     sides = boxes[:, 2:] - boxes[:, :2]
-    areas = np.where((sides < 0).any(axis=1), 0, (sides + one).prod(axis=1))
+    areas = np.where((sides < 0).any(axis=1), 0, (sides + side_offset).prod(axis=1))
     either = areas[:, None] + areas - common
     return np.where((common > 0) & (either > 0), common / either, 0)
 
@@ -44,13 +44,13 @@ def overlaps_of_any(boxes: Array, pixel: float) -> Array:
     Such a box has area 0. Its intersection with another box is a product of two sides, one or both
     of which are negative.
     """
-    one = np.array(pixel, boxes.dtype)
+    side_offset = np.array(pixel, boxes.dtype)
     low, high = boxes[:, :2], boxes[:, 2:]
     are_apart = ((low[:, None] > high) | (high[:, None] < low)).any(axis=2)
-    sides = np.minimum(high[:, None], high) - np.maximum(low[:, None], low) + one
+    sides = np.minimum(high[:, None], high) - np.maximum(low[:, None], low) + side_offset
     common = np.where(are_apart, 0, sides.prod(axis=2))
     is_inside_out = (high < low).any(axis=1)
-    areas = np.where(is_inside_out, 0, (high - low + one).prod(axis=1))
+    areas = np.where(is_inside_out, 0, (high - low + side_offset).prod(axis=1))
     either = areas[:, None] + areas - common
     with np.errstate(all="ignore"):
         return np.where(are_apart, 0, common / either)

@@ -204,7 +204,7 @@ def neighbours(
     return Neighbours(np.clip(pixels, 0, axis.size - 1), weights)
 
 
-def scaled(size: Dim, scale: float) -> Dim:
+def scaled_size(size: Dim, scale: float) -> Dim:
     if isinstance(size, int):
         return _scaled_size(size, scale)
     if float(scale).is_integer():

@@ -58,13 +58,16 @@ def normalize(array: Array, axes: Sequence[int], epsilon: float) -> Array:
 
 
 def scale_and_shift(
-    array: Array, scale: Array | None, bias: Array | None, along: Sequence[int] | None = None
+    array: Array,
+    scale: Array | None,
+    bias: Array | None,
+    broadcast_shape: Sequence[int] | None = None,
 ) -> Array:
-    """Return `array * scale + bias`, with scale and bias in the shape `along` if passed."""
+    """Return `array * scale + bias`, with scale and bias in `broadcast_shape` if passed."""
     if scale is not None:
-        array = array * (scale if along is None else scale.reshape(along))
+        array = array * (scale if broadcast_shape is None else scale.reshape(broadcast_shape))
     if bias is not None:
-        array = array + (bias if along is None else bias.reshape(along))
+        array = array + (bias if broadcast_shape is None else bias.reshape(broadcast_shape))
     return array
 
 
@@ -95,19 +98,19 @@ def build_scale_and_shift(
         channels: whether scale and bias have one element per channel instead of broadcasting.
     """
     dtype = operand.type.element_type
-    whole = operand
+    result = operand
     for combine, factor in ((Mul, scale), (Add, bias)):
         if factor is not None:
             if factor.type.element_type is not dtype:
                 factor = b.add(Cast, factor, dtype)
             if channels:
-                along = (-1, *(1,) * (rank(operand) - 2))
-                factor = b.add(Reshape, check_channel_count(b, factor, operand), along)
-            whole = b.add(combine, whole, factor)
+                broadcast_shape = (-1, *(1,) * (rank(operand) - 2))
+                factor = b.add(Reshape, check_channel_count(b, factor, operand), broadcast_shape)
+            result = b.add(combine, result, factor)
     if channels or all(_fits(factor, operand) for factor in (scale, bias)):
-        return whole
+        return result
     # A factor that broadcast the operand to a larger shape gives too many elements for RESHAPE.
-    return b.add(Reshape, whole, b.add(ShapeOf, operand), allow_zero=True)
+    return b.add(Reshape, result, b.add(ShapeOf, operand), allow_zero=True)
 
 
 def check_channel_count(b: Builder, factor: Operand, operand: Operand) -> Operand:

@@ -95,16 +95,16 @@ class PRelu(Elementwise):
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
         slope = shape_of(self.slope)
-        laid = slope + (1,) * self._axes_after(len(shape), len(slope))
+        aligned = slope + (1,) * self._axes_after(len(shape), len(slope))
         try:
-            stretched = broadcast(shape, laid, slot="slope")
+            result = broadcast(shape, aligned, slot="slope")
         except ValueError:
-            stretched = ()
-        grown = any(
+            result = ()
+        is_larger = any(
             isinstance(new, int) and isinstance(old, int) and new != old
-            for new, old in zip(stretched, shape, strict=False)
+            for new, old in zip(result, shape, strict=False)
         )
-        if grown or len(stretched) != len(shape):
+        if is_larger or len(result) != len(shape):
             sizes = ", ".join(map(str, slope))
             raise ValueError(f"slope: its shape [{sizes}] cannot be broadcast to the input's")
         return shape
@@ -112,9 +112,11 @@ class PRelu(Elementwise):
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         # A slope along the channels, or a single one, is the same for all images.
         rows, slope = axes
-        laid = shape_of(self.slope)
-        alike = (len(laid) == 1 and len(shape_of(self.input)) > 1) or set(laid) <= {1}
-        return 0 if rows == 0 and slope is None and alike else None
+        slope_shape = shape_of(self.slope)
+        is_common = (len(slope_shape) == 1 and len(shape_of(self.input)) > 1) or set(
+            slope_shape
+        ) <= {1}
+        return 0 if rows == 0 and slope is None and is_common else None
 
     def reference(self, input: Array, slope: Array) -> Array:
         after = self._axes_after(input.ndim, slope.ndim)
@@ -130,8 +132,8 @@ class PRelu(Elementwise):
         if output.type.shape == self.input.type.shape:
             return output
         # A slope that broadcast the input to a larger shape gives too many elements for RESHAPE.
-        own = b.add(operator_named("SHAPE"), self.input)
-        return b.add(operator_named("RESHAPE"), output, own, allow_zero=True)
+        shape = b.add(operator_named("SHAPE"), self.input)
+        return b.add(operator_named("RESHAPE"), output, shape, allow_zero=True)
 
     @staticmethod
     def _axes_after(rank: int, slope_rank: int) -> int:
@@ -276,7 +278,7 @@ class AlongAxis(Activation):
         (axis, *_) = axes
         return None if axis == normalize_axis(self.axis, len(shape_of(self.input))) else axis
 
-    def below_greatest(self, b: Builder) -> Operand:
+    def subtract_maximum(self, b: Builder) -> Operand:
         """Build the input minus its maximum along the axis, so that no exponential overflows."""
         greatest = b.add(operator_named("REDUCE_MAX"), self.input, (self.axis,), True)
         return b.add(Sub, self.input, greatest)
@@ -299,7 +301,7 @@ class Softmax(AlongAxis):
         return powers / powers.sum(self.axis, keepdims=True)
 
     def decompose(self, b: Builder) -> Operand:
-        powers = b.add(Exp, self.below_greatest(b))
+        powers = b.add(Exp, self.subtract_maximum(b))
         total = b.add(operator_named("REDUCE_SUM"), powers, (self.axis,), True)
         return b.add(Div, powers, total)
 
@@ -319,7 +321,7 @@ class LogSoftmax(AlongAxis):
         return below - np.log(np.exp(below).sum(self.axis, keepdims=True))
 
     def decompose(self, b: Builder) -> Operand:
-        below = self.below_greatest(b)
+        below = self.subtract_maximum(b)
         total = b.add(operator_named("REDUCE_SUM"), b.add(Exp, below), (self.axis,), True)
         return b.add(Sub, below, b.add(Log, total))
 
@@ -474,8 +476,8 @@ class Hardmax(AlongAxis):
     def reference(self, input: Array) -> Array:
         output = np.zeros_like(input)
         if input.size:
-            places = np.expand_dims(np.argmax(input, self.axis), self.axis)
-            np.put_along_axis(output, places, 1, self.axis)
+            indices = np.expand_dims(np.argmax(input, self.axis), self.axis)
+            np.put_along_axis(output, indices, 1, self.axis)
         return output
 
     def decompose(self, b: Builder) -> Operand:
@@ -489,6 +491,6 @@ class Hardmax(AlongAxis):
             pads = [0] * (2 * len(sizes.shape))
             pads[2 * axis + 1] = 1
             input = b.add(operator_named("PAD"), input, pads, value=number(-np.inf, input))
-        places = b.add(ArgMax, input, axis, False, ElementType.INT64)
+        indices = b.add(ArgMax, input, axis, False, ElementType.INT64)
         one, zero = number(1, self.input), number(0, self.input)
-        return b.add(OneHot, places, depth, one, zero, axis)
+        return b.add(OneHot, indices, depth, one, zero, axis)

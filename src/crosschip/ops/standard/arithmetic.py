@@ -137,7 +137,7 @@ def _quotient(dividend: Dim, divisor: Dim) -> Dim:
     return dividend // divisor
 
 
-def _rest(dividend: Dim, divisor: Dim) -> Dim:
+def _remainder(dividend: Dim, divisor: Dim) -> Dim:
     """Return the remainder of sizes.
 
     Raises:
@@ -281,10 +281,12 @@ class Clip(Elementwise):
 
     def _operand_of(self, b: Builder, slot: str) -> Operand | None:
         """Return a bound as a scalar of the input's element type; `None` if the slot is empty."""
-        bound, own = self.operand(slot), self.input.type.element_type
-        if bound is not None and bound.value is None and bound.type.element_type is own:
+        bound, element_type = self.operand(slot), self.input.type.element_type
+        if bound is not None and bound.value is None and bound.type.element_type is element_type:
             return b.add(operator_named("RESHAPE"), bound, ())
-        return None if bound is None else b.constant(_bound(getattr(self, slot), own.dtype))
+        return (
+            None if bound is None else b.constant(_bound(getattr(self, slot), element_type.dtype))
+        )
 
 
 def _bound(number: float, dtype: np.dtype) -> Array:
@@ -305,16 +307,16 @@ class Affine(Elementwise):
 
     def check_along(self, slot: str, operand: Operand, axis: int) -> None:
         """Raise ValueError unless an operand's sizes match the input's axes from `axis` on."""
-        shape, laid = shape_of(self.input), shape_of(operand)
+        shape, operand_shape = shape_of(self.input), shape_of(operand)
         start = normalize_axis(axis, len(shape))
-        if _axes_after(len(shape), len(laid), axis) < 0:
+        if _axes_after(len(shape), len(operand_shape), axis) < 0:
             raise ValueError(
-                f"{slot}: has {len(laid)} axes, but the input has {len(shape) - start} from axis "
-                f"{axis} on"
+                f"{slot}: has {len(operand_shape)} axes, but the input has "
+                f"{len(shape) - start} from axis {axis} on"
             )
-        for along, size in enumerate(laid):
+        for offset, size in enumerate(operand_shape):
             unify_sizes(
-                shape[start + along], size, f"{slot}: the sizes of the input's axis and its own"
+                shape[start + offset], size, f"{slot}: the sizes of the input's axis and its own"
             )
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
@@ -323,17 +325,21 @@ class Affine(Elementwise):
         first = normalize_axis(self.axis, len(shape_of(self.input)))
         return rows if rows is not None and rows < first and set(others) == {None} else None
 
-    def laid(self, b: Builder, operand: Operand, axis: int) -> Operand:
+    def align(self, b: Builder, operand: Operand, axis: int) -> Operand:
         """Reshape an operand so that it broadcasts to the input."""
-        reshape, shape, own = operator_named("RESHAPE"), shape_of(self.input), shape_of(operand)
-        after = _axes_after(len(shape), len(own), axis)
-        start, end, ones = len(shape) - after - len(own), len(shape) - after, (1,) * after
-        if own != shape[start:end]:
+        reshape, shape, operand_shape = (
+            operator_named("RESHAPE"),
+            shape_of(self.input),
+            shape_of(operand),
+        )
+        after = _axes_after(len(shape), len(operand_shape), axis)
+        start, end, ones = len(shape) - after - len(operand_shape), len(shape) - after, (1,) * after
+        if operand_shape != shape[start:end]:
             # Dynamic dimensions may differ, and then RESHAPE fails.
             sizes = Sizes(b, self.input)
-            wanted = sizes((*sizes.shape[start:end], *ones))
-            return b.add(reshape, operand, wanted, allow_zero=True)
-        return b.add(reshape, operand, (0,) * len(own) + ones) if after else operand
+            target = sizes((*sizes.shape[start:end], *ones))
+            return b.add(reshape, operand, target, allow_zero=True)
+        return b.add(reshape, operand, (0,) * len(operand_shape) + ones) if after else operand
 
 
 @operator("BIAS_ADD")
@@ -358,7 +364,7 @@ class BiasAdd(Affine):
         return input + _spread(bias, input.ndim, self.axis)
 
     def decompose(self, b: Builder) -> Operand:
-        return b.add(Add, self.input, self.laid(b, self.bias, self.axis))
+        return b.add(Add, self.input, self.align(b, self.bias, self.axis))
 
 
 @operator("SCALE")
@@ -387,8 +393,8 @@ class Scale(Affine):
         return scaled if bias is None else scaled + _spread(bias, input.ndim, self.axis)
 
     def decompose(self, b: Builder) -> Operand:
-        scaled = b.add(Mul, self.input, self.laid(b, self.scale, self.axis))
-        return b.add(Add, scaled, self.laid(b, self.bias, self.axis)) if self.bias else scaled
+        scaled = b.add(Mul, self.input, self.align(b, self.scale, self.axis))
+        return b.add(Add, scaled, self.align(b, self.bias, self.axis)) if self.bias else scaled
 
 
 def _axes_after(rank: int, laid_rank: int, axis: int) -> int:
@@ -446,7 +452,7 @@ class Mod(Broadcast):
     fmod = flag(False)
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_pairs(self, _rest)
+        return shape_value_by_pairs(self, _remainder)
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.fmod(input0, input1) if self.fmod else np.mod(input0, input1)

@@ -79,9 +79,13 @@ class Attention(Operator):
             raise ValueError("query: its heads have no numbers")
         for axis in (1, 2):
             unify_sizes(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
-        heads, own = query[1], key[1]
-        if isinstance(heads, int) and isinstance(own, int) and (not own or heads % own):
-            raise ValueError(f"key: {own} heads do not divide the query's {heads}")
+        heads, key_heads = query[1], key[1]
+        if (
+            isinstance(heads, int)
+            and isinstance(key_heads, int)
+            and (not key_heads or heads % key_heads)
+        ):
+            raise ValueError(f"key: {key_heads} heads do not divide the query's {heads}")
         self._check_mask((*query[:3], key[2]))
         if len(shape_of(self.query)) == 4:
             return (*query[:3], value[3])
@@ -102,10 +106,10 @@ class Attention(Operator):
             raise ValueError(f"{slot}: has {len(shape)} axes, but must have 3 or 4")
         if heads < 1:
             raise ValueError(f"num_heads: {heads} is not positive")
-        entries, places, width = shape
+        entries, positions, width = shape
         if isinstance(width, int) and width % heads:
             raise ValueError(f"{slot}: {heads} heads do not divide {width} numbers")
-        return (entries, heads, places, exact_quotient(width, heads))
+        return (entries, heads, positions, exact_quotient(width, heads))
 
     def _check_mask(self, scores: Shape) -> None:
         if self.mask is None:
@@ -126,12 +130,12 @@ class Attention(Operator):
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         *parts, mask = axes[:4]
         if self.mask is None:
-            alike = True
+            mask_is_common = True
         else:
             shape = shape_of(self.mask)
             rows = 0 if len(shape) == 4 else None
-            alike = mask == rows if mask is not None else len(shape) < 4 or shape[0] == 1
-        return 0 if alike and set(parts) == {0} else None
+            mask_is_common = mask == rows if mask is not None else len(shape) < 4 or shape[0] == 1
+        return 0 if mask_is_common and set(parts) == {0} else None
 
     @property
     def factor(self) -> float | None:
@@ -144,29 +148,29 @@ class Attention(Operator):
     def reference(self, query: Array, key: Array, value: Array, mask: Array | None) -> Array:
         is_flat = query.ndim == 3
         query, key, value = (
-            each if each.ndim == 4 else split_heads(each, self.heads(slot))
-            for slot, each in (("query", query), ("key", key), ("value", value))
+            operand if operand.ndim == 4 else split_heads(operand, self.heads(slot))
+            for slot, operand in (("query", query), ("key", key), ("value", value))
         )
         if self.causality is not Causality.NONE:
             rows, columns = query.shape[2], key.shape[2]
             offset = columns - rows if self.causality is Causality.TO_LAST else 0
-            seen = np.tri(rows, columns, offset, bool)
+            visible = np.tri(rows, columns, offset, bool)
             if mask is None:
-                mask = seen
+                mask = visible
             else:
-                mask = mask & seen if mask.dtype == bool else np.where(seen, mask, -np.inf)
+                mask = mask & visible if mask.dtype == bool else np.where(visible, mask, -np.inf)
         output = attend(query, key, value, mask, self.scale, self.softcap)
         return merge_heads(output) if is_flat else output
 
     def decompose(self, b: Builder) -> Operand | None:
         if self.causality is not Causality.NONE:
-            return self._with_mask(b)
+            return self._replace_causality(b)
         if any(len(shape_of(operand)) == 3 for operand in (self.query, self.key, self.value)):
-            return self._with_heads_apart(b)
+            return self._build_split_heads(b)
         factor = self.factor
         if factor is None:
             return None
-        key, value = (self.shared(b, operand) for operand in (self.key, self.value))
+        key, value = (self.repeat_heads(b, operand) for operand in (self.key, self.value))
         if key is None or value is None:
             return None
         query = b.add(Mul, self.query, factor)
@@ -176,29 +180,29 @@ class Attention(Operator):
             scores = b.add(Mul, curve, self.softcap)
         if self.mask is not None:
             if self.mask.type.element_type is ElementType.BOOL:
-                scores = b.add(Where, self.mask, scores, self._nothing)
+                scores = b.add(Where, self.mask, scores, self._excluded_score)
             else:
                 scores = b.add(Add, scores, self.mask)
         return b.add(MatMul, b.add(Softmax, scores, -1), value)
 
     @property
-    def _nothing(self) -> Array:
+    def _excluded_score(self) -> Array:
         """Return the score of a key that is not attended to."""
         return np.array(-np.inf, self.query.type.element_type.dtype)
 
-    def _with_mask(self, b: Builder) -> Operand:
+    def _replace_causality(self, b: Builder) -> Operand:
         """Build the same attention with `causality` replaced by a mask."""
-        mask, places = self.mask, self._causal_mask(b)
-        if mask is None or places is None:
-            mask = places or mask
+        mask, causal = self.mask, self._causal_mask(b)
+        if mask is None or causal is None:
+            mask = causal or mask
         elif mask.type.element_type is ElementType.BOOL:
-            mask = b.add(And, mask, places)
+            mask = b.add(And, mask, causal)
         else:
-            mask = b.add(Where, places, mask, self._nothing)
-        more = (self.operand(slot) for slot in ("scale", "softcap", "num_heads", "key_heads"))
-        return b.add(Attention, self.query, self.key, self.value, mask, Causality.NONE, *more)
+            mask = b.add(Where, causal, mask, self._excluded_score)
+        parameters = (self.operand(slot) for slot in ("scale", "softcap", "num_heads", "key_heads"))
+        return b.add(Attention, self.query, self.key, self.value, mask, Causality.NONE, *parameters)
 
-    def _with_heads_apart(self, b: Builder) -> Operand | None:
+    def _build_split_heads(self, b: Builder) -> Operand | None:
         """Build the same attention on inputs of rank 4; `None` if a head's size is unknown."""
         operands = []
         for slot, operand in (("query", self.query), ("key", self.key), ("value", self.value)):
@@ -209,8 +213,8 @@ class Attention(Operator):
                 rows = b.add(Reshape, operand, (0, 0, heads, size))
                 operand = b.add(Transpose, rows, (0, 2, 1, 3))
             operands.append(operand)
-        more = (self.operand(slot) for slot in ("mask", "causality", "scale", "softcap"))
-        output = b.add(Attention, *operands, *more)
+        parameters = (self.operand(slot) for slot in ("mask", "causality", "scale", "softcap"))
+        output = b.add(Attention, *operands, *parameters)
         if len(shape_of(self.query)) == 4:
             return output
         width = shape_of(self.outputs[0])[2]
@@ -218,16 +222,16 @@ class Attention(Operator):
             return None
         return b.add(Reshape, b.add(Transpose, output, (0, 2, 1, 3)), (0, 0, width))
 
-    def shared(self, b: Builder, operand: Operand) -> Operand | None:
+    def repeat_heads(self, b: Builder, operand: Operand) -> Operand | None:
         """Build keys or values repeated per query head; `None` if numbers of heads are unknown."""
-        heads, own = shape_of(self.query)[1], shape_of(operand)[1]
-        if heads == own:
+        heads, operand_heads = shape_of(self.query)[1], shape_of(operand)[1]
+        if heads == operand_heads:
             return operand
-        if not isinstance(heads, int) or not isinstance(own, int):
+        if not isinstance(heads, int) or not isinstance(operand_heads, int):
             return None
         sizes = Sizes(b, operand)
         entries, _, *rest = sizes.shape
-        grouped = (entries, own, heads // own, *rest)
+        grouped = (entries, operand_heads, heads // operand_heads, *rest)
         repeated = b.add(Expand, b.add(Unsqueeze, operand, (2,)), sizes(grouped))
         return reshape(b, repeated, sizes, grouped, (entries, heads, *rest))
 
@@ -247,11 +251,11 @@ class Attention(Operator):
             b.add(Gather, b.add(ShapeOf, operand), np.array(len(shape_of(operand)) - 2), 0)
             for operand in (self.query, self.key)
         )
-        places = b.add(Range, zero, count, np.array(1))
+        positions = b.add(Range, zero, count, np.array(1))
         if last:
-            places = b.add(Add, places, b.add(Sub, all_, count))
+            positions = b.add(Add, positions, b.add(Sub, all_, count))
         keys = b.add(Range, zero, all_, np.array(1))
-        return b.add(LessEqual, keys, b.add(Unsqueeze, places, (1,)))
+        return b.add(LessEqual, keys, b.add(Unsqueeze, positions, (1,)))
 
 
 @operator("ROTARY_EMBEDDING")
@@ -282,7 +286,7 @@ class RotaryEmbedding(Operator):
             raise ValueError(f"input: has {len(shape)} axes, but must have 3 or 4")
         if len(shape) == 3 and self.num_heads < 1:
             raise ValueError(f"num_heads: {self.num_heads} is not positive")
-        entries, _, places, size = self._sizes(shape)
+        entries, _, positions, size = self._sizes(shape)
         rank = 3 if self.positions is None else 2
         for slot, table in (("cos", cos), ("sin", sin)):
             if len(table) != rank:
@@ -294,28 +298,28 @@ class RotaryEmbedding(Operator):
             raise ValueError(f"cos: {2 * half} numbers are more than the {size} of a head")
         if self.positions is None:
             unify_sizes(cos[0], entries, "cos: its entries, and the input's")
-            unify_sizes(cos[1], places, "cos: its places, and the input's")
+            unify_sizes(cos[1], positions, "cos: its places, and the input's")
         else:
-            self._check_positions(entries, places)
+            self._check_positions(entries, positions)
         return shape
 
-    def _check_positions(self, entries: Dim, places: Dim) -> None:
+    def _check_positions(self, entries: Dim, count: Dim) -> None:
         assert self.positions is not None, "asked for where there are some"
         shape = shape_of(self.positions)
         if len(shape) != 2:
             raise ValueError(f"positions: has {len(shape)} axes, but must have 2")
         if shape[0] != 1:
             unify_sizes(shape[0], entries, "positions: their entries, and the input's")
-        unify_sizes(shape[1], places, "positions: their places, and the input's")
+        unify_sizes(shape[1], count, "positions: their places, and the input's")
 
     def _sizes(self, shape: Shape) -> Shape:
         """Return the numbers of entries, heads, positions and elements per head."""
         if len(shape) == 4:
             return shape
-        entries, places, width = shape
+        entries, positions, width = shape
         if isinstance(width, int) and width % self.num_heads:
             raise ValueError(f"num_heads: {self.num_heads} does not divide {width}")
-        return (entries, self.num_heads, places, exact_quotient(width, self.num_heads))
+        return (entries, self.num_heads, positions, exact_quotient(width, self.num_heads))
 
     def reference(self, input: Array, cos: Array, sin: Array, positions: Array | None) -> Array:
         is_flat = input.ndim == 3
@@ -327,9 +331,9 @@ class RotaryEmbedding(Operator):
             if np.any((positions < -len(cos)) | (positions >= len(cos))):
                 raise ValueError(f"positions: one is not in [-{len(cos)}, {len(cos)})")
             cos, sin = cos[positions], sin[positions]
-        cos, sin = (np.expand_dims(each, 2 if is_flat else 1) for each in (cos, sin))
-        turned = rotate(x, cos, sin, interleaved=self.interleaved)
-        return turned.reshape(input.shape)
+        cos, sin = (np.expand_dims(table, 2 if is_flat else 1) for table in (cos, sin))
+        rotated = rotate(x, cos, sin, interleaved=self.interleaved)
+        return rotated.reshape(input.shape)
 
     def decompose(self, b: Builder) -> Operand | None:
         shape, half = shape_of(self.input), shape_of(self.cos)[-1]
@@ -339,26 +343,28 @@ class RotaryEmbedding(Operator):
         x, is_flat = self.input, len(shape) == 3
         if is_flat:
             x = b.add(Reshape, x, (0, 0, self.num_heads, size))
-        cos, sin = (self._chosen(b, table, 2 if is_flat else 1) for table in (self.cos, self.sin))
+        cos, sin = (
+            self._select_rows(b, table, 2 if is_flat else 1) for table in (self.cos, self.sin)
+        )
         step = 2 if self.interleaved else 1
         first = (0, 2 * half) if self.interleaved else (0, half)
         second = (1, 2 * half) if self.interleaved else (half, 2 * half)
         real, imaginary = (
             b.add(Slice, x, (-1,), (start,), (end,), (step,)) for start, end in (first, second)
         )
-        turned = [
+        rotated = [
             b.add(Sub, b.add(Mul, real, cos), b.add(Mul, imaginary, sin)),
             b.add(Add, b.add(Mul, real, sin), b.add(Mul, imaginary, cos)),
         ]
         if self.interleaved:
-            pairs = b.add(Concat, [b.add(Unsqueeze, each, (4,)) for each in turned], 4)
-            turned = [b.add(Reshape, pairs, (0, 0, 0, 2 * half))]
+            pairs = b.add(Concat, [b.add(Unsqueeze, part, (4,)) for part in rotated], 4)
+            rotated = [b.add(Reshape, pairs, (0, 0, 0, 2 * half))]
         if 2 * half < size:
-            turned.append(b.add(Slice, x, (-1,), (2 * half,), (size,)))
-        output = turned[0] if len(turned) == 1 else b.add(Concat, turned, -1)
+            rotated.append(b.add(Slice, x, (-1,), (2 * half,), (size,)))
+        output = rotated[0] if len(rotated) == 1 else b.add(Concat, rotated, -1)
         return b.add(Reshape, output, (0, 0, self.num_heads * size)) if is_flat else output
 
-    def _chosen(self, b: Builder, table: Operand, axis: int) -> Operand:
+    def _select_rows(self, b: Builder, table: Operand, axis: int) -> Operand:
         """Build the rows of a table for all positions, with an axis for heads."""
         if self.positions is not None:
             table = b.add(Gather, table, self.positions, 0)

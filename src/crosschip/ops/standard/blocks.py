@@ -63,9 +63,9 @@ class _Blocks(Layout):
         return parts.reshape(cast(Any, merged))
 
     def decompose(self, b: Builder) -> Operand:
-        return self.moved(b, self.input)
+        return self.build_plan(b, self.input)
 
-    def moved(self, b: Builder, input: Operand) -> Operand:
+    def build_plan(self, b: Builder, input: Operand) -> Operand:
         """Build the plan from core operators."""
         sizes = Sizes(b, input)
         split, perm, merged = self.plan(sizes.shape)
@@ -89,7 +89,7 @@ class ChannelShuffle(_Blocks):
         if len(shape) < 2:
             raise ValueError(f"input: has {len(shape)} axes, but must have 2 at least")
         batch, channels, *rest = shape
-        size = _divided(channels, self.group, "group")
+        size = _divide_exactly(channels, self.group, "group")
         pixels = product(tuple(rest))
         return Plan((batch, self.group, size, pixels), (0, 2, 1, 3), shape)
 
@@ -120,7 +120,7 @@ class DepthToSpace(_Blocks):
         _check_block_size(self.block_size)
         size = self.block_size
         block = (size, size)
-        depth = _divided(channels, size**2, "block_size: its square")
+        depth = _divide_exactly(channels, size**2, "block_size: its square")
         first = self.mode is DepthOrder.DCR
         split = (batch, *(block if first else (depth,)), *((depth,) if first else block))
         perm = (0, 3, 4, 1, 5, 2) if first else (0, 1, 4, 2, 5, 3)
@@ -144,7 +144,7 @@ class SpaceToDepth(_Blocks):
         batch, channels, height, width = _image(shape)
         _check_block_size(self.block_size)
         block = self.block_size
-        rows, columns = (_divided(size, block, "block_size") for size in (height, width))
+        rows, columns = (_divide_exactly(size, block, "block_size") for size in (height, width))
         split = (batch, channels, rows, block, columns, block)
         merged = (batch, channels * block**2, rows, columns)
         return Plan(split, (0, 3, 5, 1, 2, 4), merged)
@@ -169,15 +169,15 @@ class BatchToSpaceND(_Blocks):
     def plan(self, shape: Shape) -> Plan:
         block_shape = self.block_shape
         batch, channels, *space = _spatial(shape, block_shape, self.crops, "crops")
-        images = _divided(batch, int(np.prod(block_shape)), "block_shape: its product")
-        grown = tuple(size * block for size, block in zip(space, block_shape, strict=True))
-        for size, before, after in zip(grown, self.crops[::2], self.crops[1::2], strict=True):
+        images = _divide_exactly(batch, int(np.prod(block_shape)), "block_shape: its product")
+        enlarged = tuple(size * block for size, block in zip(space, block_shape, strict=True))
+        for size, before, after in zip(enlarged, self.crops[::2], self.crops[1::2], strict=True):
             if isinstance(size, int) and before + after > size:
                 raise ValueError(f"crops: {before} and {after} are more than the {size} there are")
         rank = len(block_shape)
-        places = chain.from_iterable((rank + 2 + axis, axis) for axis in range(rank))
+        spatial_axes = chain.from_iterable((rank + 2 + axis, axis) for axis in range(rank))
         split = (*block_shape, images, channels, *space)
-        return Plan(split, (rank, rank + 1, *places), (images, channels, *grown))
+        return Plan(split, (rank, rank + 1, *spatial_axes), (images, channels, *enlarged))
 
     def infer_shape(self) -> Shape:
         batch, channels, *space = super().infer_shape()
@@ -185,23 +185,23 @@ class BatchToSpaceND(_Blocks):
         return (batch, channels, *(size - before - after for size, before, after in crops))
 
     def reference(self, input: Array) -> Array:
-        grown, crops = super().reference(input), self.crops
-        ends = np.array(grown.shape[2:]) - crops[1::2]
+        enlarged, crops = super().reference(input), self.crops
+        ends = np.array(enlarged.shape[2:]) - crops[1::2]
         box = [slice(None), slice(None), *map(slice, crops[::2], ends.tolist())]
-        return grown[tuple(box)]
+        return enlarged[tuple(box)]
 
     def decompose(self, b: Builder) -> Operand:
-        grown, crops = self.moved(b, self.input), self.crops
+        enlarged, crops = self.build_plan(b, self.input), self.crops
         if not any(crops):
-            return grown
+            return enlarged
         axes = range(2, 2 + len(crops) // 2)
         starts = b.constant(np.array(crops[::2]))
-        if not is_static(shape_of(grown)[2:]):
+        if not is_static(shape_of(enlarged)[2:]):
             both = b.constant(np.array(crops[::2]) + crops[1::2])
-            sizes = b.add(Slice, b.add(ShapeOf, grown), (0,), (2,), (2 + len(axes),))
+            sizes = b.add(Slice, b.add(ShapeOf, enlarged), (0,), (2,), (2 + len(axes),))
             starts = fail_if(b, b.add(Less, sizes, both), starts)
         ends = tuple(-after or 2**31 - 1 for after in crops[1::2])
-        return b.add(Slice, grown, axes, starts, ends)
+        return b.add(Slice, enlarged, axes, starts, ends)
 
 
 @operator("SPACE_TO_BATCH_ND")
@@ -223,7 +223,7 @@ class SpaceToBatchND(_Blocks):
         block_shape = self.block_shape
         batch, channels, *space = _spatial(shape, block_shape, self.pads, "pads")
         small = tuple(
-            _divided(size, block, "block_shape")
+            _divide_exactly(size, block, "block_shape")
             for size, block in zip(space, block_shape, strict=True)
         )
         rank = len(block_shape)
@@ -234,8 +234,8 @@ class SpaceToBatchND(_Blocks):
     def infer_shape(self) -> Shape:
         shape = _spatial(shape_of(self.input), self.block_shape, self.pads, "pads")
         padded = zip(shape[2:], self.pads[::2], self.pads[1::2], strict=True)
-        grown = (*shape[:2], *(size + before + after for size, before, after in padded))
-        return self.plan(grown).merged
+        padded_shape = (*shape[:2], *(size + before + after for size, before, after in padded))
+        return self.plan(padded_shape).merged
 
     def reference(self, input: Array) -> Array:
         pads = np.reshape((0, 0, 0, 0, *self.pads), (-1, 2))
@@ -244,7 +244,7 @@ class SpaceToBatchND(_Blocks):
 
     def decompose(self, b: Builder) -> Operand:
         padded = b.add(Pad, self.input, (0, 0, 0, 0, *self.pads)) if any(self.pads) else self.input
-        return self.moved(b, padded)
+        return self.build_plan(b, padded)
 
 
 def _image(shape: Shape) -> Shape:
@@ -267,7 +267,7 @@ def _check_block_size(block_size: int) -> None:
         raise ValueError(f"block_size: {block_size} is not positive")
 
 
-def _divided(size: Dim, divisor: int, what: str) -> Dim:
+def _divide_exactly(size: Dim, divisor: int, what: str) -> Dim:
     """Return the quotient; raise ValueError if there is known to be a remainder."""
     if divisor < 1:
         raise ValueError(f"{what}: {divisor} is not positive")

@@ -130,8 +130,8 @@ class GroupQueryAttention(Operator):
         for slot, shape in (("past_key", key), ("past_value", value)):
             if len(shape) != 4:
                 raise ValueError(f"{slot}: has {len(shape)} axes, but must have 4")
-            wanted = (entries, self.key_heads, key[2], size)
-            for axis, (actual, expected) in enumerate(zip(shape, wanted, strict=True)):
+            expected_shape = (entries, self.key_heads, key[2], size)
+            for axis, (actual, expected) in enumerate(zip(shape, expected_shape, strict=True)):
                 unify_sizes(
                     actual, expected, f"{slot}: its size on axis {axis}, and what it must be"
                 )
@@ -173,68 +173,69 @@ class GroupQueryAttention(Operator):
         sin: Array | None,
     ) -> Sequence[Array]:
         entries, tokens, width = query.shape
-        heads, own, size = self.num_heads, self.key_heads, width // self.num_heads
+        heads, key_heads, size = self.num_heads, self.key_heads, width // self.num_heads
         if past_key is None or past_value is None:
-            past_key = past_value = np.zeros((entries, own, 0, size), query.dtype)
-        room, most = past_key.shape[2], int(total.item())
+            past_key = past_value = np.zeros((entries, key_heads, 0, size), query.dtype)
+        capacity, limit = past_key.shape[2], int(total.item())
         counts = lengths.ravel().astype(np.int64) + 1
-        if most not in (tokens, room + tokens) and not tokens <= most <= room:
+        if limit not in (tokens, capacity + tokens) and not tokens <= limit <= capacity:
             raise ValueError(
-                f"total: {most} is neither {tokens}, {room + tokens}, nor at most {room}"
+                f"total: {limit} is neither {tokens}, {capacity + tokens}, nor at most {capacity}"
             )
-        if tokens > 1 and most != tokens and entries > 1:
+        if tokens > 1 and limit != tokens and entries > 1:
             raise ValueError(f"query: {entries} entries add several tokens to a past")
-        old = np.zeros_like(counts) if most == tokens else counts - tokens
-        if counts.size and (counts.min() < 1 or counts.max() > most or old.min() < 0):
-            raise ValueError(f"lengths: {lengths.ravel().tolist()} do not fit a total of {most}")
-        places = np.minimum(old[:, None] + np.arange(tokens), counts[:, None] - 1)
+        old = np.zeros_like(counts) if limit == tokens else counts - tokens
+        if counts.size and (counts.min() < 1 or counts.max() > limit or old.min() < 0):
+            raise ValueError(f"lengths: {lengths.ravel().tolist()} do not fit a total of {limit}")
+        positions = np.minimum(old[:, None] + np.arange(tokens), counts[:, None] - 1)
         query, key, value = (
-            split_heads(rows, count) for rows, count in ((query, heads), (key, own), (value, own))
+            split_heads(rows, count)
+            for rows, count in ((query, heads), (key, key_heads), (value, key_heads))
         )
         if cos is not None and sin is not None:
-            if places.size and places.max() >= len(cos):
-                raise ValueError(f"cos: there is none for place {places.max()}")
-            angles = cos[places][:, None], sin[places][:, None]
+            if positions.size and positions.max() >= len(cos):
+                raise ValueError(f"cos: there is none for place {positions.max()}")
+            angles = cos[positions][:, None], sin[positions][:, None]
             query, key = (rotate(x, *angles, interleaved=self.interleaved) for x in (query, key))
-        room = max(room, most)
-        keys = _continued(past_key, key, old, room)
-        values = _continued(past_value, value, old, room)
+        capacity = max(capacity, limit)
+        keys = _append_tokens(past_key, key, old, capacity)
+        values = _append_tokens(past_value, value, old, capacity)
         rows = (old[:, None] + np.arange(tokens))[:, None, :, None]
-        seen = np.arange(room) <= rows
+        visible = np.arange(capacity) <= rows
         if self.window:
-            seen &= np.arange(room) > rows - self.window
-        output = attend(query, keys, values, seen, self.scale, self.softcap)
+            visible &= np.arange(capacity) > rows - self.window
+        output = attend(query, keys, values, visible, self.scale, self.softcap)
         return [merge_heads(output), keys, values]
 
     def decompose(self, b: Builder) -> Sequence[Operand] | None:
         size = self.head_size
         if not isinstance(size, int):
             return None
-        count = _Count(b, self, size)
+        count = _TokenPositions(b, self, size)
         query, key = self.query, self.key
         if self.cos is not None and self.sin is not None:
             last = b.add(Sub, count.lengths, count.one)
-            places = b.add(Min, count.rows, b.add(Unsqueeze, last, (1,)))
+            positions = b.add(Min, count.rows, b.add(Unsqueeze, last, (1,)))
             query, key = (
-                b.add(RotaryEmbedding, x, self.cos, self.sin, places, heads, self.interleaved)
+                b.add(RotaryEmbedding, x, self.cos, self.sin, positions, heads, self.interleaved)
                 for x, heads in ((query, self.num_heads), (key, self.key_heads))
             )
-        keys = count.continued(self.past_key, key)
-        values = count.continued(self.past_value, self.value)
+        keys = count.append_tokens(self.past_key, key)
+        values = count.append_tokens(self.past_value, self.value)
         output = b.add(
-            *(Attention, query, keys, values, count.seen(self.window)),
+            *(Attention, query, keys, values, count.attention_mask(self.window)),
             *(Causality.NONE, self.scale, self.softcap, self.num_heads),
         )
         return [output, keys, values]
 
 
-def _continued(past: Array, new: Array, old: Array, room: int) -> Array:
-    """Return the old tokens of each entry followed by the new ones, and zeros up to `room`."""
+def _append_tokens(past: Array, new: Array, old: Array, capacity: int) -> Array:
+    """Return the old tokens of each entry followed by the new ones, and zeros up to `capacity`."""
     entries, heads, tokens, size = new.shape
-    result = np.zeros((entries, heads, room, size), new.dtype)
+    result = np.zeros((entries, heads, capacity, size), new.dtype)
     for entry, count in enumerate(old.tolist()):
         result[entry, :, :count] = past[entry, :, :count]
-        result[entry, :, count : count + tokens] = new[entry, :, : room - count]
+        result[entry, :, count : count + tokens] = new[entry, :, : capacity - count]
     return result
 
 
@@ -242,7 +243,7 @@ _MOST = 2**20
 """Limit of token counts, so that devices compare them exactly; real counts are smaller."""
 
 
-class _Count:
+class _TokenPositions:
     """Token positions, computed in int32 at run time.
 
     Attributes:
@@ -256,31 +257,31 @@ class _Count:
         self._heads = of.key_heads
         self._size = size
         self._zero, self.one = self._number(0), self._number(1)
-        self._entries, self._tokens = (self._sized(of.query, axis) for axis in (0, 1))
-        self._room = self._zero if of.past_key is None else self._sized(of.past_key, 2)
+        self._entries, self._tokens = (self._size_of(of.query, axis) for axis in (0, 1))
+        self._room = self._zero if of.past_key is None else self._size_of(of.past_key, 2)
         self._held = b.add(Add, self._room, self._tokens)
-        self.lengths = b.add(Add, self._counted(of.lengths, (-1,)), self.one)
-        total = self._counted(of.total, ())
+        self.lengths = b.add(Add, self._clamp_count(of.lengths, (-1,)), self.one)
+        total = self._clamp_count(of.total, ())
         is_new = b.add(Equal, total, self._tokens)
         old = b.add(Where, is_new, self._zero, b.add(Sub, self.lengths, self._tokens))
-        total = self._checked(total, is_new, old)
+        total = self._check_total(total, is_new, old)
         self._old = b.add(Unsqueeze, old, (1,))
         self.rows = b.add(Add, self._old, self._range(self._tokens))
         self._columns = self._range(b.add(Max, self._room, total))
         self._new_index = b.add(Sub, self._columns, self._old)
         self._rows_of_tokens = self._token_rows()
 
-    def seen(self, window: int) -> Operand:
+    def attention_mask(self, window: int) -> Operand:
         """Build the mask of tokens that a new token attends to, [N, 1, S, T]."""
         b = self._b
         rows = b.add(Unsqueeze, self.rows, (1, 3))
-        seen = b.add(LessEqual, self._columns, rows)
+        visible = b.add(LessEqual, self._columns, rows)
         if not window:
-            return seen
+            return visible
         first = b.add(Sub, rows, self._number(window))
-        return b.add(And, seen, b.add(Less, first, self._columns))
+        return b.add(And, visible, b.add(Less, first, self._columns))
 
-    def continued(self, past: Operand | None, new: Operand) -> Operand:
+    def append_tokens(self, past: Operand | None, new: Operand) -> Operand:
         """Build old tokens followed by new ones, and zeros: [N, K, T, D]."""
         b = self._b
         heads = b.add(Reshape, new, (0, 0, self._heads, self._size))
@@ -294,44 +295,44 @@ class _Count:
     def _token_rows(self) -> Operand:
         """Build the row of each token, [N, K, T], in the flattened heads of all entries."""
         b = self._b
-        each = self._range(b.add(Mul, self._entries, self._number(self._heads)))
-        starts = b.add(Reshape, b.add(Mul, each, self._held), (-1, self._heads, 1))
+        head_numbers = self._range(b.add(Mul, self._entries, self._number(self._heads)))
+        starts = b.add(Reshape, b.add(Mul, head_numbers, self._held), (-1, self._heads, 1))
         last = b.add(Sub, self._tokens, self.one)
         new = b.add(Min, b.add(Max, self._new_index, self._zero), last)
         is_old = b.add(Less, self._new_index, self._zero)
-        place = b.add(Where, is_old, self._columns, b.add(Add, self._room, new))
-        return b.add(Add, starts, b.add(Unsqueeze, place, (1,)))
+        row = b.add(Where, is_old, self._columns, b.add(Add, self._room, new))
+        return b.add(Add, starts, b.add(Unsqueeze, row, (1,)))
 
     def _number(self, value: int) -> Operand:
         return self._b.constant(np.array(value, np.int32))
 
-    def _counted(self, count: Operand, shape: tuple[int, ...]) -> Operand:
+    def _clamp_count(self, count: Operand, shape: tuple[int, ...]) -> Operand:
         """Build a token count, clamped so that valid counts are unchanged."""
         b = self._b
         flat = b.add(Reshape, b.add(Cast, count, ElementType.INT32), shape)
         return b.add(Max, b.add(Min, flat, self._number(_MOST)), self._number(-1))
 
-    def _sized(self, operand: Operand, axis: int) -> Operand:
-        known = shape_of(operand)[axis]
-        if isinstance(known, int):
-            return self._number(known)
+    def _size_of(self, operand: Operand, axis: int) -> Operand:
+        size = shape_of(operand)[axis]
+        if isinstance(size, int):
+            return self._number(size)
         sizes = self._b.add(ShapeOf, operand, ElementType.INT32)
         return self._b.add(Gather, sizes, np.array(axis), 0)
 
     def _range(self, end: Operand) -> Operand:
         return self._b.add(Range, self._zero, end, self.one)
 
-    def _checked(self, total: Operand, is_new: Operand, old: Operand) -> Operand:
+    def _check_total(self, total: Operand, is_new: Operand, old: Operand) -> Operand:
         """Build the total, which fails at run time if it or a length is invalid."""
         b = self._b
         fits = b.add(Or, is_new, b.add(Equal, total, self._held))
         has_room = b.add(LessEqual, total, self._room)
-        within = b.add(And, b.add(LessEqual, self._tokens, total), has_room)
+        is_within = b.add(And, b.add(LessEqual, self._tokens, total), has_room)
         single = b.add(LessEqual, self._entries, self.one)
-        alone = b.add(Or, single, b.add(LessEqual, self._tokens, self.one))
+        is_single = b.add(Or, single, b.add(LessEqual, self._tokens, self.one))
         broken = [
-            b.add(Not, b.add(Or, fits, within)),
-            b.add(Not, b.add(Or, is_new, alone)),
+            b.add(Not, b.add(Or, fits, is_within)),
+            b.add(Not, b.add(Or, is_new, is_single)),
             b.add(Less, self.lengths, self.one),
             b.add(Less, total, self.lengths),
             b.add(Less, old, self._zero),

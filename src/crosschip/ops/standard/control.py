@@ -39,9 +39,9 @@ class Assert(Operator):
 
     def reference(self, condition: Array, data: Sequence[Array]) -> Sequence[Array]:
         if not np.all(condition):
-            shown = (
+            excerpts = (
                 array.ravel()[: None if self.summarize < 0 else self.summarize] for array in data
             )
-            texts = "; ".join(str(array.tolist()) for array in shown)
+            texts = "; ".join(str(array.tolist()) for array in excerpts)
             raise ValueError(f"condition: does not hold; the data begin with {texts}")
         return list(data)

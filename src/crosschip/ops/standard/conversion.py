@@ -97,15 +97,15 @@ class BitCast(Elementwise):
         return self.dtype
 
     def infer_shape(self) -> Shape:
-        own = type(self).input.element_type(self.input)
-        if _bits(own) != _bits(self.dtype):
-            raise ValueError(f"dtype: {self.dtype} has not as many bits as {own}")
+        source = type(self).input.element_type(self.input)
+        if _bits(source) != _bits(self.dtype):
+            raise ValueError(f"dtype: {self.dtype} has not as many bits as {source}")
         return super().infer_shape()
 
     def reference(self, input: Array) -> Array:
-        own = type(self).input.element_type(self.input)
+        source = type(self).input.element_type(self.input)
         # Narrow floats arrive converted to float32, which represents them exactly.
-        bits = input.astype(own.dtype, copy=False)
+        bits = input.astype(source.dtype, copy=False)
         if self.dtype is ElementType.BOOL:
             return bits.view(np.uint8) != 0
         return bits.view(self.dtype.dtype)

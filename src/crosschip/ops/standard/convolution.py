@@ -65,8 +65,8 @@ class Conv(SpatialOperator):
         return shape
 
     def reference(self, input: Array, filter: Array, bias: Array | None) -> Array:
-        output = convolved(input, filter, self.windows(filter.shape[2:]), self.group)
-        return output if bias is None else output + along_channels(bias, self.spatial_rank)
+        output = convolve(input, filter, self.windows(filter.shape[2:]), self.group)
+        return output if bias is None else output + broadcast_channels(bias, self.spatial_rank)
 
 
 @operator("CONV_2D", core=True)
@@ -125,7 +125,7 @@ class Conv1D(Conv, spatial_rank=1):
 
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
         """Build a convolution of images of height 1; quantization and activation stay."""
-        return over_rows(b, self, Conv2D)
+        return build_planar(b, self, Conv2D)
 
 
 @operator("CONV_3D")
@@ -180,7 +180,7 @@ _OF_HEIGHT = {
 """The parameters for the height axis of images of height 1."""
 
 
-def over_rows(
+def build_planar(
     b: Builder, op: Conv | ConvTranspose, planar: type[Operator]
 ) -> tuple[Operand, ...] | None:
     """Build a convolution of signals as a convolution of images of height 1.
@@ -201,12 +201,12 @@ def over_rows(
             if not arguments[slot].is_constant:
                 return None
             arguments[slot] = (*of_height, *getattr(op, slot))
-    stored = op.outputs[0].type.quantization
-    planar_output = b.add(planar, **arguments, quantization=stored)
-    return (b.add(Squeeze, planar_output, (2,), quantization=stored),)
+    quantization = op.outputs[0].type.quantization
+    planar_output = b.add(planar, **arguments, quantization=quantization)
+    return (b.add(Squeeze, planar_output, (2,), quantization=quantization),)
 
 
-def along_channels(bias: Array, spatial_rank: int) -> Array:
+def broadcast_channels(bias: Array, spatial_rank: int) -> Array:
     """Reshape per-channel elements so that they broadcast to images."""
     return bias.reshape(-1, *(1,) * spatial_rank)
 
@@ -228,20 +228,20 @@ def convolution_shape(
     return (batch, out, *windows(static(kernel)).counts(image))
 
 
-def _at(place: Sequence[int]) -> tuple[slice | int, ...]:
+def _at(position: Sequence[int]) -> tuple[slice | int, ...]:
     """Return the index of a window element in filter weights that are divided into groups."""
-    return (*(slice(None),) * 3, *place)
+    return (*(slice(None),) * 3, *position)
 
 
-def convolved(input: Array, filter: Array, windows: Windows, group: int) -> Array:
+def convolve(input: Array, filter: Array, windows: Windows, group: int) -> Array:
     """Convolve images with a filter."""
     size = static(windows.counts(input.shape[2:]))
     batch, out = input.shape[0], filter.shape[0]
     weights = filter.reshape(group, out // group, *filter.shape[1:])
     result = np.zeros((batch, group, out // group, int(np.prod(size))), input.dtype)
-    for place, pixels in windows.sliding_windows(input, 0):
+    for position, pixels in windows.sliding_windows(input, 0):
         columns = pixels.reshape(batch, group, filter.shape[1], result.shape[-1])
-        element = weights[_at(place)]
+        element = weights[_at(position)]
         if columns.shape[2] == 1:
             result += element * columns
         else:
@@ -328,18 +328,20 @@ class ConvTranspose(SpatialOperator):
         weights = filter.reshape(self.group, channels // self.group, *filter.shape[1:])
         full = static(self._full(image, kernel))
         canvas = np.zeros((batch, self.group * filter.shape[1], *full), input.dtype)
-        for place, pixels in sliding_windows(canvas, kernel, self.strides, self.dilations, image):
-            element = weights[_at(place)].swapaxes(1, 2)
+        for position, pixels in sliding_windows(
+            canvas, kernel, self.strides, self.dilations, image
+        ):
+            element = weights[_at(position)].swapaxes(1, 2)
             pixels += (element @ grouped).reshape(pixels.shape)
         cut = self._cut(image, kernel)
-        filled = [max(0, -pixels) if at % 2 else 0 for at, pixels in enumerate(cut)]
-        canvas = pad_image(canvas, filled, 0)
+        appended = [max(0, -pixels) if at % 2 else 0 for at, pixels in enumerate(cut)]
+        canvas = pad_image(canvas, appended, 0)
         inside = [
             slice(cut[2 * axis], size - max(0, cut[2 * axis + 1]))
             for axis, size in enumerate(canvas.shape[2:])
         ]
         output = canvas[(slice(None), slice(None), *inside)]
-        return output if bias is None else output + along_channels(bias, self.spatial_rank)
+        return output if bias is None else output + broadcast_channels(bias, self.spatial_rank)
 
     def explicit(self, b: Builder) -> Operand | None:
         """Build the same operation with explicit `pads` as the only padding parameter.
@@ -354,14 +356,14 @@ class ConvTranspose(SpatialOperator):
             image, kernel = static(shape_of(self.input)[2:]), static(shape_of(self.filter)[2:])
             cut = list(self._cut(image, kernel))
         # Pixels added by output_padding are outside the filter's reach, and cropped first.
-        for axis, added in enumerate(self.output_padding):
-            cut[2 * axis + 1] -= added
+        for axis, extra in enumerate(self.output_padding):
+            cut[2 * axis + 1] -= extra
         missing = [max(0, -pixels) if at % 2 else 0 for at, pixels in enumerate(cut)]
         if not any(missing):
             return self._with_pads(b, cut, self.bias)
         output = self._with_pads(b, [max(0, pixels) for pixels in cut], None)
         output = b.add(Pad, output, (0, 0, 0, 0, *missing))
-        return biased(b, output, self.bias, self.spatial_rank)
+        return add_bias(b, output, self.bias, self.spatial_rank)
 
     def _with_pads(self, b: Builder, pads: Sequence[int], bias: Operand | None) -> Operand:
         return b.add(
@@ -423,7 +425,7 @@ class Conv1DTranspose(ConvTranspose, spatial_rank=1):
 
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
         """Build the same operation on images of height 1; quantization and activation stay."""
-        return over_rows(b, self, Conv2DTranspose)
+        return build_planar(b, self, Conv2DTranspose)
 
 
 @operator("CONV_3D_TRANSPOSE")
@@ -448,10 +450,10 @@ class Conv3DTranspose(ConvTranspose, spatial_rank=3):
         _, per_group, *kernel = static(shape_of(self.filter))
         if not channels:
             return None
-        turned = b.add(Transpose, self.input, (0, 2, 1, 3, 4))
+        planes_first = b.add(Transpose, self.input, (0, 2, 1, 3, 4))
         planes_of_filter = b.add(
             Conv2DTranspose,
-            b.add(Reshape, turned, (-1, channels, *plane)),
+            b.add(Reshape, planes_first, (-1, channels, *plane)),
             b.add(Reshape, self.filter, (channels, per_group * kernel[0], *kernel[1:])),
             pads=self.pads[2:],
             strides=self.strides[1:],
@@ -466,15 +468,15 @@ class Conv3DTranspose(ConvTranspose, spatial_rank=3):
         reached = (reached + np.arange(kernel[0]) * self.dilations[0]).reshape(-1, 1)
         front, back = self.pads[:2]
         full = (depth - 1) * self.strides[0] + extent(kernel[0], self.dilations[0])
-        places = (reached == np.arange(front, full - back)).astype(
+        is_target = (reached == np.arange(front, full - back)).astype(
             self.input.type.element_type.dtype
         )
-        summed = b.add(Transpose, b.add(MatMul, planes, places), (0, 1, 3, 2))
+        summed = b.add(Transpose, b.add(MatMul, planes, is_target), (0, 1, 3, 2))
         result = b.add(Reshape, summed, (-1, out, full - back - front, height, width))
-        return biased(b, result, self.bias, 3)
+        return add_bias(b, result, self.bias, 3)
 
 
-def biased(b: Builder, images: Operand, bias: Operand | None, spatial_rank: int) -> Operand:
+def add_bias(b: Builder, images: Operand, bias: Operand | None, spatial_rank: int) -> Operand:
     """Build images plus a per-channel bias."""
     if bias is None:
         return images

@@ -119,8 +119,8 @@ class FillLike(Operator):
 
     def decompose(self, b: Builder) -> Operand:
         shape = self.input.type.static_shape
-        known = b.add(ShapeOf, self.input) if shape is None else shape
-        return b.add(Fill, known, self.value)
+        sizes = b.add(ShapeOf, self.input) if shape is None else shape
+        return b.add(Fill, sizes, self.value)
 
 
 @operator("RANGE", core=True)
@@ -169,11 +169,11 @@ class Range(Operator):
 
     def reference(self, start: Array, end: Array, step: Array) -> Array:
         first, last, by = start.item(), end.item(), step.item()
-        places = np.arange(_count(first, last, by))
+        numbers = np.arange(_count(first, last, by))
         if start.dtype.kind in "iu":
             # All elements are in the type's range, so intermediate overflow is harmless.
-            return start.reshape(1) + places.astype(start.dtype) * step.reshape(1)
-        return np.float64(first) + places * np.float64(by)
+            return start.reshape(1) + numbers.astype(start.dtype) * step.reshape(1)
+        return np.float64(first) + numbers * np.float64(by)
 
 
 def _count(start: float, end: float, step: float) -> int:
@@ -224,9 +224,9 @@ class OneHot(Operator):
         return tuple(sizes)
 
     def reference(self, indices: Array, on_value: Array, off_value: Array) -> Array:
-        whole = np.trunc(indices).astype(np.int64)
-        places = np.where(whole < 0, whole + self.depth, whole)
-        hot = np.moveaxis(places[..., None] == np.arange(self.depth), -1, self.axis)
+        truncated = np.trunc(indices).astype(np.int64)
+        positions = np.where(truncated < 0, truncated + self.depth, truncated)
+        hot = np.moveaxis(positions[..., None] == np.arange(self.depth), -1, self.axis)
         return np.where(hot, on_value.reshape(()), off_value.reshape(()))
 
     def decompose(self, b: Builder) -> Operand:
@@ -239,9 +239,9 @@ class OneHot(Operator):
         if depth_operand is not None and not depth_operand.is_constant:
             depth = fail_if(b, b.add(Less, depth, zero), depth)
         from_end = b.add(Less, indices, zero)
-        places = b.add(Where, from_end, b.add(Add, indices, b.add(Reshape, depth, ())), indices)
+        positions = b.add(Where, from_end, b.add(Add, indices, b.add(Reshape, depth, ())), indices)
         line = b.add(Range, zero, depth, one)
-        along = b.add(Reshape, line, [-1 if i == axis else 1 for i in range(rank)])
-        hot = b.add(Equal, b.add(Unsqueeze, places, (axis,)), along)
+        numbers = b.add(Reshape, line, [-1 if i == axis else 1 for i in range(rank)])
+        hot = b.add(Equal, b.add(Unsqueeze, positions, (axis,)), numbers)
         on, off = (b.add(Reshape, value, ()) for value in (self.on_value, self.off_value))
         return b.add(Where, hot, on, off)

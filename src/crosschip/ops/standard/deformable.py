@@ -29,7 +29,7 @@ from crosschip.ops.definition.windows import (
 from crosschip.ops.numerics.bilinear import Sampler, coordinate_type
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import biased, check_groups, check_kernel
+from crosschip.ops.standard.convolution import add_bias, check_groups, check_kernel
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.matrix import MatMul
 
@@ -90,8 +90,10 @@ class DeformableConv2D(Operator):
         for slot, operand, numbers in (("offset", self.offset, 2), ("mask", self.mask, 1)):
             if operand is not None and operand.type.shape is not None:
                 shape = require_rank(operand.type.shape, 4, slot)
-                for own, wanted in zip(shape, (batch, count * numbers, *size), strict=True):
-                    unify_sizes(own, wanted, f"{slot}: its shape, and that of all filter positions")
+                for actual, expected in zip(shape, (batch, count * numbers, *size), strict=True):
+                    unify_sizes(
+                        actual, expected, f"{slot}: its shape, and that of all filter positions"
+                    )
         return (batch, out, *size)
 
     def reference(
@@ -104,10 +106,12 @@ class DeformableConv2D(Operator):
             input.shape[1] // self.deformable_group,
             image[0] * image[1],
         )
-        undeformed = self._undeformed(kernel, size).astype(offset.dtype)
+        regular = self._regular_coordinates(kernel, size).astype(offset.dtype)
         pixels = size[0] * size[1]
-        places = offset.reshape(len(images), kernel[0] * kernel[1], 2, pixels) + undeformed
-        y, x = np.moveaxis(places, 2, 0).reshape(2, len(images), kernel[0] * kernel[1] * pixels)
+        coordinates = offset.reshape(len(images), kernel[0] * kernel[1], 2, pixels) + regular
+        y, x = np.moveaxis(coordinates, 2, 0).reshape(
+            2, len(images), kernel[0] * kernel[1] * pixels
+        )
         columns = Sampler(image).sample(images, y, x)
         if mask is not None:
             columns = columns * mask.reshape(len(images), 1, y.shape[1])
@@ -126,11 +130,11 @@ class DeformableConv2D(Operator):
         elements = kernel[0] * kernel[1]
         shifts = reshape_static(b, self.offset, (count, elements, 2, pixels))
         wide = coordinate_type(self.offset)
-        undeformed = self._undeformed(kernel, size).astype(wide.dtype)
-        places = b.add(Add, b.add(Cast, shifts, wide), undeformed)
+        regular = self._regular_coordinates(kernel, size).astype(wide.dtype)
+        coordinates = b.add(Add, b.add(Cast, shifts, wide), regular)
         y, x = (
             reshape_static(
-                b, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels)
+                b, b.add(Gather, coordinates, np.array(axis), axis=2), (count, elements * pixels)
             )
             for axis in range(2)
         )
@@ -144,9 +148,9 @@ class DeformableConv2D(Operator):
         matrix = reshape_static(b, self.filter, (self.group, out // self.group, depth))
         columns = reshape_static(b, columns, (batch, self.group, depth, pixels))
         output = reshape_static(b, b.add(MatMul, matrix, columns), (batch, out, *size))
-        return biased(b, output, self.bias, 2)
+        return add_bias(b, output, self.bias, 2)
 
-    def _undeformed(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
+    def _regular_coordinates(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
         """Return the image coordinates of filter elements without offset, [K, 2, H_out * W_out]."""
         axes = [
             np.arange(kernel[axis])[:, None] * self.dilations[axis]

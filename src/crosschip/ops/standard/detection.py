@@ -186,8 +186,10 @@ class YoloBox(Operator):
             raise ValueError(f"downsample_ratio: {self.downsample_ratio} is not positive")
         if not 0 <= self.iou_aware_factor <= 1:
             raise ValueError(f"iou_aware_factor: {self.iou_aware_factor} is not in [0, 1]")
-        wanted = self._anchor_count * (5 + self.class_num + self.iou_aware)
-        unify_sizes(channels, wanted, "input: its channels, and what anchors and class_num ask for")
+        expected = self._anchor_count * (5 + self.class_num + self.iou_aware)
+        unify_sizes(
+            channels, expected, "input: its channels, and what anchors and class_num ask for"
+        )
         sizes = require_rank(shape_of(self.imgsize), 2, "imgsize")
         batch = unify_sizes(batch, sizes[0], "imgsize: its first size, and the input's")
         unify_sizes(sizes[1], 2, "imgsize: its second size, and the height and width of an image")
@@ -261,9 +263,9 @@ class YoloBox(Operator):
         pair = b.add(Cast, self.imgsize, dtype)
         width_first = b.add(Gather, pair, np.array([1, 0]), axis=1)
         image = b.add(Reshape, width_first, (0, 1, 2, 1, 1))
-        moved = b.add(Mul, b.add(Sigmoid, _part(b, cells, 2, 0, 2)), self.scale_x_y)
+        offsets = b.add(Mul, b.add(Sigmoid, _part(b, cells, 2, 0, 2)), self.scale_x_y)
         start = (offset - (self.scale_x_y - 1) / 2).astype(dtype.dtype)
-        centre = b.add(Mul, b.add(Add, moved, start), image)
+        centre = b.add(Mul, b.add(Add, offsets, start), image)
         centre = b.add(Mul, centre, (1 / np.maximum(cell, 1)).astype(dtype.dtype))
         half = b.add(Mul, b.add(Exp, _part(b, cells, 2, 2, 4)), half_anchor.astype(dtype.dtype))
         half = b.add(Mul, half, image)
@@ -276,10 +278,10 @@ class YoloBox(Operator):
         zero, outputs = b.constant(np.array(0, dtype.dtype)), []
         for numbers, size in ((corners, 4), (scores, self.class_num)):
             masked = b.add(Where, dropped, zero, numbers)
-            listed = b.add(Transpose, masked, (0, 1, 3, 4, 2))
+            transposed = b.add(Transpose, masked, (0, 1, 3, 4, 2))
             split = (batch, count, *grid, size)
             merged = (batch, count * grid[0] * grid[1], size)
-            outputs.append(reshape(b, listed, sizes, split, merged))
+            outputs.append(reshape(b, transposed, sizes, split, merged))
         return outputs
 
 
@@ -359,8 +361,8 @@ class DetectionPostProcess(Operator):
         for slot, least in least_of.items():
             if getattr(self, slot) < least:
                 raise ValueError(f"{slot}: {getattr(self, slot)} must not be less than {least}")
-        places = self.max_detections * self.max_classes_per_detection
-        return [(1, places, 4), (1, places), (1, places), (1,)]
+        entries = self.max_detections * self.max_classes_per_detection
+        return [(1, entries, 4), (1, entries), (1, entries), (1,)]
 
     def reference(self, bbox: Array, scores: Array, anchors: Array) -> Sequence[Array]:
         encoded = bbox[0] / np.array(self.scale, bbox.dtype)
@@ -374,7 +376,7 @@ class DetectionPostProcess(Operator):
             order = rank_scores(ranking, self.nms_score_threshold, np.greater_equal)
             return non_max_suppression(order, overlaps_with, self.nms_iou_threshold, 1.0, most)
 
-        places = self.max_detections * self.max_classes_per_detection
+        entries = self.max_detections * self.max_classes_per_detection
         detections: list[tuple[int, int]] = []
         if self.use_regular_nms:
             most = min(self.detections_per_class, self.max_detections)
@@ -383,7 +385,7 @@ class DetectionPostProcess(Operator):
             detections = sorted(detections, key=lambda entry: -class_scores[entry])[
                 : self.max_detections
             ]
-            filled, objects = list(range(len(detections))), len(detections)
+            filled_entries, objects = list(range(len(detections))), len(detections)
         else:
             selected = (
                 picked(class_scores.max(axis=1), self.max_detections) if self.num_classes else []
@@ -392,16 +394,16 @@ class DetectionPostProcess(Operator):
                 :, : self.max_classes_per_detection
             ]
             detections = [(box, int(label)) for box in selected for label in ranks[box]]
-            filled = [
-                place * self.max_classes_per_detection + rank
-                for place in range(len(selected))
+            filled_entries = [
+                entry_index * self.max_classes_per_detection + rank
+                for entry_index in range(len(selected))
                 for rank in range(ranks.shape[1])
             ]
             objects = len(selected)
-        outputs = [np.zeros((1, places, 4)), np.zeros((1, places)), np.zeros((1, places))]
-        for place, (box, label) in zip(filled, detections, strict=True):
+        outputs = [np.zeros((1, entries, 4)), np.zeros((1, entries)), np.zeros((1, entries))]
+        for entry_index, (box, label) in zip(filled_entries, detections, strict=True):
             for output, value in zip(
                 outputs, (boxes[box], label, class_scores[box, label]), strict=True
             ):
-                output[0, place] = value
+                output[0, entry_index] = value
         return [*outputs, np.array([objects], np.float32)]

@@ -41,7 +41,7 @@ _COMBINE: dict[Scatter, Callable[[Array, tuple[Array, ...], Array], None]] = {
 }
 
 
-class _Picking(Operator):
+class _GatherBase(Operator):
     """Base class of operators that read elements of the input at indices."""
 
     __slots__ = ()
@@ -51,7 +51,7 @@ class _Picking(Operator):
 
 
 @operator("GATHER_ND", core=True)
-class GatherND(_Picking):
+class GatherND(_GatherBase):
     """Elements or slices of the input at the index tuples in the last axis of `indices`.
 
     The last axis of `indices` holds one index for each of as many axes of the input, after the
@@ -68,32 +68,32 @@ class GatherND(_Picking):
     batch_dims = integer(0)
 
     def infer_shape(self) -> Shape:
-        shape, places, batch = shape_of(self.input), shape_of(self.indices), self.batch_dims
-        if not 0 <= batch < min(len(shape), len(places)):
+        shape, index_shape, batch = shape_of(self.input), shape_of(self.indices), self.batch_dims
+        if not 0 <= batch < min(len(shape), len(index_shape)):
             raise ValueError(f"batch_dims: {batch} is not less than the axes of both inputs")
-        for own, other in zip(shape[:batch], places[:batch], strict=True):
-            unify_sizes(own, other, "indices: sizes of the axes in common")
-        count = places[-1]
+        for size, other in zip(shape[:batch], index_shape[:batch], strict=True):
+            unify_sizes(size, other, "indices: sizes of the axes in common")
+        count = index_shape[-1]
         if not isinstance(count, int):
             raise UnknownRank
         if count > len(shape) - batch:
             raise ValueError(f"indices: places have {count} indices for {len(shape) - batch} axes")
-        return (*places[:-1], *shape[batch + count :])
+        return (*index_shape[:-1], *shape[batch + count :])
 
     def reference(self, input: Array, indices: Array) -> Array:
         batch = np.ix_(*map(np.arange, input.shape[: self.batch_dims]))
-        more = (1,) * (indices.ndim - 1 - self.batch_dims)
-        places = tuple(np.reshape(i, i.shape + more) for i in batch)
+        ones = (1,) * (indices.ndim - 1 - self.batch_dims)
+        batch_indices = tuple(np.reshape(i, i.shape + ones) for i in batch)
         for axis, index in enumerate(np.moveaxis(indices, -1, 0), self.batch_dims):
             # Older versions of NumPy do not check indices if the slices have no elements.
             _check_index(index, axis, input.shape[axis])
-        picked = input[(*places, *np.moveaxis(indices, -1, 0))]
+        gathered = input[(*batch_indices, *np.moveaxis(indices, -1, 0))]
         rest = input.shape[self.batch_dims + indices.shape[-1] :]
-        return np.broadcast_to(picked, (*indices.shape[:-1], *rest))
+        return np.broadcast_to(gathered, (*indices.shape[:-1], *rest))
 
 
 @operator("GATHER_ELEMENTS")
-class GatherElements(_Picking):
+class GatherElements(_GatherBase):
     """For each index, the element at the same position except on `axis`, where it is the index.
 
     For rank 3 and axis 1: `output[i, j, k] = input[i, indices[i, j, k], k]`. The output has the
@@ -108,13 +108,13 @@ class GatherElements(_Picking):
         return _same_rank(self.input, self.indices, self.axis)
 
     def reference(self, input: Array, indices: Array) -> Array:
-        return input[_elementwise_places(indices, self.axis)]
+        return input[_elementwise_indices(indices, self.axis)]
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(GatherND, self.input, _coordinates(b, self.indices, self.axis))
 
 
-class _Writing(Operator):
+class _ScatterBase(Operator):
     """Base class of operators that write to a copy of the input at indices."""
 
     __slots__ = ()
@@ -129,7 +129,7 @@ class _Writing(Operator):
 
 
 @operator("SCATTER_ND", core=True)
-class ScatterND(_Writing):
+class ScatterND(_ScatterBase):
     """The input, with `updates` written at the index tuples in the last axis of `indices`.
 
     The last axis of `indices` holds one index for each of the input's first axes. `updates` has the
@@ -144,27 +144,27 @@ class ScatterND(_Writing):
 
     def infer_shape(self) -> Shape:
         self.check_reduction(self.reduction)
-        shape, places = shape_of(self.input), shape_of(self.indices)
-        count = places[-1] if places else 0
+        shape, index_shape = shape_of(self.input), shape_of(self.indices)
+        count = index_shape[-1] if index_shape else 0
         if isinstance(count, int):
-            if not places or count > len(shape):
+            if not index_shape or count > len(shape):
                 raise ValueError(f"indices: places have {count} indices for {len(shape)} axes")
-            wanted = (*places[:-1], *shape[count:])
+            expected = (*index_shape[:-1], *shape[count:])
             updates = self.updates.type.shape
-            if updates is not None and len(updates) != len(wanted):
-                raise ValueError(f"updates: has {len(updates)} axes, not {len(wanted)}")
-            for size, other in zip(updates or (), wanted, strict=False):
+            if updates is not None and len(updates) != len(expected):
+                raise ValueError(f"updates: has {len(updates)} axes, not {len(expected)}")
+            for size, other in zip(updates or (), expected, strict=False):
                 unify_sizes(size, other, "updates: sizes of it and of what indices name")
         return shape
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[self.reduction](output[None], _whole_places(indices), updates)
+        _COMBINE[self.reduction](output[None], _numpy_indices(indices), updates)
         return output
 
 
 @operator("SCATTER_ELEMENTS")
-class ScatterElements(_Writing):
+class ScatterElements(_ScatterBase):
     """The input, with each update written at its position except on `axis`, where it is the index.
 
     For rank 3 and axis 1: `output[i, indices[i, j, k], k] = updates[i, j, k]`. `updates` has the
@@ -179,22 +179,24 @@ class ScatterElements(_Writing):
 
     def infer_shape(self) -> Shape:
         self.check_reduction(self.reduction)
-        places = _same_rank(self.input, self.indices, self.axis)
+        index_shape = _same_rank(self.input, self.indices, self.axis)
         updates = self.updates.type.shape
-        if updates is not None and len(updates) != len(places):
-            raise ValueError(f"updates: has {len(updates)} axes, but indices has {len(places)}")
-        for size, other in zip(updates or (), places, strict=False):
+        if updates is not None and len(updates) != len(index_shape):
+            raise ValueError(
+                f"updates: has {len(updates)} axes, but indices has {len(index_shape)}"
+            )
+        for size, other in zip(updates or (), index_shape, strict=False):
             unify_sizes(size, other, "updates: sizes of it and of indices")
         return shape_of(self.input)
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[self.reduction](output, _elementwise_places(indices, self.axis), updates)
+        _COMBINE[self.reduction](output, _elementwise_indices(indices, self.axis), updates)
         return output
 
     def decompose(self, b: Builder) -> Operand:
-        places = _coordinates(b, self.indices, self.axis)
-        return b.add(ScatterND, self.input, places, self.updates, self.reduction)
+        coordinates = _coordinates(b, self.indices, self.axis)
+        return b.add(ScatterND, self.input, coordinates, self.updates, self.reduction)
 
 
 @operator("SPARSE_TO_DENSE")
@@ -220,23 +222,23 @@ class SparseToDense(Operator):
         shape = tuple(shape_parameter(self, "shape"))
         if any(isinstance(size, int) and size < 0 for size in shape):
             raise ValueError(f"shape: {list(shape)} has a negative size")
-        places, values = self.indices.type.shape, self.values.type.shape
-        if places is not None and len(places) != 2:
-            raise ValueError(f"indices: has {len(places)} axes, not 2")
+        index_shape, values = self.indices.type.shape, self.values.type.shape
+        if index_shape is not None and len(index_shape) != 2:
+            raise ValueError(f"indices: has {len(index_shape)} axes, not 2")
         if values is not None and len(values) != 1:
             raise ValueError(f"values: has {len(values)} axes, not 1")
-        if places is not None:
+        if index_shape is not None:
             unify_sizes(
-                places[1], len(shape), "indices: indices in a place, and axes of the output"
+                index_shape[1], len(shape), "indices: indices in a place, and axes of the output"
             )
-        if places is not None and values is not None:
-            unify_sizes(places[0], values[0], "values: as many as places")
+        if index_shape is not None and values is not None:
+            unify_sizes(index_shape[0], values[0], "values: as many as places")
         return shape
 
     def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:
         default = np.zeros((), values.dtype) if default_value is None else default_value
         output = np.full(self.shape, default.reshape(()), values.dtype)
-        output[None][_whole_places(indices)] = values
+        output[None][_numpy_indices(indices)] = values
         return output
 
     def decompose(self, b: Builder) -> Operand:
@@ -247,17 +249,22 @@ class SparseToDense(Operator):
 
 def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
     """Return the shape of the indices; raise ValueError unless they fit the input."""
-    shape, places = shape_of(input), shape_of(indices)
-    if not shape or len(shape) != len(places):
-        raise ValueError(f"indices: has {len(places)} axes, but the input has {len(shape)}")
-    along = normalize_axis(axis, len(shape))
-    for other, (size, count) in enumerate(zip(shape, places, strict=True)):
-        if other != along and isinstance(size, int) and isinstance(count, int) and count > size:
+    shape, index_shape = shape_of(input), shape_of(indices)
+    if not shape or len(shape) != len(index_shape):
+        raise ValueError(f"indices: has {len(index_shape)} axes, but the input has {len(shape)}")
+    normalized = normalize_axis(axis, len(shape))
+    for other, (size, count) in enumerate(zip(shape, index_shape, strict=True)):
+        if (
+            other != normalized
+            and isinstance(size, int)
+            and isinstance(count, int)
+            and count > size
+        ):
             raise ValueError(f"indices: has size {count} on axis {other}, the input only {size}")
-    return places
+    return index_shape
 
 
-def _whole_places(indices: Array) -> tuple[Array, ...]:
+def _numpy_indices(indices: Array) -> tuple[Array, ...]:
     """Return NumPy indices from the last axis of `indices`, for a tensor with a new first axis.
 
     The new axis allows index tuples of length 0, which select the whole tensor.
@@ -274,10 +281,10 @@ def _check_index(indices: Array, axis: int, size: int) -> None:
         )
 
 
-def _elementwise_places(indices: Array, axis: int) -> tuple[Array, ...]:
-    places: list[Array] = list(np.indices(indices.shape, sparse=True))
-    places[axis] = indices
-    return tuple(places)
+def _elementwise_indices(indices: Array, axis: int) -> tuple[Array, ...]:
+    result: list[Array] = list(np.indices(indices.shape, sparse=True))
+    result[axis] = indices
+    return tuple(result)
 
 
 def _coordinates(b: Builder, indices: Operand, axis: int) -> Operand:
@@ -291,8 +298,8 @@ def _coordinates(b: Builder, indices: Operand, axis: int) -> Operand:
             column = b.add(Cast, indices, ElementType.INT64)
         else:
             line = b.add(Range, zero, sizes.computed(size), one)
-            along = b.add(Reshape, line, [-1 if i == other else 1 for i in range(rank)])
-            column = b.add(Expand, along, sizes(sizes.shape))
+            numbers = b.add(Reshape, line, [-1 if i == other else 1 for i in range(rank)])
+            column = b.add(Expand, numbers, sizes(sizes.shape))
         columns.append(b.add(Unsqueeze, column, (rank,)))
     return b.add(Concat, columns, rank)
 
@@ -322,13 +329,13 @@ class Gather(Operator):
         return shape_value_by_elements(self)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        along = normalize_axis(self.axis, len(shape_of(self.input)))
-        rows, places = axes[:2]
-        if rows is None and places is not None:
-            return along + places
-        if rows is None or places is not None or rows == along:
+        axis = normalize_axis(self.axis, len(shape_of(self.input)))
+        rows, index_rows = axes[:2]
+        if rows is None and index_rows is not None:
+            return axis + index_rows
+        if rows is None or index_rows is not None or rows == axis:
             return None
-        return rows if rows < along else rows - 1 + len(shape_of(self.indices))
+        return rows if rows < axis else rows - 1 + len(shape_of(self.indices))
 
     def reference(self, input: Array, indices: Array) -> Array:
         if input.size == 0:  # NumPy does not check indices into an empty array

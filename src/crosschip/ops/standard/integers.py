@@ -16,11 +16,11 @@ from crosschip.ops.definition.slots import choice, integer, integers, optional_t
 from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import Conv2D, convolution_shape, convolved
+from crosschip.ops.standard.convolution import Conv2D, convolution_shape, convolve
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul, product_shape
-from crosschip.ops.standard.quantization import bare
+from crosschip.ops.standard.quantization import build_bare
 from crosschip.ops.standard.slicing import Slice
 
 _BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
@@ -61,7 +61,9 @@ class MatMulInteger(Operator):
     def reference(
         self, x: Array, y: Array, x_zero_point: Array | None, y_zero_point: Array | None
     ) -> Array:
-        return _as_int32(np.matmul(_centred(x, x_zero_point), _centred(y, y_zero_point)))
+        return _as_int32(
+            np.matmul(_subtract_zero_point(x, x_zero_point), _subtract_zero_point(y, y_zero_point))
+        )
 
     def decompose(self, b: Builder) -> Operand:
         along = -2 if len(shape_of(self.y)) > 1 else -1
@@ -123,12 +125,16 @@ class Conv2DInteger(Operator):
         if self.input_zero_point is not None and shape_of(self.input_zero_point) != ():
             raise ValueError("input_zero_point: is not one number")
         if self.filter_zero_point is not None:
-            own = shape_of(self.filter_zero_point)
-            if len(own) > 1:
-                raise ValueError(f"filter_zero_point: has {len(own)} axes, but at most 1")
-            if own:
+            zero_point_shape = shape_of(self.filter_zero_point)
+            if len(zero_point_shape) > 1:
+                raise ValueError(
+                    f"filter_zero_point: has {len(zero_point_shape)} axes, but at most 1"
+                )
+            if zero_point_shape:
                 unify_sizes(
-                    own[0], filter[0], "filter_zero_point: its size, and the output's channels"
+                    zero_point_shape[0],
+                    filter[0],
+                    "filter_zero_point: its size, and the output's channels",
                 )
         return convolution_shape(shape_of(self.input), filter, self.group, self.windows)
 
@@ -141,8 +147,11 @@ class Conv2DInteger(Operator):
     ) -> Array:
         if filter_zero_point is not None and filter_zero_point.ndim:
             filter_zero_point = filter_zero_point.reshape(-1, 1, 1, 1)
-        image, weights = _centred(input, input_zero_point), _centred(filter, filter_zero_point)
-        return _as_int32(convolved(image, weights, self.windows(filter.shape[2:]), self.group))
+        image, weights = (
+            _subtract_zero_point(input, input_zero_point),
+            _subtract_zero_point(filter, filter_zero_point),
+        )
+        return _as_int32(convolve(image, weights, self.windows(filter.shape[2:]), self.group))
 
     def decompose(self, b: Builder) -> Operand:
         shape = shape_of(self.filter)[1:]
@@ -155,13 +164,13 @@ class Conv2DInteger(Operator):
         image = _differences(b, self.input, self.input_zero_point, dtype)
         weights = _differences(b, self.filter, zero_point, dtype)
         if parts is None or len(parts) == 1:
-            return b.add(Cast, self._convolved(b, image, weights), ElementType.INT32)
+            return b.add(Cast, self._convolve(b, image, weights), ElementType.INT32)
         products = []
         for start, end in parts:
             channels = np.arange(start, end) + np.arange(self.group)[:, None] * sizes[0]
             pixels = b.add(Gather, image, channels.ravel(), axis=1)
             filter = _part(b, weights, 1, start, end, sizes[0])
-            products.append(b.add(Cast, self._convolved(b, pixels, filter), ElementType.INT32))
+            products.append(b.add(Cast, self._convolve(b, pixels, filter), ElementType.INT32))
         return reduce(lambda one, other: b.add(Add, one, other), products)
 
     def _channels(self, sizes: Sequence[int]) -> list[tuple[int, int]] | None:
@@ -177,7 +186,7 @@ class Conv2DInteger(Operator):
         except ValueError:
             return None
 
-    def _convolved(self, b: Builder, image: Operand, weights: Operand) -> Operand:
+    def _convolve(self, b: Builder, image: Operand, weights: Operand) -> Operand:
         return b.add(
             Conv2D,
             image,
@@ -240,21 +249,27 @@ def exact_parts(magnitudes: Array, most: int) -> list[tuple[int, int]]:
     return [(0, 0)]
 
 
-def _check_zero_points(slot: str, own: Shape, shape: Shape, single: int) -> None:
+def _check_zero_points(slot: str, zero_point_shape: Shape, shape: Shape, single: int) -> None:
     """Raise ValueError unless zero points match a tensor's shape, with size 1 on axis `single`."""
-    if len(own) > len(shape):
-        raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
-    for axis in range(-1, -len(own) - 1, -1):
-        if own[axis] == 1:
+    if len(zero_point_shape) > len(shape):
+        raise ValueError(
+            f"{slot}: {list(zero_point_shape)} are not one number, or one a row or column"
+        )
+    for axis in range(-1, -len(zero_point_shape) - 1, -1):
+        if zero_point_shape[axis] == 1:
             continue
         if axis == single or len(shape) == 1:
-            if isinstance(own[axis], int):
-                raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
+            if isinstance(zero_point_shape[axis], int):
+                raise ValueError(
+                    f"{slot}: {list(zero_point_shape)} are not one number, or one a row or column"
+                )
         else:
-            unify_sizes(own[axis], shape[axis], f"{slot}: a size, and that of its tensor")
+            unify_sizes(
+                zero_point_shape[axis], shape[axis], f"{slot}: a size, and that of its tensor"
+            )
 
 
-def _centred(array: Array, zero_point: Array | None) -> Array:
+def _subtract_zero_point(array: Array, zero_point: Array | None) -> Array:
     """Return the differences of integers and zero points, in float64.
 
     NumPy's integer products are slow, and float64 is exact for these sums.
@@ -271,10 +286,10 @@ def _differences(
     b: Builder, operand: Operand, zero_point: Operand | None, dtype: ElementType
 ) -> Operand:
     """Build the differences of integers and zero points, in a wider type."""
-    wide = b.add(Cast, bare(b, operand), dtype)
+    wide = b.add(Cast, build_bare(b, operand), dtype)
     if zero_point is None:
         return wide
-    return b.add(Sub, wide, b.add(Cast, bare(b, zero_point), dtype))
+    return b.add(Sub, wide, b.add(Cast, build_bare(b, zero_point), dtype))
 
 
 def _part(b: Builder, operand: Operand, axis: int, start: int, end: int, size: int) -> Operand:

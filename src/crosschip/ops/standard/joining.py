@@ -29,7 +29,7 @@ from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.slicing import Slice
 
 
-class _Joining(Operator):
+class _JoinBase(Operator):
     """Base class of operators that move the elements of several tensors of one element type."""
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class _Joining(Operator):
 
 
 @operator("CONCAT", core=True)
-class Concat(_Joining):
+class Concat(_JoinBase):
     """The parts, concatenated along `axis`; their other sizes are equal.
 
     A negative axis counts from the last one. A part may be empty along the axis. Quantized parts
@@ -81,7 +81,7 @@ class Concat(_Joining):
 
 
 @operator("STACK")
-class Stack(_Joining):
+class Stack(_JoinBase):
     """The parts, which have one shape, stacked along a new axis.
 
     The new axis is `axis` of the output; a negative one counts from the output's end.
@@ -180,8 +180,8 @@ class Split(Layout):
         differs = b.add(NotEqual, size, total)
         negative = b.add(Less, pieces, b.constant(np.array([0])))
         bounds = [fail_if(b, b.add(Concat, [differs, negative], 0), first)]
-        for place in range(self.output_count()):
-            piece = b.add(Slice, pieces, (0,), (place,), (place + 1,))
+        for index in range(self.output_count()):
+            piece = b.add(Slice, pieces, (0,), (index,), (index + 1,))
             bounds.append(b.add(Add, bounds[-1], piece))
         return bounds
 
@@ -226,12 +226,12 @@ class Unstack(Layout):
     def decompose(self, b: Builder) -> Sequence[Operand]:
         sizes = Sizes(b, self.input)
         size = sizes.shape[normalize_axis(self.axis, len(sizes.shape))]
-        places = [b.constant(np.array(place)) for place in range(self.output_count())]
+        indices = [b.constant(np.array(index)) for index in range(self.output_count())]
         if not isinstance(size, int):
-            count = b.constant(np.array([len(places)]))
+            count = b.constant(np.array([len(indices)]))
             differs = b.add(NotEqual, sizes.computed(size), count)
-            places[0] = fail_if(b, differs, places[0])
-        return [b.add(operator_named("GATHER"), self.input, place, self.axis) for place in places]
+            indices[0] = fail_if(b, differs, indices[0])
+        return [b.add(operator_named("GATHER"), self.input, index, self.axis) for index in indices]
 
 
 @operator("MESHGRID")
@@ -261,8 +261,8 @@ class Meshgrid(Operator):
     def decompose(self, b: Builder) -> Sequence[Operand]:
         shape = b.add(Concat, [b.add(ShapeOf, part) for part in self.parts], 0)
         rank = len(self.parts)
-        along = [tuple(-1 if i == axis else 1 for i in range(rank)) for axis in range(rank)]
+        shapes = [tuple(-1 if i == axis else 1 for i in range(rank)) for axis in range(rank)]
         return [
-            b.add(Expand, b.add(Reshape, part, places), shape)
-            for part, places in zip(self.parts, along, strict=True)
+            b.add(Expand, b.add(Reshape, part, part_shape), shape)
+            for part, part_shape in zip(self.parts, shapes, strict=True)
         ]

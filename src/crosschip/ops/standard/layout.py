@@ -40,12 +40,12 @@ class Reshape(Layout):
             raise ValueError(f"shape: {list(requested)} has a negative size")
         if self.allow_zero and {0, -1} <= set(requested):
             raise ValueError(f"shape: {list(requested)} has a 0, which is a size, and a -1")
-        own = self.input.type.shape
-        if own is None:
+        input_shape = self.input.type.shape
+        if input_shape is None:
             left_open = (-1,) if self.allow_zero else (0, -1)
             return tuple(unknown() if size in left_open else size for size in requested)
-        sizes = self._filled(requested, own)
-        new_count, old_count = product(sizes), product(own)
+        sizes = self._resolve_sizes(requested, input_shape)
+        new_count, old_count = product(sizes), product(input_shape)
         if isinstance(new_count, int) and isinstance(old_count, int) and new_count != old_count:
             raise ValueError(
                 f"shape: {list(requested)} does not hold the input's {old_count} elements"
@@ -53,28 +53,28 @@ class Reshape(Layout):
         return sizes
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return kept_row_axis(self, axes[0])
+        return preserved_row_axis(self, axes[0])
 
     def reference(self, input: Array) -> Array:
         if min(self.shape, default=0) < -1:
             raise ValueError(f"{list(self.shape)} has a negative size")
-        return input.reshape(cast(tuple[int, ...], self._filled(self.shape, input.shape)))
+        return input.reshape(cast(tuple[int, ...], self._resolve_sizes(self.shape, input.shape)))
 
-    def _filled(self, requested: Sequence[Dim], sizes: Shape) -> Shape:
+    def _resolve_sizes(self, requested: Sequence[Dim], sizes: Shape) -> Shape:
         """Return the requested sizes, with kept sizes and -1 resolved."""
         copied = {axis for axis, size in enumerate(requested) if size == 0 and not self.allow_zero}
         if copied and max(copied) >= len(sizes):
             raise ValueError(f"shape: {list(requested)} keeps a size that the input does not have")
-        moved = product(tuple(size for axis, size in enumerate(sizes) if axis not in copied))
+        remaining = product(tuple(size for axis, size in enumerate(sizes) if axis not in copied))
         others = (size for axis, size in enumerate(requested) if axis not in copied and size != -1)
-        rest = exact_quotient(moved, product(tuple(others))) if -1 in requested else 1
+        inferred = exact_quotient(remaining, product(tuple(others))) if -1 in requested else 1
         return tuple(
-            sizes[axis] if axis in copied else rest if size == -1 else size
+            sizes[axis] if axis in copied else inferred if size == -1 else size
             for axis, size in enumerate(requested)
         )
 
 
-def kept_row_axis(operation: Layout, axis: int | None) -> int | None:
+def preserved_row_axis(operation: Layout, axis: int | None) -> int | None:
     """Return `Operator.row_axis` of an operation that keeps the order of elements.
 
     Rows keep their axis if its size and all sizes before it stay the same.
@@ -125,21 +125,21 @@ class Squeeze(Layout):
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        removed = self._removed(shape)
+        removed = self._removed_axes(shape)
         for axis in removed:
             if isinstance(shape[axis], int) and shape[axis] != 1:
                 raise ValueError(f"axes: axis {axis} has size {shape[axis]}, not 1")
         return tuple(size for axis, size in enumerate(shape) if axis not in removed)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return kept_row_axis(self, axes[0])
+        return preserved_row_axis(self, axes[0])
 
     def reference(self, input: Array) -> Array:
         return np.squeeze(input, self.axes or None)
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
-        removed = self._removed(sizes.shape)
+        removed = self._removed_axes(sizes.shape)
         remaining = [size for axis, size in enumerate(sizes.shape) if axis not in removed]
         if not all(sizes.shape[axis] == 1 for axis in removed):
             # Without a dynamic dimension in the shape, RESHAPE rejects another number of elements.
@@ -147,10 +147,10 @@ class Squeeze(Layout):
         return reshape(b, self.input, sizes, sizes.shape, remaining)
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
-        removed = self._removed(shape_of(self.input))
+        removed = self._removed_axes(shape_of(self.input))
         return None if axis in removed else axis - sum(other < axis for other in removed)
 
-    def _removed(self, shape: Shape) -> tuple[int, ...]:
+    def _removed_axes(self, shape: Shape) -> tuple[int, ...]:
         axes = normalize_axes(self.axes, len(shape))
         if not axes and not all(isinstance(size, int) for size in shape):
             raise UnknownRank
@@ -168,23 +168,23 @@ class Unsqueeze(Layout):
     axes = integers()
 
     def infer_shape(self) -> Shape:
-        return self._inserted(shape_of(self.input))
+        return self._insert_axes(shape_of(self.input))
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return kept_row_axis(self, axes[0])
+        return preserved_row_axis(self, axes[0])
 
     def reference(self, input: Array) -> Array:
         return np.expand_dims(input, self.axes)
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
-        return reshape(b, self.input, sizes, sizes.shape, self._inserted(sizes.shape))
+        return reshape(b, self.input, sizes, sizes.shape, self._insert_axes(sizes.shape))
 
     def moved_axis(self, axis: int, rank: int) -> int:
         inserted = normalize_axes(self.axes, rank + len(self.axes))
         return [other for other in range(rank + len(inserted)) if other not in inserted][axis]
 
-    def _inserted(self, shape: Shape) -> Shape:
+    def _insert_axes(self, shape: Shape) -> Shape:
         sizes = list(shape)
         for axis in sorted(normalize_axes(self.axes, len(shape) + len(self.axes))):
             sizes.insert(axis, 1)
@@ -203,10 +203,10 @@ class Flatten(Layout):
     end_axis = integer(-1)
 
     def infer_shape(self) -> Shape:
-        return self._merged(shape_of(self.input))
+        return self._merge_axes(shape_of(self.input))
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return kept_row_axis(self, axes[0])
+        return preserved_row_axis(self, axes[0])
 
     def reference(self, input: Array) -> Array:
         if not input.ndim:
@@ -217,9 +217,9 @@ class Flatten(Layout):
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
-        return reshape(b, self.input, sizes, sizes.shape, self._merged(sizes.shape))
+        return reshape(b, self.input, sizes, sizes.shape, self._merge_axes(sizes.shape))
 
-    def _merged(self, shape: Shape) -> Shape:
+    def _merge_axes(self, shape: Shape) -> Shape:
         if not shape:
             return (1,)
         start = normalize_axis(self.start_axis, len(shape), "start_axis")
@@ -248,5 +248,5 @@ class Expand(Layout):
         return broadcast(shape_of(self.input), sizes, slot="shape")
 
     def reference(self, input: Array) -> Array:
-        wanted = tuple(1 if size == -1 else size for size in self.shape)
-        return np.broadcast_to(input, np.broadcast_shapes(input.shape, wanted))
+        requested = tuple(1 if size == -1 else size for size in self.shape)
+        return np.broadcast_to(input, np.broadcast_shapes(input.shape, requested))

@@ -50,21 +50,21 @@ class MatMul(Operator):
         return product_shape(shape_of(self.x), shape_of(self.y), self.transpose_x, self.transpose_y)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        left, right = axes[:2]
+        x_axis, y_axis = axes[:2]
         x, y = shape_of(self.x), shape_of(self.y)
         rank = max(len(x), len(y))
         if min(len(x), len(y)) < 2:
             return None
         rows_of_x, columns_of_y = len(x) - 1 - (not self.transpose_x), len(y) - 1 - self.transpose_y
-        if right is None and left == rows_of_x:
+        if y_axis is None and x_axis == rows_of_x:
             return rank - 2
-        if left is None and right == columns_of_y:
+        if x_axis is None and y_axis == columns_of_y:
             return rank - 1
-        return self._batch_axis(x, y, left, right)
+        return self._batch_axis(x, y, x_axis, y_axis)
 
-    def _batch_axis(self, x: Shape, y: Shape, left: int | None, right: int | None) -> int | None:
+    def _batch_axis(self, x: Shape, y: Shape, x_axis: int | None, y_axis: int | None) -> int | None:
         """Return the axis of rows if it is one of the axes that broadcast."""
-        sides = [(x, left), (y, right)]
+        sides = [(x, x_axis), (y, y_axis)]
         distances = {len(shape) - axis for shape, axis in sides if axis is not None}
         if len(distances) != 1 or min(distances) < 3:
             return None
@@ -189,9 +189,9 @@ class MatMulNBits(Operator):
         return (*x[:-1], weight[0])
 
     def _check_each(self, slot: str, operand: Operand, rows: Dim, count: int) -> None:
-        own = require_rank(shape_of(operand), 2, slot)
-        unify_sizes(own[0], rows, f"{slot}: its first size, and the weight's")
-        unify_sizes(own[1], count, f"{slot}: its second size, and what the blocks need")
+        shape = require_rank(shape_of(operand), 2, slot)
+        unify_sizes(shape[0], rows, f"{slot}: its first size, and the weight's")
+        unify_sizes(shape[1], count, f"{slot}: its second size, and what the blocks need")
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         last = len(shape_of(self.x)) - 1
@@ -209,15 +209,15 @@ class MatMulNBits(Operator):
         if zero_point is not None:
             zeros = zero_point
             if zeros.dtype == np.uint8:
-                zeros = self._unpacked(zeros)[:, : scale.shape[1]]
+                zeros = self._unpack(zeros)[:, : scale.shape[1]]
             zeros = zeros[..., None]
-        reals = (self._unpacked(weight) - zeros) * scale[..., None]
-        whole = scale.shape[1] * self.block_size
-        rows = reals.reshape(len(weight), whole)[:, : self.size].astype(x.dtype)
+        reals = (self._unpack(weight) - zeros) * scale[..., None]
+        padded_size = scale.shape[1] * self.block_size
+        rows = reals.reshape(len(weight), padded_size)[:, : self.size].astype(x.dtype)
         output = x @ rows.T
         return output if bias is None else output + bias
 
-    def _unpacked(self, packed: Array) -> Array:
+    def _unpack(self, packed: Array) -> Array:
         shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
         parts = packed[..., None] >> shifts & (2**self.bits - 1)
         count = packed.shape[-1] * len(shifts)
@@ -226,26 +226,26 @@ class MatMulNBits(Operator):
     def decompose(self, b: Builder) -> Operand:
         rows = shape_of(self.weight)[0]
         blocks = -(-self.size // self.block_size)
-        own = self.x.type.element_type
-        zeros = b.constant(np.array(2 ** (self.bits - 1)).astype(own.dtype))
+        element_type = self.x.type.element_type
+        zeros = b.constant(np.array(2 ** (self.bits - 1)).astype(element_type.dtype))
         if self.zero_point is not None:
             zeros = self.zero_point
             if zeros.type.element_type is ElementType.UINT8:
-                numbers = self._taken_apart(b, zeros)
-                zeros = b.add(Cast, b.add(Slice, numbers, (1,), (0,), (blocks,)), own)
-            elif zeros.type.element_type is not own:
-                zeros = b.add(Cast, zeros, own)
+                numbers = self._build_unpacked(b, zeros)
+                zeros = b.add(Cast, b.add(Slice, numbers, (1,), (0,), (blocks,)), element_type)
+            elif zeros.type.element_type is not element_type:
+                zeros = b.add(Cast, zeros, element_type)
             zeros = b.add(Unsqueeze, zeros, (2,))
-        steps = b.add(Sub, b.add(Cast, self._taken_apart(b, self.weight), own), zeros)
+        steps = b.add(Sub, b.add(Cast, self._build_unpacked(b, self.weight), element_type), zeros)
         reals = b.add(Mul, steps, b.add(Unsqueeze, self.scale, (2,)))
-        whole = blocks * self.block_size
-        matrix = b.add(Reshape, reals, (rows if isinstance(rows, int) else -1, whole))
-        if whole != self.size:
+        padded_size = blocks * self.block_size
+        matrix = b.add(Reshape, reals, (rows if isinstance(rows, int) else -1, padded_size))
+        if padded_size != self.size:
             matrix = b.add(Slice, matrix, (1,), (0,), (self.size,))
         output = b.add(MatMul, self.x, matrix, transpose_y=True)
         return output if self.bias is None else b.add(Add, output, self.bias)
 
-    def _taken_apart(self, b: Builder, packed: Operand) -> Operand:
+    def _build_unpacked(self, b: Builder, packed: Operand) -> Operand:
         """Build the integers packed in bytes, unpacked along the last axis, in int32."""
         *outer, count = shape_of(packed)
         wide = b.add(Cast, packed, ElementType.INT32)
@@ -308,16 +308,16 @@ class Det(Operator):
             return None
         if size < 2:
             return b.add(ReduceProd, self.input, (-2, -1), keepdim=False)
-        rest, rows, pivots = self.input, [], []
+        remaining, rows, pivots = self.input, [], []
         for column in range(size):
-            row, pivot, rest = _eliminated(b, rest, column, size)
+            row, pivot, remaining = _eliminate(b, remaining, column, size)
             rows.append(row)
             pivots.append(pivot)
         product = b.add(ReduceProd, b.add(Concat, pivots, axis=-1), (-2, -1), keepdim=False)
         return b.add(Mul, product, _sign(b, rows, self.input.type.element_type))
 
 
-def _eliminated(
+def _eliminate(
     b: Builder, matrix: Operand, column: int, size: int
 ) -> tuple[Operand, Operand, Operand]:
     """Build the one-hot choice of a column's pivot row, the pivot, and the remaining matrix.
@@ -327,14 +327,14 @@ def _eliminated(
     """
     dtype = matrix.type.element_type.dtype
     elements = b.add(Slice, matrix, (-1,), (column,), (column + 1,))
-    place = b.add(ArgMax, b.add(Abs, elements), -2)
-    is_pivot = b.add(Equal, place, np.arange(size).reshape(-1, 1))
+    pivot_index = b.add(ArgMax, b.add(Abs, elements), -2)
+    is_pivot = b.add(Equal, pivot_index, np.arange(size).reshape(-1, 1))
     zero, one = b.constant(np.zeros((), dtype)), b.constant(np.ones((), dtype))
     row = b.add(ReduceSum, b.add(Where, is_pivot, matrix, zero), (-2,))
     pivot = b.add(Slice, row, (-1,), (column,), (column + 1,))
     divisor = b.add(Where, b.add(Equal, pivot, zero), one, pivot)
     multiples = b.add(Mul, b.add(Div, elements, divisor), row)
-    return place, pivot, b.add(Sub, matrix, multiples)
+    return pivot_index, pivot, b.add(Sub, matrix, multiples)
 
 
 def _sign(b: Builder, rows: Sequence[Operand], dtype: ElementType) -> Operand:

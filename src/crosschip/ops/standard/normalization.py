@@ -40,8 +40,8 @@ from crosschip.ops.standard.reduction import (
     ReduceL1,
     ReduceL2,
     ReduceMean,
-    narrowed,
-    widened,
+    cast_like,
+    cast_wide,
 )
 from crosschip.ops.standard.slicing import Slice
 
@@ -86,10 +86,12 @@ class BatchNormalization(Elementwise):
 
     def decompose(self, b: Builder) -> Operand:
         vectors = [self.scale, self.bias, self.mean, self.variance]
-        own, dtype = self.scale.type.element_type, self.input.type.element_type
-        if own in NARROW_FLOATS and dtype not in NARROW_FLOATS:
-            vectors = [b.add(Cast, one, dtype) for one in vectors]
-        scale, bias, mean, variance = (check_channel_count(b, one, self.input) for one in vectors)
+        scale_type, dtype = self.scale.type.element_type, self.input.type.element_type
+        if scale_type in NARROW_FLOATS and dtype not in NARROW_FLOATS:
+            vectors = [b.add(Cast, vector, dtype) for vector in vectors]
+        scale, bias, mean, variance = (
+            check_channel_count(b, vector, self.input) for vector in vectors
+        )
         factor = b.add(Div, scale, build_deviation(b, variance, self.epsilon))
         shift = b.add(Sub, bias, b.add(Mul, mean, factor))
         return build_scale_and_shift(b, self.input, factor, shift, channels=True)
@@ -135,8 +137,8 @@ class LayerNormalization(Elementwise):
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
         axes = range(self.begin_norm_axis % count, count)
-        whole = build_normalize(b, self.input, axes, self.epsilon)
-        return build_scale_and_shift(b, whole, self.scale, self.bias, channels=False)
+        normal = build_normalize(b, self.input, axes, self.epsilon)
+        return build_scale_and_shift(b, normal, self.scale, self.bias, channels=False)
 
 
 @operator("GROUP_NORMALIZATION")
@@ -177,22 +179,22 @@ class GroupNormalization(Elementwise):
     def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
         batch, channels, *image = input.shape
         grouped = input.reshape(batch, self.groups, channels // self.groups, *image)
-        whole = normalize(grouped, range(2, grouped.ndim), self.epsilon).reshape(input.shape)
-        return scale_and_shift(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
+        normal = normalize(grouped, range(2, grouped.ndim), self.epsilon).reshape(input.shape)
+        return scale_and_shift(normal, scale, bias, (-1,) + (1,) * (input.ndim - 2))
 
     def decompose(self, b: Builder) -> Operand:
         image, sizes = self.input, Sizes(b, self.input)
         batch, channels, *rest = sizes.shape
         if not isinstance(channels, int):
-            image = b.add(Reshape, image, self._divided(b), allow_zero=True)
+            image = b.add(Reshape, image, self._grouped_shape(b), allow_zero=True)
         elements = exact_quotient(product((channels, *rest)), self.groups)
         shape = (batch, self.groups, elements)
         grouped = reshape(b, image, sizes, sizes.shape, shape)
-        each = build_normalize(b, grouped, (2,), self.epsilon)
-        whole = b.add(Reshape, each, b.add(ShapeOf, self.input), allow_zero=True)
-        return build_scale_and_shift(b, whole, self.scale, self.bias, channels=True)
+        normal_groups = build_normalize(b, grouped, (2,), self.epsilon)
+        normal = b.add(Reshape, normal_groups, b.add(ShapeOf, self.input), allow_zero=True)
+        return build_scale_and_shift(b, normal, self.scale, self.bias, channels=True)
 
-    def _divided(self, b: Builder) -> Operand:
+    def _grouped_shape(self, b: Builder) -> Operand:
         """Build [N, groups, C // groups, …], which RESHAPE rejects unless groups divide C."""
         shape = b.add(ShapeOf, self.input)
         groups = b.constant(np.array([self.groups]))
@@ -232,13 +234,13 @@ class InstanceNormalization(Elementwise):
         return shape
 
     def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
-        whole = normalize(input, range(2, input.ndim), self.epsilon)
-        return scale_and_shift(whole, scale, bias, (-1,) + (1,) * (input.ndim - 2))
+        normal = normalize(input, range(2, input.ndim), self.epsilon)
+        return scale_and_shift(normal, scale, bias, (-1,) + (1,) * (input.ndim - 2))
 
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
-        whole = build_normalize(b, self.input, range(2, count), self.epsilon)
-        return build_scale_and_shift(b, whole, self.scale, self.bias, channels=True)
+        normal = build_normalize(b, self.input, range(2, count), self.epsilon)
+        return build_scale_and_shift(b, normal, self.scale, self.bias, channels=True)
 
 
 @operator("RMS_NORMALIZATION")
@@ -276,11 +278,11 @@ class RMSNormalization(Elementwise):
     def decompose(self, b: Builder) -> Operand:
         count = rank(self.input)
         axes = tuple(range(self.begin_norm_axis % count, count))
-        wide = widened(b, self.input)
+        wide = cast_wide(b, self.input)
         squares = b.add(ReduceMean, b.add(Mul, wide, wide), axes)
         divided = b.add(Div, wide, build_deviation(b, squares, self.epsilon))
-        own = narrowed(b, divided, self.input)
-        return build_scale_and_shift(b, own, self.scale, None, channels=False)
+        normal = cast_like(b, divided, self.input)
+        return build_scale_and_shift(b, normal, self.scale, None, channels=False)
 
 
 @operator("SKIP_LAYER_NORMALIZATION")
@@ -425,11 +427,11 @@ class LpNormalization(Elementwise):
 
     def decompose(self, b: Builder) -> Operand:
         reduce = ReduceL1 if self.p == 1 else ReduceL2
-        wide = widened(b, self.input)
+        wide = cast_wide(b, self.input)
         divisor = b.add(Add, b.add(reduce, wide, (self.axis,)), self.epsilon)
         zero = b.add(Equal, divisor, 0.0)
         one = b.constant(np.ones((), wide.type.element_type.dtype))
-        return narrowed(b, b.add(Div, wide, b.add(Where, zero, one, divisor)), self.input)
+        return cast_like(b, b.add(Div, wide, b.add(Where, zero, one, divisor)), self.input)
 
 
 @operator("LRN")
@@ -477,14 +479,14 @@ class LRN(Elementwise):
         return (self.bias + self.alpha * total) ** self.beta
 
     def decompose(self, b: Builder) -> Operand:
-        wide = widened(b, self.input)
-        around = [0] * (2 * rank(wide))
-        around[2:4] = [(self.size - 1) // 2, self.size // 2]
-        padded = b.add(Pad, b.add(Mul, wide, wide), around)
+        wide = cast_wide(b, self.input)
+        pads = [0] * (2 * rank(wide))
+        pads[2:4] = [(self.size - 1) // 2, self.size // 2]
+        padded = b.add(Pad, b.add(Mul, wide, wide), pads)
         parts = [self._part(b, padded, start) for start in range(self.size)]
         scaled = b.add(Mul, b.add(Sum, parts), self.alpha)
         output = b.add(Div, wide, b.add(Pow, b.add(Add, scaled, self.bias), self.beta))
-        return narrowed(b, output, self.input)
+        return cast_like(b, output, self.input)
 
     def _part(self, b: Builder, padded: Operand, start: int) -> Operand:
         """Build the squares of the channels at one distance."""

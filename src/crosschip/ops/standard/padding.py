@@ -87,7 +87,7 @@ class Pad(Operator):
         sides = list(zip(pads[::2], pads[1::2], strict=True))
         for size, (before, after) in zip(shape, sides, strict=True):
             if isinstance(size, int) and isinstance(before, int) and isinstance(after, int):
-                remaining = len(range(size)[_remaining(size, before, after)])
+                remaining = len(range(size)[_kept_part(size, before, after)])
                 if self.mode in _NUMPY and not remaining and max(before, after) > 0:
                     raise ValueError(f"mode: {self.mode.name} finds nothing to repeat on an axis")
         return tuple(
@@ -113,7 +113,7 @@ class Pad(Operator):
             raise ValueError(
                 f"pads: has {len(self.pads)} numbers, but the input has {input.ndim} axes"
             )
-        cropped = input[tuple(_remaining(*one) for one in zip(input.shape, *sides.T, strict=True))]
+        cropped = input[tuple(_kept_part(*one) for one in zip(input.shape, *sides.T, strict=True))]
         options: dict[str, Any] = {"mode": _NUMPY.get(self.mode, "constant")}
         if self.mode not in _NUMPY:
             zero = np.zeros((), input.dtype)
@@ -126,7 +126,7 @@ class Pad(Operator):
 
     @property
     def moves_integers(self) -> bool:
-        return super().moves_integers and (self._repeats() or self._value_is_stored())
+        return super().moves_integers and (self._repeats() or self._value_is_quantized_alike())
 
     def _repeats(self) -> bool:
         """Return whether the mode is known to need no value."""
@@ -135,7 +135,7 @@ class Pad(Operator):
         except ComputedParameter:
             return False
 
-    def _value_is_stored(self) -> bool:
+    def _value_is_quantized_alike(self) -> bool:
         """Return whether the value is quantized like the input."""
         quantization = self.input.type.quantization
         if self.value is not None:
@@ -143,7 +143,7 @@ class Pad(Operator):
         return quantization is None or quantization.symmetric
 
 
-def _remaining(size: int, before: int, after: int) -> slice:
+def _kept_part(size: int, before: int, after: int) -> slice:
     """Return the part of an axis that negative pads leave; raise ValueError if they exceed it."""
     first, last = max(0, -before), size - max(0, -after)
     if first > last:

@@ -208,9 +208,9 @@ class DequantizeBlocks(Operator):
             raise ValueError(f"block_size: {self.block_size} is not positive")
         blocks = (*shape[:axis], ceil_div(shape[axis], self.block_size), *shape[axis + 1 :])
         for slot, operand in (("scale", self.scale), ("zero_point", self.zero_point)):
-            own = () if operand is None else require_rank(shape_of(operand), len(shape), slot)
-            for size, wanted in zip(own, blocks, strict=False):
-                unify_sizes(size, wanted, f"{slot}: a size, and the number of blocks")
+            actual = () if operand is None else require_rank(shape_of(operand), len(shape), slot)
+            for size, expected in zip(actual, blocks, strict=False):
+                unify_sizes(size, expected, f"{slot}: a size, and the number of blocks")
         return shape
 
     def reference(self, input: Array, scale: Array, zero_point: Array | None) -> Array:
@@ -222,28 +222,28 @@ class DequantizeBlocks(Operator):
     def _spread(self, numbers: Array, input: Array) -> Array:
         """Return the number of each element's block, for each element."""
         axis = normalize_axis(self.axis, input.ndim)
-        places = np.arange(input.shape[axis]) // self.block_size
-        return np.take(numbers, places, axis)
+        blocks = np.arange(input.shape[axis]) // self.block_size
+        return np.take(numbers, blocks, axis)
 
     def decompose(self, b: Builder) -> Operand | None:
         axis = normalize_axis(self.axis, len(shape_of(self.input)))
         size = shape_of(self.input)[axis]
         if not isinstance(size, int):
             return None
-        places = b.constant(np.arange(size) // self.block_size)
+        blocks = b.constant(np.arange(size) // self.block_size)
 
         def spread(operand: Operand) -> Operand:
-            wide = b.add(Cast, bare(b, operand), ElementType.FLOAT32)
-            return b.add(Gather, wide, places, axis=axis)
+            wide = b.add(Cast, build_bare(b, operand), ElementType.FLOAT32)
+            return b.add(Gather, wide, blocks, axis=axis)
 
-        steps = b.add(Cast, bare(b, self.input), ElementType.FLOAT32)
+        steps = b.add(Cast, build_bare(b, self.input), ElementType.FLOAT32)
         if self.zero_point is not None:
             steps = b.add(Sub, steps, spread(self.zero_point))
         product = b.add(Mul, steps, spread(self.scale))
         return b.add(Cast, product, self.scale.type.element_type)
 
 
-def bare(b: Builder, operand: Operand) -> Operand:
+def build_bare(b: Builder, operand: Operand) -> Operand:
     """Return the integers of an operand as an unquantized operand."""
     return operand if operand.type.quantization is None else b.add(Reinterpret, operand, bare=True)
 
@@ -269,10 +269,10 @@ class Reinterpret(_Scaled):
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         (type_,) = plain
         try:
-            own = None if self.bare else self._quantization(type_.element_type)
+            quantization = None if self.bare else self._quantization(type_.element_type)
         except ComputedParameter as error:
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
-        return (TensorType(type_.element_type, type_.shape, own),)
+        return (TensorType(type_.element_type, type_.shape, quantization),)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         return axes[0] if self.bare or axes[0] != self._axis() else None

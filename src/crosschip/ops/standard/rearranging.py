@@ -60,20 +60,20 @@ class Tile(Layout):
         try:
             repeats = self.repeats
         except ComputedParameter:
-            return self._computed(b) if 2 * rank <= MAX_RANK else None
-        own = (1,) * (len(repeats) - rank) + sizes.shape
+            return self._repeat_computed(b) if 2 * rank <= MAX_RANK else None
+        input_sizes = (1,) * (len(repeats) - rank) + sizes.shape
         counts = (1,) * (rank - len(repeats)) + repeats
         axes: list[tuple[Dim, int, Dim]] = []
-        for count, size in zip(counts, own, strict=True):
+        for count, size in zip(counts, input_sizes, strict=True):
             axes += [(size, 1, size)] if count == 1 else [(1, count, count), (size, 1, size)]
         if len(axes) > MAX_RANK:
             return None
-        split, expanded, grown = ([axis[place] for axis in axes] for place in range(3))
+        split, expanded, merged = ([axis[field] for axis in axes] for field in range(3))
         repeated = b.add(Expand, reshape(b, self.input, sizes, sizes.shape, split), expanded)
-        output_shape = [size * count for count, size in zip(counts, own, strict=True)]
-        return reshape(b, repeated, sizes, grown, output_shape)
+        output_shape = [size * count for count, size in zip(counts, input_sizes, strict=True)]
+        return reshape(b, repeated, sizes, merged, output_shape)
 
-    def _computed(self, b: Builder) -> Operand | None:
+    def _repeat_computed(self, b: Builder) -> Operand | None:
         """Build the repetition with repeats that are computed at run time."""
         rank, operand = len(shape_of(self.input)), self.operand("repeats")
         if operand is None or operand.type.static_shape != (rank,):
@@ -115,21 +115,21 @@ class Roll(Layout):
 
     def decompose(self, b: Builder) -> Operand:
         if self.axes is None:
-            rolled = self._rolled(b, b.add(Reshape, self.input, (-1,)), self.shifts[0], 0)
+            rolled = self._roll(b, b.add(Reshape, self.input, (-1,)), self.shifts[0], 0)
             sizes = Sizes(b, self.input)
             return reshape(b, rolled, sizes, (), sizes.shape)
         result = self.input
         for shift, axis in zip(self.shifts, self.axes, strict=True):
-            result = self._rolled(b, result, shift, axis)
+            result = self._roll(b, result, shift, axis)
         return result
 
     @staticmethod
-    def _rolled(b: Builder, input: Operand, shift: int, axis: int) -> Operand:
+    def _roll(b: Builder, input: Operand, shift: int, axis: int) -> Operand:
         sizes = Sizes(b, input)
         size = sizes.computed(sizes.shape[axis])
         first, one, back = (b.constant(np.array([n])) for n in (0, 1, shift))
-        places = b.add(Sub, b.add(Range, first, size, one), back)
-        return b.add(Gather, input, b.add(Mod, places, size), axis)
+        source = b.add(Sub, b.add(Range, first, size, one), back)
+        return b.add(Gather, input, b.add(Mod, source, size), axis)
 
 
 @operator("REVERSE_SEQUENCE")
@@ -171,15 +171,15 @@ class ReverseSequence(Layout):
         rows = b.add(Transpose, self.input, perm)
         sizes = Sizes(b, rows)
         zero, one = b.constant(np.array([0])), b.constant(np.array([1]))
-        places = b.add(Range, zero, sizes.computed(sizes.shape[1]), one)
+        positions = b.add(Range, zero, sizes.computed(sizes.shape[1]), one)
         lengths_int64 = b.add(Cast, self.lengths, ElementType.INT64)
         lengths = b.add(
             Reshape, check_lengths(b, lengths_int64, sizes.computed(sizes.shape[1])), (-1, 1)
         )
-        mirrored = b.add(Sub, b.add(Sub, lengths, one), places)
-        source = b.add(Where, b.add(Less, places, lengths), mirrored, places)
-        picked = b.add(GatherND, rows, b.add(Unsqueeze, source, (2,)), 1)
-        return b.add(Transpose, picked, np.argsort(perm).tolist())
+        mirrored = b.add(Sub, b.add(Sub, lengths, one), positions)
+        source = b.add(Where, b.add(Less, positions, lengths), mirrored, positions)
+        gathered = b.add(GatherND, rows, b.add(Unsqueeze, source, (2,)), 1)
+        return b.add(Transpose, gathered, np.argsort(perm).tolist())
 
     def _axes(self, rank: int) -> tuple[int, int]:
         time = normalize_axis(self.time_axis, rank, "time_axis")

@@ -123,8 +123,8 @@ class Recurrent(Operator):
         _, _, hidden = _three("recurrence_weight", self.recurrence_weight)
         if steps == 0:
             raise ValueError("input: has no time steps")
-        for slot, wanted in self.wanted_shapes().items():
-            self._check_shape(slot, wanted)
+        for slot, expected in self.wanted_shapes().items():
+            self._check_shape(slot, expected)
         last = (len(self.direction.passes), batch, hidden)
         return [(steps, *last), *(last for _ in self.states)]
 
@@ -144,9 +144,9 @@ class Recurrent(Operator):
         tensors = self._terms(b, hidden)
         lengths = tensors["sequence_lengths"]
         if lengths is not None:
-            most = np.array([steps], lengths.operand.type.element_type.dtype)
+            limit = np.array([steps], lengths.operand.type.element_type.dtype)
             tensors["sequence_lengths"] = Term(
-                b, check_lengths(b, lengths.operand, b.constant(most))
+                b, check_lengths(b, lengths.operand, b.constant(limit))
             )
         # It broadcasts to the batch, whose size may be unknown.
         zero = Term(b, b.constant(np.zeros((1, hidden), self.input.type.element_type.dtype)))
@@ -156,13 +156,13 @@ class Recurrent(Operator):
         """Build the operand of each slot, with a check of its shape that fails at run time."""
         _, batch, size = shape_of(self.input)
         sizes, passes = Sizes(b, self.input), len(self.direction.passes)
-        known = self._shapes_for(batch, size, hidden, passes)
+        inferred_shapes = self._shapes_for(batch, size, hidden, passes)
         _, own_batch, own_size = sizes.shape
-        wanted = self._shapes_for(own_batch, own_size, hidden, passes)
+        runtime_shapes = self._shapes_for(own_batch, own_size, hidden, passes)
         terms: dict[str, Term | None] = {"input": Term(b, self.input)}
-        for slot, shape in wanted.items():
+        for slot, shape in runtime_shapes.items():
             operand = self.operand(slot)
-            if operand is not None and operand.type.shape != known[slot]:
+            if operand is not None and operand.type.shape != inferred_shapes[slot]:
                 operand = b.add(Reshape, operand, sizes(shape), allow_zero=True)
             terms[slot] = None if operand is None else Term(b, operand)
         return terms
@@ -198,25 +198,28 @@ class Recurrent(Operator):
                 states = [p.unless_over(step, *pair) for pair in zip(after, states, strict=True)]
             hidden_of_passes.append(algebra.stack(hidden, 0))
             last_of_passes.append(states)
-        last = (algebra.stack(each, 0) for each in zip(*last_of_passes, strict=True))
+        last = (
+            algebra.stack(states_of_passes, 0)
+            for states_of_passes in zip(*last_of_passes, strict=True)
+        )
         return (algebra.stack(hidden_of_passes, 1), *last)
 
     def functions_of(self, algebra: GateAlgebra, index: int) -> list[Gate]:
         """Return the activation functions of the pass with an index."""
         gates = []
-        for place, own in enumerate(self.functions, index * len(self.functions)):
-            function = self.activations[place] if self.activations else own
-            alpha = self.activation_alpha[place] if self.activation_alpha else function.alpha
-            beta = self.activation_beta[place] if self.activation_beta else function.beta
+        for position, default in enumerate(self.functions, index * len(self.functions)):
+            function = self.activations[position] if self.activations else default
+            alpha = self.activation_alpha[position] if self.activation_alpha else function.alpha
+            beta = self.activation_beta[position] if self.activation_beta else function.beta
             gates.append(algebra.gate(function, alpha, beta, self.clip))
         return gates
 
     def _check_functions(self) -> None:
-        wanted = len(self.direction.passes) * len(self.functions)
+        expected = len(self.direction.passes) * len(self.functions)
         for slot in ("activations", "activation_alpha", "activation_beta"):
             count = len(getattr(self, slot))
-            if count not in (0, wanted):
-                raise ValueError(f"{slot}: has {count} entries, but must have {wanted} or none")
+            if count not in (0, expected):
+                raise ValueError(f"{slot}: has {count} entries, but must have {expected} or none")
 
     def wanted_shapes(self) -> dict[str, Shape]:
         """Return the expected shapes of all tensors except the input, by slot.
@@ -240,16 +243,18 @@ class Recurrent(Operator):
             **dict.fromkeys(self.states, (passes, batch, hidden)),
         }
 
-    def _check_shape(self, slot: str, wanted: Shape) -> None:
+    def _check_shape(self, slot: str, expected: Shape) -> None:
         operand = self.operand(slot)
         if operand is None or operand.type.shape is None:
             return
-        if len(operand.type.shape) != len(wanted):
+        if len(operand.type.shape) != len(expected):
             raise ValueError(
-                f"{slot}: has {len(operand.type.shape)} axes, but must have {len(wanted)}"
+                f"{slot}: has {len(operand.type.shape)} axes, but must have {len(expected)}"
             )
-        for axis, (own, size) in enumerate(zip(operand.type.shape, wanted, strict=True)):
-            unify_sizes(own, size, f"{slot}: its size on axis {axis}, and that which it must have")
+        for axis, (actual, size) in enumerate(zip(operand.type.shape, expected, strict=True)):
+            unify_sizes(
+                actual, size, f"{slot}: its size on axis {axis}, and that which it must have"
+            )
 
 
 def _three(slot: str, operand: Operand) -> Shape:
@@ -377,14 +382,14 @@ class DynamicQuantizeLSTM(LSTM):
 
     def step(self, p: Cell, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         h, c = states
-        return super().step(p, x, p.in_bytes(h), c)
+        return super().step(p, x, p.round_to_bytes(h), c)
 
     def _run(
         self, algebra: Algebra, tensors: Mapping[str, Any], steps: int, zero: Any
     ) -> tuple[Any, ...]:
-        return super()._run(algebra, self.in_reals(algebra, tensors), steps, zero)
+        return super()._run(algebra, self.dequantize_tensors(algebra, tensors), steps, zero)
 
-    def in_reals(self, algebra: Algebra, tensors: Mapping[str, Any]) -> dict[str, Any]:
+    def dequantize_tensors(self, algebra: Algebra, tensors: Mapping[str, Any]) -> dict[str, Any]:
         """Return the tensors by slot, with dequantized weights and a rounded input."""
         weights = {
             slot: algebra.reals(
@@ -392,7 +397,7 @@ class DynamicQuantizeLSTM(LSTM):
             )
             for slot in ("weight", "recurrence_weight")
         }
-        return {**tensors, **weights, "input": algebra.in_bytes(tensors["input"])}
+        return {**tensors, **weights, "input": algebra.round_to_bytes(tensors["input"])}
 
     def _shapes_for(self, batch: Dim, size: Dim, hidden: Dim, passes: int) -> dict[str, Shape]:
         shapes = super()._shapes_for(batch, size, hidden, passes)

@@ -27,17 +27,17 @@ from crosschip.ops.standard.unary import Abs, Exp, Log, Sqrt
 NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
 
-def widened(b: Builder, operand: Operand) -> Operand:
+def cast_wide(b: Builder, operand: Operand) -> Operand:
     """Cast narrow floats to float32, whose range holds sums that may exceed the narrow range."""
     narrow = operand.type.element_type in NARROW_FLOATS
     return b.add(Cast, operand, ElementType.FLOAT32) if narrow else operand
 
 
-def narrowed(b: Builder, operand: Operand, like: Operand) -> Operand:
+def cast_like(b: Builder, operand: Operand, like: Operand) -> Operand:
     """Cast an operand to another operand's element type."""
     element_type = like.type.element_type
-    own = operand.type.element_type
-    return operand if own is element_type else b.add(Cast, operand, element_type)
+    operand_type = operand.type.element_type
+    return operand if operand_type is element_type else b.add(Cast, operand, element_type)
 
 
 class Reduction(Operator):
@@ -173,9 +173,9 @@ class ReduceMean(Reduction):
         return np.asarray(total / count.astype(input.dtype))
 
     def decompose(self, b: Builder) -> Operand:
-        wide = widened(b, self.input)
+        wide = cast_wide(b, self.input)
         total = b.add(ReduceSum, wide, *self.over())
-        return narrowed(b, b.add(Div, total, self._count(b, wide)), self.input)
+        return cast_like(b, b.add(Div, total, self._count(b, wide)), self.input)
 
     def _count(self, b: Builder, wide: Operand) -> Operand:
         """Build the number of elements per reduced value."""
@@ -271,8 +271,8 @@ class ReduceL2(Reduction):
         return np.sqrt(np.sum(input * input, self.axes or None, keepdims=self.keepdim))
 
     def decompose(self, b: Builder) -> Operand:
-        squares = b.add(ReduceSumSquare, widened(b, self.input), *self.over())
-        return narrowed(b, b.add(Sqrt, squares), self.input)
+        squares = b.add(ReduceSumSquare, cast_wide(b, self.input), *self.over())
+        return cast_like(b, b.add(Sqrt, squares), self.input)
 
 
 @operator("REDUCE_LOG_SUM")
@@ -289,8 +289,8 @@ class ReduceLogSum(Reduction):
         return np.log(np.sum(input, self.axes or None, keepdims=self.keepdim))
 
     def decompose(self, b: Builder) -> Operand:
-        total = b.add(ReduceSum, widened(b, self.input), *self.over())
-        return narrowed(b, b.add(Log, total), self.input)
+        total = b.add(ReduceSum, cast_wide(b, self.input), *self.over())
+        return cast_like(b, b.add(Log, total), self.input)
 
 
 @operator("REDUCE_LOG_SUM_EXP")
@@ -318,8 +318,8 @@ class ReduceLogSumExp(Reduction):
         # NumPy's finfo, which has type annotations, does not support bfloat16.
         finite = ml_dtypes.finfo(self.input.type.element_type.dtype)  # type: ignore[no-untyped-call]
         low, high = float(finite.min), float(finite.max)
-        each = b.add(Clip, b.add(ReduceMax, self.input, axes), low, high)
-        powers = b.add(Exp, b.add(Sub, self.input, each))
+        kept_maximum = b.add(Clip, b.add(ReduceMax, self.input, axes), low, high)
+        powers = b.add(Exp, b.add(Sub, self.input, kept_maximum))
         greatest = b.add(Clip, b.add(ReduceMax, self.input, axes, keepdim), low, high)
         return b.add(Add, b.add(Log, b.add(ReduceSum, powers, axes, keepdim)), greatest)
 
@@ -345,7 +345,7 @@ class CumSum(Elementwise):
         return shape
 
     def reference(self, input: Array) -> Array:
-        return _accumulated(np.add, 0, input, self.axis, self.exclusive, self.reverse)
+        return _accumulate(np.add, 0, input, self.axis, self.exclusive, self.reverse)
 
 
 @operator("CUM_PROD")
@@ -369,7 +369,7 @@ class CumProd(Elementwise):
         return shape
 
     def reference(self, input: Array) -> Array:
-        return _accumulated(np.multiply, 1, input, self.axis, self.exclusive, self.reverse)
+        return _accumulate(np.multiply, 1, input, self.axis, self.exclusive, self.reverse)
 
     def decompose(self, b: Builder) -> Operand | None:
         shape = shape_of(self.input)
@@ -377,14 +377,14 @@ class CumProd(Elementwise):
         size = shape[axis]
         if not isinstance(size, int):
             return None
-        value = _flipped(b, self.input, axis) if self.reverse else self.input
+        value = _flip(b, self.input, axis) if self.reverse else self.input
         if self.exclusive:
-            value = _moved(b, value, axis, min(1, size))
+            value = _shift(b, value, axis, min(1, size))
         length = 1  # the number of factors of each product
         while length < size:
-            value = b.add(Mul, value, _moved(b, value, axis, length))
+            value = b.add(Mul, value, _shift(b, value, axis, length))
             length *= 2
-        return _flipped(b, value, axis) if self.reverse else value
+        return _flip(b, value, axis) if self.reverse else value
 
 
 def _check_axis(op: CumSum | CumProd, rank: int) -> None:
@@ -395,7 +395,7 @@ def _check_axis(op: CumSum | CumProd, rank: int) -> None:
         return
 
 
-def _accumulated(
+def _accumulate(
     function: np.ufunc, neutral: int, input: Array, axis: int, exclusive: bool, reverse: bool
 ) -> Array:
     """Return cumulative sums or products."""
@@ -409,11 +409,11 @@ def _accumulated(
     return np.flip(result, axis) if reverse else result
 
 
-def _flipped(b: Builder, operand: Operand, axis: int) -> Operand:
+def _flip(b: Builder, operand: Operand, axis: int) -> Operand:
     return b.add(Slice, operand, (axis,), (-1,), (-(2**31),), (-1,))
 
 
-def _moved(b: Builder, operand: Operand, axis: int, count: int) -> Operand:
+def _shift(b: Builder, operand: Operand, axis: int, count: int) -> Operand:
     """Build the elements shifted by `count` along the axis, with 1 in the first `count` entries."""
     pads = [0] * (2 * len(shape_of(operand)))
     pads[2 * axis : 2 * axis + 2] = [count, -count]

@@ -32,7 +32,7 @@ from crosschip.ops.numerics.resampling import (
     extrapolation_mask,
     nearest,
     neighbours,
-    scaled,
+    scaled_size,
 )
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.logical import Where
@@ -79,7 +79,9 @@ class _Resize(Operator):
     def _sizes(self, image: Sequence[Dim]) -> Sequence[Dim]:
         if self.operand("shape") is not None:
             return self.shape or ()
-        return [scaled(size, scale) for size, scale in zip(image, self.scales or (), strict=True)]
+        return [
+            scaled_size(size, scale) for size, scale in zip(image, self.scales or (), strict=True)
+        ]
 
     def _check_extrapolation(self) -> None:
         """Raise ValueError unless the extrapolation value is of the image's element type."""
@@ -183,7 +185,7 @@ class _Interpolation(_Resize):
         """Return the source pixels that contribute to each target pixel."""
         raise NotImplementedError
 
-    def interpolated(self, input: Array, axes: Sequence[Axis], extrapolation: float) -> Array:
+    def interpolate(self, input: Array, axes: Sequence[Axis], extrapolation: float) -> Array:
         output = input
         for number, axis in ((2, axes[0]), (3, axes[1])):
             pixels, weights = self.neighbours(axis)
@@ -233,7 +235,7 @@ class ResizeLinear(_Interpolation):
         axes = axes_of(
             input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
         )
-        return self.interpolated(input, axes, self.extrapolation_value)
+        return self.interpolate(input, axes, self.extrapolation_value)
 
     def neighbours(self, axis: Axis) -> Neighbours:
         def triangle(distance: Array) -> Array:
@@ -271,7 +273,7 @@ class ResizeCubic(_Interpolation):
         axes = axes_of(
             input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
         )
-        return self.interpolated(input, axes, self.extrapolation_value)
+        return self.interpolate(input, axes, self.extrapolation_value)
 
     def neighbours(self, axis: Axis) -> Neighbours:
         a = self.coefficient

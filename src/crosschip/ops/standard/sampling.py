@@ -54,14 +54,14 @@ class GridSample(Operator):
 
     def infer_shape(self) -> Shape:
         batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
-        own, height, width, pair = require_rank(shape_of(self.grid), 4, "grid")
+        grid_batch, height, width, pair = require_rank(shape_of(self.grid), 4, "grid")
         unify_sizes(pair, 2, "grid: the size of its last axis, and the coordinates of a place")
         if 0 in image:
             raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
         if self.pad_mode > PadMode.EDGE:
             raise ValueError(f"pad_mode: {self.pad_mode.name} is not one for samples")
         return (
-            unify_sizes(batch, own, "grid: its first size, and the input's"),
+            unify_sizes(batch, grid_batch, "grid: its first size, and the input's"),
             channels,
             height,
             width,
@@ -71,8 +71,8 @@ class GridSample(Operator):
         batch, channels, *image = input.shape
         factor, shift = self._scale(image)
         wide = coordinate_type(self.grid).dtype
-        places = (grid.astype(wide) * factor + shift).astype(wide)
-        x, y = np.moveaxis(places.reshape(batch, int(np.prod(grid.shape[1:3])), 2), 2, 0)
+        coordinates = (grid.astype(wide) * factor + shift).astype(wide)
+        x, y = np.moveaxis(coordinates.reshape(batch, int(np.prod(grid.shape[1:3])), 2), 2, 0)
         sampler = Sampler(image, self.mode, self.pad_mode, self.align_corners)
         values = sampler.sample(input.reshape(batch, channels, image[0] * image[1]), y, x)
         return values.reshape(batch, channels, *grid.shape[1:3])
@@ -90,11 +90,11 @@ class GridSample(Operator):
         sizes = Sizes(b, self.input)
         batch, channels, *_ = sizes.shape
         count = target[0] * target[1]
-        listed = reshape(b, self.grid, sizes, (batch, *target, 2), (batch, count, 2))
-        points = b.add(Cast, listed, wide)
+        flat_grid = reshape(b, self.grid, sizes, (batch, *target, 2), (batch, count, 2))
+        points = b.add(Cast, flat_grid, wide)
         factor, shift = factor.astype(wide.dtype), shift.astype(wide.dtype)
-        places = b.add(Add, b.add(Mul, points, factor), shift)
-        x, y = (b.add(Gather, places, np.array(axis), axis=2) for axis in range(2))
+        coordinates = b.add(Add, b.add(Mul, points, factor), shift)
+        x, y = (b.add(Gather, coordinates, np.array(axis), axis=2) for axis in range(2))
         pixels = reshape(b, self.input, sizes, sizes.shape, (batch, channels, image[0] * image[1]))
         values = sampler.build(b, pixels, y, x)
         return reshape(b, values, sizes, (batch, channels, count), (batch, channels, *target))
@@ -170,8 +170,8 @@ class RoiAlign(Operator):
         shift = np.array(0.5 * self.aligned, rois.dtype)
         scaled = rois * np.array(self.spatial_scale, rois.dtype) - shift
         extents = scaled[:, 2:] - scaled[:, :2]
-        known = np.isfinite(np.hstack([scaled, extents])).all(axis=1, keepdims=True)
-        scaled, extents = np.where(known, scaled, 0), np.where(known, extents, 0)
+        is_finite = np.isfinite(np.hstack([scaled, extents])).all(axis=1, keepdims=True)
+        scaled, extents = np.where(is_finite, scaled, 0), np.where(is_finite, extents, 0)
         if not self.aligned:
             extents = np.maximum(extents, 1)
         output = np.zeros(
@@ -204,9 +204,9 @@ def _samples(
     """
     samples = ratio if ratio > 0 else max(0, int(np.ceil(extent / count)))
     steps = (np.arange(samples, dtype=extent.dtype) + np.array(0.5, extent.dtype)) / max(samples, 1)
-    places = start + (np.arange(count, dtype=extent.dtype)[:, None] + steps) * (extent / count)
-    inside = (places >= -1) & (places <= size)
-    clamped = np.clip(places, 0, size - 1)
+    coordinates = start + (np.arange(count, dtype=extent.dtype)[:, None] + steps) * (extent / count)
+    inside = (coordinates >= -1) & (coordinates <= size)
+    clamped = np.clip(coordinates, 0, size - 1)
     low = clamped.astype(np.int64)
     part = clamped - low
     pixels = np.stack([low, np.minimum(low + 1, size - 1)], axis=-1)

@@ -25,12 +25,12 @@ from crosschip.ops.standard.logical import BitwiseNot
 from crosschip.ops.standard.unary import Neg
 
 
-def _place(
+def _find_index(
     find: Callable[..., Any], input: Array, axis: int, keepdim: bool, select_last: bool
 ) -> Array:
     """Return the index of the first (or last) element along an axis that a NumPy function finds."""
-    turned = np.flip(input, axis) if select_last else input
-    position = find(turned, axis, keepdims=keepdim)
+    array = np.flip(input, axis) if select_last else input
+    position = find(array, axis, keepdims=keepdim)
     return np.asarray(input.shape[axis] - 1 - position if select_last else position)
 
 
@@ -75,7 +75,7 @@ class ArgMax(ArgExtreme):
     __slots__ = ()
 
     def reference(self, input: Array) -> Array:
-        return _place(np.argmax, input, self.axis, self.keepdim, self.select_last)
+        return _find_index(np.argmax, input, self.axis, self.keepdim, self.select_last)
 
 
 @operator("ARG_MIN")
@@ -89,7 +89,7 @@ class ArgMin(ArgExtreme):
     __slots__ = ()
 
     def reference(self, input: Array) -> Array:
-        return _place(np.argmin, input, self.axis, self.keepdim, self.select_last)
+        return _find_index(np.argmin, input, self.axis, self.keepdim, self.select_last)
 
     def decompose(self, b: Builder) -> Operand:
         # The bitwise complement of an integer reverses the order like the negation, but cannot

@@ -45,7 +45,7 @@ class Slice(Layout):
                 shape[axis] = unknown() if bounds is None else part_size(shape[axis], *bounds)
             return tuple(shape)
         for axis, part in slices.items():
-            shape[axis] = sliced(shape[axis], part)
+            shape[axis] = slice_size(shape[axis], part)
         return tuple(shape)
 
     def _computed_slices(self, rank: int) -> Mapping[int, tuple[Dim, Dim] | None]:
@@ -101,7 +101,7 @@ def python_slice(start: int, end: int, step: int) -> slice:
     return slice(start, None if step < 0 and end < -(2**30) else end, step)
 
 
-def sliced(size: Dim, part: slice) -> Dim:
+def slice_size(size: Dim, part: slice) -> Dim:
     """Return the size of a slice of an axis; unknown unless it follows."""
     if isinstance(size, int):
         return len(range(size)[part])
@@ -112,13 +112,13 @@ def sliced(size: Dim, part: slice) -> Dim:
 
 def part_size(size: Dim, start: Dim, end: Dim) -> Dim:
     """Return the size of a slice with step 1 of an axis; unknown unless it follows."""
-    first, last = _place(size, start), _place(size, end)
+    first, last = _elements_before(size, start), _elements_before(size, end)
     if first is None or last is None:
         return unknown()
     return last - minimum(first, last)
 
 
-def _place(size: Dim, bound: Dim) -> Dim | None:
+def _elements_before(size: Dim, bound: Dim) -> Dim | None:
     """Return the number of elements before a bound, which may be negative; `None` if unknown."""
     if isinstance(bound, int) and bound >= 2**30:
         return size
@@ -165,7 +165,7 @@ class StridedSlice(Layout):
         try:
             sections = self._sections(len(shape))
         except ComputedParameter as error:
-            return self._ranked(len(shape), error)
+            return self._unknown_sizes(len(shape), error)
         sizes: list[Dim] = []
         for axis, part in sections:
             if axis is None:
@@ -173,18 +173,20 @@ class StridedSlice(Layout):
             elif isinstance(part, int):
                 _check_index(part, shape[axis])
             else:
-                sizes.append(sliced(shape[axis], python_slice(*part)))
+                sizes.append(slice_size(shape[axis], python_slice(*part)))
         return tuple(sizes)
 
-    def _ranked(self, rank: int, error: ComputedParameter) -> Shape:
+    def _unknown_sizes(self, rank: int, error: ComputedParameter) -> Shape:
         """Return unknown sizes if the number of subscripts is known."""
         lengths = [self.operand(slot) for slot in ("begin", "end", "strides")]
-        known = [o.type.static_shape for o in lengths if o is not None and o.type.static_shape]
-        if not known:
+        lengths_known = [
+            o.type.static_shape for o in lengths if o is not None and o.type.static_shape
+        ]
+        if not lengths_known:
             raise error
-        if len(set(known)) > 1:
+        if len(set(lengths_known)) > 1:
             raise ValueError("begin: begin, end and strides must be equally many") from None
-        ones = (1,) * known[0][0]
+        ones = (1,) * lengths_known[0][0]
         sections = _sections(rank, ones, ones, ones, self._masks())
         return tuple(
             1 if axis is None else unknown()
@@ -197,8 +199,8 @@ class StridedSlice(Layout):
         for axis, part in self._sections(input.ndim):
             if isinstance(part, int) and axis is not None:
                 _check_index(part, input.shape[axis])
-            one = part if isinstance(part, int) else python_slice(*part)
-            index.append(None if axis is None else one)
+            subscript = part if isinstance(part, int) else python_slice(*part)
+            index.append(None if axis is None else subscript)
         return input[tuple(index)]
 
     def decompose(self, b: Builder) -> Operand:
@@ -210,11 +212,11 @@ class StridedSlice(Layout):
         bounds = [_bounds(part) for axis, part in sections if axis is not None]
         starts, ends, steps = zip(*bounds, strict=True) if bounds else ((), (), ())
         result = b.add(Slice, self.input, axes, starts, ends, steps)
-        gone = [axis for axis, part in sections if axis is not None and isinstance(part, int)]
-        if gone:
-            result = b.add(Squeeze, result, gone)
+        removed = [axis for axis, part in sections if axis is not None and isinstance(part, int)]
+        if removed:
+            result = b.add(Squeeze, result, removed)
         remaining = [axis for axis, part in sections if axis is None or not isinstance(part, int)]
-        new = [place for place, axis in enumerate(remaining) if axis is None]
+        new = [position for position, axis in enumerate(remaining) if axis is None]
         return b.add(Unsqueeze, result, new) if new else result
 
     def _sections(self, rank: int) -> Sequence[_Section]:
@@ -237,33 +239,33 @@ def _sections(
     if not count == len(end) == len(strides):
         raise ValueError("begin: begin, end and strides must be equally many")
 
-    def has(name: str, place: int) -> bool:
-        return bool(masks[f"{name}_mask"] >> place & 1)
+    def has(name: str, position: int) -> bool:
+        return bool(masks[f"{name}_mask"] >> position & 1)
 
-    ellipses = [place for place in range(count) if has("ellipsis", place)]
+    ellipses = [position for position in range(count) if has("ellipsis", position)]
     if len(ellipses) > 1:
         raise ValueError(f"ellipsis_mask: {masks['ellipsis_mask']} has more than one bit")
-    whole = ellipses[0] if ellipses else count
-    new = sum(has("new_axis", place) for place in range(count) if place != whole)
-    left = rank - (count - len(ellipses) - new)
-    if left < 0:
-        raise ValueError(f"begin: is for {rank - left} axes, but the input has {rank}")
+    ellipsis = ellipses[0] if ellipses else count
+    new = sum(has("new_axis", position) for position in range(count) if position != ellipsis)
+    remaining = rank - (count - len(ellipses) - new)
+    if remaining < 0:
+        raise ValueError(f"begin: is for {rank - remaining} axes, but the input has {rank}")
     sections: list[_Section] = []
     axes = iter(range(rank))
-    for place in range(max(count, whole + 1)):
-        if place == whole:
-            sections += [(next(axes), (0, _FAR, 1)) for _ in range(left)]
-        elif has("new_axis", place):
+    for position in range(max(count, ellipsis + 1)):
+        if position == ellipsis:
+            sections += [(next(axes), (0, _FAR, 1)) for _ in range(remaining)]
+        elif has("new_axis", position):
             sections.append((None, 0))
-        elif has("shrink_axis", place):
-            sections.append((next(axes), begin[place]))
+        elif has("shrink_axis", position):
+            sections.append((next(axes), begin[position]))
         else:
-            step = strides[place]
+            step = strides[position]
             if step == 0:
                 raise ValueError("strides: 0 is not a step")
             first, last = (0, _FAR) if step > 0 else (_FAR, -_FAR)
-            start = first if has("begin", place) else begin[place]
-            stop = last if has("end", place) else end[place]
+            start = first if has("begin", position) else begin[position]
+            stop = last if has("end", position) else end[position]
             sections.append((next(axes), (start, stop, step)))
     return sections
 

@@ -80,9 +80,9 @@ class NonMaxSuppression(Operator):
         first = require_rank(boxes, 3, "bboxes")[0]
         unify_sizes(boxes[2], 4, "bboxes: the size of its last axis, and the numbers of a box")
         require_rank(scores, 2 if self.rois_num else 3, "scores")
-        own = (scores[0], scores[1] if self.rois_num else scores[2])
-        for size, wanted in zip(own, boxes, strict=False):
-            unify_sizes(size, wanted, "scores: its sizes, and those of bboxes")
+        actual = (scores[0], scores[1] if self.rois_num else scores[2])
+        for size, expected in zip(actual, boxes, strict=False):
+            unify_sizes(size, expected, "scores: its sizes, and those of bboxes")
         images: Dim = first
         if self.rois_num:
             images = require_rank(shape_of(self.rois_num), 1, "rois_num")[0]
@@ -170,7 +170,7 @@ def _selected_rows(
         overlaps_of_images: for each image and class a function that returns overlaps of its boxes.
     """
     table: list[Array] = []
-    places: list[int] = []
+    row_numbers: list[int] = []
     counts = []
     by_index = isinstance(op, NonMaxSuppression) and bool(op.rois_num)
     for (boxes, scores, rows), overlaps_with in zip(images, overlaps_of_images, strict=True):
@@ -190,12 +190,12 @@ def _selected_rows(
         if by_index:
             selected.sort()
         table += [np.concatenate([[c, scores[c, i]], boxes[c, i]]) for c, i in selected]
-        places += [int(rows[entry]) for entry in selected]
+        row_numbers += [int(rows[entry]) for entry in selected]
         counts.append(len(selected))
     outputs = [
         np.array(table, bboxes.dtype).reshape(-1, bboxes.shape[-1] + 2),
         np.array(counts, np.int32),
-        np.array(places, np.int32).reshape(-1, 1),
+        np.array(row_numbers, np.int32).reshape(-1, 1),
     ]
     return outputs[: op.output_count()]
 
@@ -243,7 +243,7 @@ class NonMaxSuppressionIndices(Operator):
         else:
             low, high = np.minimum(first, second), np.maximum(first, second)
         corners = np.concatenate([low, high], axis=-1)
-        chosen = []
+        detections = []
         for image, class_scores in enumerate(scores):
             overlaps_with = row_lookup(overlaps(corners[image], 0.0))
             for label, ranking in enumerate(class_scores):
@@ -251,29 +251,29 @@ class NonMaxSuppressionIndices(Operator):
                 selected = non_max_suppression(
                     order, overlaps_with, self.iou_threshold, 1.0, self.max_output_boxes_per_class
                 )
-                chosen += [(image, label, box) for box in selected]
-        return np.array(chosen, np.int64).reshape(-1, 3)
+                detections += [(image, label, box) for box in selected]
+        return np.array(detections, np.int64).reshape(-1, 3)
 
 
 def _images(boxes: Array, scores: Array, counts: Array | None) -> list[tuple[Array, Array, Array]]:
     """Return, for each image, boxes [C, M, B], scores [C, M] and their row numbers [C, M]."""
     if counts is None:
-        classes, own = scores.shape[1:]
-        rows = np.arange(boxes.shape[0] * own).reshape(boxes.shape[0], 1, own)
+        classes, count = scores.shape[1:]
+        rows = np.arange(boxes.shape[0] * count).reshape(boxes.shape[0], 1, count)
         return [
             (
-                np.broadcast_to(boxes[image], (classes, own, boxes.shape[-1])),
+                np.broadcast_to(boxes[image], (classes, count, boxes.shape[-1])),
                 scores[image],
-                np.broadcast_to(rows[image], (classes, own)),
+                np.broadcast_to(rows[image], (classes, count)),
             )
             for image in range(boxes.shape[0])
         ]
     if not len(counts):
         return []
     ends = np.cumsum(counts)[:-1]
-    places = np.arange(scores.size).reshape(scores.shape)
-    parts = (np.split(whole, ends) for whole in (boxes, scores, places))
+    row_numbers = np.arange(scores.size).reshape(scores.shape)
+    parts = (np.split(array, ends) for array in (boxes, scores, row_numbers))
     return [
-        (part.swapaxes(0, 1), class_scores.T, own.T)
-        for part, class_scores, own in zip(*parts, strict=True)
+        (part.swapaxes(0, 1), class_scores.T, count.T)
+        for part, class_scores, count in zip(*parts, strict=True)
     ]

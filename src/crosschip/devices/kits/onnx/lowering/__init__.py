@@ -58,4 +58,4 @@ def lower(operation: Operation) -> Sequence[Operation]:
     if type(operation) not in _REWRITTEN:
         return (operation,)
     parts = run(single_operation_model(operation), PASSES).operations
-    return [part if part is operation else part.called(operation.name) for part in parts]
+    return [part if part is operation else part.with_name(operation.name) for part in parts]
