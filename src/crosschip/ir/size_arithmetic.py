@@ -54,4 +54,5 @@ def _factor(factor: Any, arithmetic: SizeArithmetic[V]) -> V:
     if isinstance(factor, str):
         return arithmetic.size(factor)
     function, *operands = factor
-    return reduce(arithmetic.divide if function == "//" else arithmetic.minimum, operands)
+    result: V = reduce(arithmetic.divide if function == "//" else arithmetic.minimum, operands)
+    return result

@@ -145,10 +145,12 @@ class CustomOperator(PackagedOperator):
     def kernel(self) -> Kernel:
         return self.rules.guarding(self, super().kernel())
 
-    def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
+    def _try_decompose(self, b: Builder) -> tuple[Operand, ...] | None:
         if type(self).decompose is Operator.decompose:
             return None
-        outputs = self._guarded("decomposing", lambda: super(CustomOperator, self)._decomposed(b))
+        outputs = self._guarded(
+            "decomposing", lambda: super(CustomOperator, self)._try_decompose(b)
+        )
         return outputs if outputs is None else self.rules.asserted(self, b, outputs)
 
     def restriction(self, device: str) -> tuple[str, str] | None:

@@ -93,7 +93,7 @@ def _packed(*shape: int) -> Sample:
 
 
 def _bytes_of(*shape: int) -> Array:
-    """Constant bytes, of which every second one repeats."""
+    """Return constant 8-bit integers, in which every second value repeats."""
     return (np.arange(np.prod(shape)) * 53 % 251).astype(np.uint8).reshape(shape)
 
 

@@ -83,7 +83,7 @@ examples(
 
 
 def _steps(element_type: ElementType, *shape: int) -> Array:
-    """Constant integers from -8 on, or from 0."""
+    """Return constant integers from -8 to 7, or from 0 to 15 if unsigned."""
     low = 0 if element_type.value.startswith("u") else -8
     steps = np.arange(np.prod(shape)) * 7 % 16 + low
     return steps.astype(element_type.dtype).reshape(shape)
