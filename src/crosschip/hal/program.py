@@ -1,17 +1,16 @@
-"""Compiled models, and sessions of consecutive runs of them."""
+"""Compiled models, sessions of consecutive runs, and profilers of the steps of a run."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crosschip.hal.buffers import Buffer, Event, HostBuffer, Submission
-from crosschip.ir import Array
+from crosschip.ir import Array, Operation
+from crosschip.ir.closing import Closing
 from crosschip.ir.dataclass import dataclass
-
-if TYPE_CHECKING:
-    from crosschip.hal.profiling import Profiler
+from crosschip.ir.types import INTEGERS
 
 
 class Program:
@@ -68,10 +67,7 @@ class Program:
         return self.run(inputs)
 
     def submit(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer | None],
-        after: Sequence[Event],
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
         """Start a run and return, if possible before it has completed.
 
@@ -199,3 +195,62 @@ class ProgramSession(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release the session's resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Step of a run.
+
+    Attributes:
+        name: the engine's name of it, such as `Conv` or `ReorderOutput`.
+        seconds: its duration, including nested steps.
+        operations: the operations of the program's model (or of bodies in it) that it computes,
+            wholly or in part; empty for internal steps of the engine.
+        start: seconds since the start of the run; `None` if unknown.
+        inside: nested steps, for an operation with bodies.
+    """
+
+    name: str
+    seconds: float
+    operations: Sequence[Operation] = ()
+    start: float | None = None
+    inside: Sequence[Step] = ()
+
+
+def computes_data(operation: Operation) -> bool:
+    """Return whether an operation computes data rather than shapes, which vanish once known.
+
+    For profilers: a data operation without a step of its own was fused into a neighbour's step.
+    """
+    return operation.outputs[0].type.element_type not in INTEGERS
+
+
+class Profiler(Closing, ABC):
+    """Instrumented copy of a program, which measures its steps; for use in one thread."""
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Compute what `Program.run` computes.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Start the measurement; runs before it were warm-up.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+
+    @abstractmethod
+    def steps(self) -> Sequence[Sequence[Step]]:
+        """Return the steps of each run since `begin`, in order; called once, after the last run.
+
+        An engine that only reports sums over runs divides them evenly. The steps of a run take no
+        longer than the run.
+
+        Raises:
+            DeviceError: the device failed.
+        """

@@ -67,9 +67,7 @@ class ControlFlow(Operation):
         return copy.standing_for(self)
 
     def with_inputs(
-        self,
-        inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...] | None = None,
+        self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...] | None = None
     ) -> Self:
         """Return the operation on other inputs, with its bodies inferred for their types."""
         return self._on(inputs, self.outputs if outputs is None else outputs, widening=False)
@@ -78,11 +76,7 @@ class ControlFlow(Operation):
         return self._on(inputs, self.outputs, widening=widening)
 
     def _on(
-        self,
-        inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...],
-        *,
-        widening: bool,
+        self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...], *, widening: bool
     ) -> Self:
         renewed = type(self)(self.name, inputs, outputs, bodies=self.bodies, **self.attributes)
         renewed.standing_for(self)

@@ -1,6 +1,7 @@
 """Hierarchy of the errors that crosschip raises; all derive from `Error`.
 
 A message says what was wrong, where (file, operator, slot) and what to do about it.
+`install_command` helps with missing optional dependencies.
 """
 
 from __future__ import annotations
@@ -60,3 +61,12 @@ class QueueFullError(Error):
 
 class CacheError(Error):
     """The compilation cache cannot be used as requested."""
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an optional dependency, quoted for all shells.
+
+    >>> install_command("openvino")
+    'pip install "crosschip[openvino]"'
+    """
+    return f'pip install "crosschip[{extra}]"'

@@ -60,9 +60,7 @@ class Extension(Operation):
         return self.declared
 
     def with_inputs(
-        self,
-        inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...] | None = None,
+        self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...] | None = None
     ) -> Self:
         return type(self)(
             self.name,

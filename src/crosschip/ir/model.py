@@ -1,16 +1,17 @@
 """Operands, operations and models.
 
-All three are immutable: a pass builds new ones and shares all unchanged parts. So a copy of a model
+All of them are immutable: a pass builds new ones and shares all unchanged parts. So a copy of a model
 shares its weights, and several threads can use a model at the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple, Self
 
+from crosschip.ir.dimension import Dim, name_of
 from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelError
 from crosschip.ir.frozen import Frozen, set_field, setter
@@ -140,9 +141,7 @@ class Operation(Frozen):
         raise NotImplementedError(f"{self.type} does not infer its outputs")
 
     def with_inputs(
-        self,
-        inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...] | None = None,
+        self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...] | None = None
     ) -> Self:
         """Return the same operation on other inputs and, if passed, with other outputs."""
         new_outputs = self.outputs if outputs is None else outputs
@@ -328,3 +327,64 @@ def _check_constant(operand: Operand) -> None:
     if array.shape != type_.shape or array.dtype != type_.element_type.dtype:
         actual = f"{array.dtype.name}{list(array.shape)}"
         raise ModelError(f"constant {operand.name!r} is declared as {type_}, but holds {actual}")
+
+
+class Deferred(Model):
+    """Model of which only name, inputs and outputs are loaded until its operations are used.
+
+    Args:
+        name: the model's name, for messages.
+        inputs: the model's input operands by name.
+        outputs: the model's output operands by name.
+        load: returns the model with its operations, on operands of its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Mapping[str, Operand],
+        outputs: Mapping[str, Operand],
+        load: Callable[[], Model],
+    ) -> None:
+        set_field(self, "name", name)
+        set_field(self, "inputs", MappingProxyType(dict(inputs)))
+        set_field(self, "outputs", MappingProxyType(dict(outputs)))
+        set_field(self, "_load", load)
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:  # type: ignore[override]  # it is set once
+        """Return the operations, on the operands of this model's inputs and outputs.
+
+        Raises:
+            ModelFileError: the file with the operations is missing or damaged.
+        """
+        loaded: Model = self._load()  # type: ignore[attr-defined]  # `set_field` has set it
+        copies: dict[Operand, Operand] = {}
+        for theirs, ours in ((loaded.inputs, self.inputs), (loaded.outputs, self.outputs)):
+            copies.update(zip(theirs.values(), ours.values(), strict=True))
+        sizes = _match_sizes(copies)
+        return tuple(_copy_operation(operation, copies, sizes) for operation in loaded.operations)
+
+
+def _copy_operation(
+    operation: Operation, copies: dict[Operand, Operand], sizes: Mapping[str, Dim]
+) -> Operation:
+    """Return an operation on copies of its operands; add copies of its outputs to `copies`."""
+    for output in operation.outputs:
+        if output not in copies:
+            copies[output] = Operand(output.name, output.type.substitute(sizes))
+    return operation.with_inputs(
+        tuple([None if o is None else copies.get(o, o) for o in operation.inputs]),
+        tuple([copies[o] for o in operation.outputs]),
+    )
+
+
+def _match_sizes(copies: Mapping[Operand, Operand]) -> dict[str, Dim]:
+    """Return this model's size for each anonymous size of the loaded one, which has fresh names."""
+    sizes: dict[str, Dim] = {}
+    for theirs, ours in copies.items():
+        for size, own in zip(theirs.type.shape or (), ours.type.shape or (), strict=False):
+            name = name_of(size)
+            if name is not None and own != size:
+                sizes.setdefault(name, own)
+    return sizes

@@ -150,50 +150,21 @@ _CODES[ElementType.BFLOAT16] = 12
 _BY_CODE: dict[int, ElementType] = {code: element_type for element_type, code in _CODES.items()}
 _CODES.update(dict.fromkeys(PYTHONS_TYPES, -1))
 
-FLOATS = frozenset(
-    {ElementType.FLOAT16, ElementType.BFLOAT16, ElementType.FLOAT32, ElementType.FLOAT64}
-)
+FLOATS = frozenset(map(ElementType, ("float16", "bfloat16", "float32", "float64")))
+HALF_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 INTEGERS = frozenset(
-    {
-        ElementType.INT8,
-        ElementType.UINT8,
-        ElementType.INT16,
-        ElementType.UINT16,
-        ElementType.INT32,
-        ElementType.UINT32,
-        ElementType.INT64,
-        ElementType.UINT64,
-    }
+    ElementType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
 )
 INDICES = frozenset({ElementType.INT32, ElementType.INT64})
 BOOLEANS = frozenset({ElementType.BOOL})
 NUMBERS = FLOATS | INTEGERS
-NARROW_FLOATS = frozenset(
-    {
-        ElementType.FLOAT8E4M3FN,
-        ElementType.FLOAT8E4M3FNUZ,
-        ElementType.FLOAT8E5M2,
-        ElementType.FLOAT8E5M2FNUZ,
-        ElementType.FLOAT8E8M0,
-        ElementType.FLOAT4E2M1,
-    }
-)
-NARROW_INTEGERS = frozenset(
-    {ElementType.INT4, ElementType.UINT4, ElementType.INT2, ElementType.UINT2}
-)
+NARROW_FLOATS = frozenset(t for t in ElementType if t.value.startswith(("float8", "float4")))
+NARROW_INTEGERS = frozenset(map(ElementType, ("int4", "uint4", "int2", "uint2")))
 NARROW_TYPES = NARROW_FLOATS | NARROW_INTEGERS
 """Types for storage: they can be moved and converted, but not computed in."""
 ALL_TYPES = NUMBERS | BOOLEANS | NARROW_TYPES
 QUANTIZABLE = (
-    frozenset(
-        {
-            ElementType.INT8,
-            ElementType.UINT8,
-            ElementType.INT16,
-            ElementType.UINT16,
-            ElementType.INT32,
-        }
-    )
+    frozenset(map(ElementType, ("int8", "uint8", "int16", "uint16", "int32")))
     | NARROW_INTEGERS
     | (NARROW_FLOATS - {ElementType.FLOAT8E8M0})
 )

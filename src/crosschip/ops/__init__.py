@@ -46,9 +46,7 @@ if TYPE_CHECKING:
     from crosschip.ops.standard.suppression import *
     from crosschip.ops.standard.unary import *
 
-_HOMES = {
-    "examples_of": "crosschip.ops.definition.examples",
-}
+_HOMES = {"examples_of": "crosschip.ops.definition.examples"}
 
 for _module in iter_modules(standard.__path__):
     import_module(f"{standard.__name__}.{_module.name}")

@@ -30,7 +30,7 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, Model, Operation
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 
 _MISSING = f"OpenVINO is not installed; {install_command('openvino')}"
 _CHIPS = (

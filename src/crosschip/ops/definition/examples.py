@@ -34,7 +34,7 @@ from crosschip.ir import (
 )
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import BOOLEANS, FLOATS
-from crosschip.ops.definition.families import import_family
+from crosschip.ops.definition.registry import import_family
 
 if TYPE_CHECKING:
     from crosschip.ops.definition.operator import Operator

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from crosschip.ir import Array, ElementType, ModelError, Operand, Quantization, TensorType
+from crosschip.ir.types import HALF_FLOATS
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
@@ -19,7 +20,6 @@ Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 _with_attributes: dict[type[Operator], type[Operator]] = {}
-_NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
 
 def kernel_of(operation: Operator) -> Kernel:
@@ -38,7 +38,7 @@ def kernel_of(operation: Operator) -> Kernel:
     types = [output.type for output in operation.outputs]
     scales = _scales(operation)
     widen = any(
-        operand.type.element_type in _NARROW_FLOATS
+        operand.type.element_type in HALF_FLOATS
         for slot, operand in operation.filled()
         if not slot.parameter
     )
@@ -194,5 +194,5 @@ def _clip(array: Array, bounds: tuple[float, float]) -> Array:
 
 
 def _widen(array: Array) -> Array:
-    is_narrow = array.dtype in (ElementType.FLOAT16.dtype, ElementType.BFLOAT16.dtype)
-    return array.astype(np.float32) if is_narrow else array
+    is_half = ElementType.of(array.dtype) in HALF_FLOATS
+    return array.astype(np.float32) if is_half else array

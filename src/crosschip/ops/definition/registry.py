@@ -1,8 +1,9 @@
-"""Registry of operators by name; declarations register themselves."""
+"""Registry of operators by name, and import of modules that belong to their families."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -46,3 +47,16 @@ def operator_named(name: str) -> type[Operator]:
 def operators() -> Mapping[str, type[Operator]]:
     """Return all registered operators, by name."""
     return dict(sorted(_registry.items()))
+
+
+_STANDARD = "crosschip.ops.standard"
+
+
+def import_family(package: str, operator: type[Operator]) -> None:
+    """Import a package's module for the family of an operator.
+
+    Operators outside `crosschip.ops.standard` have no family, and nothing is imported for them.
+    """
+    home, _, family = operator.__module__.rpartition(".")
+    if home == _STANDARD:
+        import_module(f"{package}.{family}")

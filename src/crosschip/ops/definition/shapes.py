@@ -46,7 +46,7 @@ def require_rank(shape: Shape, rank: int, slot: str) -> Shape:
     return shape
 
 
-def unify_sizes(a: Dim, b: Dim, what: str) -> Dim:
+def unify(a: Dim, b: Dim, what: str) -> Dim:
     """Return the common value of two sizes; raise ValueError if they are known to differ."""
     if isinstance(a, int) and isinstance(b, int) and a != b:
         raise ValueError(f"{what}: {a} and {b} differ")

@@ -294,13 +294,7 @@ def real(default: float | None = None, *, least: float = -np.inf) -> Parameter[f
             raise ValueError(f"{number:g} is not at least {least:g}")
         return number
 
-    return Parameter(
-        FLOATS,
-        decode,
-        default,
-        kind="real number",
-        optional=default is not None,
-    )
+    return Parameter(FLOATS, decode, default, kind="real number", optional=default is not None)
 
 
 def integer(default: int | None = None) -> Parameter[int]:

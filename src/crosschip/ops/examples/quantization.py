@@ -17,12 +17,7 @@ from crosschip.ops.standard.quantization import (
 examples(
     Quantize,
     example(input=random(2, 3, low=-10, high=10), scale=(0.05,)),
-    example(
-        input=random(2, 3),
-        scale=(0.01,),
-        zero_point=(128.0,),
-        dtype=ElementType.UINT8,
-    ),
+    example(input=random(2, 3), scale=(0.01,), zero_point=(128.0,), dtype=ElementType.UINT8),
     example(input=random(2, 3, 2), axis=-2, scale=(0.02, 0.01, 0.5)),
     example(
         input=random(2, 3),

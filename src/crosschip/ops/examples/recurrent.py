@@ -50,11 +50,7 @@ def _examples(gates: int, functions: int) -> Iterator[Example]:
 
 examples(RNN, *_examples(1, 1))
 
-examples(
-    GRU,
-    *_examples(3, 2),
-    example(**_weights(3, 1), linear_before_reset=True),
-)
+examples(GRU, *_examples(3, 2), example(**_weights(3, 1), linear_before_reset=True))
 
 examples(
     LSTM,
@@ -70,7 +66,7 @@ examples(
 
 
 def _bytes_of(*shape: int) -> Array:
-    """Return constant 8-bit integers, in which every second value repeats."""
+    """Return constant pseudorandom 8-bit integers."""
     return (np.arange(np.prod(shape)) * 53 % 251).astype(np.uint8).reshape(shape)
 
 

@@ -8,18 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from crosschip.ir import Array, ElementType
-
-SATURATING = frozenset(
-    {
-        ElementType.FLOAT8E4M3FN,
-        ElementType.FLOAT8E4M3FNUZ,
-        ElementType.FLOAT8E5M2,
-        ElementType.FLOAT8E5M2FNUZ,
-        ElementType.FLOAT8E8M0,
-        ElementType.FLOAT4E2M1,
-    }
-)
-"""Types in which values that are too large may become the largest element."""
+from crosschip.ir.types import NARROW_FLOATS
 
 
 class PowerRounding(IntEnum):
@@ -40,7 +29,7 @@ def cast(
     """Convert elements to another type as specified by the operator CAST."""
     if element_type is ElementType.FLOAT8E8M0:
         return _powers_of_two(array, saturate, rounding)
-    if saturate and element_type in SATURATING:
+    if saturate and element_type in NARROW_FLOATS:
         limits = ml_dtypes.finfo(element_type.dtype)  # type: ignore[no-untyped-call]  # has no types
         array = np.clip(_reals(array), float(limits.min), float(limits.max))
     return _native(array).astype(element_type.dtype)

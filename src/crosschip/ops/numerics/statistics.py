@@ -8,7 +8,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape
 from crosschip.ops.definition.operator import shape_of
-from crosschip.ops.definition.shapes import unify_sizes
+from crosschip.ops.definition.shapes import unify
 from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import ShapeOf
@@ -29,7 +29,7 @@ def check_channels(slot: str, operand: Operand | None, channels: Dim) -> None:
         return
     if len(operand.type.shape) != 1:
         raise ValueError(f"{slot}: must have one number a channel")
-    unify_sizes(operand.type.shape[0], channels, f"{slot}: its size, and the channels")
+    unify(operand.type.shape[0], channels, f"{slot}: its size, and the channels")
 
 
 def check_broadcast(slot: str, operand: Operand | None, shape: Shape) -> None:
@@ -41,7 +41,7 @@ def check_broadcast(slot: str, operand: Operand | None, shape: Shape) -> None:
         raise ValueError(f"{slot}: has {len(actual)} axes, more than the input's {len(shape)}")
     for size, expected in zip(reversed(actual), reversed(shape), strict=False):
         if size != 1:
-            unify_sizes(size, expected, f"{slot}: its size, and that of the input")
+            unify(size, expected, f"{slot}: its size, and that of the input")
 
 
 def mean(array: Array, axes: Sequence[int]) -> Array:

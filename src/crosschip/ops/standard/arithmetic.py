@@ -22,7 +22,7 @@ from crosschip.ops.definition.shape_values import (
     shape_value_by_elements,
     shape_value_by_pairs,
 )
-from crosschip.ops.definition.shapes import broadcast, normalize_axis, unify_sizes
+from crosschip.ops.definition.shapes import broadcast, normalize_axis, unify
 from crosschip.ops.definition.slots import (
     Fuse,
     Parameter,
@@ -315,9 +315,7 @@ class Affine(Elementwise):
                 f"{len(shape) - start} from axis {axis} on"
             )
         for offset, size in enumerate(operand_shape):
-            unify_sizes(
-                shape[start + offset], size, f"{slot}: the sizes of the input's axis and its own"
-            )
+            unify(shape[start + offset], size, f"{slot}: the sizes of the input's axis and its own")
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         # Rows must be before the axes that the tensors are aligned to.

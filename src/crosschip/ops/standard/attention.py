@@ -13,7 +13,7 @@ from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, reshape
-from crosschip.ops.definition.shapes import broadcast, unify_sizes
+from crosschip.ops.definition.shapes import broadcast, unify
 from crosschip.ops.definition.slots import choice, flag, integer, optional_tensor, real, tensor
 from crosschip.ops.numerics.attention import attend, merge_heads, rotate, split_heads
 from crosschip.ops.standard.activation import Softmax, Tanh
@@ -74,11 +74,11 @@ class Attention(Operator):
     def infer_shape(self) -> Shape:
         query, key, value = (self.with_heads_axis(slot) for slot in ("query", "key", "value"))
         for slot, shape in (("key", key), ("value", value)):
-            unify_sizes(shape[0], query[0], f"{slot}: its entries, and the query's")
-        if unify_sizes(key[3], query[3], "key: its last size, and the query's") == 0:
+            unify(shape[0], query[0], f"{slot}: its entries, and the query's")
+        if unify(key[3], query[3], "key: its last size, and the query's") == 0:
             raise ValueError("query: its heads have no numbers")
         for axis in (1, 2):
-            unify_sizes(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
+            unify(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
         heads, key_heads = query[1], key[1]
         if (
             isinstance(heads, int)
@@ -292,13 +292,13 @@ class RotaryEmbedding(Operator):
             if len(table) != rank:
                 raise ValueError(f"{slot}: has {len(table)} axes, but must have {rank}")
         for one, other in zip(cos, sin, strict=True):
-            unify_sizes(one, other, "sin: its sizes, and those of cos")
+            unify(one, other, "sin: its sizes, and those of cos")
         half = cos[-1]
         if isinstance(half, int) and isinstance(size, int) and 2 * half > size:
             raise ValueError(f"cos: {2 * half} numbers are more than the {size} of a head")
         if self.positions is None:
-            unify_sizes(cos[0], entries, "cos: its entries, and the input's")
-            unify_sizes(cos[1], positions, "cos: its places, and the input's")
+            unify(cos[0], entries, "cos: its entries, and the input's")
+            unify(cos[1], positions, "cos: its places, and the input's")
         else:
             self._check_positions(entries, positions)
         return shape
@@ -309,8 +309,8 @@ class RotaryEmbedding(Operator):
         if len(shape) != 2:
             raise ValueError(f"positions: has {len(shape)} axes, but must have 2")
         if shape[0] != 1:
-            unify_sizes(shape[0], entries, "positions: their entries, and the input's")
-        unify_sizes(shape[1], count, "positions: their places, and the input's")
+            unify(shape[0], entries, "positions: their entries, and the input's")
+        unify(shape[1], count, "positions: their places, and the input's")
 
     def _sizes(self, shape: Shape) -> Shape:
         """Return the numbers of entries, heads, positions and elements per head."""

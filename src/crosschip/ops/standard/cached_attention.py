@@ -13,7 +13,7 @@ from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.operator import shape_value_of as sizes_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import fail_if
-from crosschip.ops.definition.shapes import unify_sizes
+from crosschip.ops.definition.shapes import unify
 from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
 from crosschip.ops.numerics.attention import attend, merge_heads, rotate, split_heads
 from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Sub
@@ -82,11 +82,9 @@ class GroupQueryAttention(Operator):
         size = self._head_size(width, "query", self.num_heads)
         for slot in ("key", "value"):
             parts = self._rows(slot)
-            unify_sizes(parts[0], entries, f"{slot}: its entries, and the query's")
-            unify_sizes(parts[1], tokens, f"{slot}: its tokens, and the query's")
-            unify_sizes(
-                self._head_size(parts[2], slot, self.key_heads), size, f"{slot}: its heads' size"
-            )
+            unify(parts[0], entries, f"{slot}: its entries, and the query's")
+            unify(parts[1], tokens, f"{slot}: its tokens, and the query's")
+            unify(self._head_size(parts[2], slot, self.key_heads), size, f"{slot}: its heads' size")
         if self.window < 0:
             raise ValueError(f"window: {self.window} is negative")
         self._check_counts(entries)
@@ -117,7 +115,7 @@ class GroupQueryAttention(Operator):
         lengths = shape_of(self.lengths)
         if len(lengths) not in (1, 2) or lengths[1:] not in ((), (1,)):
             raise ValueError("lengths: must be one number for each entry")
-        unify_sizes(lengths[0], entries, "lengths: how many there are, and the entries")
+        unify(lengths[0], entries, "lengths: how many there are, and the entries")
         if any(size != 1 for size in shape_of(self.total) if isinstance(size, int)):
             raise ValueError("total: must be one number")
 
@@ -132,9 +130,7 @@ class GroupQueryAttention(Operator):
                 raise ValueError(f"{slot}: has {len(shape)} axes, but must have 4")
             expected_shape = (entries, self.key_heads, key[2], size)
             for axis, (actual, expected) in enumerate(zip(shape, expected_shape, strict=True)):
-                unify_sizes(
-                    actual, expected, f"{slot}: its size on axis {axis}, and what it must be"
-                )
+                unify(actual, expected, f"{slot}: its size on axis {axis}, and what it must be")
         return key[2]
 
     def _check_tables(self, size: Dim) -> None:
@@ -146,7 +142,7 @@ class GroupQueryAttention(Operator):
         if len(cos) != 2 or len(sin) != 2:
             raise ValueError("cos: it and sin must have 2 axes")
         for one, other in zip(cos, sin, strict=True):
-            unify_sizes(one, other, "sin: its sizes, and those of cos")
+            unify(one, other, "sin: its sizes, and those of cos")
         if isinstance(cos[1], int) and isinstance(size, int) and 2 * cos[1] > size:
             raise ValueError(f"cos: {2 * cos[1]} numbers are more than the {size} of a head")
 

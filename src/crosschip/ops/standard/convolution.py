@@ -9,10 +9,10 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import FLOATS
-from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.quantized import check_bias, check_quantized_bias
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import require_rank, unify_sizes
+from crosschip.ops.definition.shapes import require_rank, unify
 from crosschip.ops.definition.slots import (
     axis_integers,
     choice,
@@ -269,7 +269,7 @@ class ConvTranspose(SpatialOperator):
         rank = 2 + self.spatial_rank
         batch, channels, *image = require_rank(shape_of(self.input), rank, "input")
         into, per_group, *kernel = require_rank(shape_of(self.filter), rank, "filter")
-        unify_sizes(channels, into, "filter: its first size, and the input's channels")
+        unify(channels, into, "filter: its first size, and the input's channels")
         check_quantized_bias(self.input, self.filter, self.bias, channel_axis=1)
         check_groups(self.group, channels, None, 0)
         out = per_group * self.group
@@ -498,9 +498,7 @@ def check_groups(group: int, channels: Dim, per_group: Dim | None, out: Dim) -> 
     if group < 1:
         raise ValueError(f"group: {group} is not positive")
     if per_group is not None:
-        unify_sizes(
-            channels, per_group * group, "filter: its channels times group, and the input's"
-        )
+        unify(channels, per_group * group, "filter: its channels times group, and the input's")
     for sizes, which in ((channels, "input"), (out, "output")):
         if isinstance(sizes, int) and sizes % group:
             raise ValueError(f"group: {group} does not divide {sizes} {which} channels")

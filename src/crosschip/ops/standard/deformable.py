@@ -8,24 +8,13 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape
 from crosschip.ir.types import FLOATS
-from crosschip.ops.definition.bias import check_bias
 from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.quantized import check_bias
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import reshape_static
-from crosschip.ops.definition.shapes import require_rank, unify_sizes
-from crosschip.ops.definition.slots import (
-    fuse,
-    integer,
-    integers,
-    optional_tensor,
-    tensor,
-)
-from crosschip.ops.definition.windows import (
-    AutoPad,
-    Windows,
-    is_static,
-    static,
-)
+from crosschip.ops.definition.shapes import require_rank, unify
+from crosschip.ops.definition.slots import fuse, integer, integers, optional_tensor, tensor
+from crosschip.ops.definition.windows import AutoPad, Windows, is_static, static
 from crosschip.ops.numerics.bilinear import Sampler, coordinate_type
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
@@ -91,9 +80,7 @@ class DeformableConv2D(Operator):
             if operand is not None and operand.type.shape is not None:
                 shape = require_rank(operand.type.shape, 4, slot)
                 for actual, expected in zip(shape, (batch, count * numbers, *size), strict=True):
-                    unify_sizes(
-                        actual, expected, f"{slot}: its shape, and that of all filter positions"
-                    )
+                    unify(actual, expected, f"{slot}: its shape, and that of all filter positions")
         return (batch, out, *size)
 
     def reference(

@@ -12,7 +12,7 @@ from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, reshape
-from crosschip.ops.definition.shapes import require_rank, unify_sizes
+from crosschip.ops.definition.shapes import require_rank, unify
 from crosschip.ops.definition.slots import flag, integer, integers, real, reals, tensor
 from crosschip.ops.definition.windows import static
 from crosschip.ops.numerics.overlap import non_max_suppression, overlaps, rank_scores, row_lookup
@@ -187,12 +187,10 @@ class YoloBox(Operator):
         if not 0 <= self.iou_aware_factor <= 1:
             raise ValueError(f"iou_aware_factor: {self.iou_aware_factor} is not in [0, 1]")
         expected = self._anchor_count * (5 + self.class_num + self.iou_aware)
-        unify_sizes(
-            channels, expected, "input: its channels, and what anchors and class_num ask for"
-        )
+        unify(channels, expected, "input: its channels, and what anchors and class_num ask for")
         sizes = require_rank(shape_of(self.imgsize), 2, "imgsize")
-        batch = unify_sizes(batch, sizes[0], "imgsize: its first size, and the input's")
-        unify_sizes(sizes[1], 2, "imgsize: its second size, and the height and width of an image")
+        batch = unify(batch, sizes[0], "imgsize: its first size, and the input's")
+        unify(sizes[1], 2, "imgsize: its second size, and the height and width of an image")
         count = height * width * self._anchor_count
         return [(batch, count, 4), (batch, count, self.class_num)]
 
@@ -347,12 +345,10 @@ class DetectionPostProcess(Operator):
         scores = require_rank(shape_of(self.scores), 3, "scores")
         anchors = require_rank(shape_of(self.anchors), 2, "anchors")
         for slot, shape in (("bbox", boxes), ("scores", scores)):
-            unify_sizes(shape[0], 1, f"{slot}: its first size, and the one image that there can be")
-            unify_sizes(shape[1], anchors[0], f"{slot}: its second size, and the number of anchors")
+            unify(shape[0], 1, f"{slot}: its first size, and the one image that there can be")
+            unify(shape[1], anchors[0], f"{slot}: its second size, and the number of anchors")
         for slot, shape in (("bbox", boxes), ("anchors", anchors)):
-            unify_sizes(
-                shape[-1], 4, f"{slot}: the size of its last axis, and the numbers of a box"
-            )
+            unify(shape[-1], 4, f"{slot}: the size of its last axis, and the numbers of a box")
         if isinstance(scores[2], int) and scores[2] - self.num_classes not in (0, 1):
             raise ValueError(f"scores: has {scores[2]} classes, but num_classes {self.num_classes}")
         if len(self.scale) != 4:

@@ -13,7 +13,7 @@ from crosschip.ops.definition.kinds import shape_parameter
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, shape_value_by_elements
-from crosschip.ops.definition.shapes import normalize_axis, unify_sizes
+from crosschip.ops.definition.shapes import normalize_axis, unify
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, Range
@@ -72,7 +72,7 @@ class GatherND(_GatherBase):
         if not 0 <= batch < min(len(shape), len(index_shape)):
             raise ValueError(f"batch_dims: {batch} is not less than the axes of both inputs")
         for size, other in zip(shape[:batch], index_shape[:batch], strict=True):
-            unify_sizes(size, other, "indices: sizes of the axes in common")
+            unify(size, other, "indices: sizes of the axes in common")
         count = index_shape[-1]
         if not isinstance(count, int):
             raise UnknownRank
@@ -154,7 +154,7 @@ class ScatterND(_ScatterBase):
             if updates is not None and len(updates) != len(expected):
                 raise ValueError(f"updates: has {len(updates)} axes, not {len(expected)}")
             for size, other in zip(updates or (), expected, strict=False):
-                unify_sizes(size, other, "updates: sizes of it and of what indices name")
+                unify(size, other, "updates: sizes of it and of what indices name")
         return shape
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
@@ -186,7 +186,7 @@ class ScatterElements(_ScatterBase):
                 f"updates: has {len(updates)} axes, but indices has {len(index_shape)}"
             )
         for size, other in zip(updates or (), index_shape, strict=False):
-            unify_sizes(size, other, "updates: sizes of it and of indices")
+            unify(size, other, "updates: sizes of it and of indices")
         return shape_of(self.input)
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
@@ -228,11 +228,9 @@ class SparseToDense(Operator):
         if values is not None and len(values) != 1:
             raise ValueError(f"values: has {len(values)} axes, not 1")
         if index_shape is not None:
-            unify_sizes(
-                index_shape[1], len(shape), "indices: indices in a place, and axes of the output"
-            )
+            unify(index_shape[1], len(shape), "indices: indices in a place, and axes of the output")
         if index_shape is not None and values is not None:
-            unify_sizes(index_shape[0], values[0], "values: as many as places")
+            unify(index_shape[0], values[0], "values: as many as places")
         return shape
 
     def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import require_rank, unify_sizes
+from crosschip.ops.definition.shapes import require_rank, unify
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Add, Sub
@@ -131,7 +131,7 @@ class Conv2DInteger(Operator):
                     f"filter_zero_point: has {len(zero_point_shape)} axes, but at most 1"
                 )
             if zero_point_shape:
-                unify_sizes(
+                unify(
                     zero_point_shape[0],
                     filter[0],
                     "filter_zero_point: its size, and the output's channels",
@@ -264,9 +264,7 @@ def _check_zero_points(slot: str, zero_point_shape: Shape, shape: Shape, single:
                     f"{slot}: {list(zero_point_shape)} are not one number, or one a row or column"
                 )
         else:
-            unify_sizes(
-                zero_point_shape[axis], shape[axis], f"{slot}: a size, and that of its tensor"
-            )
+            unify(zero_point_shape[axis], shape[axis], f"{slot}: a size, and that of its tensor")
 
 
 def _subtract_zero_point(array: Array, zero_point: Array | None) -> Array:

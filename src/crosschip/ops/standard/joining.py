@@ -13,7 +13,7 @@ from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.shape_values import Sizes, fail_if, shape_value_by_elements
-from crosschip.ops.definition.shapes import normalize_axis, unify_sizes
+from crosschip.ops.definition.shapes import normalize_axis, unify
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     integer,
@@ -62,9 +62,7 @@ class Concat(_JoinBase):
                 raise ValueError(f"parts: one has {len(shape)} axes, another {len(first)}")
             for other in range(len(first)):
                 if other != axis:
-                    sizes[other] = unify_sizes(
-                        sizes[other], shape[other], "parts: sizes of two of them"
-                    )
+                    sizes[other] = unify(sizes[other], shape[other], "parts: sizes of two of them")
             total = shape[axis] + total
         sizes[axis] = total
         return tuple(sizes)
@@ -97,7 +95,7 @@ class Stack(_JoinBase):
         sizes = list(shapes[0])
         for shape in shapes[1:]:
             for axis, size in enumerate(shape):
-                sizes[axis] = unify_sizes(sizes[axis], size, "parts: sizes of two of them")
+                sizes[axis] = unify(sizes[axis], size, "parts: sizes of two of them")
         sizes.insert(normalize_axis(self.axis, len(sizes) + 1), len(shapes))
         return tuple(sizes)
 
@@ -141,7 +139,7 @@ class Split(Layout):
                 raise ValueError("split: must list at least one size")
             if any(size < 0 for size in self.split):
                 raise ValueError(f"split: {list(self.split)} has a negative size")
-            unify_sizes(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
+            unify(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
         return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
@@ -206,7 +204,7 @@ class Unstack(Layout):
         if self.num is None and not isinstance(size, int):
             raise ValueError("num: must be given, since the size of the axis is not known")
         if self.num is not None and isinstance(size, int):
-            unify_sizes(self.num, size, "num: it, and the size of the axis")
+            unify(self.num, size, "num: it, and the size of the axis")
         count = self.num if self.num is not None else size
         if isinstance(count, int) and count < 1:
             raise ValueError(f"num: {count} is not positive")

@@ -9,10 +9,10 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import FLOATS, NUMBERS
-from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.quantized import check_bias, check_quantized_bias
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import broadcast, require_rank, unify_sizes
+from crosschip.ops.definition.shapes import broadcast, require_rank, unify
 from crosschip.ops.definition.slots import flag, fuse, integer, optional_tensor, tensor
 from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less
@@ -108,7 +108,7 @@ class FullyConnected(Operator):
             raise ValueError(f"input: has {len(input)} axes, but must have at least 2")
         check_bias(self.bias.type.shape if self.bias else None, weight[0])
         if len(input) == 2:
-            unify_sizes(input[1], weight[1], "weight: its second size, and the input's")
+            unify(input[1], weight[1], "weight: its second size, and the input's")
             return (input[0], weight[0])
         elements, size = product(input), weight[1]
         if size == 0 or (isinstance(elements, int) and isinstance(size, int) and elements % size):
@@ -175,11 +175,9 @@ class MatMulNBits(Operator):
         if self.block_size < 1 or self.block_size * self.bits % 8:
             raise ValueError(f"block_size: {self.block_size} integers do not fill bytes")
         blocks = -(-self.size // self.block_size)
-        unify_sizes(x[-1], self.size, "x: its last size, and `size`")
-        unify_sizes(weight[1], blocks, "weight: its second size, and the number of blocks")
-        unify_sizes(
-            weight[2], self.block_size * self.bits // 8, "weight: its third size, and its bytes"
-        )
+        unify(x[-1], self.size, "x: its last size, and `size`")
+        unify(weight[1], blocks, "weight: its second size, and the number of blocks")
+        unify(weight[2], self.block_size * self.bits // 8, "weight: its third size, and its bytes")
         self._check_each("scale", self.scale, weight[0], blocks)
         if self.zero_point is not None:
             packed = self.zero_point.type.element_type is ElementType.UINT8
@@ -190,20 +188,15 @@ class MatMulNBits(Operator):
 
     def _check_each(self, slot: str, operand: Operand, rows: Dim, count: int) -> None:
         shape = require_rank(shape_of(operand), 2, slot)
-        unify_sizes(shape[0], rows, f"{slot}: its first size, and the weight's")
-        unify_sizes(shape[1], count, f"{slot}: its second size, and what the blocks need")
+        unify(shape[0], rows, f"{slot}: its first size, and the weight's")
+        unify(shape[1], count, f"{slot}: its second size, and what the blocks need")
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         last = len(shape_of(self.x)) - 1
         return axes[0] if axes[0] != last and set(axes[1:]) <= {None} else None
 
     def reference(
-        self,
-        x: Array,
-        weight: Array,
-        scale: Array,
-        zero_point: Array | None,
-        bias: Array | None,
+        self, x: Array, weight: Array, scale: Array, zero_point: Array | None, bias: Array | None
     ) -> Array:
         zeros: Array | int = 2 ** (self.bits - 1)
         if zero_point is not None:
@@ -271,7 +264,7 @@ def product_shape(
     right = (*y, 1) if len(y) == 1 else y
     rows, inner = _matrix(left, transpose_x and len(x) > 1)
     inner_y, columns = _matrix(right, transpose_y and len(y) > 1)
-    unify_sizes(inner, inner_y, "y: the inner sizes of x and y")
+    unify(inner, inner_y, "y: the inner sizes of x and y")
     batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
     return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
 
@@ -296,7 +289,7 @@ class Det(Operator):
         shape = shape_of(self.input)
         if len(shape) < 2:
             raise ValueError(f"input: has {len(shape)} axes, but must have at least 2")
-        unify_sizes(shape[-2], shape[-1], "input: its last two sizes")
+        unify(shape[-2], shape[-1], "input: its last two sizes")
         return shape[:-2]
 
     def reference(self, input: Array) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
-from crosschip.ir.types import FLOATS
+from crosschip.ir.types import FLOATS, HALF_FLOATS
 from crosschip.ops.definition.kinds import Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
@@ -36,7 +36,6 @@ from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.reduction import (
-    NARROW_FLOATS,
     ReduceL1,
     ReduceL2,
     ReduceMean,
@@ -87,7 +86,7 @@ class BatchNormalization(Elementwise):
     def decompose(self, b: Builder) -> Operand:
         vectors = [self.scale, self.bias, self.mean, self.variance]
         scale_type, dtype = self.scale.type.element_type, self.input.type.element_type
-        if scale_type in NARROW_FLOATS and dtype not in NARROW_FLOATS:
+        if scale_type in HALF_FLOATS and dtype not in HALF_FLOATS:
             vectors = [b.add(Cast, vector, dtype) for vector in vectors]
         scale, bias, mean, variance = (
             check_channel_count(b, vector, self.input) for vector in vectors
@@ -317,12 +316,7 @@ class SkipLayerNormalization(Operator):
         return _row_axis_before_last(self, axes)
 
     def reference(
-        self,
-        input: Array,
-        skip: Array,
-        scale: Array,
-        bias: Array | None,
-        skip_bias: Array | None,
+        self, input: Array, skip: Array, scale: Array, bias: Array | None, skip_bias: Array | None
     ) -> Sequence[Array]:
         total = input + skip if skip_bias is None else input + skip + skip_bias
         normal = normalize(total, (total.ndim - 1,), self.epsilon)

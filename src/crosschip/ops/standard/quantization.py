@@ -23,7 +23,7 @@ from crosschip.ops.definition import quantized
 from crosschip.ops.definition.kinds import Elementwise
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import normalize_axis, require_rank, unify_sizes
+from crosschip.ops.definition.shapes import normalize_axis, require_rank, unify
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     element_type,
@@ -33,7 +33,6 @@ from crosschip.ops.definition.slots import (
     reals,
     tensor,
 )
-from crosschip.ops.numerics.casting import SATURATING
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
@@ -79,7 +78,7 @@ class _Scaled(Elementwise):
 
     def _zero_point(self, dtype: ElementType) -> tuple[int, ...]:
         zero_point = tuple(map(int, self.zero_point))
-        if dtype not in SATURATING:
+        if dtype not in NARROW_FLOATS:
             low, high = quantized.limits(dtype)
             if not all(low <= zero <= high for zero in zero_point):
                 raise ValueError(f"zero_point: {list(zero_point)} are beyond {dtype}")
@@ -90,7 +89,7 @@ class _Scaled(Elementwise):
             return None
         shape = shape_of(self.input)
         axis = normalize_axis(self.axis, len(shape))
-        unify_sizes(shape[axis], len(self.scale), "scale: its size, and that of the axis")
+        unify(shape[axis], len(self.scale), "scale: its size, and that of the axis")
         return axis
 
 
@@ -156,9 +155,7 @@ class Dequantize(Elementwise):
         if axis is not None:
             count = len(self.input.type.quantization.scale)
             along = normalize_axis(axis, len(shape), "input: the axis of its quantization")
-            unify_sizes(
-                shape[along], count, "input: the size of an axis, and the number of its scales"
-            )
+            unify(shape[along], count, "input: the size of an axis, and the number of its scales")
         return shape
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
@@ -210,7 +207,7 @@ class DequantizeBlocks(Operator):
         for slot, operand in (("scale", self.scale), ("zero_point", self.zero_point)):
             actual = () if operand is None else require_rank(shape_of(operand), len(shape), slot)
             for size, expected in zip(actual, blocks, strict=False):
-                unify_sizes(size, expected, f"{slot}: a size, and the number of blocks")
+                unify(size, expected, f"{slot}: a size, and the number of blocks")
         return shape
 
     def reference(self, input: Array, scale: Array, zero_point: Array | None) -> Array:

@@ -10,7 +10,7 @@ from crosschip.ops.definition.kinds import Layout, shape_parameter
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, check_lengths, fail_if, reshape
-from crosschip.ops.definition.shapes import normalize_axis, unify_sizes
+from crosschip.ops.definition.shapes import normalize_axis, unify
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     flag,
@@ -152,7 +152,7 @@ class ReverseSequence(Layout):
         if lengths is not None:
             if len(lengths) != 1:
                 raise ValueError(f"lengths: has {len(lengths)} axes, not 1")
-            unify_sizes(shape[batch], lengths[0], "lengths: the sizes of it and of batch_axis")
+            unify(shape[batch], lengths[0], "lengths: the sizes of it and of batch_axis")
         return shape
 
     def reference(self, input: Array, lengths: Array) -> Array:

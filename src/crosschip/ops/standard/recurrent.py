@@ -13,7 +13,7 @@ from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, check_lengths
-from crosschip.ops.definition.shapes import unify_sizes
+from crosschip.ops.definition.shapes import unify
 from crosschip.ops.definition.slots import (
     Parameter,
     choice,
@@ -252,9 +252,7 @@ class Recurrent(Operator):
                 f"{slot}: has {len(operand.type.shape)} axes, but must have {len(expected)}"
             )
         for axis, (actual, size) in enumerate(zip(operand.type.shape, expected, strict=True)):
-            unify_sizes(
-                actual, size, f"{slot}: its size on axis {axis}, and that which it must have"
-            )
+            unify(actual, size, f"{slot}: its size on axis {axis}, and that which it must have")
 
 
 def _three(slot: str, operand: Operand) -> Shape:

@@ -10,7 +10,7 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import product
-from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
+from crosschip.ir.types import BOOLEANS, FLOATS, HALF_FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Elementwise
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.registry import operator
@@ -24,12 +24,10 @@ from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Abs, Exp, Log, Sqrt
 
-NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
-
 
 def cast_wide(b: Builder, operand: Operand) -> Operand:
-    """Cast narrow floats to float32, whose range holds sums that may exceed the narrow range."""
-    narrow = operand.type.element_type in NARROW_FLOATS
+    """Cast float16 and bfloat16 to float32, whose range holds sums of their values."""
+    narrow = operand.type.element_type in HALF_FLOATS
     return b.add(Cast, operand, ElementType.FLOAT32) if narrow else operand
 
 
@@ -324,8 +322,37 @@ class ReduceLogSumExp(Reduction):
         return b.add(Add, b.add(Log, b.add(ReduceSum, powers, axes, keepdim)), greatest)
 
 
+class _Cumulative(Elementwise):
+    """Base class of cumulative reductions along an axis."""
+
+    __slots__ = ()
+    input = tensor(NUMBERS)
+    axis = integer(-1)
+    exclusive = flag(False)
+    reverse = flag(False)
+
+    def infer_shape(self) -> Shape:
+        shape = shape_of(self.input)
+        try:
+            normalize_axis(self.axis, len(shape))
+        except ComputedParameter:
+            return shape  # the axis does not affect it
+        return shape
+
+    def accumulate(self, function: np.ufunc, neutral: int, input: Array) -> Array:
+        """Return the cumulative results; `neutral` is the first one if `exclusive`."""
+        axis = self.axis
+        array = np.flip(input, axis) if self.reverse else input
+        result = function.accumulate(array, axis, dtype=input.dtype)
+        if self.exclusive:
+            size = result.shape[axis]
+            first = np.full_like(np.take(result, range(min(1, size)), axis), neutral)
+            result = np.concatenate([first, np.take(result, range(size - 1), axis)], axis)
+        return np.flip(result, axis) if self.reverse else result
+
+
 @operator("CUM_SUM", core=True)
-class CumSum(Elementwise):
+class CumSum(_Cumulative):
     """The cumulative sum along `axis`: `output[i] = sum(input[0 … i])`.
 
     With `exclusive`, element `i` is excluded, so the first sum is 0; with `reverse`, sums run from
@@ -334,22 +361,13 @@ class CumSum(Elementwise):
     """
 
     __slots__ = ()
-    input = tensor(NUMBERS)
-    axis = integer(-1)
-    exclusive = flag(False)
-    reverse = flag(False)
-
-    def infer_shape(self) -> Shape:
-        shape = shape_of(self.input)
-        _check_axis(self, len(shape))
-        return shape
 
     def reference(self, input: Array) -> Array:
-        return _accumulate(np.add, 0, input, self.axis, self.exclusive, self.reverse)
+        return self.accumulate(np.add, 0, input)
 
 
 @operator("CUM_PROD")
-class CumProd(Elementwise):
+class CumProd(_Cumulative):
     """The cumulative product along `axis`: `output[i] = prod(input[0 … i])`.
 
     With `exclusive`, element `i` is excluded, so the first product is 1; with `reverse`, products
@@ -358,18 +376,9 @@ class CumProd(Elementwise):
     """
 
     __slots__ = ()
-    input = tensor(NUMBERS)
-    axis = integer(-1)
-    exclusive = flag(False)
-    reverse = flag(False)
-
-    def infer_shape(self) -> Shape:
-        shape = shape_of(self.input)
-        _check_axis(self, len(shape))
-        return shape
 
     def reference(self, input: Array) -> Array:
-        return _accumulate(np.multiply, 1, input, self.axis, self.exclusive, self.reverse)
+        return self.accumulate(np.multiply, 1, input)
 
     def decompose(self, b: Builder) -> Operand | None:
         shape = shape_of(self.input)
@@ -385,28 +394,6 @@ class CumProd(Elementwise):
             value = b.add(Mul, value, _shift(b, value, axis, length))
             length *= 2
         return _flip(b, value, axis) if self.reverse else value
-
-
-def _check_axis(op: CumSum | CumProd, rank: int) -> None:
-    """Raise ValueError if the axis is out of range; a computed axis does not affect the shape."""
-    try:
-        normalize_axis(op.axis, rank)
-    except ComputedParameter:
-        return
-
-
-def _accumulate(
-    function: np.ufunc, neutral: int, input: Array, axis: int, exclusive: bool, reverse: bool
-) -> Array:
-    """Return cumulative sums or products."""
-    array = np.flip(input, axis) if reverse else input
-    result = function.accumulate(array, axis, dtype=input.dtype)
-    if exclusive:
-        before = np.full_like(np.take(result, range(min(1, result.shape[axis])), axis), neutral)
-        result = np.concatenate(
-            [before, np.take(result, range(result.shape[axis] - 1), axis)], axis
-        )
-    return np.flip(result, axis) if reverse else result
 
 
 def _flip(b: Builder, operand: Operand, axis: int) -> Operand:

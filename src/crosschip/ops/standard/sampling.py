@@ -12,7 +12,7 @@ from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, reshape
-from crosschip.ops.definition.shapes import require_rank, unify_sizes
+from crosschip.ops.definition.shapes import require_rank, unify
 from crosschip.ops.definition.slots import choice, flag, integer, real, tensor
 from crosschip.ops.definition.windows import static
 from crosschip.ops.numerics.bilinear import Kernel, Sampler, coordinate_type
@@ -55,13 +55,13 @@ class GridSample(Operator):
     def infer_shape(self) -> Shape:
         batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
         grid_batch, height, width, pair = require_rank(shape_of(self.grid), 4, "grid")
-        unify_sizes(pair, 2, "grid: the size of its last axis, and the coordinates of a place")
+        unify(pair, 2, "grid: the size of its last axis, and the coordinates of a place")
         if 0 in image:
             raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
         if self.pad_mode > PadMode.EDGE:
             raise ValueError(f"pad_mode: {self.pad_mode.name} is not one for samples")
         return (
-            unify_sizes(batch, grid_batch, "grid: its first size, and the input's"),
+            unify(batch, grid_batch, "grid: its first size, and the input's"),
             channels,
             height,
             width,
@@ -148,9 +148,7 @@ class RoiAlign(Operator):
         _, channels, *image = require_rank(shape_of(self.input), 4, "input")
         regions, four_numbers = require_rank(shape_of(self.rois), 2, "rois")
         (indices,) = require_rank(shape_of(self.batch_indices), 1, "batch_indices")
-        unify_sizes(
-            four_numbers, 4, "rois: the size of its last axis, and the coordinates of a region"
-        )
+        unify(four_numbers, 4, "rois: the size of its last axis, and the coordinates of a region")
         if 0 in image:
             raise ValueError(f"input: an image of {image[0]} by {image[1]} has no pixels")
         for slot, size in (
@@ -159,7 +157,7 @@ class RoiAlign(Operator):
         ):
             if size < 1:
                 raise ValueError(f"{slot}: {size} is not positive")
-        count = unify_sizes(regions, indices, "batch_indices: its size, and the number of rois")
+        count = unify(regions, indices, "batch_indices: its size, and the number of rois")
         return (count, channels, self.output_height, self.output_width)
 
     def reference(self, input: Array, rois: Array, batch_indices: Array) -> Array:

@@ -10,17 +10,17 @@ from crosschip.ir import Array, Dim, ElementType, Shape, unknown
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import require_rank, unify_sizes
+from crosschip.ops.definition.shapes import require_rank, unify
 from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
 from crosschip.ops.numerics.overlap import (
     OverlapsWith,
+    PolygonOverlaps,
     non_max_suppression,
     overlaps,
     overlaps_of_any,
     rank_scores,
     row_lookup,
 )
-from crosschip.ops.numerics.polygons import PolygonOverlaps
 
 _POLYGONS = (8, 16, 24, 32)
 """The valid sizes of a polygon: two coordinates per corner."""
@@ -78,11 +78,11 @@ class NonMaxSuppression(Operator):
     def infer_shape(self) -> Sequence[Shape]:
         boxes, scores = shape_of(self.bboxes), shape_of(self.scores)
         first = require_rank(boxes, 3, "bboxes")[0]
-        unify_sizes(boxes[2], 4, "bboxes: the size of its last axis, and the numbers of a box")
+        unify(boxes[2], 4, "bboxes: the size of its last axis, and the numbers of a box")
         require_rank(scores, 2 if self.rois_num else 3, "scores")
         actual = (scores[0], scores[1] if self.rois_num else scores[2])
         for size, expected in zip(actual, boxes, strict=False):
-            unify_sizes(size, expected, "scores: its sizes, and those of bboxes")
+            unify(size, expected, "scores: its sizes, and those of bboxes")
         images: Dim = first
         if self.rois_num:
             images = require_rank(shape_of(self.rois_num), 1, "rois_num")[0]
@@ -144,7 +144,7 @@ class PolygonNonMaxSuppression(Operator):
             raise ValueError(f"bboxes: {numbers} numbers are no polygon; it has 8, 16, 24 or 32")
         scores = require_rank(shape_of(self.scores), 3, "scores")
         for size, of_boxes in ((scores[0], images), (scores[2], count)):
-            unify_sizes(size, of_boxes, "scores: its sizes, and those of bboxes")
+            unify(size, of_boxes, "scores: its sizes, and those of bboxes")
         rows = unknown()
         shapes: list[Shape] = [(rows, numbers + 2), (images,), (rows, 1)]
         return shapes[: self.output_count()]
@@ -231,9 +231,9 @@ class NonMaxSuppressionIndices(Operator):
     def infer_shape(self) -> Shape:
         boxes = require_rank(shape_of(self.boxes), 3, "boxes")
         scores = require_rank(shape_of(self.scores), 3, "scores")
-        unify_sizes(boxes[2], 4, "boxes: the size of its last axis, and the numbers of a box")
-        unify_sizes(boxes[0], scores[0], "scores: its first size, and that of boxes")
-        unify_sizes(boxes[1], scores[2], "scores: its last size, and the number of boxes")
+        unify(boxes[2], 4, "boxes: the size of its last axis, and the numbers of a box")
+        unify(boxes[0], scores[0], "scores: its first size, and that of boxes")
+        unify(boxes[1], scores[2], "scores: its last size, and the number of boxes")
         return (unknown(), 3)
 
     def reference(self, boxes: Array, scores: Array) -> Array:
