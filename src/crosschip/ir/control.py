@@ -123,23 +123,8 @@ class ControlFlow(Operation):
         )
         for (name, operand), type_ in zip(body.inputs.items(), types, strict=True):
             self._expect(
-                _fits(operand.type, type_), f"{role}: {name} is {operand.type}, but gets {type_}"
+                type_.fits(operand.type), f"{role}: {name} is {operand.type}, but gets {type_}"
             )
-
-
-def _fits(expected: TensorType, actual: TensorType) -> bool:
-    """Return whether a value of the actual type can have the expected type; unknowns match."""
-    if (
-        expected.element_type is not actual.element_type
-        or expected.quantization != actual.quantization
-    ):
-        return False
-    if expected.shape is None or actual.shape is None:
-        return True
-    return len(expected.shape) == len(actual.shape) and not any(
-        isinstance(a, int) and isinstance(b, int) and a != b
-        for a, b in zip(expected.shape, actual.shape, strict=True)
-    )
 
 
 def _types(operands: Sequence[Operand | None]) -> list[TensorType | None]:

@@ -1,7 +1,7 @@
 """Operands, operations and models.
 
-All of them are immutable: a pass builds new ones and shares all unchanged parts. So a copy of a model
-shares its weights, and several threads can use a model at the same time.
+All of them are immutable: a pass builds new ones and shares all unchanged parts. So a copy of a
+model shares its weights, and several threads can use a model at the same time.
 """
 
 from __future__ import annotations

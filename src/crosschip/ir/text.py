@@ -1,4 +1,4 @@
-"""The readable form of a model, one operation a line."""
+"""Text form of models: one line per operation."""
 
 from __future__ import annotations
 

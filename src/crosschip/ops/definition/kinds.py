@@ -91,9 +91,7 @@ class Layout(Operator):
     __slots__ = ()
     moves = True
     input = tensor(ALL_TYPES)
-
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
+    infer_shape_value = shape_value_by_elements
 
     def moved_quantization(self) -> Quantization | None:
         quantization = self.input.type.quantization

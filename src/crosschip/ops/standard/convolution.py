@@ -40,8 +40,8 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import Pad
 
 
-class Conv(SpatialOperator):
-    """Base class of convolutions of images of any spatial rank."""
+class _Convolution(SpatialOperator):
+    """Base class of convolutions and transposed convolutions."""
 
     __slots__ = ()
     input = tensor(FLOATS)
@@ -52,6 +52,12 @@ class Conv(SpatialOperator):
     strides = axis_integers(1)
     group = integer(1)
     dilations = axis_integers(1)
+
+
+class Conv(_Convolution):
+    """Base class of convolutions of images of any spatial rank."""
+
+    __slots__ = ()
     fuse_code = fuse()
 
     def windows(self, kernel: Sequence[int]) -> Windows:
@@ -249,18 +255,10 @@ def convolve(input: Array, filter: Array, windows: Windows, group: int) -> Array
     return result.reshape(batch, out, *size)
 
 
-class ConvTranspose(SpatialOperator):
+class ConvTranspose(_Convolution):
     """Base class of transposed convolutions of images of any spatial rank."""
 
     __slots__ = ()
-    input = tensor(FLOATS)
-    filter = tensor(FLOATS, like="input")
-    bias = optional_tensor(FLOATS, like="input")
-    auto_pad = choice(AutoPad, AutoPad.NONE)
-    pads = axis_integers(0, 2)
-    strides = axis_integers(1)
-    group = integer(1)
-    dilations = axis_integers(1)
     output_padding = axis_integers(0)
     output_shape = optional_axis_integers()
     fuse_code = fuse()

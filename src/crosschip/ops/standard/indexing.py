@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS
 from crosschip.ops.definition.kinds import shape_parameter
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
@@ -77,7 +77,7 @@ class GatherND(_GatherBase):
         if not isinstance(count, int):
             raise UnknownRank
         if count > len(shape) - batch:
-            raise ValueError(f"indices: places have {count} indices for {len(shape) - batch} axes")
+            raise ValueError(f"indices: tuples of {count} indices for {len(shape) - batch} axes")
         return (*index_shape[:-1], *shape[batch + count :])
 
     def reference(self, input: Array, indices: Array) -> Array:
@@ -148,13 +148,13 @@ class ScatterND(_ScatterBase):
         count = index_shape[-1] if index_shape else 0
         if isinstance(count, int):
             if not index_shape or count > len(shape):
-                raise ValueError(f"indices: places have {count} indices for {len(shape)} axes")
+                raise ValueError(f"indices: tuples of {count} indices for {len(shape)} axes")
             expected = (*index_shape[:-1], *shape[count:])
             updates = self.updates.type.shape
             if updates is not None and len(updates) != len(expected):
                 raise ValueError(f"updates: has {len(updates)} axes, not {len(expected)}")
             for size, other in zip(updates or (), expected, strict=False):
-                unify(size, other, "updates: sizes of it and of what indices name")
+                unify(size, other, "updates: its sizes, and those that the indices select")
         return shape
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
@@ -186,7 +186,7 @@ class ScatterElements(_ScatterBase):
                 f"updates: has {len(updates)} axes, but indices has {len(index_shape)}"
             )
         for size, other in zip(updates or (), index_shape, strict=False):
-            unify(size, other, "updates: sizes of it and of indices")
+            unify(size, other, "updates: its sizes, and those of indices")
         return shape_of(self.input)
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
@@ -228,9 +228,13 @@ class SparseToDense(Operator):
         if values is not None and len(values) != 1:
             raise ValueError(f"values: has {len(values)} axes, not 1")
         if index_shape is not None:
-            unify(index_shape[1], len(shape), "indices: indices in a place, and axes of the output")
+            unify(
+                index_shape[1],
+                len(shape),
+                "indices: its last size, and the output rank",
+            )
         if index_shape is not None and values is not None:
-            unify(index_shape[0], values[0], "values: as many as places")
+            unify(index_shape[0], values[0], "values: its size, and the number of index tuples")
         return shape
 
     def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:
@@ -315,6 +319,7 @@ class Gather(Operator):
     input = tensor(ALL_TYPES)
     indices = tensor(INDICES)
     axis = integer(0)
+    infer_shape_value = shape_value_by_elements
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
@@ -322,9 +327,6 @@ class Gather(Operator):
         if self.indices.type.shape is None:
             raise UnknownRank
         return (*shape[:axis], *self.indices.type.shape, *shape[axis + 1 :])
-
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         axis = normalize_axis(self.axis, len(shape_of(self.input)))

@@ -35,9 +35,7 @@ class _JoinBase(Operator):
     __slots__ = ()
     moves = True
     parts = tensors(ALL_TYPES)
-
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
+    infer_shape_value = shape_value_by_elements
 
 
 @operator("CONCAT", core=True)

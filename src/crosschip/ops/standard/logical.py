@@ -5,12 +5,11 @@ Negative integers are in two's complement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, BOOLEANS, INTEGERS
 from crosschip.ops.definition.kinds import Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, shape_of
@@ -96,15 +95,13 @@ class Where(Operator):
     input0 = tensor(ALL_TYPES)
     input1 = tensor(ALL_TYPES, like="input0")
     row_axis = aligned_row_axis
+    infer_shape_value = shape_value_by_elements
 
     def infer_element_type(self) -> ElementType:
         return type(self).input0.element_type(self.input0)
 
     def infer_shape(self) -> Shape:
         return broadcast(*map(shape_of, (self.condition, self.input0, self.input1)))
-
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
 
     def reference(self, condition: Array, input0: Array, input1: Array) -> Array:
         return np.where(condition, input0, input1)

@@ -126,8 +126,7 @@ class LayerNormalization(Elementwise):
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         first = normalize_axis(self.begin_norm_axis, len(shape_of(self.input)), "begin_norm_axis")
-        aligned = aligned_row_axis(self, axes)
-        return aligned if aligned is not None and aligned == axes[0] and aligned < first else None
+        return _row_axis_before(self, axes, first)
 
     def reference(self, input: Array, scale: Array | None, bias: Array | None) -> Array:
         axes = range(self.begin_norm_axis % input.ndim, input.ndim)
@@ -267,8 +266,7 @@ class RMSNormalization(Elementwise):
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         first = normalize_axis(self.begin_norm_axis, len(shape_of(self.input)), "begin_norm_axis")
-        aligned = aligned_row_axis(self, axes)
-        return aligned if aligned is not None and aligned == axes[0] and aligned < first else None
+        return _row_axis_before(self, axes, first)
 
     def reference(self, input: Array, scale: Array) -> Array:
         axes = range(self.begin_norm_axis % input.ndim, input.ndim)
@@ -284,8 +282,26 @@ class RMSNormalization(Elementwise):
         return build_scale_and_shift(b, normal, self.scale, None, channels=False)
 
 
+def _row_axis_before(operation: Operator, axes: Sequence[int | None], first: int) -> int | None:
+    """Return the axis of rows of shapes aligned at their ends, if it is before axis `first`."""
+    aligned = aligned_row_axis(operation, axes)
+    return aligned if aligned is not None and aligned == axes[0] and aligned < first else None
+
+
+class _SkipNormalization(Operator):
+    """Base class of normalizations over the last axis that also output the sum of the inputs."""
+
+    __slots__ = ()
+
+    def output_count(self) -> int:
+        return 2
+
+    def row_axis(self, axes: Sequence[int | None]) -> int | None:
+        return _row_axis_before(self, axes, len(shape_of(self.outputs[0])) - 1)
+
+
 @operator("SKIP_LAYER_NORMALIZATION")
-class SkipLayerNormalization(Operator):
+class SkipLayerNormalization(_SkipNormalization):
     """The sum of a tensor and a skip connection, and its layer normalization over the last axis.
 
     `sum = input + skip + skip_bias` is the second output, and `output = scale * (sum - m) / sqrt(v
@@ -309,12 +325,6 @@ class SkipLayerNormalization(Operator):
     def infer_shape(self) -> Sequence[Shape]:
         return _skip_shapes(self, "skip", "scale", "bias", "skip_bias")
 
-    def output_count(self) -> int:
-        return 2
-
-    def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return _row_axis_before_last(self, axes)
-
     def reference(
         self, input: Array, skip: Array, scale: Array, bias: Array | None, skip_bias: Array | None
     ) -> Sequence[Array]:
@@ -329,7 +339,7 @@ class SkipLayerNormalization(Operator):
 
 
 @operator("SKIP_RMS_NORMALIZATION")
-class SkipRMSNormalization(Operator):
+class SkipRMSNormalization(_SkipNormalization):
     """The sum of a tensor and a skip connection, and its RMS normalization over the last axis.
 
     `sum = input + skip + skip_bias` is the second output, and `output = scale * sum / sqrt(q +
@@ -348,12 +358,6 @@ class SkipRMSNormalization(Operator):
 
     def infer_shape(self) -> Sequence[Shape]:
         return _skip_shapes(self, "skip", "scale", "skip_bias")
-
-    def output_count(self) -> int:
-        return 2
-
-    def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return _row_axis_before_last(self, axes)
 
     def reference(
         self, input: Array, skip: Array, scale: Array, skip_bias: Array | None
@@ -374,13 +378,6 @@ def _skip_shapes(operation: Operator, *slots: str) -> Sequence[Shape]:
     for slot in slots:
         check_broadcast(slot, operation.operand(slot), shape)
     return [shape, shape]
-
-
-def _row_axis_before_last(operation: Operator, axes: Sequence[int | None]) -> int | None:
-    """Return the axis of rows of shapes aligned at their ends, unless it is the last axis."""
-    rank = len(shape_of(operation.outputs[0]))
-    aligned = aligned_row_axis(operation, axes)
-    return aligned if aligned is not None and aligned == axes[0] and aligned < rank - 1 else None
 
 
 def _sum_with_skip(b: Builder, input: Operand, skip: Operand, bias: Operand | None) -> Operand:

@@ -96,7 +96,10 @@ class _Resize(Operator):
 
     def static_axes(self) -> list[Axis]:
         """Return height and width as resampled axes, if they are known at compile time."""
-        image = static(shape_of(self.input)[2:])
+        return self.axes(static(shape_of(self.input)[2:]))
+
+    def axes(self, image: Sequence[int]) -> list[Axis]:
+        """Return height and width as resampled axes."""
         return axes_of(
             image, self.shape, self.scales, self.align_corners, self.align_mode, self.roi
         )
@@ -145,9 +148,7 @@ class ResizeNearest(_Resize):
     extrapolation_value = real(0.0)
 
     def reference(self, input: Array) -> Array:
-        axes = axes_of(
-            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
-        )
+        axes = self.axes(input.shape[2:])
         rows, columns = (nearest(axis, self.rounding, self.align_corners) for axis in axes)
         output = input[:, :, rows[:, None], columns]
         return np.where(
@@ -185,8 +186,8 @@ class _Interpolation(_Resize):
         """Return the source pixels that contribute to each target pixel."""
         raise NotImplementedError
 
-    def interpolate(self, input: Array, axes: Sequence[Axis], extrapolation: float) -> Array:
-        output = input
+    def reference(self, input: Array) -> Array:
+        axes, output = self.axes(input.shape[2:]), input
         for number, axis in ((2, axes[0]), (3, axes[1])):
             pixels, weights = self.neighbours(axis)
             along = (-1,) + (1,) * (3 - number)
@@ -197,7 +198,9 @@ class _Interpolation(_Resize):
                 ),
                 np.zeros((), input.dtype),
             )
-        return np.where(extrapolation_mask(axes), np.array(extrapolation, input.dtype), output)
+        return np.where(
+            extrapolation_mask(axes), np.array(self.extrapolation_value, input.dtype), output
+        )
 
     def decompose(self, b: Builder) -> Operand:
         axes = self.static_axes()
@@ -231,12 +234,6 @@ class ResizeLinear(_Interpolation):
     roi = optional_reals(4)
     extrapolation_value = real(0.0)
 
-    def reference(self, input: Array) -> Array:
-        axes = axes_of(
-            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
-        )
-        return self.interpolate(input, axes, self.extrapolation_value)
-
     def neighbours(self, axis: Axis) -> Neighbours:
         def triangle(distance: Array) -> Array:
             return np.maximum(0, 1 - np.abs(distance))
@@ -268,12 +265,6 @@ class ResizeCubic(_Interpolation):
     antialias = flag(False)
     roi = optional_reals(4)
     extrapolation_value = real(0.0)
-
-    def reference(self, input: Array) -> Array:
-        axes = axes_of(
-            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
-        )
-        return self.interpolate(input, axes, self.extrapolation_value)
 
     def neighbours(self, axis: Axis) -> Neighbours:
         a = self.coefficient

@@ -11,7 +11,7 @@ from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import require_rank, unify
-from crosschip.ops.definition.slots import flag, integer, optional_tensor, real, tensor
+from crosschip.ops.definition.slots import Parameter, flag, integer, optional_tensor, real, tensor
 from crosschip.ops.numerics.overlap import (
     OverlapsWith,
     PolygonOverlaps,
@@ -26,8 +26,24 @@ _POLYGONS = (8, 16, 24, 32)
 """The valid sizes of a polygon: two coordinates per corner."""
 
 
+class _Suppression(Operator):
+    """Base class of operators with tables of selected objects as outputs."""
+
+    __slots__ = ()
+    data_dependent = True
+    return_index: Parameter[bool]
+
+    def output_count(self) -> int:
+        return 3 if self.return_index else 2
+
+    def infer_element_type(self) -> Sequence[ElementType]:
+        (slot, boxes), *_ = self.filled()
+        kinds = [slot.element_type(boxes), ElementType.INT32, ElementType.INT32]
+        return kinds[: self.output_count()]
+
+
 @operator("NON_MAX_SUPPRESSION", core=True)
-class NonMaxSuppression(Operator):
+class NonMaxSuppression(_Suppression):
     """The best boxes of each class, without those that overlap a better one of the same class.
 
     `bboxes` is [N, M, 4] (x_min, y_min, x_max, y_max) and `scores` [N, C, M]; or, with `rois_num`
@@ -54,7 +70,6 @@ class NonMaxSuppression(Operator):
     """
 
     __slots__ = ()
-    data_dependent = True
     bboxes = tensor(FLOATS)
     scores = tensor(FLOATS, like="bboxes")
     rois_num = optional_tensor(INDICES)
@@ -66,14 +81,6 @@ class NonMaxSuppression(Operator):
     keep_top_k = integer(-1)
     normalized = flag(True)
     return_index = flag(False)
-
-    def output_count(self) -> int:
-        return 3 if self.return_index else 2
-
-    def infer_element_type(self) -> Sequence[ElementType]:
-        (slot, boxes), *_ = self.filled()
-        kinds = [slot.element_type(boxes), ElementType.INT32, ElementType.INT32]
-        return kinds[: self.output_count()]
 
     def infer_shape(self) -> Sequence[Shape]:
         boxes, scores = shape_of(self.bboxes), shape_of(self.scores)
@@ -100,7 +107,7 @@ class NonMaxSuppression(Operator):
 
 
 @operator("POLYGON_NON_MAX_SUPPRESSION", core=True)
-class PolygonNonMaxSuppression(Operator):
+class PolygonNonMaxSuppression(_Suppression):
     """The best polygons of each class, without those that overlap a better one of the same class.
 
     `bboxes` is [N, M, B], the alternating x and y of a polygon's corners (B is 8, 16, 24 or 32),
@@ -119,7 +126,6 @@ class PolygonNonMaxSuppression(Operator):
     """
 
     __slots__ = ()
-    data_dependent = True
     bboxes = tensor(FLOATS)
     scores = tensor(FLOATS, like="bboxes")
     background_label = integer(0)
@@ -129,14 +135,6 @@ class PolygonNonMaxSuppression(Operator):
     nms_eta = real(1.0, least=0)
     keep_top_k = integer(-1)
     return_index = flag(False)
-
-    def output_count(self) -> int:
-        return 3 if self.return_index else 2
-
-    def infer_element_type(self) -> Sequence[ElementType]:
-        (slot, boxes), *_ = self.filled()
-        kinds = [slot.element_type(boxes), ElementType.INT32, ElementType.INT32]
-        return kinds[: self.output_count()]
 
     def infer_shape(self) -> Sequence[Shape]:
         images, count, numbers = require_rank(shape_of(self.bboxes), 3, "bboxes")
