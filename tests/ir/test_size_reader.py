@@ -102,5 +102,5 @@ def test_where_sizes_are_complete_shapes_follow_from_those_at_their_places(
         for type_ in types
     ]
     sizes = reader.read(shapes)
-    assert list(sizes.values()) == [shapes[index][axis] for index, axis in reader.places]
+    assert list(sizes.values()) == [shapes[index][axis] for index, axis in reader.locations]
     assert [type_.substitute(sizes).static_shape for type_ in types] == shapes

@@ -1,4 +1,4 @@
-"""Distinction of errors that called code raises from interruptions of that code.
+"""Detection of interruptions among caught errors.
 
 A signal handler runs between two instructions of the running code, and another thread can set an
 exception there. Such an exception (a time limit, for example) is meant for the caller that set it

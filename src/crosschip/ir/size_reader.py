@@ -17,16 +17,16 @@ class SizeReader:
         types: the tensors' types.
 
     Attributes:
-        places: for each named size, the index of a tensor and the axis that it is read from.
+        locations: for each named size, the index of a tensor and the axis that it is read from.
         is_complete: whether the named sizes determine all shapes.
     """
 
     def __init__(self, types: Sequence[TensorType]) -> None:
-        self._places: dict[str, tuple[int, int]] = {}
+        self._locations: dict[str, tuple[int, int]] = {}
         self._fixed: list[tuple[int, int, int]] = []
         self._again: list[tuple[int, int, int, int]] = []
         self._derived: list[tuple[int, int, Dimension]] = []
-        self._alike: list[tuple[int, int]] = []
+        self._duplicates: list[tuple[int, int]] = []
         self._ranks: list[tuple[int, int]] = []
         first: dict[Shape, int] = {}
         for index, type_ in enumerate(types):
@@ -34,22 +34,22 @@ class SizeReader:
                 continue
             model = first.setdefault(type_.shape, index)
             if model != index:
-                self._alike.append((index, model))
+                self._duplicates.append((index, model))
             else:
                 self._ranks.append((index, len(type_.shape)))
                 self._note(index, type_.shape)
-        self.places = tuple(self._places.values())
+        self.locations = tuple(self._locations.values())
         self.is_complete = all(
             type_.shape is not None and all(map(self.knows, type_.shape)) for type_ in types
         )
 
     def read(self, shapes: Sequence[Shape]) -> dict[str, Dim]:
         """Return the named sizes, read from shapes whose ranks match the types."""
-        return {name: shapes[index][axis] for name, (index, axis) in self._places.items()}
+        return {name: shapes[index][axis] for name, (index, axis) in self._locations.items()}
 
     def read_checked(self, shapes: Sequence[Shape]) -> dict[str, Dim] | None:
         """Return the named sizes; `None` if shapes contradict their types or each other."""
-        for index, model in self._alike:
+        for index, model in self._duplicates:
             if shapes[index] != shapes[model]:
                 return None
         for index, rank in self._ranks:
@@ -75,14 +75,14 @@ class SizeReader:
                 self._fixed.append((index, axis, size))
             elif name is None:
                 self._derived.append((index, axis, size))
-            elif name in self._places:
-                self._again.append((index, axis, *self._places[name]))
+            elif name in self._locations:
+                self._again.append((index, axis, *self._locations[name]))
             else:
-                self._places[name] = index, axis
+                self._locations[name] = index, axis
 
     def knows(self, size: Dim) -> bool:
         """Return whether the values of the named sizes determine a size."""
-        return not isinstance(size, Dimension) or size.names <= self._places.keys()
+        return not isinstance(size, Dimension) or size.names <= self._locations.keys()
 
 
 class ShapeCheck:
@@ -95,7 +95,7 @@ class ShapeCheck:
 
     def __init__(self, types: Sequence[TensorType], reader: SizeReader) -> None:
         self._ranks: list[tuple[int, int]] = []
-        self._alike: list[tuple[int, int]] = []
+        self._duplicates: list[tuple[int, int]] = []
         self._fixed: list[tuple[int, int, int]] = []
         self._open: dict[Dimension, list[tuple[int, int]]] = {}
         first: dict[Shape, int] = {}
@@ -104,7 +104,7 @@ class ShapeCheck:
                 continue
             model = first.setdefault(type_.shape, index)
             if model != index and all(map(reader.knows, type_.shape)):
-                self._alike.append((index, model))
+                self._duplicates.append((index, model))
                 continue
             self._ranks.append((index, len(type_.shape)))
             for axis, size in enumerate(type_.shape):
@@ -118,7 +118,7 @@ class ShapeCheck:
         for index, rank in self._ranks:
             if len(shapes[index]) != rank:
                 return False
-        for index, model in self._alike:
+        for index, model in self._duplicates:
             if shapes[index] != shapes[model]:
                 return False
         for index, axis, fixed in self._fixed:

@@ -45,5 +45,5 @@ class PackagedOperator(Operator):
         raise NotImplementedError
 
     def restriction(self, device: str) -> tuple[str, str] | None:
-        """Return slot and message of a device rule in its definition that it breaks, if any."""
+        """Return slot and message of a device rule of its definition that it breaks, or None."""
         return None

@@ -47,7 +47,7 @@ class Elementwise(Operator):
     __slots__ = ()
 
     def infer_shape(self) -> Shape:
-        return shape_of(self._first())
+        return shape_of(self.filled()[0][1])
 
 
 class Broadcast(Operator):

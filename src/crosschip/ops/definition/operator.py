@@ -77,7 +77,7 @@ class Operator(Operation):
     variadic: ClassVar[Tensors | None] = None
     _indices: ClassVar[Mapping[str, int]] = {}
     _required: ClassVar[Sequence[Slot]] = ()
-    _alike: ClassVar[bool] = False
+    _has_like: ClassVar[bool] = False
     reference: Callable[..., Array | Sequence[Array]]
 
     def __init_subclass__(cls) -> None:
@@ -95,7 +95,7 @@ class Operator(Operation):
         cls.slots = tuple(slots.values())
         cls._indices = {name: index for index, name in enumerate(slots)}
         cls._required = [slot for slot in cls.slots if not slot.optional]
-        cls._alike = any(slot.like or slot.variadic for slot in cls.slots)
+        cls._has_like = any(slot.like or slot.variadic for slot in cls.slots)
         cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
         _assign_indices(cls.slots)
 
@@ -191,8 +191,8 @@ class Operator(Operation):
         try:
             for slot, operand in filled:
                 slot.accept(operand)
-            if self._alike:
-                _check_alike(filled)
+            if self._has_like:
+                _check_like(filled)
         except ModelError as error:
             raise type(error)(f"{self.type}.{error}") from None
 
@@ -207,7 +207,7 @@ class Operator(Operation):
 
     def infer_element_type(self) -> ElementType | Sequence[ElementType]:
         """Return the element type of all outputs, or a list; by default that of the first input."""
-        slot, operand = self.filled()[0]
+        (slot, operand), *_ = self.filled()
         return slot.element_type(operand)
 
     def infer_shape_value(self) -> Sequence[Dim] | None:
@@ -320,7 +320,8 @@ class Operator(Operation):
     def moves_integers(self) -> bool:
         """Return whether the operation may move quantized integers without dequantizing them."""
         kept = self.moved_quantization() if self.moves else None
-        reals = [o.type for o in self.outputs if o.type.quantization or _is_float32(o)]
+        types = [output.type for output in self.outputs]
+        reals = [t for t in types if t.quantization or t.element_type is ElementType.FLOAT32]
         return kept is not None and all(type_.quantization == kept for type_ in reals)
 
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
@@ -395,9 +396,6 @@ class Operator(Operation):
             return [(slot, operand) for slot, operand in pairs if operand is not None]
         return [(slot, operand) for slot in self.slots for operand in self._operands(slot)]
 
-    def _first(self) -> Operand:
-        return self.filled()[0][1]
-
     def _with_shape_value(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]
         if first.element_type not in INDICES | BOOLEANS:
@@ -445,10 +443,6 @@ def shape_of(operand: Operand) -> Shape:
     return operand.type.shape
 
 
-def _is_float32(operand: Operand) -> bool:
-    return operand.type.element_type is ElementType.FLOAT32
-
-
 def shape_value_of(operand: Operand) -> tuple[Dim, ...]:
     """Return the elements of a small integer tensor that is constant or derived from shapes.
 
@@ -472,7 +466,7 @@ def _assign_indices(slots: Sequence[Slot]) -> None:
             after_variadic = True
 
 
-def _check_alike(filled: Sequence[tuple[Slot, Operand]]) -> None:
+def _check_like(filled: Sequence[tuple[Slot, Operand]]) -> None:
     """Raise ElementTypeError unless slots share element types as their `like` requires."""
     first: dict[str, ElementType] = {}
     for slot, operand in filled:

@@ -53,6 +53,11 @@ class _Convolution(SpatialOperator):
     group = integer(1)
     dilations = axis_integers(1)
 
+    def settings(self, first: int = 0) -> dict[str, Any]:
+        """Return the parameters of a convolution over the spatial axes from `first` on."""
+        strides, dilations = self.strides[first:], self.dilations[first:]
+        return {"strides": strides, "group": self.group, "dilations": dilations}
+
 
 class Conv(_Convolution):
     """Base class of convolutions of images of any spatial rank."""
@@ -104,16 +109,8 @@ class Conv2D(Conv, spatial_rank=2):
         image, kernel = static(shape_of(self.input)[2:]), static(shape_of(self.filter)[2:])
         if 0 in image:
             return None
-        return b.add(
-            Conv2D,
-            self.input,
-            self.filter,
-            self.bias,
-            pads=self.windows(kernel).sides(image),
-            strides=self.strides,
-            group=self.group,
-            dilations=self.dilations,
-        )
+        pads = self.windows(kernel).sides(image)
+        return b.add(Conv2D, self.input, self.filter, self.bias, pads=pads, **self.settings())
 
 
 @operator("CONV_1D")
@@ -167,9 +164,7 @@ class Conv3D(Conv, spatial_rank=3):
             b.add(Reshape, self.filter, (out, per_group * kernel[0], *kernel[1:])),
             self.bias,
             pads=windows.pads[2:],
-            strides=windows.strides[1:],
-            group=self.group,
-            dilations=windows.dilations[1:],
+            **self.settings(1),
         )
         sizes = static(shape_of(result)[2:])
         unstacked = b.add(Reshape, result, (-1, len(starts), out, *sizes))
@@ -364,16 +359,7 @@ class ConvTranspose(_Convolution):
         return add_bias(b, output, self.bias, self.spatial_rank)
 
     def _with_pads(self, b: Builder, pads: Sequence[int], bias: Operand | None) -> Operand:
-        return b.add(
-            type(self),
-            self.input,
-            self.filter,
-            bias,
-            pads=pads,
-            strides=self.strides,
-            group=self.group,
-            dilations=self.dilations,
-        )
+        return b.add(type(self), self.input, self.filter, bias, pads=pads, **self.settings())
 
 
 @operator("CONV_2D_TRANSPOSE", core=True)
@@ -454,9 +440,7 @@ class Conv3DTranspose(ConvTranspose, spatial_rank=3):
             b.add(Reshape, planes_first, (-1, channels, *plane)),
             b.add(Reshape, self.filter, (channels, per_group * kernel[0], *kernel[1:])),
             pads=self.pads[2:],
-            strides=self.strides[1:],
-            group=self.group,
-            dilations=self.dilations[1:],
+            **self.settings(1),
         )
         out, (height, width) = per_group * self.group, static(shape_of(planes_of_filter)[2:])
         planes = b.add(Reshape, planes_of_filter, (-1, depth, out, kernel[0], height * width))

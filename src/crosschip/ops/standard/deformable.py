@@ -109,7 +109,7 @@ class DeformableConv2D(Operator):
         return output if bias is None else output + bias.reshape(-1, 1, 1)
 
     def decompose(self, b: Builder) -> Operand:
-        """Build sampled columns times the filter as a matrix."""
+        """Build the product of the filter matrix and sampled columns."""
         batch, channels, *image = static(shape_of(self.input))
         out, per_group, *kernel = static(shape_of(self.filter))
         size = static(self.windows(kernel).counts(image))

@@ -241,7 +241,7 @@ class DequantizeBlocks(Operator):
 
 
 def build_bare(b: Builder, operand: Operand) -> Operand:
-    """Return the integers of an operand as an unquantized operand."""
+    """Build an unquantized operand from the stored integers of an operand."""
     return operand if operand.type.quantization is None else b.add(Reinterpret, operand, bare=True)
 
 

@@ -89,7 +89,7 @@ class GuardedProgram(SegmentProgram):
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self.copies = Copies()
         # What the sizes of inputs are known by: what shows them, or if that is not all, all shapes.
-        self._places = self._reader.places if self._reader.is_complete else None
+        self._places = self._reader.locations if self._reader.is_complete else None
         self._accepted: dict[tuple[Any, ...], tuple[Sequence[Shape], int, int]] = {}
         self._segment = model.name
         sides = self._inputs, self._types
