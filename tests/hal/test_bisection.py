@@ -1,4 +1,4 @@
-"""Finding what does not compile by compiling halves."""
+"""Bisection of parts that do not compile."""
 
 from __future__ import annotations
 

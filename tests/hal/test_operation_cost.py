@@ -1,4 +1,4 @@
-"""How much arithmetic operations take, counted by hand."""
+"""Arithmetic cost of operations, counted by hand."""
 
 from __future__ import annotations
 

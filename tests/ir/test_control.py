@@ -1,4 +1,4 @@
-"""Operations that hold models: their rules, types and text."""
+"""Control flow: rules, types and text form."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BOOL = ElementType.BOOL
 
 
 def body(*types: TensorType, grows: bool = False) -> Model:
-    """A loop's body over one state and one capture: adds them, or puts one behind the other."""
+    """Return a loop body with one state and one capture: it adds or concatenates them."""
     b = Builder("body")
     b.input("i", ITERATION)
     going = b.input("going", CONDITION)
@@ -202,7 +202,7 @@ def test_verification_looks_into_bodies() -> None:
 
 
 def test_state_types_settle_in_loops_in_loops() -> None:
-    """The inner loop's types follow the outer one's, which become wider twice."""
+    """The inner loop's types follow the outer loop's, which widen twice."""
     inner = body(float32(2), float32(2), grows=True)
     b = Builder("middle")
     b.input("i", ITERATION)
@@ -227,7 +227,7 @@ def test_state_types_settle_in_loops_in_loops() -> None:
 
 
 def within(model: Model, other: Model, level: int) -> Model:
-    """A model of a single `If` that has two models of the same inputs as branches."""
+    """Return a model that consists of one `If` with two models as branches."""
     b = Builder(f"level{level}")
     condition, x = b.input("c", TensorType(BOOL, ())), b.input("x", float32(2))
     branches = If(f"if_{level}", (condition, condition, x), bodies=[model, other])
@@ -236,7 +236,7 @@ def within(model: Model, other: Model, level: int) -> Model:
 
 
 def test_control_flow_is_nested_to_a_depth() -> None:
-    """64 deep is walked without running out of stack; deeper is refused."""
+    """A nesting depth of 64 does not overflow the stack; a deeper one is rejected."""
     b = Builder("leaf")
     b.input("c", TensorType(BOOL, ()))
     b.output("y", b.add(Neg, b.input("x", float32(2))))

@@ -1,4 +1,4 @@
-"""Sizes that are known only when a model runs: the arithmetic is Python's own."""
+"""Symbolic sizes: their arithmetic equals Python's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ N, M, H, W = symbol("N"), symbol("M"), symbol("H"), symbol("W")
 
 @dataclass(frozen=True)
 class Expression:
-    """One expression twice: as a `Dim`, and as a function that computes it with Python's ints."""
+    """An expression as a `Dim`, and as a function that computes it with Python integers."""
 
     dim: Dim
     compute: Callable[[Mapping[str, int]], int]
@@ -98,7 +98,7 @@ def test_an_expression_replaces_a_name(
 
 @given(expressions, st.integers(0, 9), sizes)
 def test_a_named_divisor_divides(expression: Expression, n: int, sizes: dict[str, int]) -> None:
-    """By 0, nothing is left."""
+    """A quotient by 0 is 0."""
     quotient = expression.dim // symbol("D")
     expected = expression.compute(sizes) // n if n else 0
     assert substitute(quotient, {**sizes, "D": n}) == expected
@@ -322,7 +322,7 @@ def test_equality_is_with_sizes_only(a: Expression, b: Expression) -> None:
 
 
 def is_bounded(value: Dim) -> bool:
-    """Tell whether a size is written with few terms, or is one about which nothing is known."""
+    """Return whether a size has few terms or is unknown."""
     return isinstance(value, int) or len(value.key) <= 4096
 
 
@@ -360,7 +360,7 @@ def test_a_least_of_very_many_is_unknown() -> None:
 
 
 def test_whether_a_difference_is_natural_is_not_searched_without_end() -> None:
-    """Each minimum that is taken away has two bounds, so that there are 2**60 to look at."""
+    """Each subtracted minimum has two upper bounds, so there are 2**60 combinations."""
     value: Dim = N
     for i in range(60):
         value = value - minimum(symbol(f"A{i}"), symbol(f"B{i}"))
@@ -381,7 +381,7 @@ def test_what_is_too_large_to_write_is_unknown_and_may_be_negative() -> None:
 
 
 class Text:
-    """Arithmetic that writes what it is asked for."""
+    """Arithmetic that formats the expression."""
 
     def constant(self, value: int) -> str:
         return str(value)

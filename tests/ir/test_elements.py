@@ -1,4 +1,4 @@
-"""Elements of constants that are computed, or read, when somebody asks for them."""
+"""Elements of constants that are computed or read on demand."""
 
 from __future__ import annotations
 

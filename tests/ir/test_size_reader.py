@@ -1,4 +1,4 @@
-"""Named sizes, read off shapes in every call."""
+"""Values of named sizes, read from shapes in each call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes that follow from shapes, known by name and computed when a model runs."""
+"""Sizes that follow from shapes: symbolic at build time, computed at run time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_shapes_are_known_through_what_moves_them(b: Builder, x: Operand) -> Non
 
 
 def test_parts_of_axes_of_open_sizes(b: Builder, x: Operand) -> None:
-    """Of a table of positions, as many rows are taken as there are words."""
+    """As many rows of a position table are selected as there are tokens."""
     length = b.add(Slice, b.add(ShapeOf, x), (0,), (2,), (3,))
     table = b.constant(np.zeros((64, 5), np.float32))
     rows = b.add(Slice, table, (0,), (0,), length)
@@ -88,7 +88,7 @@ def test_parts_of_axes_of_open_sizes(b: Builder, x: Operand) -> None:
 
 
 def test_conditions_on_sizes(b: Builder, x: Operand) -> None:
-    """What exporters write around a shape to expand to: -1 stands for 1."""
+    """Exporters' pattern for the shape of Expand: -1 stands for 1."""
     shape = b.add(ShapeOf, x)
     asked = b.add(Concat, [b.add(Slice, shape, (0,), (0,), (2,)), b.constant(np.array([-1]))], 0)
     chosen = b.add(Where, b.add(Equal, asked, np.full(3, -1)), np.ones(3, np.int64), asked)
@@ -173,7 +173,7 @@ OPERATORS = """
 
 @pytest.mark.parametrize("name", [n for n in CASES if n.rpartition("-")[0] in OPERATORS.split()])
 def test_decompositions_work_with_no_size_known(name: str) -> None:
-    """On nothing but the core, what is computed is what the operator's own reference computes."""
+    """The core decomposition computes the same as the operator's reference."""
     operator, arguments = CASES[name]
     arrays = list(arrays_for(arguments).values())
     model = model_of(operator, arguments, named=True)
