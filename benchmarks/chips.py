@@ -25,7 +25,7 @@ import crosschip
 from benchmarks.models import ROOT
 from benchmarks.samples import NETWORKS, example, file_of, in_float16, in_float32, quantized, same
 from benchmarks.subject import Column, Row
-from crosschip.hal.work import multiply_adds
+from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Array, Model
 from crosschip.runtime.placement.placing import Placement
 

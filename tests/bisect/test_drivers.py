@@ -15,7 +15,7 @@ from tests.drivers.serving import short_folder
 from tests.modelling import chain
 
 from crosschip.bisect import find_failing_operators
-from crosschip.ir.installed import look_again
+from crosschip.ir.entry_points import clear_entry_points
 from crosschip.ops.definition.serialization import to_bytes
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.unary import Exp
@@ -27,10 +27,10 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with short_folder() as folder:
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-        look_again()
+        clear_entry_points()
         install(tmp_path, monkeypatch)
         yield
-        look_again()
+        clear_entry_points()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import crosschip
 from crosschip.hal import Sizes
 from crosschip.importers import load
 from crosschip.ir import Extension
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.runtime.measuring import typical_inputs
 
 MODELS = [
@@ -100,7 +100,7 @@ def test_extensions_survive(tmp_path: Path) -> None:
         n = ai.onnx.ml.LabelEncoder <keys_strings = ["A", "B"], values_int64s = [1, 2]> (t)
     }"""
     model = load(parser.parse_model(text))
-    assert any(isinstance(operation, Extension) for operation in every_operation(model))
+    assert any(isinstance(operation, Extension) for operation in walk_operations(model))
     words = {"s": np.array(["a", "b", "c"], object)}
     path = tmp_path / "words.chips"
     with crosschip.compile(model, "onnxruntime", cache=False) as compiled:

@@ -1,4 +1,4 @@
-"""What a table of converters takes and declines."""
+"""Operations that a table of converters supports and rejects."""
 
 from __future__ import annotations
 

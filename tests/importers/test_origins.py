@@ -107,7 +107,7 @@ def test_paddles_branches_and_what_is_in_them_have_names(models: Path) -> None:
 
 def test_another_name_changes_no_origin() -> None:
     (relu,) = imported("g (float[3] x) => (float[3] y) { y = Relu(x) }").operations
-    assert relu.called("other").origins == relu.origins != ()
+    assert relu.with_name("other").origins == relu.origins != ()
 
 
 def test_a_model_from_no_file_is_its_own_source() -> None:

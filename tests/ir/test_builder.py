@@ -1,4 +1,4 @@
-"""The builder refuses what breaks a rule, and says which operator and which slot."""
+"""The builder rejects invalid operations with the operator and the slot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that hold models: their rules, types and text."""
+"""Control flow: rules, types and text form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
-from crosschip.ir.bodies import every_operation, retyped
+from crosschip.ir.bodies import retype, walk_operations
 from crosschip.ir.dimension import is_unknown
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
@@ -32,7 +32,7 @@ BOOL = ElementType.BOOL
 
 
 def body(*types: TensorType, grows: bool = False) -> Model:
-    """A loop's body over one state and one capture: adds them, or puts one behind the other."""
+    """Return a loop body with one state and one capture: it adds or concatenates them."""
     b = Builder("body")
     b.input("i", ITERATION)
     going = b.input("going", CONDITION)
@@ -95,7 +95,7 @@ def test_sizes_that_stay_keep_their_names() -> None:
 
 def test_new_types_of_inputs_reach_bodies_and_back() -> None:
     model = looped(float32(N, 2), float32(N, 2))
-    fixed = retyped(model, [float32(5, 2), float32(5, 2)])
+    fixed = retype(model, [float32(5, 2), float32(5, 2)])
     fixed.verify()
     assert fixed.outputs["last"].type.shape == (5, 2)
     assert fixed.outputs["seen"].type.shape == (3, 5, 2)
@@ -123,7 +123,7 @@ def test_saving_keeps_bodies_and_shares_arrays() -> None:
     again = from_bytes(saved)
     again.verify()
     assert str(again) == str(model)
-    assert sum(1 for _ in every_operation(again)) == 5
+    assert sum(1 for _ in walk_operations(again)) == 5
 
 
 def test_a_scan_has_the_length_of_what_it_scans() -> None:
@@ -202,7 +202,7 @@ def test_verification_looks_into_bodies() -> None:
 
 
 def test_state_types_settle_in_loops_in_loops() -> None:
-    """The inner loop's types follow the outer one's, which become wider twice."""
+    """The inner loop's types follow the outer loop's, which widen twice."""
     inner = body(float32(2), float32(2), grows=True)
     b = Builder("middle")
     b.input("i", ITERATION)
@@ -227,7 +227,7 @@ def test_state_types_settle_in_loops_in_loops() -> None:
 
 
 def within(model: Model, other: Model, level: int) -> Model:
-    """A model of a single `If` that has two models of the same inputs as branches."""
+    """Return a model that consists of one `If` with two models as branches."""
     b = Builder(f"level{level}")
     condition, x = b.input("c", TensorType(BOOL, ())), b.input("x", float32(2))
     branches = If(f"if_{level}", (condition, condition, x), bodies=[model, other])
@@ -236,7 +236,7 @@ def within(model: Model, other: Model, level: int) -> Model:
 
 
 def test_control_flow_is_nested_to_a_depth() -> None:
-    """64 deep is walked without running out of stack; deeper is refused."""
+    """A nesting depth of 64 does not overflow the stack; a deeper one is rejected."""
     b = Builder("leaf")
     b.input("c", TensorType(BOOL, ()))
     b.output("y", b.add(Neg, b.input("x", float32(2))))
@@ -246,6 +246,6 @@ def test_control_flow_is_nested_to_a_depth() -> None:
     assert model.depth == 64
     model.verify()
     assert from_bytes(to_bytes(model)).depth == 64
-    assert len([*every_operation(model)]) == 2 * 64 + 1
+    assert len([*walk_operations(model)]) == 2 * 64 + 1
     with pytest.raises(ModelError, match=r"IF 'if_64': control flow is nested over 64 deep"):
         within(model, leaf, 64)

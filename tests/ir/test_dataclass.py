@@ -1,4 +1,4 @@
-"""Our decorator of data classes makes what Python's own does."""
+"""Our `dataclass` decorator creates the same classes as Python's."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ OPTIONS = [
 
 
 def families(options: dict[str, bool]) -> list[SimpleNamespace]:
-    """The same classes made by Python's decorator and by ours."""
+    """Return the same classes, decorated by Python's decorator and by ours."""
     return [classes(made, options) for made in (dataclasses.dataclass, dataclass)]
 
 
 def classes(decorator: Callable[..., Any], options: dict[str, bool]) -> SimpleNamespace:
     @decorator(**options)
     class Nothing:
-        """Has no fields."""
+        """Class without fields."""
 
     @decorator(**options)
     class Plain:
-        """Has fields of all sorts."""
+        """Class with all kinds of fields."""
 
         shared: ClassVar[int] = 3
         first: int
@@ -50,7 +50,7 @@ def classes(decorator: Callable[..., Any], options: dict[str, bool]) -> SimpleNa
 
     @decorator(**options)
     class Derived(Plain):
-        """Adds a field, and another default."""
+        """Subclass with another field and another default."""
 
         second: str = "other"
         last: int = 9
@@ -61,7 +61,7 @@ def classes(decorator: Callable[..., Any], options: dict[str, bool]) -> SimpleNa
 
     @decorator(**options)
     class Own:
-        """Has methods of its own."""
+        """Class with its own methods."""
 
         first: int
 
@@ -76,7 +76,7 @@ def classes(decorator: Callable[..., Any], options: dict[str, bool]) -> SimpleNa
 
     @decorator(**options)
     class Equal:
-        """Has an equality of its own, and so no hash."""
+        """Class with its own equality, and so without a hash."""
 
         first: int
 
@@ -87,7 +87,7 @@ def classes(decorator: Callable[..., Any], options: dict[str, bool]) -> SimpleNa
 
 
 def told(action: Callable[..., Any], *arguments: object, **named: object) -> object:
-    """What comes of something, or the type of its error."""
+    """Return the result of a function, or the type of its error."""
     try:
         return action(*arguments, **named)
     except Exception as error:
@@ -144,7 +144,7 @@ def test_its_objects_are_those_of_pythons_decorator(options: dict[str, bool]) ->
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of a module, so that it is found again."""
+    """Class at module level, so that pickle finds it."""
 
     first: int
     inner: Any = None

@@ -1,4 +1,4 @@
-"""Sizes that are known only when a model runs: the arithmetic is Python's own."""
+"""Symbolic sizes: their arithmetic equals Python's."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from crosschip.ir import Dim, Dimension, InputError, express, symbol, unknown
 from crosschip.ir.dimension import (
     ceil_div,
     exact_quotient,
-    from_terms,
     is_natural,
     is_unknown,
-    least,
+    minimum,
     name_of,
     product,
     substitute,
     terms_of,
 )
+from crosschip.ir.encoding import from_terms
 
 N, M, H, W = symbol("N"), symbol("M"), symbol("H"), symbol("W")
 
 
 @dataclass(frozen=True)
 class Expression:
-    """One expression twice: as a `Dim`, and as a function that computes it with Python's ints."""
+    """An expression as a `Dim`, and as a function that computes it with Python integers."""
 
     dim: Dim
     compute: Callable[[Mapping[str, int]], int]
@@ -55,7 +55,7 @@ def combined(parts: tuple[str, Expression, Expression, int]) -> Expression:
         case "neg":
             return Expression(-a.dim, lambda s: -a.compute(s))
         case "min":
-            return Expression(least(a.dim, b.dim), lambda s: min(a.compute(s), b.compute(s)))
+            return Expression(minimum(a.dim, b.dim), lambda s: min(a.compute(s), b.compute(s)))
         case "//":
             return Expression(a.dim // k, lambda s: a.compute(s) // k)
         case _:
@@ -98,7 +98,7 @@ def test_an_expression_replaces_a_name(
 
 @given(expressions, st.integers(0, 9), sizes)
 def test_a_named_divisor_divides(expression: Expression, n: int, sizes: dict[str, int]) -> None:
-    """By 0, nothing is left."""
+    """A quotient by 0 is 0."""
     quotient = expression.dim // symbol("D")
     expected = expression.compute(sizes) // n if n else 0
     assert substitute(quotient, {**sizes, "D": n}) == expected
@@ -291,16 +291,16 @@ def test_plain_data_that_make_no_sense(damaged: Sequence[object]) -> None:
         ((N, 64), "min(64, N)"),
         ((N, N + 2), "N"),
         ((N * M, N * M + H), "M * N"),
-        ((N, least(N, 5)), "min(5, N)"),
+        ((N, minimum(N, 5)), "min(5, N)"),
         ((N, 0), "0"),
         ((0, N - 1), "min(1, N) - 1"),
-        ((N + least(1, N), N + 1), "N + min(1, N)"),
+        ((N + minimum(1, N), N + 1), "N + min(1, N)"),
         ((3, 7), "3"),
     ],
 )
 def test_the_least_of_sizes(parts: Sequence[Dim], text: str) -> None:
-    assert str(least(*parts)) == text
-    assert least(*reversed(parts)) == least(*parts)
+    assert str(minimum(*parts)) == text
+    assert minimum(*reversed(parts)) == minimum(*parts)
 
 
 @given(expressions, sizes)
@@ -322,7 +322,7 @@ def test_equality_is_with_sizes_only(a: Expression, b: Expression) -> None:
 
 
 def is_bounded(value: Dim) -> bool:
-    """Tell whether a size is written with few terms, or is one about which nothing is known."""
+    """Return whether a size has few terms or is unknown."""
     return isinstance(value, int) or len(value.key) <= 4096
 
 
@@ -348,7 +348,7 @@ def test_a_power_and_a_coefficient_do_not_grow_without_end() -> None:
 def test_quotients_and_minima_do_not_contain_each_other_without_end() -> None:
     nested: Dim = N
     for step in range(5000):
-        nested = least((nested + step) // symbol(f"D{step}"), symbol(f"E{step}") + 1)
+        nested = minimum((nested + step) // symbol(f"D{step}"), symbol(f"E{step}") + 1)
         assert is_bounded(nested)
         assert str(nested)
         assert not is_natural(-1 - nested)
@@ -356,14 +356,14 @@ def test_quotients_and_minima_do_not_contain_each_other_without_end() -> None:
 
 
 def test_a_least_of_very_many_is_unknown() -> None:
-    assert is_unknown(least(*(symbol(f"N{i}") for i in range(5000))))
+    assert is_unknown(minimum(*(symbol(f"N{i}") for i in range(5000))))
 
 
 def test_whether_a_difference_is_natural_is_not_searched_without_end() -> None:
-    """Each minimum that is taken away has two bounds, so that there are 2**60 to look at."""
+    """Each subtracted minimum has two upper bounds, so there are 2**60 combinations."""
     value: Dim = N
     for i in range(60):
-        value = value - least(symbol(f"A{i}"), symbol(f"B{i}"))
+        value = value - minimum(symbol(f"A{i}"), symbol(f"B{i}"))
     assert not is_natural(value)
 
 
@@ -381,7 +381,7 @@ def test_what_is_too_large_to_write_is_unknown_and_may_be_negative() -> None:
 
 
 class Text:
-    """Arithmetic that writes what it is asked for."""
+    """Arithmetic that formats the expression."""
 
     def constant(self, value: int) -> str:
         return str(value)
@@ -427,7 +427,7 @@ def test_a_size_without_a_value_is_told() -> None:
         (H, "dim(H)"),
         ((H - 1) // 2 + 1, "div(add(1, dim(H)), 2)"),
         (3 * H * W, "mul(mul(dim(H), dim(W)), 3)"),
-        (least(64, N), "min(64, dim(N))"),
+        (minimum(64, N), "min(64, dim(N))"),
         (H // N, "div(dim(H), dim(N))"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Elements of constants that are computed, or read, when somebody asks for them."""
+"""Elements of constants that are computed or read on demand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_elements_are_computed_when_they_are_first_asked_for_and_then_kept() -> 
     assert first is operand.value is made[0]
     assert len(made) == 1
     assert not first.flags.writeable
-    own = Computed(F32, (6,), compute).own()
+    own = Computed(F32, (6,), compute).copy()
     own[0] = 7
     assert made[1][0] == 0
 
@@ -70,11 +70,11 @@ def test_an_array_of_the_callers_own_shares_nothing_with_a_file(tmp_path: Path) 
     path.write_bytes(np.arange(4, dtype="<f4").tobytes())
     stored = Stored(DataFile(path), F32, (2, 2), 0)
     shared = stored.read()
-    own = stored.own()
+    own = stored.copy()
     own += 1
     assert own.flags.writeable
     assert shared is stored.read()
     assert shared.tolist() == [[0, 1], [2, 3]]
     path.write_bytes(b"")
     with pytest.raises(ModelFileError, match="has changed since it was loaded"):
-        stored.own()
+        stored.copy()

@@ -1,4 +1,4 @@
-"""Hints that name an optional part of crosschip name one that there is, quoted for every shell."""
+"""Install hints name existing extras, and are quoted for all shells."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SUFFIXES = {".py", ".md", ".in", ".yml"}
 
 
 def texts() -> dict[Path, str]:
-    """Whatever a user may read: the code with its messages, the templates and the documents."""
+    """Return all texts that users read: code with messages, templates and documents."""
     folders = [ROOT / "src", ROOT / "docs", ROOT / "examples"]
     files = [path for folder in folders for path in folder.rglob("*") if path.suffix in SUFFIXES]
     return {path: path.read_text("utf-8") for path in (*files, ROOT / "README.md")}

@@ -1,4 +1,4 @@
-"""Files that are no files, and files that change while they are used."""
+"""Special files, and files that change while they are in use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def stored(path: Path) -> Operand:
 
 @contextmanager
 def ends() -> Iterator[None]:
-    """Ends what waits for ever."""
+    """Time limit for reads that block."""
     signal.alarm(20)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Models: what `verify` refuses, what copies share, and that size does not matter."""
+"""Models: `verify`, sharing of copies, and large models."""
 
 from __future__ import annotations
 

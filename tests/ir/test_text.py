@@ -1,4 +1,4 @@
-"""The readable form of a model."""
+"""Text form of models."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import crosschip
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Capabilities, Device, Kind, Options, Program, Rule, Support
 from crosschip.hal.conditions import InputRange, OutOfRange, SizeRange
-from crosschip.hal.device import alone
+from crosschip.hal.device import single_operation_model
 from crosschip.ir import (
     Array,
     Builder,
@@ -48,7 +48,7 @@ class NarrowProgram(Program):
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._steps = [(o, ReferenceProgram(alone(o))) for o in model.operations]
+        self._steps = [(o, ReferenceProgram(single_operation_model(o))) for o in model.operations]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         values: dict[Operand, Array] = {}

@@ -144,7 +144,7 @@ BROKEN: list[tuple[Callable[[Builder, Operand], object], str]] = [
         lambda b, x: b.add(StridedSlice, x, (2,), (0,), (1,), shrink_axis_mask=1),
         "STRIDED_SLICE.begin: 2 is not an index of an axis of size 2",
     ),
-    (lambda b, x: b.add(GatherND, x, at([0] * 5)), "GATHER_ND.indices: places have 5 indices"),
+    (lambda b, x: b.add(GatherND, x, at([0] * 5)), "GATHER_ND.indices: tuples of 5 indices"),
     (lambda b, x: b.add(GatherND, x, at([0], [0]), 2), "GATHER_ND.batch_dims: 2 is not less"),
     (lambda b, x: b.add(GatherND, x, at([0]), 1), "GATHER_ND.indices: .* 2 and 1 differ"),
     (lambda b, x: b.add(GatherElements, x, at(0)), "GATHER_ELEMENTS.indices: has 1 axes, but"),
@@ -170,7 +170,7 @@ BROKEN: list[tuple[Callable[[Builder, Operand], object], str]] = [
     ),
     (
         lambda b, x: b.add(ScatterND, ones(3), at([0, 0]), ones(1)),
-        "SCATTER_ND.indices: places have 2 indices for 1 axes",
+        "SCATTER_ND.indices: tuples of 2 indices for 1 axes",
     ),
     (
         lambda b, x: b.add(

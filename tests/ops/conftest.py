@@ -1,4 +1,4 @@
-"""One-line checks of the operators' reference against another implementation."""
+"""One-line comparisons of operators' references with other implementations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Build = Callable[..., Operand | tuple[Operand, ...]]
 
 
 class Checker:
-    """Compares what an operator's reference computes, and what it infers, with an oracle.
+    """Compares an operator's reference and its inference with an oracle.
 
     Args:
         name: of the test.
@@ -78,7 +78,7 @@ class Checker:
                     assert substitute(inferred_size, sizes) == size
 
     def built(self, build: Build, arrays: list[Array], *, named: bool) -> Model:
-        """The model, with known sizes or names for all."""
+        """Return the model, with static or named sizes."""
         b = Builder()
         inputs = []
         for index, array in enumerate(arrays):
@@ -92,7 +92,7 @@ class Checker:
         return b.build()
 
     def expected(self, oracle: Callable[..., Any], arrays: list[Array]) -> list[Array]:
-        """The oracle's outputs, as arrays."""
+        """Return the oracle's outputs as arrays."""
         name = f"{self._name}#{self._count}"
         self._count += 1
         try:
@@ -108,7 +108,7 @@ class Checker:
         return expected
 
     def assert_alike(self, actual: Array, expected: Array, tolerance: float) -> None:
-        """Equal type and shape, and close values."""
+        """Assert equal types and shapes, and close values."""
         assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
         if ElementType.of(expected.dtype) in NARROW_TYPES:
             actual, expected = actual.astype(np.float32), expected.astype(np.float32)
@@ -122,7 +122,7 @@ class Checker:
 
 @pytest.fixture(scope="module")
 def recording(request: pytest.FixtureRequest) -> Iterator[Recording]:
-    """The outputs of PyTorch for a test module; written anew at its end if asked for."""
+    """Provide PyTorch's outputs for a test module; record them at its end on request."""
     recording = Recording(request.path.stem)
     yield recording
     asks_pytorch = {"torch", "functional", "of_torch"} & vars(request.module).keys()
@@ -132,5 +132,5 @@ def recording(request: pytest.FixtureRequest) -> Iterator[Recording]:
 
 @pytest.fixture
 def check(request: pytest.FixtureRequest, recording: Recording) -> Checker:
-    """Compares the reference with an oracle."""
+    """Provide the comparison with an oracle."""
     return Checker(request.node.name, recording)

@@ -1,4 +1,4 @@
-"""PyTorch where it is installed; else what it computed once, kept in `recorded/`.
+"""PyTorch if it is installed, else its recorded results in `recorded/`.
 
 PyTorch is large, so the tests do not ask for it. Each test module has a file of its own there. To
 record anew what modules need, in an environment that has PyTorch:
@@ -28,7 +28,7 @@ class PyTorchMissing(Exception):
 
 
 class _Absent:
-    """Stands for PyTorch and everything in it; can be passed around, but not called."""
+    """Stand-in for PyTorch and its members, which can be passed around but not called."""
 
     def __getattr__(self, name: str) -> Self:
         if name.startswith("__"):
@@ -40,7 +40,7 @@ class _Absent:
 
 
 def _pytorch() -> tuple[Any, Any]:
-    """The modules `torch` and `torch.nn.functional`, or what stands for them."""
+    """Return the modules `torch` and `torch.nn.functional`, or stand-ins."""
     try:
         torch = import_module("torch")
         torch.set_num_threads(1)
@@ -53,7 +53,7 @@ torch, functional = _pytorch()
 
 
 def of_torch(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of PyTorch's tensors as one of arrays."""
+    """Convert a function of PyTorch tensors to a function of arrays."""
 
     def call(*arrays: Array) -> Any:
         result = function(*map(torch.from_numpy, arrays))
@@ -63,7 +63,7 @@ def of_torch(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Recording:
-    """PyTorch's results for one test module, by the test's name and the check's number in it."""
+    """PyTorch's results for a test module, by the test's name and the number of the check."""
 
     def __init__(self, module: str) -> None:
         self._file = RECORDED / f"{module}.npz"
@@ -74,13 +74,13 @@ class Recording:
                 self._known = dict(file)
 
     def add(self, name: str, results: list[Array]) -> None:
-        """Keep the results of a check for `write`."""
+        """Add the results of a check."""
         for index, result in enumerate(results):
             # Not every element type has a place in the file format; the bytes of each have.
             self._fresh[f"{name}/{index}/{result.dtype.name}"] = result.view(_bytes_of(result))
 
     def find(self, name: str) -> list[Array]:
-        """The results of a check; `KeyError` if they have not been recorded."""
+        """Return the results of a check; raise KeyError if they are not recorded."""
         import ml_dtypes  # noqa: F401 - lets NumPy know bfloat16 by its name
 
         found = []
@@ -92,7 +92,7 @@ class Recording:
         return found
 
     def write(self) -> None:
-        """Write what has been added, with the version that computed it."""
+        """Write the added results, with the version that computed them."""
         arrays: dict[str, Any] = {"oracle": np.array(f"PyTorch {torch.__version__}"), **self._fresh}
         self._file.parent.mkdir(exist_ok=True)
         np.savez_compressed(self._file, **arrays)
@@ -103,7 +103,7 @@ def _bytes_of(array: Array) -> np.dtype[Any]:
 
 
 def of_onnx(operator: str, outputs: int = 1, **attributes: Any) -> Callable[..., Any]:
-    """An operator of ONNX's newest opset, by ONNX's own evaluator, as a function of arrays."""
+    """Return ONNX's evaluation of an operator (newest opset) as a function of arrays."""
 
     def call(*arrays: Array) -> Any:
         names = [f"in{index}" for index in range(len(arrays))]

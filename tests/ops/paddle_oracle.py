@@ -1,4 +1,4 @@
-"""Outputs that Paddle computed once, kept in `recorded/` by `scripts/record_paddle_oracle.py`."""
+"""Outputs of Paddle in `recorded/`, recorded by `scripts/record_paddle_oracle.py`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECORDED = Path(__file__).with_name("recorded")
 
 @dataclass(frozen=True)
 class Case:
-    """One call of an operator of Paddle's.
+    """Recorded call of a Paddle operator.
 
     Attributes:
         settings: its parameters, by Paddle's names or ours.
@@ -30,7 +30,7 @@ class Case:
 
 
 def cases_of(operator: str) -> list[Case]:
-    """The recorded calls of an operator."""
+    """Return the recorded calls of an operator."""
     with np.load(RECORDED / f"paddle_{operator}.npz", allow_pickle=False) as file:
         arrays = dict(file)
     assert str(arrays.pop("oracle")).startswith("paddlepaddle ")

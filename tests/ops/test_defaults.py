@@ -1,4 +1,4 @@
-"""A parameter that is given its default and one that is left out are one and the same."""
+"""Omitting a parameter equals passing its default."""
 
 from __future__ import annotations
 

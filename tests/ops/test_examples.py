@@ -1,4 +1,4 @@
-"""Every example of every operator: what is inferred is what is computed, on every device.
+"""All examples of all operators: inference matches computation, on all devices.
 
 The reference is held to other oracles elsewhere; here it is what inference, decompositions and
 engines are held to.
@@ -134,7 +134,7 @@ def test_devices_compute_what_the_reference_does(name: str, device: Device) -> N
 
 
 def resized(array: Array, arguments: Example, name: str, data: st.DataObject) -> Array:
-    """An input of other sizes on some of its axes, if it is a random one."""
+    """Return a random input with other sizes on some axes."""
     sample = dict(samples(arguments))[name]
     if sample.value is not None:
         return array
@@ -146,7 +146,7 @@ def resized(array: Array, arguments: Example, name: str, data: st.DataObject) ->
 
 
 def sizes_of(arguments: Example, arrays: Mapping[str, Array]) -> dict[str, int]:
-    """The named sizes of an example's model when it is run on the arrays."""
+    """Return the values of named sizes in an example's model, for these arrays."""
     return {
         f"{name}_{axis}": size
         for name, sample in samples(arguments)
@@ -156,7 +156,7 @@ def sizes_of(arguments: Example, arrays: Mapping[str, Array]) -> dict[str, int]:
 
 
 def assert_close(actual: Array, expected: Array, spacings: float = 0.0) -> None:
-    """Equal type and shape; close values if they are reals, the same if they are not.
+    """Assert equal types and shapes; close reals and equal other values.
 
     Reals may always differ by so many spacings of float32 at 1.
     """

@@ -1,4 +1,4 @@
-"""Families of operators: one set of names, in every room that has a file for each."""
+"""Families of operators: all packages with one module per family have the same modules."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ ROOMS = sorted(
     for folder in SOURCES.rglob(name)
     if folder.is_dir()
 )
-"""The folders that importers and devices keep their functions in, one for each operator."""
+"""Packages of importers and devices with one function per operator."""
 
 SHARED = {"boxes", "scanning", "table", "windows"}
-"""The modules between converters that hold none: their table, and what several families share."""
+"""Modules among converters without converters: the table and shared helpers."""
 
 
 COMPOSED = {
     "importers/onnx": {"adopted", "quantized_transformers"},
     "importers/paddle": {"arrays", "decoding", "proposals", "sequences"},
 }
-"""The families of operators that a framework has and that are composed of standard ones."""
+"""Families of operators of a framework that are composed of standard operators."""
 
 
 def test_importing_operators_imports_no_examples_and_no_mappings() -> None:

@@ -1,4 +1,4 @@
-"""The values that a reference reads from `self` when an operation runs."""
+"""Parameter values that a reference reads from `self`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ X = np.array([[1, -2, 3], [4, 5, -6]], np.float32)
 
 
 def kernel_of(b: Builder) -> Kernel:
-    """The kernel of the last operation."""
+    """Return the kernel of the last operation."""
     operation = b.operations[-1]
     assert isinstance(operation, Operator)
     return operation.kernel()

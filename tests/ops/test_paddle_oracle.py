@@ -1,4 +1,4 @@
-"""Operators that Paddle defines, or has in its own way, against Paddle's recorded results."""
+"""Operators that Paddle defines, compared with Paddle's recorded results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def compare(
     inputs: dict[str, Array],
     **settings: Any,
 ) -> None:
-    """Hold an operator to the outputs of a case."""
+    """Compare an operator with the outputs of a recorded case."""
     check(
         lambda b, *operands: b.add_all(
             operator, **dict(zip(inputs, operands, strict=True)), **settings
@@ -99,7 +99,7 @@ def test_non_max_suppression(check: Checker, case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases_of("polygon_nms"), ids=lambda case: str(case.settings))
 def test_polygon_non_max_suppression(check: Checker, case: Case) -> None:
-    """Whether polygons are normalized is nothing to Paddle either."""
+    """Paddle ignores whether polygons are normalized."""
     settings = {name: case.settings[name] for name in case.settings if name != "normalized"}
     compare_selection(check, PolygonNonMaxSuppression, case, **settings)
 
@@ -107,7 +107,7 @@ def test_polygon_non_max_suppression(check: Checker, case: Case) -> None:
 def compare_selection(
     check: Checker, operator: type[Operator], case: Case, **settings: Any
 ) -> None:
-    """Sizes depend on the boxes, so that there is nothing inferred to be compared."""
+    """Sizes depend on the boxes, so there are no inferred shapes to compare."""
     b = Builder()
     operands: dict[str, Any] = {
         name: b.input(name, TensorType(ElementType.of(array.dtype), array.shape))

@@ -1,4 +1,4 @@
-"""Sizes that follow from shapes, known by name and computed when a model runs."""
+"""Sizes that follow from shapes: symbolic at build time, computed at run time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.ops.test_examples import CASES
 from crosschip.devices.reference import ReferenceProgram
 from crosschip.hal import Options
 from crosschip.ir import Builder, ElementType, Operand, TensorType, symbol
-from crosschip.ir.dimension import Dim, least
+from crosschip.ir.dimension import Dim, minimum
 from crosschip.ir.types import NARROW_TYPES
 from crosschip.ops.definition.examples import arrays_for, model_of
 from crosschip.ops.definition.shape_values import Sizes
@@ -61,13 +61,13 @@ def test_shapes_are_known_through_what_moves_them(b: Builder, x: Operand) -> Non
 
 
 def test_parts_of_axes_of_open_sizes(b: Builder, x: Operand) -> None:
-    """Of a table of positions, as many rows are taken as there are words."""
+    """As many rows of a position table are selected as there are tokens."""
     length = b.add(Slice, b.add(ShapeOf, x), (0,), (2,), (3,))
     table = b.constant(np.zeros((64, 5), np.float32))
     rows = b.add(Slice, table, (0,), (0,), length)
-    assert rows.type.shape == (least(64, H), 5)
+    assert rows.type.shape == (minimum(64, H), 5)
     words = b.add(Slice, x, (3,), (0,), (1,))
-    assert words.type.shape == (N, 3, H, least(1, W))
+    assert words.type.shape == (N, 3, H, minimum(1, W))
     assert b.add(
         Add,
         rows,
@@ -78,17 +78,17 @@ def test_parts_of_axes_of_open_sizes(b: Builder, x: Operand) -> None:
         ),
     ).type.shape == (H, 5)
     for start, end, size in (
-        (1, 2**31, W - least(1, W)),
-        (0, -1, W - least(1, W)),
-        (-3, 2**31, least(3, W)),
+        (1, 2**31, W - minimum(1, W)),
+        (0, -1, W - minimum(1, W)),
+        (-3, 2**31, minimum(3, W)),
         (2, 1, 0),
-        (5, 7, least(7, W) - least(5, W)),
+        (5, 7, minimum(7, W) - minimum(5, W)),
     ):
         assert b.add(Slice, x, (3,), (start,), (end,)).type.shape == (N, 3, H, size)
 
 
 def test_conditions_on_sizes(b: Builder, x: Operand) -> None:
-    """What exporters write around a shape to expand to: -1 stands for 1."""
+    """Exporters' pattern for the shape of Expand: -1 stands for 1."""
     shape = b.add(ShapeOf, x)
     asked = b.add(Concat, [b.add(Slice, shape, (0,), (0,), (2,)), b.constant(np.array([-1]))], 0)
     chosen = b.add(Where, b.add(Equal, asked, np.full(3, -1)), np.ones(3, np.int64), asked)
@@ -108,16 +108,16 @@ def test_arithmetic_of_sizes(b: Builder, x: Operand) -> None:
         W - 2 * (W // 2),
     )
     assert b.add(Max, shape, np.array([1])).type.shape_value == (
-        N + 1 - least(1, N),
+        N + 1 - minimum(1, N),
         3,
-        H + 1 - least(1, H),
-        W + 1 - least(1, W),
+        H + 1 - minimum(1, H),
+        W + 1 - minimum(1, W),
     )
     assert b.add(Min, shape, np.array([8])).type.shape_value == (
-        least(8, N),
+        minimum(8, N),
         3,
-        least(8, H),
-        least(8, W),
+        minimum(8, H),
+        minimum(8, W),
     )
     for divisor in (np.array([0]), np.array([-2])):
         assert b.add(Div, shape, divisor).type.shape_value is None
@@ -125,7 +125,9 @@ def test_arithmetic_of_sizes(b: Builder, x: Operand) -> None:
     pads = b.add(Concat, [half, b.constant(np.zeros(4, np.int64))], 0)
     assert b.add(Pad, x, pads).type.shape == (N + N // 2 + 1, 3 + H // 2 + W // 2, H, W)
     width = b.add(Gather, shape, np.array(3))
-    assert b.add(Range, np.int64(1), width, np.int64(2)).type.shape == ((W - least(1, W) + 1) // 2,)
+    assert b.add(Range, np.int64(1), width, np.int64(2)).type.shape == (
+        (W - minimum(1, W) + 1) // 2,
+    )
 
 
 EXPRESSIONS: list[tuple[Any, int]] = [
@@ -136,7 +138,7 @@ EXPRESSIONS: list[tuple[Any, int]] = [
     (lambda n, h, w: 2 * h * ((w - 1) // 2) - 3 * n, 10),
     (lambda n, h, w: (h * w) // (n + 1) + 1, 7),
     (lambda n, h, w: 0 * n, 0),
-    (lambda n, h, w: least(h, n * w, 9) * 2, 8),
+    (lambda n, h, w: minimum(h, n * w, 9) * 2, 8),
 ]
 
 
@@ -171,7 +173,7 @@ OPERATORS = """
 
 @pytest.mark.parametrize("name", [n for n in CASES if n.rpartition("-")[0] in OPERATORS.split()])
 def test_decompositions_work_with_no_size_known(name: str) -> None:
-    """On nothing but the core, what is computed is what the operator's own reference computes."""
+    """The core decomposition computes the same as the operator's reference."""
     operator, arguments = CASES[name]
     arrays = list(arrays_for(arguments).values())
     model = model_of(operator, arguments, named=True)

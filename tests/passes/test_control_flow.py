@@ -25,7 +25,7 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.loops import CONDITION, ITERATION
 from crosschip.ops.standard.activation import Relu, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul
@@ -115,7 +115,7 @@ def looped(trips: int | None, *, limit: float | None = None, collects: bool = Tr
 
 
 def bodies_in(model: Model) -> int:
-    return sum(len(operation.bodies) for operation in every_operation(model))
+    return sum(len(operation.bodies) for operation in walk_operations(model))
 
 
 @pytest.mark.parametrize(("condition", "left"), [(True, ["NEG"]), (False, ["EXP"])])

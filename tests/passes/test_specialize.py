@@ -12,7 +12,7 @@ from tests.modelling import dedented, float32, model_of, outputs_of
 from tests.random_models import Example, examples
 
 from crosschip.ir import Builder, ElementType, InputError, Operand, TensorType, symbol, unknown
-from crosschip.ir.binding import bind
+from crosschip.ir.shape_binding import bind
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D

@@ -32,7 +32,7 @@ from crosschip.ir import (
     Model,
     symbol,
 )
-from crosschip.ir.sizing import SizeReader
+from crosschip.ir.size_reader import SizeReader
 from crosschip.ops.standard.activation import Relu, Sigmoid, Tanh
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.unary import Exp

@@ -419,14 +419,14 @@ def test_entry_points_are_read_once() -> None:
         "times = []\n"
         "metadata.entry_points = lambda **group: times.append(group) or read(**group)\n"
         "import crosschip\n"
-        "from crosschip.ir.installed import look_again\n"
+        "from crosschip.ir.entry_points import clear_entry_points\n"
         "from crosschip.ops.packages import packages\n"
         "from crosschip.runtime.discovery import origins\n"
         "try:\n"
         "    crosschip.load(b'nothing')\n"
         "except crosschip.Error:\n"
         "    print(len(times), len(packages()), 'reference' in origins(), len(times))\n"
-        "look_again()\n"
+        "clear_entry_points()\n"
         "print('reference' in origins(), len(times))\n",
         os.environ,
     )

@@ -13,7 +13,7 @@ from tests.modelling import float32, model_of
 import crosschip
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import YES, Device, Options, Precision, Program, Support
-from crosschip.hal.device import alone
+from crosschip.hal.device import single_operation_model
 from crosschip.ir import Array, Builder, DeviceError, Model, Operand, Operation, UnsupportedError
 from crosschip.ops.standard.activation import Sigmoid, Tanh
 from crosschip.ops.standard.matrix import MatMul
@@ -43,7 +43,7 @@ class _Rough(ReferenceProgram):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self._source = model
-        self._parts = [(o, ReferenceProgram(alone(o))) for o in model.operations]
+        self._parts = [(o, ReferenceProgram(single_operation_model(o))) for o in model.operations]
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         known = dict(zip(self._source.inputs.values(), inputs, strict=True))

@@ -31,7 +31,7 @@ from onnxruntime.quantization import (
 from onnxruntime.quantization.shape_inference import quant_pre_process
 
 import crosschip
-from crosschip.hal.work import multiply_adds
+from crosschip.hal.operation_cost import multiply_adds
 
 Array = NDArray[Any]
 

@@ -90,7 +90,7 @@ class Whole:
     def pinned(self, operations: Iterable[Operation], device: str) -> tuple[Model, dict[str, str]]:
         """The model and the pins that send operations to a device, by names that fit only them."""
         names = {operation: f"culprit.{i}" for i, operation in enumerate(operations)}
-        renamed = [o.called(names[o]) if o in names else o for o in self.model.operations]
+        renamed = [o.with_name(names[o]) if o in names else o for o in self.model.operations]
         model = Model(self.model.name, self.model.inputs, renamed, self.model.outputs)
         return model, dict.fromkeys(names.values(), device)
 

@@ -12,7 +12,7 @@ import crosschip
 from crosschip.cli import _options
 from crosschip.cli._show import console, document, doing
 from crosschip.ir import InputError
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 from crosschip.ir.text import legible
 
 app = typer.Typer(

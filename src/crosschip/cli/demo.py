@@ -14,7 +14,7 @@ from crosschip.cli import _options
 from crosschip.cli._compiling import Engines, takes
 from crosschip.cli._show import console, document, doing, table
 from crosschip.ir import InputError
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 from crosschip.runtime.discovery import automatic
 
 if TYPE_CHECKING:

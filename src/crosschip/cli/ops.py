@@ -13,7 +13,7 @@ from crosschip.hal import Sizes
 from crosschip.ir import InputError
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ops import Operator
-from crosschip.ops.packages import every_operator, failures
+from crosschip.ops.packages import all_operators, failures
 from crosschip.runtime.catalog import describe, documentation
 from crosschip.runtime.discovery import automatic, open_automatic, open_device
 from crosschip.runtime.guard.devices import GuardedDevice
@@ -21,7 +21,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 
 def _operator_names(incomplete: str) -> list[str]:
     """The operators that may be meant, for the shell."""
-    return [name for name in every_operator() if name.startswith(incomplete)]
+    return [name for name in all_operators() if name.startswith(incomplete)]
 
 
 @takes(Engines)
@@ -41,7 +41,7 @@ def command(
     as_json: _options.Json = False,
 ) -> None:
     """List all operators, or describe one in full; with devices, say who runs what."""
-    chosen = list(every_operator().values()) if name is None else [_named(name)]
+    chosen = list(all_operators().values()) if name is None else [_named(name)]
     with ExitStack() as opened:
         opened_devices = [opened.enter_context(device) for device in _opened(devices, engines)]
         options = engines.configuration().options(Sizes())
@@ -66,7 +66,7 @@ def _opened(devices: str, engines: Engines) -> Iterator[GuardedDevice]:
 
 
 def _named(name: str) -> type[Operator]:
-    known = every_operator()
+    known = all_operators()
     operator = next((known[each] for each in known if each.lower() == name.lower()), None)
     if operator is None:
         near = did_you_mean(name, known)

@@ -27,7 +27,7 @@ from crosschip.conformance.variations import QUANTIZATIONS, Variation, variation
 from crosschip.ir import ElementType, ModelError
 from crosschip.ops import Operator, operator_named
 from crosschip.ops.definition.examples import examples_of, model_of, samples
-from crosschip.ops.packages import every_operator
+from crosschip.ops.packages import all_operators
 
 DEVICE = "DEVICE"
 """The word in the place of an operator in the ids of checks."""
@@ -95,7 +95,7 @@ def all_cases(
         quick: whether to generate a small selection for each operator.
     """
     chosen = names_of(operators)
-    for name, definition in every_operator().items():
+    for name, definition in all_operators().items():
         if not chosen or name in chosen:
             for case in _cases_of(definition, quick):
                 if has_type(case, element_type):
@@ -135,7 +135,7 @@ def random_cases(
         operators: the types of the operators; empty for all.
         rounds: the number of rounds, each with other cases.
     """
-    known, wanted = every_operator(), names_of(operators)
+    known, wanted = all_operators(), names_of(operators)
     chosen = [name for name in known if not wanted or name in wanted]
     weights = [2 + len(known[name].slots) for name in chosen]
     for number in range(rounds):
@@ -176,7 +176,7 @@ def _varied_by_id(operator: str) -> dict[str, Case]:
     """Return the cases of an operator that are not rows of settings, or the checks, by id."""
     if operator == DEVICE:
         return {case.id: case for case in all_cases(DEVICE)}
-    return {case.id: case for case in _varied(every_operator()[operator], quick=False)}
+    return {case.id: case for case in _varied(all_operators()[operator], quick=False)}
 
 
 def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
@@ -254,7 +254,7 @@ def _case_of_row(id: str) -> Case:
     index, _, words = rest.partition("/")
     if not index.isdecimal():
         raise KeyError(id)
-    operator = every_operator()[name]
+    operator = all_operators()[name]
     return _row_case(operator, int(index), words, use_of_row(operator, int(index), words))
 
 

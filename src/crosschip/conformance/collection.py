@@ -14,7 +14,7 @@ from crosschip.conformance.judge import Verdict
 from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, Runner, Timeouts
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
-from crosschip.ops.packages import every_operator
+from crosschip.ops.packages import all_operators
 from crosschip.runtime.configuration import Configuration
 
 
@@ -70,7 +70,7 @@ class Kit(pytest.Collector):
         return BatchRunner(self.runner, self._together, self.runner.run)
 
     def collect(self) -> Iterator[OperatorTest]:
-        for operator in (*every_operator(), DEVICE):
+        for operator in (*all_operators(), DEVICE):
             yield OperatorTest.from_parent(self, name=operator, quick=self._quick)
 
     def teardown(self) -> None:

@@ -306,6 +306,6 @@ def _renamed(model: Model, prefix: str) -> Model:
     for operation in model.operations:
         read = tuple(None if o is None else renamed.get(o, o) for o in operation.inputs)
         moved = operation.with_inputs(read, tuple(map(rename, operation.outputs)))
-        operations.append(moved.called(f"{prefix}{operation.name}"))
+        operations.append(moved.with_name(f"{prefix}{operation.name}"))
     outputs = {name: renamed.get(operand, operand) for name, operand in model.outputs.items()}
     return Model(model.name, inputs, operations, outputs)

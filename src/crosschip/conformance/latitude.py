@@ -16,7 +16,7 @@ from crosschip.conformance.unspecified import (
 )
 from crosschip.ir import Array, ElementType, Model, Operand, Operation, TensorType
 from crosschip.ops import Operator
-from crosschip.ops.numerics.bilinear import type_of_places
+from crosschip.ops.numerics.bilinear import coordinate_type
 from crosschip.ops.standard.recurrent import Recurrent
 from crosschip.ops.standard.sampling import GridSample
 
@@ -88,7 +88,7 @@ def counted_in(operation: Operation, output: TensorType) -> TensorType:
     if output.element_type is not ElementType.FLOAT64:
         return output
     weighed = operation.type in _WEIGHED_IN_FLOAT32 or (
-        isinstance(operation, GridSample) and type_of_places(operation.grid) is ElementType.FLOAT32
+        isinstance(operation, GridSample) and coordinate_type(operation.grid) is ElementType.FLOAT32
     )
     return replace(output, element_type=ElementType.FLOAT32) if weighed else output
 

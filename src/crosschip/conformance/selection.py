@@ -16,7 +16,7 @@ from crosschip.conformance.cases import (
     random_cases,
 )
 from crosschip.ir import InputError
-from crosschip.ops.packages import every_operator
+from crosschip.ops.packages import all_operators
 
 _ROUNDS = 40
 """How many times as many random cases are tried, at most, until a device has taken enough."""
@@ -63,7 +63,7 @@ def chosen_cases(
     if case and not _is_pattern(case):
         return iter([_named(case)])
     named = names_of(operators)
-    unknown = sorted(named - {DEVICE} - every_operator().keys())
+    unknown = sorted(named - {DEVICE} - all_operators().keys())
     if unknown:
         raise InputError(
             f"there is no such case, {unknown[0]!r}; `crosschip ops` lists the operators"
@@ -104,7 +104,7 @@ def _operators_matching(pattern: str) -> set[str]:
     literal = pattern[:length]
     return {
         name
-        for name in (*every_operator(), DEVICE)
+        for name in (*all_operators(), DEVICE)
         if f"{name}/".startswith(literal) or literal.startswith(f"{name}/")
     }
 

@@ -18,7 +18,7 @@ from crosschip.ir.types import FLOATS
 from crosschip.ops import Operator
 from crosschip.ops.definition.quantized import limits, reals
 from crosschip.ops.definition.slots import Fuse
-from crosschip.ops.numerics.polygons import crosses_itself
+from crosschip.ops.numerics.overlap import crosses_itself
 from crosschip.ops.standard.convolution import Conv
 from crosschip.ops.standard.indexing import Scatter
 from crosschip.ops.standard.layout import Reshape

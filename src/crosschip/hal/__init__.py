@@ -1,14 +1,13 @@
-"""The hardware abstraction layer: the driver contract, version 1, and what makes it easy to keep.
+"""Hardware abstraction layer: the driver contract, version 1, with helpers for drivers.
 
 from crosschip.hal import Converters, Device, Kind, Options, Program
 
-Every name is imported when it is first used: running needs few of them.
+Names are imported at first use, because running a compiled model needs few of them.
 """
 
+from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING
-
-from crosschip.hal.urgency import urgency as urgency
 
 if TYPE_CHECKING:
     from crosschip.hal.buffers import COMPLETED as COMPLETED
@@ -35,11 +34,11 @@ if TYPE_CHECKING:
     from crosschip.hal.options import Performance as Performance
     from crosschip.hal.options import Range as Range
     from crosschip.hal.options import Sizes as Sizes
-    from crosschip.hal.profiling import Profiler as Profiler
-    from crosschip.hal.profiling import Step as Step
+    from crosschip.hal.program import Carried as Carried
+    from crosschip.hal.program import Profiler as Profiler
     from crosschip.hal.program import Program as Program
-    from crosschip.hal.sessions import Carried as Carried
-    from crosschip.hal.sessions import ProgramSession as ProgramSession
+    from crosschip.hal.program import ProgramSession as ProgramSession
+    from crosschip.hal.program import Step as Step
     from crosschip.hal.support import YES as YES
     from crosschip.hal.support import Estimate as Estimate
     from crosschip.hal.support import Group as Group
@@ -48,44 +47,20 @@ if TYPE_CHECKING:
     from crosschip.hal.support import Rule as Rule
     from crosschip.hal.support import Support as Support
 
-_HOMES = {
-    "Buffer": "crosschip.hal.buffers",
-    "COMPLETED": "crosschip.hal.buffers",
-    "CONTRACT_VERSION": "crosschip.hal.device",
-    "Capabilities": "crosschip.hal.capabilities",
-    "Carried": "crosschip.hal.sessions",
-    "CompileError": "crosschip.hal.device",
-    "Converters": "crosschip.hal.converters",
-    "Device": "crosschip.hal.device",
-    "DeviceLost": "crosschip.hal.device",
-    "Estimate": "crosschip.hal.support",
-    "Event": "crosschip.hal.buffers",
-    "Forking": "crosschip.hal.capabilities",
-    "Group": "crosschip.hal.support",
-    "HostBuffer": "crosschip.hal.buffers",
-    "HostEvent": "crosschip.hal.buffers",
-    "Instance": "crosschip.hal.capabilities",
-    "Kind": "crosschip.hal.capabilities",
-    "Layout": "crosschip.hal.capabilities",
-    "Offer": "crosschip.hal.support",
-    "Options": "crosschip.hal.options",
-    "Performance": "crosschip.hal.options",
-    "Precision": "crosschip.hal.capabilities",
-    "Profiler": "crosschip.hal.profiling",
-    "Program": "crosschip.hal.program",
-    "ProgramSession": "crosschip.hal.sessions",
-    "Range": "crosschip.hal.options",
-    "Refusal": "crosschip.hal.support",
-    "Rule": "crosschip.hal.support",
-    "SCHEDULING": "crosschip.hal.capabilities",
-    "Sizes": "crosschip.hal.options",
-    "Sizing": "crosschip.hal.capabilities",
-    "Step": "crosschip.hal.profiling",
-    "Submission": "crosschip.hal.buffers",
-    "Support": "crosschip.hal.support",
-    "YES": "crosschip.hal.support",
-    "processor": "crosschip.hal.capabilities",
+urgency: ContextVar[int] = ContextVar("urgency", default=2)
+"""NNRt's priority of the thread's current run: 0 for none, 1 for low, 2 for medium, 3 for high."""
+
+_MODULES = {
+    "buffers": "Buffer COMPLETED Event HostBuffer HostEvent Submission",
+    "capabilities": "Capabilities Forking Instance Kind Layout Precision SCHEDULING Sizing "
+    "processor",
+    "converters": "Converters",
+    "device": "CONTRACT_VERSION CompileError Device DeviceLost",
+    "options": "Options Performance Range Sizes",
+    "program": "Carried Profiler Program ProgramSession Step",
+    "support": "Estimate Group Offer Refusal Rule Support YES",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted([*_HOMES, "urgency"])
 
@@ -93,5 +68,5 @@ __all__ = sorted([*_HOMES, "urgency"])
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    member = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    member = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     return member

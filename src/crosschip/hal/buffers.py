@@ -1,4 +1,4 @@
-"""Memory that programs read and write, and the moments at which it has been written."""
+"""Tensor memory on hosts and devices, and events that signal when it has been written."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from crosschip.ir.dataclass import dataclass
 
 
 class Event(ABC):
-    """The end of work that a device has taken on."""
+    """Completion of work that was submitted to a device."""
 
     @property
     @abstractmethod
     def done(self) -> bool:
-        """Tell whether the work has ended, well or not."""
+        """Return whether the work has ended, successfully or not."""
 
     @abstractmethod
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the work has ended, at most `timeout` seconds; whether it has.
+        """Wait until the work has ended, at most `timeout` seconds; return whether it has.
 
         Raises:
-            DeviceError: it ended in a failure.
+            DeviceError: the work failed.
         """
 
 
 class _Completed(Event):
-    """The end of work that was done before anybody asked."""
+    """Event of work that has already succeeded."""
 
     @property
     def done(self) -> bool:
@@ -45,14 +45,14 @@ COMPLETED: Event = _Completed()
 
 
 class HostEvent(Event):
-    """An event that some thread of this process sets."""
+    """Event that a thread of this process sets."""
 
     def __init__(self) -> None:
         self._ended = threading.Event()
         self._error: BaseException | None = None
 
     def set(self, error: BaseException | None = None) -> None:
-        """Say that the work has ended, in this failure if there is one."""
+        """Mark the work as ended, with the error if it failed."""
         self._error = error
         self._ended.set()
 
@@ -70,13 +70,13 @@ class HostEvent(Event):
 class Buffer(ABC):
     """Memory that holds one tensor, on a device or on the host.
 
-    Speaks DLPack, so that any library takes it (`torch.from_dlpack(buffer)`).
+    It supports DLPack, so other libraries can use it (`torch.from_dlpack(buffer)`).
 
     Attributes:
         element_type: the type of the elements.
-        shape: the sizes, all known.
-        ready: when the elements are there.
-        device: the `Device` whose memory it is; `None` if it is the host's.
+        shape: the static shape.
+        ready: the event after which the elements are valid.
+        device: the `Device` that owns the memory; `None` for host memory.
     """
 
     element_type: ElementType
@@ -86,11 +86,11 @@ class Buffer(ABC):
 
     @abstractmethod
     def array(self) -> Array:
-        """The elements on the host, once they are there: the memory itself if it is the host's."""
+        """Wait for the elements and return them on the host, without a copy of host memory."""
 
     @abstractmethod
     def write(self, array: Array) -> None:
-        """Fill the memory with the elements of an array of its type and shape."""
+        """Copy an array of the buffer's type and shape into the memory."""
 
     @abstractmethod
     def __dlpack__(self, **request: Any) -> Any: ...
@@ -100,7 +100,7 @@ class Buffer(ABC):
 
 
 class HostBuffer(Buffer):
-    """An array as a buffer, in its own memory."""
+    """NumPy array as a buffer, without a copy."""
 
     def __init__(self, array: Array, ready: Event = COMPLETED) -> None:
         self.element_type = ElementType.of(array.dtype)
@@ -124,11 +124,11 @@ class HostBuffer(Buffer):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Work that a device has taken on.
+    """Work that was submitted to a device.
 
     Attributes:
-        outputs: where the results will be, in the order of the program's outputs.
-        event: the end of the work.
+        outputs: buffers of the results, in the order of the program's outputs.
+        event: the completion of the work.
     """
 
     outputs: Sequence[Buffer]
@@ -136,11 +136,12 @@ class Submission:
 
     @classmethod
     def on_host(cls, results: Sequence[Array], places: Sequence[Buffer | None]) -> Submission:
-        """Work that is done.
+        """Return a completed submission.
 
         Args:
             results: the results.
-            places: for each result where to put it, or `None`; empty if there is no place for any.
+            places: for each result the buffer to copy it to, or `None`; empty if there are no
+                buffers.
         """
         buffers: list[Buffer] = [HostBuffer(array) for array in results]
         for index, place in enumerate(places):

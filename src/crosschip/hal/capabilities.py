@@ -1,4 +1,4 @@
-"""The facts about a device, as data."""
+"""Static facts about a device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosschip.ir.types import ALL_TYPES
 
 
 class Kind(Enum):
-    """The sort of hardware that a device is."""
+    """Category of hardware."""
 
     CPU = "cpu"
     GPU = "gpu"
@@ -22,7 +22,7 @@ class Kind(Enum):
 
 
 class Precision(Enum):
-    """The floating-point arithmetic that a device may use for a float32 model."""
+    """Floating-point arithmetic that a device may use for a float32 model."""
 
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
@@ -30,37 +30,37 @@ class Precision(Enum):
 
 
 class Sizing(Enum):
-    """The open sizes that a device compiles."""
+    """The dynamic dimensions that a device compiles."""
 
     FIXED = "fixed"
-    """None: it gets a model for each set of shapes, in which every size is known."""
+    """None: the device gets a model with static shapes for each set of input shapes."""
     BOUNDED = "bounded"
-    """Those with a name for which the caller gives a range; else as `FIXED`."""
+    """Named ones for which the caller gives a range; otherwise like `FIXED`."""
     FREE = "free"
-    """Any."""
+    """All."""
 
 
 class Layout(Enum):
-    """The order of an image's axes in memory."""
+    """Order of an image's axes in memory."""
 
     NCHW = "NCHW"
     NHWC = "NHWC"
 
 
-_ABOUT = "/proc/cpuinfo"
+_CPUINFO = "/proc/cpuinfo"
 
 
 @lru_cache(maxsize=1)
 def processor() -> str:
-    """The system, the processor's model and its instructions, a line each."""
+    """Return the system, the processor model and its instruction sets, one per line."""
     lines: list[str] = []
-    if os.path.exists(_ABOUT):
-        with open(_ABOUT, encoding="utf-8", errors="replace") as cpu_info:
+    if os.path.exists(_CPUINFO):
+        with open(_CPUINFO, encoding="utf-8", errors="replace") as cpu_info:
             lines = cpu_info.read().splitlines()
-    telling = ("model name", "flags", "Features")
-    features = sorted({line for line in lines if line.startswith(telling)})
+    prefixes = ("model name", "flags", "Features")
+    features = sorted({line for line in lines if line.startswith(prefixes)})
     if hasattr(os, "uname"):
-        # What else `platform` says of such systems, it asks another process.
+        # On other systems `platform` reads the registry; here it would start a process.
         return "\n".join([os.uname().sysname, os.uname().machine, *features])
     import platform
 
@@ -68,69 +68,69 @@ def processor() -> str:
 
 
 SCHEDULING = frozenset({"threads", "performance", "in_flight"})
-"""The fields of `Options` that say how a program runs, and not what it computes."""
+"""The fields of `Options` that affect how a program runs but not what it computes."""
 
 
 class Forking(Enum):
-    """Where the programs of a device can be used after the process has been forked."""
+    """Whether a device's programs can run in a forked child process."""
 
     NEVER = "never"
-    """In the parent alone: they need threads, or another process, which a child has not."""
+    """Only in the parent: they need threads or another process, which the child lacks."""
 
     IDLE = "idle"
-    """In a child, too, if no run was under way in another thread at the fork."""
+    """In the child, too, unless another thread was running one at the time of the fork."""
 
     ALWAYS = "always"
-    """In a child, too, whatever was under way."""
+    """In the child, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """The facts about an open device on which the runtime relies.
+    """Facts about an open device that the runtime relies on.
 
     Attributes:
         precisions: the arithmetic that it offers for float32 operations.
-        pairs: whether it takes float32 operations between `DEQUANTIZE` and `QUANTIZE` for
-            quantized ones. It then declines by itself those in a precision that it does not offer.
+        pairs: whether it fuses float32 operations between `DEQUANTIZE` and `QUANTIZE` to quantized
+            ones. It must then reject such operations in a precision that it does not offer.
         types: the element types that it computes in or moves.
-        narrowed: the integer types that it computes in narrower ones, each with that: `{INT64:
-            INT32}` of one that takes and makes int64, but has 32 bits inside. It gets operations
-            only on values that are shown to fit, and runs in which inputs do. One that lacks a type
-            altogether leaves it out of `types`: its models have the narrower type in place of it,
-            and what comes in and goes out is converted.
-        sizing: the open sizes that it compiles.
-        open_axes: the axes, counted from 0, on which sizes of tensors may be open, where `sizing`
-            is not `FIXED`; `None` if on all. A model with an open size on another axis, of an input
-            or of what it computes, is compiled for each set of shapes, as if `sizing` were `FIXED`.
-        open_ranks: whether it compiles numbers of axes that show in a run only, where `sizing` is
-            `FREE`. One that does not gets a model with known sizes where these show them.
-        data_dependent_sizes: whether it runs operations the sizes of whose results depend on data,
-            where `sizing` is not `FREE`. Each of these it gets as a model of its own, in which only
-            those sizes are open.
-        threads: whether `Options.threads` can be kept; one that cannot is not given operations
-            where the caller sets it.
-        max_rank: the most axes of a tensor; `None` if any number.
-        layouts: the layouts of images that it prefers, the best first; it takes any.
-        concurrency: how many runs of a program it works on at once; `None` if it does not matter.
-        parallel_compile: whether `compile` may be called from several threads at once. If not, the
-            runtime compiles one model at a time, on all instances of the class in the process.
-        alignment: the number of bytes to a multiple of which the memory of inputs is aligned.
-        compile_names_unsupported: whether `compile` refuses whatever `query` would decline, by a
-            `CompileError` that names each such operation. Only then is the device not asked about a
-            segment again for each set of sizes that it compiles it for. To raise `CompileError`
-            now and then is not enough: a device that computes something else, or names nobody,
-            leaves this as it is.
-        tied_to: what else than the device's version must be the same where a saved program is
-            loaded: the processor, unless the device says otherwise.
-        holds_weights: whether a saved program holds all that it needs of large constants of floats
-            or quantized integers. The model that `Device.load` gets may then lack those, which
-            makes files of compiled models smaller; asking for one is an error.
-        loads_views: whether `Device.load` takes a read-only `memoryview` in place of bytes, and its
-            program may use that as long as it lives: what is kept in a folder is then neither
-            copied nor read before it is needed, and processes that run it share it.
-        settable_at_load: the fields of `Options` that `Device.load` takes anew: any of `threads`,
-            `performance` and `in_flight`. The others are part of a saved program.
-        forking: where its programs can be used after a fork; elsewhere their runs are refused.
+        narrowed: integer types that it computes in narrower types, by type. `{INT64: INT32}` says
+            that it accepts and returns int64, but computes in 32 bits. It gets operations only on
+            values that provably fit, and runs only with inputs that fit. A type that it lacks
+            entirely is not in `types`: then its models have the narrower type, and inputs and
+            outputs are converted.
+        sizing: the dynamic dimensions that it compiles.
+        open_axes: the axes, from 0, that may have dynamic dimensions if `sizing` is not `FIXED`;
+            `None` for all. A model with a dynamic dimension on another axis is compiled for each
+            set of input shapes, as with `FIXED`.
+        open_ranks: whether it compiles tensors of unknown rank, if `sizing` is `FREE`. If not, it
+            gets models with static shapes where these determine the ranks.
+        data_dependent_sizes: whether it runs operations with output shapes that depend on data, if
+            `sizing` is not `FREE`. It gets each of these as a separate model in which only those
+            sizes are dynamic.
+        threads: whether it supports `Options.threads`. Without support, no operations are placed on
+            it if the caller sets the option.
+        max_rank: the largest rank of a tensor; `None` if unlimited.
+        layouts: the image layouts that it prefers, best first; it accepts all.
+        concurrency: how many runs of a program it executes concurrently; `None` if it does not
+            matter.
+        parallel_compile: whether several threads may call `compile` at once. If not, the runtime
+            compiles one model at a time on all instances of the class in the process.
+        alignment: the alignment of input memory in bytes.
+        compile_names_unsupported: whether `compile` rejects everything that `query` would reject,
+            with a `CompileError` that names all such operations. Then the runtime does not query a
+            segment again for each set of sizes. It must be false if `compile` may miscompile such
+            an operation or raise an error without names.
+        tied_to: what else must be equal, besides the device's version, to load a saved program; by
+            default the processor.
+        holds_weights: whether a saved program contains all large constants of floats or quantized
+            integers that it needs. The model passed to `Device.load` may then lack their elements
+            (reading them is an error), which makes files of compiled models smaller.
+        loads_views: whether `Device.load` accepts a read-only `memoryview` instead of bytes and its
+            program may use the view while it lives. Then a cached program is neither copied nor
+            read ahead, and processes share its memory.
+        settable_at_load: the fields of `Options` that may differ when a saved program is loaded:
+            any of `threads`, `performance` and `in_flight`.
+        forking: whether its programs run after a fork; other runs are rejected.
     """
 
     precisions: frozenset[Precision] = frozenset({Precision.FLOAT32})
@@ -156,21 +156,21 @@ class Capabilities:
 
     @property
     def lacking(self) -> Mapping[ElementType, ElementType]:
-        """The types that it has not, each with that of the tensors which it gets instead."""
+        """Return the element types that the device lacks, each with the type that replaces it."""
         return {type_: other for type_, other in self.narrowed.items() if type_ not in self.types}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One of the chips that a device's driver reaches on this machine, as `Device.probe` finds it.
+    """Chip that a device's driver finds on this machine; see `Device.probe`.
 
     Attributes:
-        name: what follows the colon in `device:name`; empty if there is one only.
-        kind: the sort of hardware.
+        name: the part after the colon in `device:name`; empty if there is only one chip.
+        kind: the category of hardware.
         description: the chip's full name.
-        memory: its memory in bytes; `None` if it is the host's, or unknown.
-        simulated: whether software plays the chip, so that its times are not the chip's.
-        problem: why it cannot be used; empty if nothing speaks against it.
+        memory: its memory in bytes; `None` if it uses host memory or the size is unknown.
+        simulated: whether software simulates the chip, so that timings are not the chip's.
+        problem: why it cannot be used; empty if it can.
     """
 
     name: str = ""

@@ -1,4 +1,4 @@
-"""Conditions on the inputs of runs in which a device computes right."""
+"""Conditions that run inputs must meet so that a device computes correctly."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from crosschip.hal.support import Offer
 from crosschip.ir import Array, Dim, Model
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import substitute
-from crosschip.ir.sizing import SizeReader
+from crosschip.ir.size_reader import SizeReader
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 @dataclass(frozen=True, slots=True)
 class InputRange:
-    """The range in which a device needs the elements of an input.
+    """Range that a device requires of the elements of an input.
 
     Attributes:
         input: the input's name.
-        low: the least one.
-        high: the greatest one.
+        low: the smallest allowed element.
+        high: the largest allowed element.
         device: the device's name.
-        operations: the indices of the operations for which it needs that.
+        operations: the indices of the operations that require it.
     """
 
     input: str
@@ -38,14 +38,14 @@ class InputRange:
 
     @property
     def of(self) -> str:
-        """What the range is of."""
+        """Return what the range applies to, for messages."""
         return f"input {self.input!r}"
 
     def check(self, array: Array) -> None:
-        """Raise an `OutOfRange` for an array with elements beyond it."""
+        """Raise OutOfRange if the array has an element outside the range."""
         if not array.size:
             return
-        # Taken as unsigned, what is negative is too great: one look does where nothing is.
+        # As unsigned integers, negative elements exceed `high`: one reduction usually suffices.
         if np.maximum.reduce(array.view(_UNSIGNED[array.itemsize]), axis=None) <= self.high:
             return
         least, greatest = int(array.min()), int(array.max())
@@ -56,14 +56,14 @@ class InputRange:
 
 @dataclass(frozen=True, slots=True)
 class SizeRange:
-    """The range in which a device needs a size, or a number that a model computes from sizes.
+    """Range that a device requires of a size, or of a number that a model computes from sizes.
 
     Attributes:
-        size: the size, by the names that the model's inputs have for theirs.
-        low: the least value.
-        high: the greatest value.
+        size: an expression in the named sizes of the model's inputs.
+        low: the smallest allowed value.
+        high: the largest allowed value.
         device: the device's name.
-        operations: the indices of the operations for which it needs that.
+        operations: the indices of the operations that require it.
     """
 
     size: Dim
@@ -74,11 +74,11 @@ class SizeRange:
 
     @property
     def of(self) -> str:
-        """What the range is of."""
+        """Return what the range applies to, for messages."""
         return f"size {self.size}"
 
     def check(self, sizes: Mapping[str, Dim]) -> None:
-        """Raise an `OutOfRange` for sizes beyond it."""
+        """Raise OutOfRange if the size is outside the range."""
         value = substitute(self.size, sizes)
         if isinstance(value, int) and not self.low <= value <= self.high:
             raise OutOfRange(_range_sentence(self, value))
@@ -97,65 +97,65 @@ def _range_sentence(condition: Condition, value: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConditionalOffer(Offer):
-    """An offer that holds in runs that meet conditions.
+    """Offer that is valid for runs that meet conditions.
 
     Attributes:
-        conditions: those that the operations in question need.
+        conditions: the conditions that the supported operations require.
     """
 
     conditions: Sequence[Condition] = field(default=())
 
 
 class InputGuard:
-    """What is checked of the inputs of every run.
+    """Check of conditions on the inputs of each run.
 
     Args:
-        model: whose inputs they are.
-        conditions: those that a run must meet.
+        model: the model that runs.
+        conditions: the conditions that each run must meet.
     """
 
     def __init__(self, model: Model, conditions: Sequence[Condition]) -> None:
-        places = {name: index for index, name in enumerate(model.inputs)}
+        indices = {name: index for index, name in enumerate(model.inputs)}
         self._reader = SizeReader([operand.type for operand in model.inputs.values()])
-        self._inputs = [(places[c.input], c) for c in conditions if isinstance(c, InputRange)]
+        self._inputs = [(indices[c.input], c) for c in conditions if isinstance(c, InputRange)]
         self._sizes = [c for c in conditions if isinstance(c, SizeRange)]
-        self._last: object = None
+        self._last_shapes: object = None
 
     def __bool__(self) -> bool:
-        """Tell whether there is anything to check."""
+        """Return whether there is anything to check."""
         return bool(self._inputs or self._sizes)
 
     def check(self, arrays: Sequence[Array]) -> None:
-        """Raise an `OutOfRange` if a condition is not met."""
+        """Raise OutOfRange unless all conditions are met."""
         self.check_elements(arrays)
         if self._sizes:
             self.check_shapes([array.shape for array in arrays])
 
     @property
     def checked(self) -> Collection[int]:
-        """The indices of the inputs whose elements are checked."""
-        return {place for place, _ in self._inputs}
+        """Return the indices of the inputs whose elements are checked."""
+        return {index for index, _ in self._inputs}
 
     def check_elements(self, arrays: Sequence[Array]) -> None:
-        """`check` of elements; arrays that it does not check may be anything."""
-        for place, condition in self._inputs:
-            condition.check(arrays[place])
+        """Check conditions on elements; other arrays are ignored."""
+        for index, condition in self._inputs:
+            condition.check(arrays[index])
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """`check` of sizes."""
-        if self._sizes and shapes != self._last:
+        """Check conditions on sizes, if the shapes differ from the last ones."""
+        if self._sizes and shapes != self._last_shapes:
             sizes = self._reader.read(shapes)
-            for each in self._sizes:
-                each.check(sizes)
-            self._last = shapes
+            for condition in self._sizes:
+                condition.check(sizes)
+            self._last_shapes = shapes
 
 
 class Conditional(Program):
-    """A program that refuses runs in which a condition is not met.
+    """Program that rejects runs that do not meet conditions.
 
     Args:
         program: the program.
-        border: checks the conditions.
+        guard: checks the conditions.
     """
 
     def __init__(self, program: Program, guard: InputGuard) -> None:

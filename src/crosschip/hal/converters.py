@@ -1,4 +1,4 @@
-"""The table from standard operators to a device's own: one function an operator.
+"""Table of a device's converters: one function per standard operator.
 
 Example:
     converters = Converters[MyGraph, MyTensor](types=FLOAT32_ONLY)
@@ -27,17 +27,17 @@ Value = TypeVar("Value")
 Op = TypeVar("Op", bound=Operator)
 
 Limit = Callable[[Any], Refusal | None]
-"""The rule of a device that an operation breaks; `None` if it breaks none."""
+"""Returns the rule of a device that an operation breaks, or `None`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """The quantized tensors that a device takes in one place of an operator.
+    """Quantized tensors that a device accepts in a slot.
 
     Attributes:
         types: the element types.
         symmetric: whether the zero point must be 0.
-        axis: the axis along which scales may run; `None` if there must be one for the tensor.
+        axis: the axis that scales may run along; `None` if there must be one scale per tensor.
     """
 
     types: frozenset[ElementType]
@@ -45,7 +45,7 @@ class Scheme:
     axis: int | None = None
 
     def takes(self, operand: Operand) -> bool:
-        """Tell whether a quantized tensor is one of them."""
+        """Return whether the scheme accepts a quantized tensor."""
         quantization = operand.type.quantization
         return (
             quantization is not None
@@ -56,22 +56,22 @@ class Scheme:
 
 
 Form = Mapping[str, Scheme]
-"""A quantized form of an operator: the scheme of each tensor slot, and of `output`."""
+"""Quantized form of an operator: the scheme of each tensor slot, and of `output`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Converter(Generic[Graph, Value]):
-    """A device's way of doing one operator.
+    """Converter of one operator, and the operations that it supports.
 
     Attributes:
-        convert: adds an operation to the device's graph and returns its output, or all of them.
-        types: the element types that its input tensors may have.
-        output_types: the element types that its outputs may have.
-        computed: the parameters whose value need not be known at compile time.
-        limit: what else the device cannot do.
-        nonempty: whether it needs tensors that have elements.
-        quantized: the quantized forms that it has.
-        bits: how many bits integers may have; `None` if as many as their types.
+        convert: adds an operation to the device's graph and returns its output, or all outputs.
+        types: the supported element types of input tensors.
+        output_types: the supported element types of outputs.
+        computed: the parameters that need not be constant.
+        limit: checks further restrictions.
+        nonempty: whether tensors without elements are unsupported.
+        quantized: the supported quantized forms.
+        bits: the number of bits of integers without the sign; `None` for all bits of the type.
     """
 
     convert: Callable[[Graph, Any], Value | Sequence[Value]]
@@ -85,13 +85,13 @@ class Converter(Generic[Graph, Value]):
 
 
 class Converters(Generic[Graph, Value]):
-    """A device's converters, by operator.
+    """Converters of a device, by operator.
 
     Args:
-        types: the element types that tensors may have where a converter says nothing else.
-        fuses: whether converters look at `fuse_code`; if not, such operations are declined, and
-            the runtime splits the activation off.
-        device: the name under which packages of operators bring converters of their own for them.
+        types: the supported element types, unless a converter names others.
+        fuses: whether converters handle `fuse_code`. If not, operations with a fused activation are
+            rejected, and the runtime splits off the activation.
+        device: the name under which operator packages register converters for the device.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Converters(Generic[Graph, Value]):
 
     @classmethod
     def of_packages(cls, device: str) -> Converters[Any, Any]:
-        """The converters that packages of operators bring for a device."""
+        """Return the converters that operator packages register for a device."""
         return _of_packages.setdefault(device, Converters(ALL_TYPES))
 
     def converts(
@@ -118,26 +118,25 @@ class Converters(Generic[Graph, Value]):
         quantized: Sequence[Form] = (),
         bits: int | None = None,
     ) -> Callable[[Callable[[Graph, Op], Any]], Callable[[Graph, Op], Any]]:
-        """Decorator: the function converts these operators.
+        """Register the decorated function as the converter of operators.
 
-        An operation that does not meet what is said here is declined, with the reason.
+        An operation outside these restrictions is rejected with a reason.
 
         Args:
             operators: the operators.
-            types: the element types that input tensors may have; those of the table if left out.
-                Quantized tensors are a matter of `quantized` alone, and parameters of none.
-            output_types: the element types that outputs may have; if left out, those that input
-                tensors may have, so a comparison of reals names bool here.
-            computed: the names of parameters that may be computed when the model runs; all others
-                must be constants.
-            limit: what else cannot be done; returns the rule that an operation breaks, or `None`.
-                It is asked after all other rules, so the types are those that are said here.
-            nonempty: whether the tensors need elements; those with a size of 0 are then declined.
-            quantized: the quantized forms that there are: for each tensor slot, and for `output`,
-                the scheme of a quantized tensor. A slot that a form leaves out is not quantized.
-            bits: how many bits, besides the sign, integers may have, for the device to compute
-                them right; `None` if as many as their types. The runtime then gives it only what
-                is shown to fit.
+            types: the element types of input tensors; by default those of the table. They do not
+                apply to quantized tensors (see `quantized`) and to parameters.
+            output_types: the element types of outputs; by default those of input tensors. A
+                comparison of reals names bool here.
+            computed: the parameters that may be computed at run time; all others must be constant.
+            limit: checks further restrictions: returns the rule that an operation breaks, or
+                `None`. It is called last, so all other restrictions hold.
+            nonempty: whether tensors with a size of 0 are rejected.
+            quantized: the supported quantized forms: the scheme of the quantized tensor in each
+                tensor slot, and in `output`. A slot that a form omits is not quantized.
+            bits: the number of bits, without the sign, of integers that the device computes
+                correctly; `None` for all bits of the type. The runtime then places only operations
+                on values that provably fit.
         """
         input_types = self._types if types is None else frozenset(types)
 
@@ -159,36 +158,36 @@ class Converters(Generic[Graph, Value]):
 
     @property
     def operators(self) -> frozenset[str]:
-        """The names of the operators that the table has."""
+        """Return the names of the operators in the table."""
         return frozenset(operator.type for operator in self._table)
 
     @property
     def functions(self) -> Sequence[Callable[[Graph, Any], Value | Sequence[Value]]]:
-        """The function for each of these operators."""
+        """Return the converter function of each operator in the table."""
         return [converter.convert for converter in self._table.values()]
 
     def supports(self, operation: Operation) -> Support:
-        """Support of the operation by the table, with the reason if there is none."""
+        """Return whether the table supports an operation, with the reason if it does not."""
         converter = self._converter(operation)
         if converter is None or not isinstance(operation, Operator):
             return Support.no(operation, "", "not implemented on this device", Rule.OPERATOR)
         refusal = self._refusal(operation, converter)
         if refusal is not None:
-            return refused(operation, refusal)
+            return to_support(operation, refusal)
         return YES if converter.bits is None else Support(True, bits=converter.bits)
 
     def convert(self, graph: Graph, operation: Operation) -> Sequence[Value]:
-        """Add a supported operation to the device's graph; one value for each output.
+        """Add a supported operation to the device's graph; return one value per output.
 
         Raises:
-            CompileError: the converter failed; the operation is named as the one at fault.
+            CompileError: the converter failed; the error names the operation.
         """
         try:
             converter = self._converter(operation)
             assert converter is not None, "the operation is supported"
             result = converter.convert(graph, operation)
         except ModelFileError:
-            raise  # weights whose file has changed are no failure of the device
+            raise  # changed files of weights are not failures of the device
         except Exception as error:  # converters call the device's own library
             raise CompileError(
                 f"{operation.type} {operation.name!r}: {error}", [operation]
@@ -196,15 +195,15 @@ class Converters(Generic[Graph, Value]):
         return cast(Sequence[Value], result if isinstance(result, list | tuple) else [result])
 
     def _converter(self, operation: Operation) -> Converter[Graph, Value] | None:
-        own = self._table.get(type(operation))
-        if own is None and isinstance(operation, PackagedOperator) and self._device:
+        converter = self._table.get(type(operation))
+        if converter is None and isinstance(operation, PackagedOperator) and self._device:
             return self.of_packages(self._device)._table.get(type(operation))
-        return own
+        return converter
 
     def _refusal(self, operation: Operator, converter: Converter[Graph, Value]) -> Refusal | None:
         quantized = bool(operation.quantized_inputs()) and not operation.moves_integers
         if quantized and not any(_has_form(operation, form) for form in converter.quantized):
-            return _quantized_slot(operation)
+            return _unsupported_form(operation)
         for slot, operand in operation.filled():
             if slot.parameter:
                 if not operand.is_constant and slot.name not in converter.computed:
@@ -213,10 +212,10 @@ class Converters(Generic[Graph, Value]):
             elif converter.nonempty and 0 in (operand.type.shape or ()):
                 return Refusal(slot.name, "has no elements", Rule.SHAPE)
             elif operand.type.element_type not in converter.types and not quantized:
-                return _no_type(slot.name, operand)
+                return _unsupported_type(slot.name, operand)
         for output in operation.outputs:
             if output.type.element_type not in converter.output_types and not quantized:
-                return _no_type("output", output)
+                return _unsupported_type("output", output)
         if operation.fused is not Fuse.NONE and not self._fuses:
             detail = f"{operation.fused.name} is not fused on this device"
             return Refusal("fuse_code", detail, Rule.FUSION)
@@ -226,17 +225,17 @@ class Converters(Generic[Graph, Value]):
 _of_packages: dict[str, Converters[Any, Any]] = {}
 
 
-def refused(operation: Operation, refusal: Refusal) -> Support:
-    """The answer that an operation breaks a rule."""
+def to_support(operation: Operation, refusal: Refusal) -> Support:
+    """Return the answer that an operation breaks a rule."""
     return Support.no(operation, refusal.slot, refusal.detail, refusal.rule)
 
 
-def _no_type(slot: str, operand: Operand) -> Refusal:
+def _unsupported_type(slot: str, operand: Operand) -> Refusal:
     return Refusal(slot, f"{operand.type.element_type} is not supported", Rule.ELEMENT_TYPE)
 
 
 def _has_form(operation: Operator, form: Form) -> bool:
-    """Tell whether the tensors of an operation are those of a quantized form."""
+    """Return whether the tensors of an operation match a quantized form."""
     named = [(slot.name, o) for slot, o in operation.filled() if not slot.parameter]
     named += [("output", output) for output in operation.outputs]
     return all(
@@ -245,7 +244,7 @@ def _has_form(operation: Operator, form: Form) -> bool:
     )
 
 
-def _quantized_slot(operation: Operator) -> Refusal:
+def _unsupported_form(operation: Operator) -> Refusal:
     slot = next(slot for slot, operand in operation.filled() if slot.reads_reals(operand))
     operand = operation.operand(slot.name)
     assert operand is not None, "it is filled"

@@ -1,9 +1,9 @@
-"""The driver contract: a `Device` that compiles models to `Program`s.
+"""The driver contract: a `Device` compiles models to `Program`s.
 
-How NNAdapter's `Device` struct maps on it: `open_device` and `create_context` make an instance (its
-properties are the context's), `validate_program` is `query`, `create_program` is `compile` or
-`load`, `execute_program` is `Program.run`, and `destroy_program`, `destroy_context` and
-`close_device` are the two `close`.
+It corresponds to NNAdapter's `Device` struct as follows. `open_device` and `create_context` are the
+constructor (its properties are the context's), `validate_program` is `query`, `create_program` is
+`compile` or `load`, `execute_program` is `Program.run`; `destroy_program` is `Program.close`, and
+`destroy_context` with `close_device` is `Device.close`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from crosschip.hal.buffers import Buffer, HostBuffer
 from crosschip.hal.capabilities import Capabilities, Instance, Kind
 from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.closing import Closing
-from crosschip.ir.source_code import place_of, state_of_files
+from crosschip.ir.source_code import code_location, state_of_files
 from crosschip.ir.suggestion import did_you_mean
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ CONTRACT_VERSION = 1
 
 
 class CompileError(DeviceError):
-    """A device does not compile a model that it had said yes to.
+    """A device failed to compile a model whose operations it had declared supported.
 
     Attributes:
-        operations: the names of the operations at fault, which go elsewhere; empty if the device
-            cannot tell, and they are to be found by compiling less and less.
+        operations: the names of the failing operations, which are then placed on other devices. If
+            empty, the runtime searches for them by compiling parts of the model.
     """
 
     def __init__(self, message: str, operations: Iterable[Operation] = ()) -> None:
@@ -46,11 +46,11 @@ class CompileError(DeviceError):
 
 
 class DeviceLost(DeviceError):
-    """A device is gone, for now: what it runs has to go elsewhere, or wait.
+    """A device is temporarily unavailable: its work must wait or run on another device.
 
     Attributes:
-        seconds: how long it will be gone at least.
-        device: its name, once the runtime has seen the error.
+        seconds: the minimum time of its absence.
+        device: its name, which the runtime sets.
     """
 
     def __init__(self, message: str, seconds: float = 0.0, device: str = "") -> None:
@@ -60,29 +60,29 @@ class DeviceLost(DeviceError):
 
 
 class OutOfRange(DeviceError):
-    """A run that a device might compute wrong, since its inputs do not meet a condition."""
+    """A run's inputs do not meet a condition, so the device might compute wrong results."""
 
 
 class Device(Closing, ABC):
     """A chip, or an engine that drives one.
 
-    A subclass becomes known to crosschip by an entry point of the group `crosschip.devices`, whose
-    name is the device's. Importing the subclass's module must be cheap; what it drives is imported
-    when an instance is made, which raises `ImportError` or `DeviceError` if it cannot be used.
+    An entry point in the group `crosschip.devices` registers a subclass under the device's name.
+    Importing the subclass's module must be cheap. The constructor imports the engine, and raises
+    `ImportError` or `DeviceError` if it cannot be used.
 
-    A subclass says what it is (`vendor`, `kind`, `version`), and defines `compile` and one of
-    `supports` and `query`. All else has a default.
+    A subclass declares `vendor`, `kind` and `version`, and defines `compile` and either `supports`
+    or `query`. Everything else has a default.
 
     Attributes:
-        contract: the version of the contract that the subclass is written for.
-        name: what the device is called; that of its entry point once crosschip has opened it, with
-            the instance's behind a colon if one was asked for.
-        vendor: who makes the device.
-        kind: the sort of hardware that it is, where `probe` says nothing else.
-        module: the Python package of the engine that the device drives, as it is imported; empty
-            if there is none. `crosschip devices` tells where two distributions contain it.
-        instance: the name of the chip that it drives, as `probe` gives it; empty for the first.
-        properties: the settings that this instance was made with.
+        contract: the contract version that the subclass implements.
+        name: the device's name; for an opened device that of its entry point, with `:instance` if
+            the caller selected an instance.
+        vendor: the manufacturer.
+        kind: the category of hardware, unless `probe` returns another one.
+        module: the import name of the engine's Python package; empty if there is none. `crosschip
+            devices` reports when two distributions contain it.
+        instance: the name of its chip, as `probe` returns it; empty for the first chip.
+        properties: the settings that were passed to the constructor.
     """
 
     contract: ClassVar[int] = CONTRACT_VERSION
@@ -103,13 +103,13 @@ class Device(Closing, ABC):
             )
 
     def another(self, properties: Mapping[str, str]) -> Device:
-        """A second instance for the same chip, with these settings.
+        """Return another instance for the same chip, with other settings.
 
         Raises:
-            DeviceError: it does not know one of the settings.
+            DeviceError: a setting is unknown.
         """
-        which = (self.instance,) if self.instance else ()
-        return type(self)(properties, *which)
+        instance = (self.instance,) if self.instance else ()
+        return type(self)(properties, *instance)
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -119,131 +119,132 @@ class Device(Closing, ABC):
 
     @classmethod
     def probe(cls) -> Sequence[Instance]:
-        """The chips that there are, found without importing or starting what drives them.
+        """Return the available chips, without importing or starting the engine.
 
-        The first is the one that the device's name alone stands for. A chip that cannot be used is
-        there with its problem and its remedy, as in `OpenVINO is not installed; pip install
+        The device's name without an instance stands for the first chip. A chip that cannot be used
+        is listed with its problem and remedy, such as `OpenVINO is not installed; pip install
         "crosschip[openvino]"`.
         """
         return [Instance(kind=cls.kind)]
 
     @classmethod
     def known_properties(cls) -> Mapping[str, str]:
-        """The settings that an instance takes, each with a line that says what it does."""
+        """Return the supported settings, each with a line of help."""
         return {}
 
     @property
     @abstractmethod
     def version(self) -> str:
-        """The version of what does the work; a program saved by another one is not loaded."""
+        """Return the version of the engine; programs saved by another version are not loaded."""
 
     @property
     def code(self) -> str:
-        """A digest of the device's own code where no installed distribution holds it; else empty.
+        """Return a digest of the device's code if no installed package contains it, else empty.
 
-        A program saved by other code is not loaded, so that a device that is edited in place does
-        not get what it compiled before. Where a distribution holds the code, `version` must tell.
+        Programs saved by other code are not loaded, so that editing a device invalidates its cached
+        programs. For installed code, `version` identifies it.
         """
         return code_of(type(self))
 
     @classmethod
     def code_files(cls) -> Sequence[Path]:
-        """Files besides its Python package that belong to its code, such as a shared library."""
+        """Return files of the device's code outside its Python package, as a shared library."""
         return ()
 
     @property
     def compile_properties(self) -> Mapping[str, str]:
-        """The settings that its programs depend on: all of them, unless the subclass says less."""
+        """Return the settings that affect compiled programs; by default all."""
         return self.properties
 
     def capabilities(self) -> Capabilities:
-        """The facts on which the runtime relies; asked for once."""
+        """Return the facts that the runtime relies on; called once."""
         return Capabilities()
 
     def operators(self) -> Collection[str]:
-        """The standard operators that it runs in some form, for tables; empty if it cannot say."""
+        """Return the standard operators that it supports, for tables; empty if unknown."""
         return ()
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
-        """The engine's own settings that a performance mode stands for, in the engine's words.
+        """Return the engine settings that each performance mode stands for.
 
-        A mode that is left out is one for which the engine offers nothing.
+        A mode without engine settings is omitted.
         """
         return {}
 
     def engine_settings(self, options: Options) -> Mapping[str, str]:
-        """The engine's real settings for these options, in its own words, for `explain`."""
+        """Return the engine settings that these options lead to, for `explain`."""
         return {}
 
     def query(self, model: Model, options: Options) -> Offer:
-        """Say which operations of a model the device runs, and which only together.
+        """Return which operations of a model the device supports, and which only together.
 
-        The runtime declines by itself what does not fit the device's capabilities, whatever the
-        answer about it. The default asks `supports` about each operation on its own.
+        The runtime itself rejects operations that the capabilities exclude. By default, `supports`
+        is called for each operation.
         """
         from crosschip.hal.support import Offer
 
         return Offer([self.supports(operation, options) for operation in model.operations])
 
     def supports(self, operation: Operation, options: Options) -> Support:
-        """Support of the operation as it stands in its model, with the reason if there is none."""
-        return self.query(alone(operation), options).answers[0]
+        """Return whether the device supports an operation, with the reason if it does not."""
+        return self.query(single_operation_model(operation), options).answers[0]
 
     @abstractmethod
     def compile(self, model: Model, options: Options) -> Program:
         """Compile a model of operations that the device supports.
 
         Raises:
-            CompileError: the device failed; it names the operations at fault if it can.
+            CompileError: compilation failed; the error names the failing operations if they are
+                known.
         """
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
-        """Make a program from what `Program.save` gave, without compiling.
+        """Restore a program from the result of `Program.save` without compiling.
 
         Args:
-            saved: what this version of the device saved, unchanged: the cache has seen to it. It is
-                a view where `Capabilities.loads_views` says so.
-            model: the model that it was compiled from.
-            options: the options that it was compiled with, but for those that
-                `Capabilities.settable_at_load` names, which may be others.
+            saved: what the same version of the device saved; the cache ensures this. It is a view
+                if `Capabilities.loads_views` is set.
+            model: the model that the program was compiled from.
+            options: the options that it was compiled with, except for those in
+                `Capabilities.settable_at_load`, which may differ.
 
         Raises:
-            DeviceError: the device failed, or does not save programs.
+            DeviceError: restoring failed, or the device does not save programs.
         """
         raise DeviceError(f"{type(self).__name__} does not load saved programs")
 
     def allocate(self, element_type: ElementType, shape: tuple[int, ...]) -> Buffer:
-        """Memory that the device's programs read and write without copying: by default, the host's.
+        """Allocate memory that the device's programs access without a copy; by default host memory.
 
         Raises:
-            DeviceError: there is not so much.
+            DeviceError: there is not enough memory.
         """
         return HostBuffer(np.empty(shape, element_type.dtype))
 
     def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Have a function called each time what does the work has died, with the reason.
+        """Call a function with the reason whenever the process that does the work has died.
 
-        By default it never is: what works in this process does not die alone.
+        By default it is never called, because the work is done in this process.
 
         Returns:
-            A function that ends it.
+            A function that cancels the registration.
         """
         return lambda: None
 
     def close(self) -> None:
-        """Release what the instance holds; its programs are closed before."""
+        """Release the instance's resources, after its programs were closed."""
 
 
 @lru_cache(maxsize=64)
 def code_of(device: type[Device]) -> str:
-    """The digest of the code of a class and its bases, as it was when first asked for."""
-    places = [place_of(base.__module__) for base in device.__mro__]
+    """Return the digest of the code of a class and its bases, as of the first call."""
+    locations = [code_location(base.__module__) for base in device.__mro__]
     files = [str(path.absolute()) for path in device.code_files()]
-    return state_of_files([*(place for place in places if place is not None), *files])
+    return state_of_files([*(location for location in locations if location is not None), *files])
 
 
-def alone(operation: Operation) -> Model:
-    """A model of one operation."""
+def single_operation_model(operation: Operation) -> Model:
+    """Return a model that consists of one operation."""
     operands = dict.fromkeys(o for o in operation.inputs if o is not None and not o.is_constant)
     read = {f"input{index}": operand for index, operand in enumerate(operands)}
     outputs = {f"output{index}": operand for index, operand in enumerate(operation.outputs)}

@@ -1,4 +1,4 @@
-"""The folders where crosschip keeps what it can make again, and what it cannot."""
+"""Folders for cached data, function can be recreated, and for the user's data, function cannot."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import sys
 
 
 def cache_folder() -> str:
-    """`CROSSCHIP_CACHE_DIR` (`~` is the user's home), or the platform's folder for caches."""
+    """Return `CROSSCHIP_CACHE_DIR` (`~` is the home folder), or the platform's cache folder."""
     configured = os.environ.get("CROSSCHIP_CACHE_DIR")
     if configured:
         return os.path.expanduser(configured)
-    return _of_linux("XDG_CACHE_HOME", "~/.cache") or _platforms("user_cache_dir")
+    return _xdg_folder("XDG_CACHE_HOME", "~/.cache") or _platformdirs_folder("user_cache_dir")
 
 
 def data_folder() -> str:
-    """The platform's folder for the user's data."""
-    return _of_linux("XDG_DATA_HOME", "~/.local/share") or _platforms("user_data_dir")
+    """Return the platform's folder for user data."""
+    return _xdg_folder("XDG_DATA_HOME", "~/.local/share") or _platformdirs_folder("user_data_dir")
 
 
-def _of_linux(variable: str, usual: str) -> str | None:
-    """A folder on Linux, where its rule is shorter than importing the library takes; else `None`.
+def _xdg_folder(variable: str, usual: str) -> str | None:
+    """Return the folder on Linux without importing `platformdirs`, function is slow; else `None`.
 
     Source: https://specifications.freedesktop.org/basedir-spec/latest
     """
@@ -30,8 +30,8 @@ def _of_linux(variable: str, usual: str) -> str | None:
     return os.path.join(folder if folder.strip() else os.path.expanduser(usual), "crosschip")
 
 
-def _platforms(which: str) -> str:
+def _platformdirs_folder(function: str) -> str:
     import platformdirs
 
-    folder: str = getattr(platformdirs, which)("crosschip")
+    folder: str = getattr(platformdirs, function)("crosschip")
     return folder

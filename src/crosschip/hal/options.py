@@ -1,4 +1,4 @@
-"""The caller's wishes for a compilation; the same words mean the same on every device."""
+"""Options of a compilation, which mean the same on all devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosschip.ir.dataclass import dataclass
 
 
 class Performance(StrEnum):
-    """The performance modes of NNRt: from the least power to the greatest speed."""
+    """Performance modes of NNRt, from lowest power to highest speed."""
 
     NONE = "none"
     LOW = "low"
@@ -23,12 +23,12 @@ class Performance(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values that an open size takes.
+    """Range of a dynamic dimension.
 
     Attributes:
-        name: the size's, as it stands in the shapes of the model's inputs.
+        name: its name in the shapes of the model's inputs.
         least: the smallest value.
-        most: the greatest value.
+        most: the largest value.
     """
 
     name: str
@@ -38,13 +38,13 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The open sizes of a model.
+    """Dynamic dimensions of a model.
 
     Attributes:
-        ranges: the values that named sizes take; a size without a range may take any.
-        profiles: values of sizes, by name, to compile for at once, sorted by name.
-        specializations: for how many sets of input shapes the runtime keeps programs of a device
-            that compiles known sizes only; the least recently used is dropped.
+        ranges: ranges of named dimensions; one without a range may have any value.
+        profiles: values of named dimensions to compile for in advance, sorted by name.
+        specializations: for how many sets of input shapes the runtime keeps a device's programs if
+            it compiles static shapes only; the least recently used one is dropped.
     """
 
     ranges: tuple[Range, ...] = ()
@@ -58,7 +58,7 @@ class Sizes:
         profiles: Sequence[Mapping[str, int]],
         specializations: int = 16,
     ) -> Sizes:
-        """Sizes from what people write: `{"N": (1, 8)}` and `[{"N": 1}, {"N": 8}]`."""
+        """Return sizes from their form in Python: `{"N": (1, 8)}` and `[{"N": 1}, {"N": 8}]`."""
         return cls(
             tuple(Range(name, *bounds) for name, bounds in sorted(ranges.items())),
             tuple(tuple(sorted(profile.items())) for profile in profiles),
@@ -67,23 +67,22 @@ class Sizes:
 
     @property
     def bounded(self) -> frozenset[str]:
-        """The names of the sizes that have a range."""
+        """Return the names of the dimensions that have a range."""
         return frozenset(entry.name for entry in self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The caller's wishes for compiling.
+    """Options of a compilation.
 
     Attributes:
         precision: the arithmetic for float32 operations.
-        threads: how many processor threads a run may use; `None` leaves it to the device.
-        in_flight: how many runs there will be at once. A device that runs on the processor divides
-            its cores among them; with 1, each run may have all.
-        sizes: the open sizes.
-        performance: the balance between speed and power; a wish, which a device keeps as far as
-            its engine offers something for it (`Device.modes`). What `threads` and the device's
-            properties say comes before it.
+        threads: the number of processor threads per run; `None` leaves it to the device.
+        in_flight: the number of concurrent runs. A CPU device divides its cores among them; with 1,
+            each run may use all cores.
+        sizes: the dynamic dimensions.
+        performance: the trade-off between speed and power. A device applies it as far as its engine
+            supports it (`Device.modes`); `threads` and the device's properties take precedence.
     """
 
     precision: Precision = Precision.FLOAT32
@@ -94,14 +93,14 @@ class Options:
 
     @property
     def threads_each(self) -> int | None:
-        """The number of processor threads of each run; of several, its share of the cores."""
+        """Return the number of processor threads per run; concurrent runs share the cores."""
         if self.threads is not None or self.in_flight == 1:
             return self.threads
         return max(1, _cores() // self.in_flight)
 
 
 def _cores() -> int:
-    """The processor's cores that this process may use."""
+    """Return the number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

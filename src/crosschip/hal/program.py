@@ -1,28 +1,28 @@
-"""Compiled models."""
+"""Compiled models, sessions of consecutive runs, and profilers of the steps of a run."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crosschip.hal.buffers import Buffer, Event, HostBuffer, Submission
-from crosschip.ir import Array
-
-if TYPE_CHECKING:
-    from crosschip.hal.profiling import Profiler
-    from crosschip.hal.sessions import Carried, ProgramSession
+from crosschip.ir import Array, Operation
+from crosschip.ir.closing import Closing
+from crosschip.ir.dataclass import dataclass
+from crosschip.ir.types import INTEGERS
 
 
 class Program:
-    """A compiled model. Runs may overlap: a program is run from many threads at once.
+    """Compiled model. Several threads may run it concurrently.
 
-    A subclass defines `run`, if it only blocks, or `submit`, if it takes on work and goes on; each
-    is the default for the other. No method is called after `close`, and none while `close` runs.
+    A subclass defines `run` if it blocks, or `submit` if it executes asynchronously; each has a
+    default that calls the other. No method is called during or after `close`.
 
     Attributes:
-        rules: for each extra output behind those of the model, the sentence about the rule of a
-            definition that was broken where an element of that output, of type bool, is false. So
-            a device reports what it finds out in the middle of its work.
+        rules: a message for each boolean output that follows the model's outputs: the rule of an
+            operator definition that is broken if an element of that output is false. So a device
+            reports errors that it detects while it computes.
     """
 
     rules: Sequence[str] = ()
@@ -36,14 +36,13 @@ class Program:
         """Compute the outputs.
 
         Args:
-            inputs: one C-contiguous array for each model input, in order, of its element type and
-                of a shape that its type allows, aligned as the device's capabilities ask and at
-                least to its elements; never written to, and not kept after the run. For an operand
-                of `ElementType.OBJECT`, the value itself.
+            inputs: one C-contiguous array per model input, of its element type and a shape that its
+                type admits, aligned to its elements and to the device's `alignment`; neither
+                written to nor kept after the run. For `ElementType.OBJECT`, the value itself.
 
         Returns:
-            One C-contiguous array for each model output, in order, and one for each of `rules`;
-            the caller owns them. For an operand of `ElementType.OBJECT`, the value itself.
+            One C-contiguous array per model output, then one per entry of `rules`; the caller owns
+            them. For `ElementType.OBJECT`, the value itself.
 
         Raises:
             DeviceError: the device failed.
@@ -54,42 +53,39 @@ class Program:
         return [buffer.array() for buffer in submission.outputs]
 
     def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
-        """`run`, with outputs in arrays of the caller's where the program can write there.
+        """Compute the outputs, in the caller's arrays where the program can write to them.
 
         Args:
             inputs: as for `run`.
-            places: for each model output a writable array, C-contiguous and aligned as inputs are,
-                of its type and shape, which shares no memory with an input; or `None`. Not kept
-                after the run.
+            places: per model output a writable array of its type and shape, C-contiguous and
+                aligned like inputs, that shares no memory with an input; or `None`. Not kept after
+                the run.
 
         Returns:
-            As `run`; for a place that has been written, that array.
+            As `run`; the caller's array where the output was written to it.
         """
         return self.run(inputs)
 
     def submit(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer | None],
-        after: Sequence[Event],
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
-        """Take on a run and return, if the device can, before it is done.
+        """Start a run and return, if possible before it has completed.
 
-        Never asked for where an input or output of the model is of text or no tensor: no buffer
-        holds these, and `run` is called.
+        It is not called for models with inputs or outputs of type `STRING` or `OBJECT`, which no
+        buffer can hold.
 
         Args:
-            inputs: one buffer for each model input: this device's own, or the host's. Neither
-                written to nor kept after the run.
-            outputs: for each model output where to put it, or `None` for new memory; empty if all
-                are to be new.
-            after: what must have ended before an input is read or an output written.
+            inputs: one buffer per model input, of this device or of the host; neither written to
+                nor kept after the run.
+            outputs: per model output the buffer to write, or `None` to allocate one; empty to
+                allocate all.
+            after: events to wait for before an input is read or an output written.
 
         Returns:
-            The outputs, in the given buffers where there are any, and the end of the run.
+            The output buffers and the completion of the run.
 
         Raises:
-            DeviceError: the device failed to take it on; later failures come out of the event.
+            DeviceError: the device rejected the run; later failures are raised by the event.
         """
         for event in after:
             event.wait()
@@ -97,15 +93,15 @@ class Program:
         return Submission.on_host(results, outputs)
 
     def session(self, carried: Sequence[Carried]) -> ProgramSession | None:
-        """Runs one after the other that hand on outputs as inputs where the program made them.
+        """Return a session of consecutive runs whose outputs stay on the device as inputs.
 
         Args:
-            carried: the tensors that are handed on, each output and input at most once; none of
-                text or no tensor.
+            carried: the tensors passed from one run to the next, each output and input at most
+                once, none of type `STRING` or `OBJECT`.
 
         Returns:
-            `None` if the program has nothing better than to give such outputs away and to be given
-            them again, which is the default: arrays of the host, and buffers of the device's.
+            `None`, the default, if the program cannot do better than the runtime, which passes
+            arrays or the device's buffers from run to run.
 
         Raises:
             DeviceError: the device failed.
@@ -113,23 +109,23 @@ class Program:
         return None
 
     def save(self) -> bytes | None:
-        """The bytes from which `Device.load` makes the same program; `None` if there are none."""
+        """Return the bytes from which `Device.load` restores the program; `None` if unsupported."""
         return None
 
     def saving(self) -> Callable[[], Sequence[bytes | memoryview]] | None:
-        """Makes what `save` returns, later; `None`, the default, if the program is saved at once.
+        """Return a function that saves the program later; `None`, the default, to save it at once.
 
-        What is returned is called on another thread, when the program may be running or closed
-        already, and makes parts that are written one behind the other. So nobody waits for a
-        program with much to copy, and what lies in memory as it is saved is not copied at all.
+        Another thread calls the function, possibly while the program runs or after it was closed.
+        It returns parts that are written one after the other. So compiling does not wait for
+        copying a large program, and parts that are in memory need no copy.
         """
         return None
 
     def profiler(self) -> Profiler | None:
-        """The program once more, made to tell how long its steps take; `None` if it cannot be.
+        """Return an instrumented copy of the program; `None` if unsupported.
 
-        It is asked for when somebody wants to know, is closed before the program, and may cost
-        another compilation. What the program itself does is none the slower for it.
+        It is created on request, is closed before the program, and may need another compilation. It
+        does not slow down the program itself.
 
         Raises:
             DeviceError: the device failed.
@@ -137,4 +133,124 @@ class Program:
         return None
 
     def close(self) -> None:
-        """Release what the program holds."""
+        """Release the program's resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Tensor that one run outputs and the next run reads; both have the same type.
+
+    Attributes:
+        output: the index of the output.
+        input: the index of the input.
+    """
+
+    output: int
+    input: int
+
+
+class ProgramSession(ABC):
+    """Consecutive runs of a program. Some of its outputs become inputs of the next run.
+
+    These tensors stay in memory that the program can access. One thread at a time uses a session; a
+    program may have several sessions, whose runs may overlap.
+    """
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Array | None]) -> Sequence[Array | None]:
+        """Compute the outputs; carried tensors keep their values until `advance`.
+
+        Args:
+            inputs: as for `Program.run`; `None` for carried tensors.
+
+        Returns:
+            As `Program.run`; `None` for carried tensors.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Let the next run read the carried outputs of the last, successful run."""
+
+    @abstractmethod
+    def shape(self, place: int) -> tuple[int, ...]:
+        """Return the shape that the next run reads for the carried tensor with an index."""
+
+    @abstractmethod
+    def read(self, place: int) -> Array:
+        """Return a copy of the value that the next run reads for a carried tensor."""
+
+    @abstractmethod
+    def write(self, place: int, array: Array) -> None:
+        """Replace the value that the next run reads for a carried tensor by a copy of an array.
+
+        The array has the tensor's element type and any shape.
+
+        Raises:
+            DeviceError: the device has not enough memory.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the session's resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Step of a run.
+
+    Attributes:
+        name: the engine's name of it, such as `Conv` or `ReorderOutput`.
+        seconds: its duration, including nested steps.
+        operations: the operations of the program's model (or of bodies in it) that it computes,
+            wholly or in part; empty for internal steps of the engine.
+        start: seconds since the start of the run; `None` if unknown.
+        inside: nested steps, for an operation with bodies.
+    """
+
+    name: str
+    seconds: float
+    operations: Sequence[Operation] = ()
+    start: float | None = None
+    inside: Sequence[Step] = ()
+
+
+def computes_data(operation: Operation) -> bool:
+    """Return whether an operation computes data rather than shapes, which vanish once known.
+
+    For profilers: a data operation without a step of its own was fused into a neighbour's step.
+    """
+    return operation.outputs[0].type.element_type not in INTEGERS
+
+
+class Profiler(Closing, ABC):
+    """Instrumented copy of a program, which measures its steps; for use in one thread."""
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Compute what `Program.run` computes.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Start the measurement; runs before it were warm-up.
+
+        Raises:
+            DeviceError: the device failed.
+        """
+
+    @abstractmethod
+    def steps(self) -> Sequence[Sequence[Step]]:
+        """Return the steps of each run since `begin`, in order; called once, after the last run.
+
+        An engine that only reports sums over runs divides them evenly. The steps of a run take no
+        longer than the run.
+
+        Raises:
+            DeviceError: the device failed.
+        """

@@ -1,4 +1,4 @@
-"""A device's answers to the question which operations of a model it runs."""
+"""Answers of a device to the query which operations of a model it supports."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ if TYPE_CHECKING:
 
 
 class Rule(Enum):
-    """The sort of rule that an operation breaks; the value is its name in JSON."""
+    """Category of rule that an operation breaks; the value is its name in JSON."""
 
     OPERATOR = "operator"
-    """The device does not have the operator."""
+    """The device does not implement the operator."""
     ELEMENT_TYPE = "element_type"
-    """It does not compute in the element type."""
+    """The device does not compute in the element type."""
     QUANTIZATION = "quantization"
-    """It does not have this quantized form of the operator."""
+    """The device does not implement this quantized form of the operator."""
     COMPUTED = "computed"
-    """It needs at compile time what the model computes when it runs."""
+    """The device needs a constant where the model computes a value at run time."""
     SHAPE = "shape"
-    """It does not do this rank or size, or needs a size that is open."""
+    """The device does not support the rank or size, or requires a static shape."""
     VALUE = "value"
-    """It does not do this value of a parameter, or this combination of values."""
+    """The device does not support a parameter's value, or a combination of values."""
     RANGE = "range"
-    """It computes in fewer bits than values need that are not known to be near enough to 0."""
+    """The device computes in fewer bits than the values may need."""
     FUSION = "fusion"
-    """It does not apply this activation to the result."""
+    """The device does not fuse this activation."""
     OPTION = "option"
-    """It cannot compile as the options ask."""
+    """The device does not support the options."""
     CAPACITY = "capacity"
-    """Its memory or another limit of the whole does not do."""
+    """The model exceeds the device's memory or another limit."""
     GROUP = "group"
-    """It runs the operation only together with others that it did not get."""
+    """The device runs the operation only together with others, which are not placed on it."""
     DEFINITION = "definition"
-    """The package that brings the operator says that the device does not do this."""
+    """The package that defines the operator rejects the operation for the device."""
     FAILURE = "failure"
-    """It failed to answer, or to compile what it had said yes to."""
+    """The device failed to answer, or to compile an operation that it had declared supported."""
     CALLER = "caller"
-    """The caller wants the operation elsewhere."""
+    """The caller excluded the device for the operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The rule of a device that an operation breaks.
+    """Rule of a device that an operation breaks.
 
     Attributes:
-        slot: the slot at fault, or `output`; empty if it is the operation as a whole.
-        detail: the rest of the sentence, as in `2 on a depthwise filter`.
-        rule: the sort of rule.
+        slot: the slot that breaks it, or `output`; empty for the operation as a whole.
+        detail: the rest of the sentence, such as `2 on a depthwise filter`.
+        rule: the category of rule.
     """
 
     slot: str
@@ -63,11 +63,11 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The cost of an operation, as far as a device can tell without compiling.
+    """Estimated cost of an operation, as far as a device knows it without compiling.
 
     Attributes:
         seconds: the time of one run; `None` if unknown.
-        bytes: the memory that the operation's constants and results take; `None` if unknown.
+        bytes: the memory of the operation's constants and results; `None` if unknown.
     """
 
     seconds: float | None = None
@@ -76,19 +76,19 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """Yes, or no and why, about one operation; true where it is yes.
+    """Whether a device supports an operation, and why not; true if it does.
 
     Attributes:
         supported: whether the device runs the operation.
-        operator: the operator's name, where the answer is no.
-        slot: the slot at fault; empty if it is the operation as a whole.
-        rule: the sort of rule that is broken; `None` where the answer is yes.
-        detail: the rest of the sentence; anything that it adds to a yes.
-        estimate: the cost, if the answer is yes and the device can tell.
-        bits: how many bits, besides the sign, the integers may have that it reads and makes, for
-            the device to compute them right; `None` if as many as their types.
-        dialect: a word for how the device has to read the operation; those with another word are
-            compiled apart from it.
+        operator: the operator's name, if it is unsupported.
+        slot: the slot that breaks a rule; empty for the operation as a whole.
+        rule: the category of the broken rule; `None` if supported.
+        detail: the rest of the sentence, or a remark on a supported operation.
+        estimate: the cost, if the operation is supported and the cost is known.
+        bits: how many bits without the sign the integers that it reads and outputs may have for
+            correct results; `None` for all bits of their types.
+        dialect: a word for how the device interprets the operation; operations with different words
+            are compiled separately.
     """
 
     supported: bool
@@ -102,12 +102,12 @@ class Support:
 
     @classmethod
     def no(cls, operation: Operation, slot: str, detail: str, rule: Rule = Rule.VALUE) -> Support:
-        """The device does not run the operation."""
+        """Return the answer that the device does not run the operation."""
         return cls(False, operation.type, slot, rule, detail)
 
     @property
     def reason(self) -> str:
-        """The sentence: `CONV_2D.dilations: 2 on a depthwise filter`; what it adds to a yes."""
+        """Return the sentence, such as `CONV_2D.dilations: 2 on a depthwise filter`."""
         if self.supported or not self.detail:
             return self.detail
         where = f"{self.operator}.{self.slot}" if self.slot else self.operator
@@ -124,12 +124,12 @@ YES = Support(True)
 class Group:
     """Operations that a device runs together or not at all.
 
-    A pattern that it fuses, what must fit its memory, an operation whose size depends on data and
-    the only reader that can do with it: all of them go to the device in one segment, or none does.
+    Examples are a pattern that it fuses, and an operation with a data-dependent output shape
+    together with its only reader. All of them are placed in one segment of the device, or none is.
 
     Attributes:
-        operations: the indices of the operations in the model that was asked about.
-        why: the reason, for people.
+        operations: the indices of the operations in the queried model.
+        why: the reason, for messages.
     """
 
     operations: Sequence[int]
@@ -138,11 +138,11 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A device's answer about a whole model.
+    """Answer of a device about a whole model.
 
     Attributes:
-        answers: for each operation of the model, in order, whether the device runs it.
-        groups: operations answered with yes that go together or not at all; disjoint.
+        answers: for each operation of the model, in order, whether the device supports it.
+        groups: disjoint groups of supported operations that must be placed together.
     """
 
     answers: Sequence[Support]

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, Protocol, cast
 from crosschip.importers.packages import with_overriding
 from crosschip.ir import Budget, BudgetError, InputError, Model, ModelFileError
 from crosschip.ir.budget import spending
+from crosschip.ir.entry_points import entry_points
 from crosschip.ir.files import DataFile
-from crosschip.ir.installed import entry_points
 
 Source = Path | bytes
 """A file or folder, or the content of a file."""

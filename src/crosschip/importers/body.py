@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from crosschip.ir import ElementType, Model, Operand, Operation, TensorType, UnsupportedError
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import unknown
-from crosschip.ir.widening import is_open, names_in, widened
+from crosschip.ir.type_joins import is_open, names_in, widen_type
 
 
 class Captures:
@@ -93,7 +93,7 @@ def import_widened_body(
         other_types = (o.type for o in body.inputs[first_input + len(state) :])
         outer = names_in([*state, *other_types, *(o.type for o in body.captures.inside)])
         wider = [
-            widened(current, result, outer, effort)
+            widen_type(current, result, outer, effort)
             for current, result in zip(types, result_types, strict=True)
         ]
         if wider == types:

@@ -9,7 +9,7 @@ from crosschip.ir import Model, ModelError, Operand, Operation, UnsupportedError
 from crosschip.ops import Operator
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.slots import Parameter, Tensors
-from crosschip.ops.packages import overriding, packaged_operators
+from crosschip.ops.packages import overriding_operator, packaged_operators
 
 
 def arguments_in_order(
@@ -105,7 +105,7 @@ def with_overriding(model: Model) -> Model:
     for operation in model.operations:
         inputs = tuple(None if o is None else replaced.get(o, o) for o in operation.inputs)
         current = operation if inputs == operation.inputs else operation.with_inputs(inputs)
-        override = overriding(operation.type)
+        override = overriding_operator(operation.type)
         if override is not None and isinstance(current, Operator):
             current = _convert_operation(override, current)
             replaced.update(zip(operation.outputs, current.outputs, strict=True))

@@ -1,8 +1,7 @@
 """The intermediate representation: models of standard operations on typed operands.
 
-Nothing here knows an operator, a file format or a device.
-
-Every name is imported when it is first used: running a compiled model needs few of them.
+The package depends on no operator, file format or device. Names are imported at first use, because
+running a compiled model needs few of them.
 """
 
 from importlib import import_module
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from crosschip.ir.dimension import Dim as Dim
     from crosschip.ir.dimension import Dimension as Dimension
     from crosschip.ir.dimension import Shape as Shape
-    from crosschip.ir.dimension import SizeArithmetic as SizeArithmetic
-    from crosschip.ir.dimension import express as express
     from crosschip.ir.dimension import symbol as symbol
     from crosschip.ir.dimension import unknown as unknown
     from crosschip.ir.errors import BudgetError as BudgetError
@@ -39,47 +36,28 @@ if TYPE_CHECKING:
     from crosschip.ir.model import Operand as Operand
     from crosschip.ir.model import Operation as Operation
     from crosschip.ir.model import Origin as Origin
+    from crosschip.ir.size_arithmetic import SizeArithmetic as SizeArithmetic
+    from crosschip.ir.size_arithmetic import express as express
     from crosschip.ir.types import Array as Array
     from crosschip.ir.types import ElementType as ElementType
     from crosschip.ir.types import Quantization as Quantization
     from crosschip.ir.types import TensorType as TensorType
 
-_HOMES = {
-    "Array": "crosschip.ir.types",
-    "Budget": "crosschip.ir.budget",
-    "BudgetError": "crosschip.ir.errors",
-    "Builder": "crosschip.ir.builder",
-    "CacheError": "crosschip.ir.errors",
-    "ControlFlow": "crosschip.ir.control",
-    "DeadlineError": "crosschip.ir.errors",
-    "DeviceError": "crosschip.ir.errors",
-    "Dim": "crosschip.ir.dimension",
-    "Dimension": "crosschip.ir.dimension",
-    "ElementType": "crosschip.ir.types",
-    "ElementTypeError": "crosschip.ir.errors",
-    "Error": "crosschip.ir.errors",
-    "Extension": "crosschip.ir.extension",
-    "If": "crosschip.ir.branches",
-    "InputError": "crosschip.ir.errors",
-    "Loop": "crosschip.ir.loops",
-    "Model": "crosschip.ir.model",
-    "ModelError": "crosschip.ir.errors",
-    "ModelFileError": "crosschip.ir.errors",
-    "Operand": "crosschip.ir.model",
-    "Operation": "crosschip.ir.model",
-    "Origin": "crosschip.ir.model",
-    "Quantization": "crosschip.ir.types",
-    "QueueFullError": "crosschip.ir.errors",
-    "Scan": "crosschip.ir.loops",
-    "Shape": "crosschip.ir.dimension",
-    "TensorType": "crosschip.ir.types",
-    "UnsupportedError": "crosschip.ir.errors",
-    "constant": "crosschip.ir.builder",
-    "symbol": "crosschip.ir.dimension",
-    "SizeArithmetic": "crosschip.ir.dimension",
-    "express": "crosschip.ir.dimension",
-    "unknown": "crosschip.ir.dimension",
+_MODULES = {
+    "branches": "If",
+    "budget": "Budget",
+    "builder": "Builder constant",
+    "control": "ControlFlow",
+    "dimension": "Dim Dimension Shape symbol unknown",
+    "errors": "BudgetError CacheError DeadlineError DeviceError ElementTypeError Error InputError "
+    "ModelError ModelFileError QueueFullError UnsupportedError",
+    "extension": "Extension",
+    "loops": "Loop Scan",
+    "model": "Model Operand Operation Origin",
+    "size_arithmetic": "SizeArithmetic express",
+    "types": "Array ElementType Quantization TensorType",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
 
@@ -87,5 +65,5 @@ __all__ = sorted(_HOMES)
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    member = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    member = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     return member

@@ -1,4 +1,4 @@
-"""The bodies of control flow as models: walked, and inferred for other types than they had."""
+"""Bodies of control flow as models: traversal, and type inference for other input types."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 
 from crosschip.ir.errors import ModelError
 from crosschip.ir.model import Model, Operand, Operation
+from crosschip.ir.type_joins import names_in, widen_type
 from crosschip.ir.types import MAX_RANK, ElementType, TensorType
-from crosschip.ir.widening import names_in, widened
 
 
-def every_operation(model: Model) -> Iterator[Operation]:
-    """The operations of a model and, after each, those of the bodies that it holds."""
+def walk_operations(model: Model) -> Iterator[Operation]:
+    """Yield the operations of a model; each is followed by the operations of its bodies."""
     for operation in model.operations:
         yield operation
         for body in operation.bodies:
-            yield from every_operation(body)
+            yield from walk_operations(body)
 
 
-def every_constant(model: Model) -> Iterator[Operand]:
-    """The constants of a model and those of its bodies."""
+def walk_constants(model: Model) -> Iterator[Operand]:
+    """Yield the constants of a model and of the bodies in it."""
     yield from model.constants
     for operation in model.operations:
         for body in operation.bodies:
-            yield from every_constant(body)
+            yield from walk_constants(body)
 
 
-def inner_type(operand: Operand) -> TensorType:
-    """The type of what a body takes for an operand; of a constant with what it holds."""
+def capture_type(operand: Operand) -> TensorType:
+    """Return the type of a body's input for an operand, with the value of a small constant."""
     type_ = operand.type
     if (
         operand.content is None
@@ -45,16 +45,16 @@ def inner_type(operand: Operand) -> TensorType:
 _INTEGERS = (ElementType.INT32, ElementType.INT64)
 
 
-def retyped(model: Model, types: Sequence[TensorType], widening: bool = False) -> Model:
-    """The model with other types for its inputs, and all others inferred from them.
+def retype(model: Model, types: Sequence[TensorType], widening: bool = False) -> Model:
+    """Return the model with other input types, and all other types inferred from them.
 
     Args:
-        model: not changed; what does not change is shared.
-        types: one for each input, in order.
-        widening: whether types in bodies may only become wider.
+        model: the model; unchanged parts are shared with the result.
+        types: one type per input, in order.
+        widening: types inside bodies may only become wider.
 
     Raises:
-        ModelError: there are more or fewer inputs, or an operation does not take the types.
+        ModelError: the number of inputs differs, or an operation rejects the types.
     """
     if len(types) != len(model.inputs):
         raise ModelError(f"{model.name}: takes {len(model.inputs)} values, but gets {len(types)}")
@@ -63,38 +63,38 @@ def retyped(model: Model, types: Sequence[TensorType], widening: bool = False) -
     pairs = zip(model.inputs.items(), types, strict=True)
     inputs = {name: Operand(operand.name, type_) for (name, operand), type_ in pairs}
     replaced = dict(zip(model.inputs.values(), inputs.values(), strict=True))
-    return substituted(model, inputs, replaced, widening)
+    return with_replaced_inputs(model, inputs, replaced, widening)
 
 
-def substituted(
+def with_replaced_inputs(
     model: Model,
     inputs: Mapping[str, Operand],
     replaced: Mapping[Operand, Operand],
     widening: bool = False,
 ) -> Model:
-    """The model with other inputs, and all types that depend on them inferred anew.
+    """Return the model with other inputs, and all types that depend on them inferred again.
 
     Args:
-        model: not changed.
-        inputs: those that it is to have.
-        replaced: what takes the place of operands of the model; all inputs that go are in it.
-        widening: whether types in bodies may only become wider.
+        model: the model, which stays unchanged.
+        inputs: the new inputs by name.
+        replaced: the replacement of each replaced operand; it contains all removed inputs.
+        widening: types inside bodies may only become wider.
 
     Raises:
-        ModelError: an operation does not take what it is to read.
+        ModelError: an operation rejects its new inputs.
     """
     new = dict(replaced)
-    operations = [_renewed(operation, new, widening) for operation in model.operations]
+    operations = [_reinfer(operation, new, widening) for operation in model.operations]
     outputs = {name: new.get(o, o) for name, o in model.outputs.items()}
     return Model(model.name, inputs, operations, outputs)
 
 
-def _renewed(operation: Operation, replaced: dict[Operand, Operand], widening: bool) -> Operation:
-    """The operation on what its inputs have become; notes what its outputs become."""
+def _reinfer(operation: Operation, replaced: dict[Operand, Operand], widening: bool) -> Operation:
+    """Return the operation on its replaced inputs; add its new outputs to `replaced`."""
     inputs = tuple(None if o is None else replaced.get(o, o) for o in operation.inputs)
     if inputs == operation.inputs:
         return operation
-    renewed = operation.adapted(inputs, widening=widening)
+    renewed = operation.adapt(inputs, widening=widening)
     try:
         types = renewed.infer()
     except ModelError as error:
@@ -106,7 +106,7 @@ def _renewed(operation: Operation, replaced: dict[Operand, Operand], widening: b
     return renewed.with_inputs(inputs, outputs)
 
 
-def settled(
+def infer_body(
     operation: Operation,
     body: Model,
     before: Sequence[TensorType],
@@ -116,19 +116,21 @@ def settled(
     skipped: int,
     widening: bool,
 ) -> Model:
-    """The body, inferred for state types that hold what it makes as well as the first state.
+    """Infer a loop's body for state types that hold both the initial state and each next state.
+
+    The state types are widen_type until the body maps them to themselves (a fixed point).
 
     Args:
-        operation: whose body it is.
-        body: not changed.
-        before: the types of what the body takes before the state.
-        state: the first state.
-        slices: the types of what it takes after the state.
-        captures: what it takes after that.
-        skipped: how many values it makes before the next state.
-        widening: whether the state's types may only become wider than they are.
+        operation: the loop.
+        body: its body, which stays unchanged.
+        before: types of the body's inputs before the state.
+        state: the initial state.
+        slices: types of the body's inputs after the state.
+        captures: the operands of the body's last inputs.
+        skipped: number of body outputs before the next state.
+        widening: state types may only become wider than they are.
     """
-    after = [*slices, *map(inner_type, captures)]
+    after = [*slices, *map(capture_type, captures)]
     types = [replace(operand.type, shape_value=None) for operand in state]
     outer = names_in([*types, *after])
     carried = list(body.inputs.items())[len(before) :][: len(types)]
@@ -137,7 +139,7 @@ def settled(
         types = _widen_all(slots, [o.type for _, o in carried], types, outer, 0)
     effort = 0
     while True:
-        body = retyped(body, [*before, *types, *after], widening or effort > 0)
+        body = retype(body, [*before, *types, *after], widening or effort > 0)
         output_types = [o.type for o in body.outputs.values()][skipped : skipped + len(types)]
         if len(output_types) < len(types):
             raise ModelError(
@@ -159,9 +161,9 @@ def _widen_all(
     effort: int,
 ) -> list[TensorType]:
     types = []
-    for slot, one, other in zip(slots, old, new, strict=True):
+    for slot, old_type, new_type in zip(slots, old, new, strict=True):
         try:
-            types.append(widened(one, other, outer, effort))
+            types.append(widen_type(old_type, new_type, outer, effort))
         except ModelError as error:
             raise ModelError(f"{slot}: {error}") from None
     return types

@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
-from crosschip.ir.bodies import inner_type, retyped
+from crosschip.ir.bodies import capture_type, retype
 from crosschip.ir.control import ControlFlow
 from crosschip.ir.errors import ModelError
 from crosschip.ir.model import Model, Operand
+from crosschip.ir.type_joins import hide_inner_sizes, join_types, names_in
 from crosschip.ir.types import ElementType, TensorType
-from crosschip.ir.widening import (
-    joined,
-    names_in,
-    visible,
-)
 
 
 class If(ControlFlow):
-    """Runs one of two bodies: `outputs = (then_body if condition else else_body)(*captures)`.
+    """Operation that runs one of two bodies: `outputs = (then if condition else else)(*captures)`.
 
-    Operands: `condition`, one boolean in any number of axes, then the captures. Both bodies take
-    the captures and make the same number of values, of the same element types; an output is of
-    the type that both have in common, with an unknown size where they differ, and of unknown rank
-    where the ranks do.
+    Operands: `condition` (one boolean, any rank), then the captures. Both bodies take the captures
+    and return the same number of values with equal element types. The type of an output joins the
+    types of both bodies: a size that differs is unknown, and so is the rank if the ranks differ.
     """
 
     __slots__ = ()
@@ -35,17 +30,17 @@ class If(ControlFlow):
     def of(
         cls, name: str, condition: Operand, captures: Sequence[Operand], bodies: Sequence[Model]
     ) -> If:
-        """The operation, with bodies inferred for the types of the captures.
+        """Return the operation with its bodies inferred for the types of the captures.
 
         Raises:
-            ModelError: the bodies break a rule.
+            ModelError: a body breaks a rule.
         """
         operation = cls(name, (condition, *captures), bodies=bodies)
-        return cls(name, operation.inputs, bodies=operation.fitted(widening=False))
+        return cls(name, operation.inputs, bodies=operation.infer_bodies(widening=False))
 
     @property
     def condition(self) -> Operand:
-        """The condition: true runs the first body, false the second."""
+        """Return the condition: true runs the first body, false the second."""
         return self._required(0)
 
     @property
@@ -56,10 +51,10 @@ class If(ControlFlow):
         yield "condition", self.condition
         yield from zip(self.bodies[0].inputs, self.captures, strict=False)
 
-    def fitted(self, widening: bool) -> Sequence[Model]:
-        types = [inner_type(operand) for operand in self.captures]
+    def infer_bodies(self, widening: bool) -> Sequence[Model]:
+        types = [capture_type(operand) for operand in self.captures]
         narrower = all(_takes(body, types) for body in self.bodies)
-        return where_possible(self.bodies, lambda body: retyped(body, types, widening), narrower)
+        return change_branches(self.bodies, lambda body: retype(body, types, widening), narrower)
 
     def infer(self) -> tuple[TensorType, ...]:
         self._check_one("condition", self.condition, ElementType.BOOL)
@@ -72,24 +67,24 @@ class If(ControlFlow):
             f"else_body: makes {len(second)} values, but then_body {len(first)}",
         )
         outer = names_in(types)
-        joined_types = []
+        output_types = []
         for (name, one), (_, other) in zip(first, second, strict=True):
-            joined_types.append(_joined(f"{self.type}.{name}", one.type, other.type, outer))
-        return tuple(joined_types)
+            output_types.append(_join_outputs(f"{self.type}.{name}", one.type, other.type, outer))
+        return tuple(output_types)
 
 
-def where_possible(
+def change_branches(
     bodies: Sequence[Model], change: Callable[[Model], Model], narrower: bool = True
 ) -> list[Model]:
-    """Bodies of which one runs, each changed; those that can then never run stay as they were.
+    """Change each of several bodies of which one runs; keep a body that can then never run.
 
     Args:
-        bodies: not changed.
-        change: what is done to each.
-        narrower: whether bodies still hold for what they get if they stay as they were.
+        bodies: the bodies, which stay unchanged.
+        change: returns the changed body; a `ModelError` means that the body can never run.
+        narrower: the unchanged bodies are valid for the new input types, too.
 
     Raises:
-        ModelError: none of them can run, or one that cannot must not stay as it was.
+        ModelError: no body can run, or a body cannot be changed and `narrower` is false.
     """
     changed, errors = [], []
     for body in bodies:
@@ -106,23 +101,25 @@ def where_possible(
 
 
 def _takes(body: Model, types: Sequence[TensorType]) -> bool:
-    """Tell whether a body is made for whatever is of these types."""
-    held = [operand.type for operand in body.inputs.values()]
-    return len(held) == len(types) and all(map(_is_within, types, held))
+    """Return whether the body's input types include these types."""
+    body_types = [operand.type for operand in body.inputs.values()]
+    return len(body_types) == len(types) and all(map(_is_within, types, body_types))
 
 
 def _is_within(type_: TensorType, other: TensorType) -> bool:
-    """Tell whether a type says all that another does."""
+    """Return whether one type is as specific as another or more."""
     if not type_.fits(other) or other.shape is None:
         return type_.fits(other)
     return type_.shape is not None and all(
-        size == own or not isinstance(size, int)
-        for own, size in zip(type_.shape, other.shape, strict=True)
+        size == size_a or not isinstance(size, int)
+        for size_a, size in zip(type_.shape, other.shape, strict=True)
     )
 
 
-def _joined(where: str, one: TensorType, other: TensorType, outer: frozenset[str]) -> TensorType:
+def _join_outputs(
+    slot: str, first: TensorType, second: TensorType, outer: frozenset[str]
+) -> TensorType:
     try:
-        return visible(joined(one, other), outer)
+        return hide_inner_sizes(join_types(first, second), outer)
     except ModelError as error:
-        raise ModelError(f"{where}: {error}") from None
+        raise ModelError(f"{slot}: {error}") from None

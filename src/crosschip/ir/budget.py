@@ -1,8 +1,8 @@
-"""The limits of what one model may cost to load and compile, and the account of what it has cost.
+"""Limits of what loading and compiling a model may cost, and the account of what was spent.
 
-A file of a few hundred bytes can describe loops in loops, functions that call each other, or
-constants that double with each operation. What makes more of a model than its file holds is spent
-from one budget, and so is the time that this takes.
+A file of a few hundred bytes can describe nested loops, functions that call each other, or
+constants that double with each operation. Operations and constants that exceed the contents of the
+model's file are charged to one budget, and so is the time that loading takes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
 
-from crosschip.ir.bodies import every_constant, every_operation
+from crosschip.ir.bodies import walk_constants, walk_operations
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.errors import BudgetError, InputError
 from crosschip.ir.model import Model
@@ -24,21 +24,21 @@ from crosschip.ir.model import Model
 class Budget:
     """Limits of what loading and compiling one model may cost.
 
-    The defaults are many times what any of some thousand real models takes, and what a machine
-    with a few gigabytes of memory and a person in front of it can bear.
+    The defaults are many times what any of some thousand real models takes. A machine with a few
+    gigabytes of memory can afford them while its user waits.
 
     Args:
-        bytes: how many bytes of constants may be made from those that the model's files hold;
-            twice what these hold may be made besides.
-        tensor_bytes: how many bytes a tensor of a known shape may have.
-        operations: how many operations functions and loops may become.
-        programs: how many programs devices may compile, one for each segment of the model and of
-            the bodies of control flow that the runtime runs.
-        seconds: how long importing may take, and then simplifying, and then asking the devices;
-            what a device takes to compile does not count.
+        bytes: bytes of constants that may be computed, in addition to twice the bytes of the
+            constants in the model's files.
+        tensor_bytes: the largest size of a tensor with a static shape, in bytes.
+        operations: the largest number of operations that functions and loops expand to.
+        programs: the largest number of programs that devices compile: one per segment of the model
+            and of the bodies of control flow that the runtime runs.
+        seconds: the time limit of importing, of simplifying and of querying devices, each. The
+            time that a device takes to compile does not count.
 
     Raises:
-        InputError: one of them is not a number above zero.
+        InputError: a limit is not a positive number.
     """
 
     bytes: int = 2**29
@@ -55,7 +55,7 @@ class Budget:
 
 
 class _Account:
-    """Account of what has been spent of a budget."""
+    """What has been spent of a budget so far."""
 
     __slots__ = ("budget", "bytes", "ends", "granted", "operations")
 
@@ -71,13 +71,10 @@ _account: ContextVar[_Account | None] = ContextVar("crosschip_budget", default=N
 
 @contextmanager
 def spending(budget: Budget | None = None) -> Iterator[None]:
-    """Let what is spent inside come from one budget.
-
-    Args:
-        budget: `None` for the default.
+    """Charge what the `with` block spends to one budget, the default one if `None`.
 
     Raises:
-        InputError: it is something else than a budget.
+        InputError: `budget` is not a `Budget`.
     """
     if budget is not None and not isinstance(budget, Budget):
         raise InputError(f"budget is {budget!r}, but must be a crosschip.Budget, or None")
@@ -89,14 +86,14 @@ def spending(budget: Budget | None = None) -> Iterator[None]:
 
 
 def spend(*, operations: int = 0, bytes: int = 0) -> None:
-    """Spend from the budget, if there is one; the time is looked at, too.
+    """Charge the current budget, if there is one, and check its time limit.
 
     Args:
-        operations: how many are about to be made.
-        bytes: how many bytes of constants are about to be made.
+        operations: number of operations to be created.
+        bytes: bytes of constants to be computed.
 
     Raises:
-        BudgetError: that is more than there is.
+        BudgetError: a limit is exceeded.
     """
     account = _account.get()
     if account is None:
@@ -118,14 +115,14 @@ def spend(*, operations: int = 0, bytes: int = 0) -> None:
 
 
 def require(*, operations: int = 0, programs: int = 0) -> None:
-    """Check that the budget, if there is one, suffices for what is to come; nothing is spent.
+    """Check that the current budget, if there is one, suffices; charge nothing.
 
     Args:
-        operations: how many functions become.
-        programs: how many devices are to compile.
+        operations: number of operations that functions expand to.
+        programs: number of programs that devices compile.
 
     Raises:
-        BudgetError: that is more than there is.
+        BudgetError: a limit would be exceeded.
     """
     account = _account.get()
     if account is None:
@@ -141,19 +138,19 @@ def require(*, operations: int = 0, programs: int = 0) -> None:
 
 
 def check_sizes(model: Model) -> None:
-    """Refuse a model with a tensor that is too large, and grant bytes for the constants it has.
+    """Check the size of all tensors, and allow computed constants in proportion to the model's.
 
     Raises:
-        BudgetError: an operand of a known shape has more bytes than the budget allows.
+        BudgetError: a tensor with a static shape exceeds `tensor_bytes`.
     """
     account = _account.get()
     if account is None:
         return
     limit = account.budget.tensor_bytes
     account.granted = 2 * sum(
-        o.content.nbytes for o in every_constant(model) if o.content is not None
+        o.content.nbytes for o in walk_constants(model) if o.content is not None
     )
-    results = (operand for operation in every_operation(model) for operand in operation.outputs)
+    results = (operand for operation in walk_operations(model) for operand in operation.outputs)
     for operand in (*model.inputs.values(), *results):
         shape = operand.type.static_shape
         size = 0 if shape is None else prod(shape) * operand.type.element_type.dtype.itemsize

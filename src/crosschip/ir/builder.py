@@ -1,4 +1,4 @@
-"""Building a model, one validated operation at a time."""
+"""Builder of models, which validates each operation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class OperatorClass(Protocol):
-    """An operator as the builder sees it: it has a name, and fills its slots with arguments."""
+    """Operator class as the builder uses it: its name, and its slots bound to arguments."""
 
     type: str
 
@@ -38,11 +38,12 @@ class OperatorClass(Protocol):
 
 
 class Builder:
-    """Grows a model; every operation is checked and its output types inferred as it is added.
+    """Builder of a model: checks each added operation and infers its output types.
 
     Attributes:
-        operations: those so far.
-        origins: the operators of a file that what is appended stands for, unless it has its own.
+        operations: the operations added so far.
+        origins: the operators of a model file that added operations get as their origins, unless
+            they have some.
 
     Example:
         >>> from crosschip.ir import Builder, ElementType, TensorType, symbol
@@ -64,8 +65,8 @@ class Builder:
 
         Args:
             name: the model's name.
-            prefix: what every name that the builder makes up starts with.
-            used_names: the names that no operation may have; those that it gets are added.
+            prefix: the prefix of all generated names.
+            used_names: operation names that are taken; names of added operations are inserted.
         """
         self.name = name
         self.prefix = prefix
@@ -80,7 +81,7 @@ class Builder:
         """Declare a model input.
 
         Raises:
-            ModelError: there is an input of this name already.
+            ModelError: an input of this name exists.
         """
         if name in self._inputs:
             raise ModelError(f"the model {self.name!r} has two inputs called {name!r}; rename one")
@@ -90,10 +91,10 @@ class Builder:
     def constant(
         self, value: ArrayLike | Elements, name: str = "", quantization: Quantization | None = None
     ) -> Operand:
-        """A constant operand; an array is kept as it is, without a copy.
+        """Return a constant operand; an array is used without a copy.
 
         Raises:
-            ModelError: the elements are of a type that no operand can hold.
+            ModelError: no operand can have the array's element type.
         """
         name = name or self.unique_name("constant")
         try:
@@ -111,15 +112,14 @@ class Builder:
         quantization: Quantization | None = None,
         **named: object,
     ) -> Operand:
-        """Append an operation that makes one output and return that output.
+        """Append an operation with one output and return that output.
 
         Args:
             operator: the operator's class.
             arguments: for its slots in order: operands, or plain values that become constants.
-            name: what messages call the operation; made up if not given, and followed by a number
-                if another operation has it.
-            outputs: the name of the operand that it makes; after the operation if not given.
-            quantization: how the output stands for reals, if inputs are quantized.
+            name: the operation's name; generated if empty, and numbered if another has it.
+            outputs: the name of the output operand; by default the operation's name.
+            quantization: the quantization of the output, if inputs are quantized.
             named: for its slots by name.
 
         Raises:
@@ -138,9 +138,9 @@ class Builder:
         quantization: Quantization | tuple[Quantization | None, ...] | None = None,
         **named: object,
     ) -> tuple[Operand, ...]:
-        """Like `add`, for an operator with any number of outputs; returns all of them.
+        """Append an operation and return all its outputs; see `add`.
 
-        The quantization is that of every output, or a tuple holds one for each.
+        `quantization` applies to all outputs, or is a tuple with one entry per output.
         """
         name = self._free(name) if name else self.unique_name(operator.type.lower())
         if not isinstance(quantization, tuple):
@@ -152,14 +152,14 @@ class Builder:
         return self.insert(operation, outputs)
 
     def insert(self, operation: Operation, outputs: Sequence[str] = ()) -> tuple[Operand, ...]:
-        """Append an operation made elsewhere, infer what it makes, and return that.
+        """Append an operation without outputs, infer its output types, and return its outputs.
 
         Args:
-            operation: one whose outputs are not there yet.
-            outputs: the names of the operands that it makes; after the operation if not given.
+            operation: an operation without outputs.
+            outputs: names of the output operands; by default derived from the operation's name.
 
         Raises:
-            ModelError: the operation breaks a rule of its operator, or has the name of another.
+            ModelError: the operation breaks a rule of its operator, or its name is taken.
         """
         try:
             types = operation.infer()
@@ -169,15 +169,15 @@ class Builder:
         if len(names) < len(types):
             names = [*outputs, *_output_names(operation.name, len(types))[len(outputs) :]]
         results = tuple(map(Operand, names, types))
-        set_field(operation, "outputs", results)  # it is still in the making
+        set_field(operation, "outputs", results)  # still under construction
         self.append(operation)
         return results
 
     def append(self, operation: Operation) -> None:
-        """Append an operation that has been built and checked elsewhere.
+        """Append an operation that is complete and checked.
 
         Raises:
-            ModelError: there is an operation of its name already.
+            ModelError: an operation of its name exists.
         """
         if operation.name in self._used_names:
             raise ModelError(f"there are two operations called {operation.name!r}; rename one")
@@ -187,14 +187,14 @@ class Builder:
         self.operations.append(operation)
 
     def rename(self, names: Mapping[Operand, str], start: int = 0) -> Mapping[Operand, Operand]:
-        """Give operands that operations make other names.
+        """Rename operands that operations output.
 
         Args:
             names: the new names.
-            start: the index of the first operation that makes or reads one of them.
+            start: the index of the first operation that reads or outputs one of them.
 
         Returns:
-            The operands that have taken their places.
+            The new operand for each old one.
         """
         renamed = {old: Operand(name, old.type) for old, name in names.items()}
         for index in range(start, len(self.operations)):
@@ -206,21 +206,21 @@ class Builder:
         return renamed
 
     def output(self, name: str, operand: Operand) -> None:
-        """Hand an operand out as a model output.
+        """Declare an operand as a model output.
 
         Raises:
-            ModelError: there is an output of this name already.
+            ModelError: an output of this name exists.
         """
         if name in self._outputs:
             raise ModelError(f"the model {self.name!r} has two outputs called {name!r}; rename one")
         self._outputs[name] = operand
 
     def build(self) -> Model:
-        """The model as built so far."""
+        """Return the model of the operations added so far."""
         return Model(self.name, self._inputs, self.operations, self._outputs)
 
     def unique_name(self, stem: str) -> str:
-        """A name for an operand or operation that this builder has not given before."""
+        """Return a name for an operand or operation that this builder has not generated before."""
         while True:
             count = self._counts.get(stem, 0)
             self._counts[stem] = count + 1
@@ -229,7 +229,7 @@ class Builder:
                 return name
 
     def _free(self, name: str) -> str:
-        """The name for another operation: this one, or one like it if it is taken."""
+        """Return an operation's name, with a number appended if it is taken."""
         free = name
         while free in self._used_names:
             count = self._counts[name] = self._counts.get(name, 0) + 1
@@ -240,10 +240,10 @@ class Builder:
 def constant(
     array: Array | Elements, name: str, quantization: Quantization | None = None
 ) -> Operand:
-    """An operand that holds the array itself.
+    """Return a constant operand that holds the array itself, without a copy.
 
     Raises:
-        ModelError: the elements are of a type that no operand can hold.
+        ModelError: no operand can have the array's element type.
     """
     try:
         type_ = _plain_type(array.dtype, array.shape)
@@ -259,7 +259,7 @@ def constant(
 
 @lru_cache(maxsize=1024)
 def _plain_type(dtype: np.dtype[Any], shape: tuple[int, ...]) -> TensorType:
-    """The type of reals in an array; of many constants that are alike there is one."""
+    """Return the type of an unquantized array; constants of equal type share the object."""
     return TensorType(ElementType.of(dtype), shape)
 
 

@@ -1,4 +1,4 @@
-"""Base of what releases things when its `with` block ends."""
+"""Base class of context managers that close themselves."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Self
 
 
 class Closing:
-    """Base of what can be used in a `with` statement and is closed at its end."""
+    """Base class of objects that a `with` statement closes at its end."""
 
     __slots__ = ()
 
     def close(self) -> None:
-        """Release what is held; nothing is done with it afterwards."""
+        """Release the object's resources; it must not be used afterwards."""
 
     def __enter__(self) -> Self:
         return self

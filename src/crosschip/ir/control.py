@@ -1,8 +1,8 @@
-"""Control flow: operations that hold models, and run them or not, once or many times.
+"""Control flow: operations that hold models (bodies) and run them conditionally or repeatedly.
 
-The models, called bodies, are closed: whatever they read from outside is an input of the operation,
-after its own operands, and the last inputs of the body. These are its captures. A constant that a
-body reads is the body's own. So nothing that treats models has to know of scopes.
+Bodies are closed. A value from the enclosing model that a body reads is a capture: one of the last
+inputs of the operation and of the body. Constants belong to the body that reads them. So code that
+processes models needs no notion of scopes.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from crosschip.ir.model import Model, Operand, Operation
 from crosschip.ir.types import ElementType, TensorType
 
 MAX_DEPTH = 64
-"""The most operations of control flow that contain each other: models are walked recursively."""
+"""The deepest nesting of control flow, because models are processed recursively."""
 
 
 class ControlFlow(Operation):
-    """An operation that runs models; made by `of`, which infers the bodies for what they get.
+    """Operation that runs models. `of` constructs it and infers the bodies for their input types.
 
     Attributes:
         bodies: the models.
-        roles: what each of the bodies is, in order.
+        roles: the role of each body, in order.
     """
 
     __slots__ = ("_bodies",)
@@ -53,48 +53,42 @@ class ControlFlow(Operation):
 
     @property
     def attributes(self) -> Mapping[str, Any]:
-        """Plain data that tells the operation from others of its kind with the same bodies."""
+        """Return plain data that, with the bodies, determines the operation."""
         return {}
 
     @property
     def captures(self) -> tuple[Operand, ...]:
-        """Operands that the bodies read from outside, in the order of their last inputs."""
+        """Return the captured operands, in the order of the bodies' last inputs."""
         raise NotImplementedError(f"{self.type} does not say what its bodies read")
 
     def with_bodies(self, bodies: Sequence[Model]) -> Self:
-        """The same operation on the same operands with other bodies."""
+        """Return the operation with other bodies and the same operands."""
         copy = type(self)(self.name, self.inputs, self.outputs, bodies=bodies, **self.attributes)
         return copy.standing_for(self)
 
     def with_inputs(
-        self,
-        inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...] | None = None,
+        self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...] | None = None
     ) -> Self:
-        """The same operation on other inputs; its bodies are inferred anew for their types."""
+        """Return the operation on other inputs, with its bodies inferred for their types."""
         return self._on(inputs, self.outputs if outputs is None else outputs, widening=False)
 
-    def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
+    def adapt(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
         return self._on(inputs, self.outputs, widening=widening)
 
     def _on(
-        self,
-        inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...],
-        *,
-        widening: bool,
+        self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...], *, widening: bool
     ) -> Self:
         renewed = type(self)(self.name, inputs, outputs, bodies=self.bodies, **self.attributes)
         renewed.standing_for(self)
         if _types(inputs) == _types(self.inputs):
             return renewed
-        return renewed.with_bodies(renewed.fitted(widening))
+        return renewed.with_bodies(renewed.infer_bodies(widening))
 
-    def fitted(self, widening: bool) -> Sequence[Model]:
-        """The bodies, inferred for the types of what the operation reads.
+    def infer_bodies(self, widening: bool) -> Sequence[Model]:
+        """Return the bodies, inferred for the types of the operation's inputs.
 
         Raises:
-            ModelError: a body does not take as many values, or they break a rule in it.
+            ModelError: a body has another number of inputs, or the types break a rule in a body.
         """
         raise NotImplementedError(f"{self.type} does not infer its bodies")
 
@@ -109,11 +103,11 @@ class ControlFlow(Operation):
         return operand
 
     def _operands(self, start: int, stop: int | None = None) -> tuple[Operand, ...]:
-        """The operands in a range of inputs, of which none may be left out."""
+        """Return the operands in a range of inputs; raise ModelError if one is missing."""
         return tuple(self._required(index) for index in range(len(self.inputs))[slice(start, stop)])
 
     def _check_one(self, slot: str, operand: Operand, element_type: ElementType) -> None:
-        """Refuse an operand that is not one element of the type."""
+        """Raise ModelError unless an operand is one element of the type."""
         size = operand.type.static_shape
         self._expect(
             operand.type.element_type is element_type
@@ -122,30 +116,15 @@ class ControlFlow(Operation):
         )
 
     def _check_body(self, role: str, body: Model, types: Sequence[TensorType]) -> None:
-        """Refuse a body that does not take values of these types."""
+        """Raise ModelError unless a body accepts values of these types."""
         self._expect(
             len(body.inputs) == len(types),
             f"{role}: takes {len(body.inputs)} values, but gets {len(types)}",
         )
         for (name, operand), type_ in zip(body.inputs.items(), types, strict=True):
             self._expect(
-                _fits(operand.type, type_), f"{role}: {name} is {operand.type}, but gets {type_}"
+                type_.fits(operand.type), f"{role}: {name} is {operand.type}, but gets {type_}"
             )
-
-
-def _fits(expected: TensorType, actual: TensorType) -> bool:
-    """Tell whether a value of one type may be of another, as far as that is known."""
-    if (
-        expected.element_type is not actual.element_type
-        or expected.quantization != actual.quantization
-    ):
-        return False
-    if expected.shape is None or actual.shape is None:
-        return True
-    return len(expected.shape) == len(actual.shape) and not any(
-        isinstance(a, int) and isinstance(b, int) and a != b
-        for a, b in zip(expected.shape, actual.shape, strict=True)
-    )
 
 
 def _types(operands: Sequence[Operand | None]) -> list[TensorType | None]:

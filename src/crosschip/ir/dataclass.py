@@ -1,8 +1,7 @@
-"""The decorator of data classes, made so that a process starts sooner.
+"""Faster replacement of `dataclasses.dataclass`, to shorten the start of a process.
 
-It makes the same classes as `dataclasses.dataclass`, in a fraction of the time: that compiles a
-function's source for each method of each class. Here only constructors are compiled, each when it
-is first asked for; the other methods are the same functions for every class, which know its fields.
+`dataclasses` compiles source code for each method of each class. This module compiles only
+constructors, each at first use. All other methods are closures over the class's fields.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ def _dataclass(
     slots: bool = False,
     kw_only: bool = False,
 ) -> Any:
-    """`dataclasses.dataclass`, of whose options those are here that are of use."""
+    """`dataclasses.dataclass` with the options that crosschip uses."""
 
     def make(cls: type[Any]) -> type[Any]:
-        written = dict(vars(cls))
-        # Python's own refuses to mix what is frozen with what is not, going by what it made itself.
+        defined = dict(vars(cls))
+        # `dataclasses` rejects a frozen class with an unfrozen base, judging by its own attributes.
         inherits = any(map(dataclasses.is_dataclass, cls.__mro__[1:]))
         class_ = dataclasses.dataclass(
             init=False, repr=False, eq=False, slots=slots, kw_only=kw_only,
             frozen=frozen and inherits,
         )(cls)  # fmt: skip
         fields = dataclasses.fields(class_)
-        methods = _constructing(class_, fields, frozen=frozen) | _showing(fields)
+        methods = _constructor_methods(class_, fields, frozen=frozen) | _repr_methods(fields)
         if eq:
-            methods |= _comparing(fields, hashes=frozen)
+            methods |= _comparison_methods(fields, hashes=frozen)
         if frozen and not inherits:
             class_.__dataclass_params__.frozen = True
-            methods |= _protecting(class_, fields)
-            methods |= _copying(fields) if slots else {}
+            methods |= _immutability_methods(class_, fields)
+            methods |= _pickling_methods(fields) if slots else {}
         for name, method in methods.items():
-            if written.get(name) is None:  # `__hash__` is None where equality is one's own
+            if defined.get(name) is None:  # `__hash__` is None in a class that defines `__eq__`
                 setattr(class_, name, method)
         return class_
 
@@ -53,23 +52,19 @@ def _dataclass(
 
 
 class _Missing:
-    """Stands for an argument that was left out, where what replaces it is made."""
+    """Default of a field with a factory: the constructor calls the factory instead."""
 
     def __repr__(self) -> str:
         return "<factory>"
 
 
-def _constructing(cls: type[Any], fields: Fields, *, frozen: bool) -> Methods:
+def _constructor_methods(cls: type[Any], fields: Fields, *, frozen: bool) -> Methods:
     _check_order(fields)
     return {"__init__": _Constructor(cls, fields, frozen=frozen)}
 
 
 def _check_order(fields: Fields) -> None:
-    """Refuse a field that must be given after one that can be left out.
-
-    Raises:
-        TypeError: there is one.
-    """
+    """Raise TypeError if a field without a default follows one with a default."""
     left_out = ""
     for field in fields:
         if not field.init or field.kw_only:
@@ -86,7 +81,7 @@ def _check_order(fields: Fields) -> None:
 
 
 class _Constructor:
-    """Stands in a class for its constructor, and takes itself out when somebody asks for that."""
+    """Descriptor that compiles the class's constructor at first use and replaces itself with it."""
 
     def __init__(self, cls: type[Any], fields: Fields, *, frozen: bool) -> None:
         self._cls = cls
@@ -101,7 +96,7 @@ class _Constructor:
 
 
 def _constructor(cls: type[Any], fields: Fields, *, frozen: bool) -> Any:
-    """The constructor, compiled."""
+    """Compile the constructor."""
     space: dict[str, Any] = {"_set_field": object.__setattr__, "_missing": _Missing()}
     parameters: dict[bool, list[str]] = {False: [], True: []}
     lines: list[str] = []
@@ -125,7 +120,7 @@ def _constructor(cls: type[Any], fields: Fields, *, frozen: bool) -> Any:
         lines.append("self.__post_init__()")
     named = ["*", *parameters[True]] if parameters[True] else []
     arguments = ", ".join(["self", *parameters[False], *named])
-    # Names of fields are all that comes into it, and those are the programmer's.
+    # The source contains nothing but field names, which the programmer wrote.
     exec(f"def __init__({arguments}):\n " + "\n ".join(lines or ["pass"]), space)
     method = space["__init__"]
     method.__qualname__ = f"{cls.__qualname__}.__init__"
@@ -133,7 +128,7 @@ def _constructor(cls: type[Any], fields: Fields, *, frozen: bool) -> Any:
     return method
 
 
-def _showing(fields: Fields) -> Methods:
+def _repr_methods(fields: Fields) -> Methods:
     names = [field.name for field in fields if field.repr]
 
     @recursive_repr()
@@ -144,7 +139,7 @@ def _showing(fields: Fields) -> Methods:
     return {"__repr__": shown}
 
 
-def _comparing(fields: Fields, *, hashes: bool) -> Methods:
+def _comparison_methods(fields: Fields, *, hashes: bool) -> Methods:
     values = _values([field.name for field in fields if field.compare])
     counting = [f.name for f in fields if (f.compare if f.hash is None else f.hash)]
     counted = _values(counting)
@@ -159,13 +154,13 @@ def _comparing(fields: Fields, *, hashes: bool) -> Methods:
 
 
 def _values(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Takes the values of fields, as a tuple."""
+    """Return a function that returns the values of the named fields as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda value: tuple([getattr(value, name) for name in names])
 
 
-def _protecting(cls: type[Any], fields: Fields) -> Methods:
+def _immutability_methods(cls: type[Any], fields: Fields) -> Methods:
     names = {field.name for field in fields}
 
     def set_value(self: Any, name: str, value: object) -> None:
@@ -181,8 +176,8 @@ def _protecting(cls: type[Any], fields: Fields) -> Methods:
     return {"__setattr__": set_value, "__delattr__": delete}
 
 
-def _copying(fields: Fields) -> Methods:
-    """The methods by which what has slots that cannot be set is copied."""
+def _pickling_methods(fields: Fields) -> Methods:
+    """Return the pickling methods of a frozen class with slots."""
     names = [field.name for field in fields]
 
     def state(self: Any) -> list[Any]:

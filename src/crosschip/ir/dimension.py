@@ -1,12 +1,12 @@
-"""Tensor sizes that are known only when a model runs.
+"""Symbolic tensor sizes.
 
 A `Dimension` is a polynomial with integer coefficients over named sizes, and over floor quotients
-and minima of such polynomials, kept in a normal form, so that two ways of computing one size
-compare equal. That is all that shape inference needs: `(H + 1) // 2`, `N * H * W`, `min(64, S)`.
-A size that normalises to a constant is a plain `int`.
+and minima of such polynomials: `(H + 1) // 2`, `N * H * W`, `min(64, S)`. It is kept in a normal
+form, so that two ways of computing a size compare equal. A size that normalizes to a constant is a
+plain `int`.
 
-A file can describe sizes whose expressions grow without end, as by multiplying a sum by itself
-again and again. An expression beyond the limits below becomes a size about which nothing is known.
+A model file can describe sizes whose expressions grow without limit. An expression that exceeds the
+limits below becomes an unknown size.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
-from typing import Any, Protocol, TypeVar, Union
+from typing import Union
 
 from crosschip.ir.errors import InputError
 
@@ -23,58 +22,33 @@ Dim = Union[int, "Dimension"]
 Shape = tuple[Dim, ...]
 
 MAX_SIZE = 2**63 - 1
-"""The most elements along an axis, as engines count them; no coefficient is larger either."""
+"""The largest size of an axis in engines (int64), and the largest coefficient."""
 
 _unknown_counter = itertools.count()
 
 _MAX_PRODUCTS = 1024
-"""The most products of two terms that are computed to multiply two expressions."""
+"""The largest number of terms that are multiplied to multiply two expressions."""
 
 _MAX_KEY_LENGTH = 4096
-"""The most characters in the key of a computed expression: they bound its terms and its degree."""
+"""The largest length of an expression's key, which limits its terms and its degree."""
 
 _MAX_DEPTH = 16
-"""The most quotients and minima that contain each other."""
+"""The deepest nesting of quotients and minima."""
 
-_MAX_PARTS = 16
-"""The most expressions of which the least is an expression."""
+_MAX_OPERANDS = 16
+"""The largest number of operands of a minimum."""
 
 _MAX_STEPS = 64
-"""The most expressions that are looked at to tell whether one can be negative."""
-
-
-V = TypeVar("V")
-
-
-class SizeArithmetic(Protocol[V]):
-    """What values of some kind, such as operations of a compiler's language, are made by.
-
-    `express` calls these for the parts of a size, the inner ones first.
-    """
-
-    def constant(self, value: int) -> V:
-        """The value of a number, which may be negative."""
-
-    def size(self, name: str) -> V:
-        """The value of a named size."""
-
-    def add(self, a: V, b: V) -> V:
-        """The sum."""
-
-    def multiply(self, a: V, b: V) -> V:
-        """The product."""
-
-    def divide(self, a: V, b: V) -> V:
-        """The quotient, rounded towards minus infinity; 0 where `b` is 0."""
-
-    def minimum(self, a: V, b: V) -> V:
-        """The lesser one."""
+"""The largest number of expressions examined to prove that one is not negative."""
 
 
 class _Atom:
-    """A factor that the polynomial does not look into; equal to another with the same key."""
+    """Opaque factor of a term; equal to factors with the same key."""
 
     __slots__ = ("key",)
+
+    parts: Sequence[Dim] = ()
+    """The operands of a quotient or minimum."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -94,21 +68,13 @@ class _Atom:
     def plain(self, encode: Callable[[Dim], object]) -> object:
         raise NotImplementedError("each kind of atom has its own")
 
-    def express(self, arithmetic: SizeArithmetic[V]) -> V:
-        raise NotImplementedError("each kind of atom has its own")
-
-    @property
-    def parts(self) -> Sequence[Dim]:
-        """The expressions that it is made of."""
-        return ()
-
     def bounds(self, steps: Iterator[int]) -> Sequence[Dim]:
-        """Expressions that it is not above, as far as `steps` suffice to show this."""
+        """Return upper bounds of the atom, as far as `steps` suffice to prove them."""
         return ()
 
 
 class _Name(_Atom):
-    """A named size, or an anonymous one that equals nothing but itself."""
+    """Named size, or an unknown one, which equals only itself."""
 
     __slots__ = ("name",)
 
@@ -126,19 +92,17 @@ class _Name(_Atom):
     def plain(self, encode: Callable[[Dim], object]) -> object:
         return self.name
 
-    def express(self, arithmetic: SizeArithmetic[V]) -> V:
-        return arithmetic.size(self.name)
-
 
 class _Quotient(_Atom):
-    """`numerator // denominator`, rounded towards minus infinity; by 0, it is 0."""
+    """`numerator // denominator`, rounded towards minus infinity; 0 if the denominator is 0."""
 
-    __slots__ = ("denominator", "numerator")
+    __slots__ = ("denominator", "numerator", "parts")
 
     def __init__(self, numerator: Dim, denominator: Dim) -> None:
         super().__init__(f"({_key(numerator)})//({_key(denominator)})")
         self.numerator = numerator
         self.denominator = denominator
+        self.parts = (numerator, denominator)
 
     def __str__(self) -> str:
         return f"{_parenthesised(self.numerator)} // {_parenthesised(self.denominator)}"
@@ -158,58 +122,43 @@ class _Quotient(_Atom):
     def plain(self, encode: Callable[[Dim], object]) -> object:
         return [_DIVIDE, *map(encode, self.parts)]
 
-    def express(self, arithmetic: SizeArithmetic[V]) -> V:
-        numerator = express(self.numerator, arithmetic)
-        return arithmetic.divide(numerator, express(self.denominator, arithmetic))
 
-    @property
-    def parts(self) -> Sequence[Dim]:
-        return self.numerator, self.denominator
+class _Minimum(_Atom):
+    """Minimum of two or more expressions."""
 
-
-class _Least(_Atom):
-    """The least of two or more expressions."""
-
-    __slots__ = ("_parts",)
+    __slots__ = ("parts",)
 
     def __init__(self, parts: Sequence[Dim]) -> None:
-        self._parts = tuple(
+        self.parts = tuple(
             sorted(parts, key=lambda part: (isinstance(part, Dimension), _key(part)))
         )
-        super().__init__(f"min({','.join(map(_key, self._parts))})")
+        super().__init__(f"min({','.join(map(_key, self.parts))})")
 
     def __str__(self) -> str:
-        return f"min({', '.join(map(str, self._parts))})"
+        return f"min({', '.join(map(str, self.parts))})"
 
     def evaluate(self, sizes: Mapping[str, Dim]) -> Dim:
-        return least(*(substitute(part, sizes) for part in self._parts))
+        return minimum(*(substitute(part, sizes) for part in self.parts))
 
     def bounds(self, steps: Iterator[int]) -> Sequence[Dim]:
-        return self._parts
+        return self.parts
 
     def plain(self, encode: Callable[[Dim], object]) -> object:
-        return [_LEAST, *map(encode, self._parts)]
-
-    def express(self, arithmetic: SizeArithmetic[V]) -> V:
-        return reduce(arithmetic.minimum, [express(part, arithmetic) for part in self._parts])
-
-    @property
-    def parts(self) -> Sequence[Dim]:
-        return self._parts
+        return [_MINIMUM, *map(encode, self.parts)]
 
 
-_DIVIDE, _LEAST = "//", "min"
-"""The names of functions of sizes in plain data."""
+_DIVIDE, _MINIMUM = "//", "min"
+"""The names of quotient and minimum in plain data."""
 
 _Monomial = tuple[_Atom, ...]
 
 
 class Dimension:
-    """A size given by an expression; immutable and hashable.
+    """Size given by an expression; immutable and hashable.
 
     Attributes:
-        key: equal for equal expressions.
-        name: the size's name, if the expression is just that.
+        key: a text that is equal for equal expressions.
+        name: the name if the expression is a single named size, else `None`.
     """
 
     __slots__ = ("_terms", "key", "name")
@@ -277,16 +226,22 @@ class Dimension:
         return f"Dimension({self})"
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """The number that the expression is where named sizes have these values.
+        """Return the expression's value for these values of named sizes.
 
         Raises:
-            InputError: a size that it depends on is not among them.
+            InputError: the value of a named size is missing.
         """
-        return express(self, _Numbers(sizes, str(self)))
+        for name in sorted(self.names):
+            if name not in sizes:
+                known = ", ".join(sizes) or "none"
+                raise InputError(f"size {self}: {name!r} has no value; sizes with one: {known}")
+        value = substitute(self, sizes)
+        assert isinstance(value, int), "all names in the expression have values"
+        return value
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of all sizes that the expression depends on."""
+        """Return the names of all sizes in the expression."""
         names: set[str] = set()
         for atom in itertools.chain.from_iterable(self._terms):
             if isinstance(atom, _Name):
@@ -295,108 +250,61 @@ class Dimension:
         return frozenset(names)
 
 
-class _Numbers:
-    """Arithmetic on numbers, of an expression that errors tell."""
-
-    def __init__(self, sizes: Mapping[str, int], expression: str) -> None:
-        self._sizes = sizes
-        self._expression = expression
-
-    def constant(self, value: int) -> int:
-        return value
-
-    def size(self, name: str) -> int:
-        try:
-            return self._sizes[name]
-        except KeyError:
-            known = ", ".join(self._sizes) or "none"
-            raise InputError(
-                f"size {self._expression}: {name!r} has no value; sizes with one: {known}"
-            ) from None
-
-    def add(self, a: int, b: int) -> int:
-        return a + b
-
-    def multiply(self, a: int, b: int) -> int:
-        return a * b
-
-    def divide(self, a: int, b: int) -> int:
-        return a // b if b else 0
-
-    def minimum(self, a: int, b: int) -> int:
-        return min(a, b)
-
-
-def express(dimension: Dim, arithmetic: SizeArithmetic[V]) -> V:
-    """A size, which may be a number, in values of another kind.
-
-    So an emitter writes a size of an output in its compiler's language, from the sizes of inputs.
-    A sum has its terms in the order of the normal form, so equal sizes are expressed alike.
-    """
-    terms = []
-    for monomial, coefficient in _terms(dimension).items():
-        factors = [atom.express(arithmetic) for atom in monomial]
-        if coefficient != 1 or not factors:
-            factors.append(arithmetic.constant(coefficient))
-        terms.append(reduce(arithmetic.multiply, factors))
-    return reduce(arithmetic.add, terms) if terms else arithmetic.constant(0)
-
-
 def symbol(name: str) -> Dimension:
-    """The size called `name`."""
+    """Return the size with the name."""
     return Dimension({(_Name(name),): 1})
 
 
 def name_of(dimension: Dim) -> str | None:
-    """The name of a size that is just a name; `None` for a number or a larger expression."""
+    """Return the name of a single named size; `None` for a number or another expression."""
     return dimension.name if isinstance(dimension, Dimension) else None
 
 
 def unknown() -> Dimension:
-    """A size about which nothing is known: it equals only itself and prints as `?`."""
+    """Return a new unknown size, which equals only itself and prints as `?`."""
     return symbol(f"?{next(_unknown_counter)}")
 
 
 def is_unknown(dimension: Dim) -> bool:
-    """Tell whether the size is, or depends on, one about which nothing is known."""
+    """Return whether the size depends on an unknown size."""
     return isinstance(dimension, Dimension) and any(n.startswith("?") for n in dimension.names)
 
 
 def ceil_div(numerator: Dim, denominator: Dim) -> Dim:
-    """`numerator / denominator`, rounded towards plus infinity; the denominator is positive."""
+    """Return `numerator / denominator` rounded up; the denominator must be positive."""
     return (numerator + denominator - 1) // denominator
 
 
-def least(*parts: Dim) -> Dim:
-    """The least of some expressions."""
+def minimum(*parts: Dim) -> Dim:
+    """Return the minimum of expressions."""
     candidates: list[Dim] = []
-    for part in itertools.chain.from_iterable(map(_parts_of_least, parts)):
-        if len(candidates) > _MAX_PARTS:
+    for part in itertools.chain.from_iterable(map(_operands_of_minimum, parts)):
+        if len(candidates) > _MAX_OPERANDS:
             break
         if not any(is_natural(part - other) for other in candidates):
             candidates = [other for other in candidates if not is_natural(other - part)]
             candidates.append(part)
     if len(candidates) == 1:
         return candidates[0]
-    if len(candidates) > _MAX_PARTS:
+    if len(candidates) > _MAX_OPERANDS:
         return _unknown_of_sign(all(map(is_natural, candidates)))
     shared = min(_terms(part).get((), 0) for part in candidates)
-    return _of_atom(_Least([part - shared for part in candidates])) + shared
+    return _of_atom(_Minimum([part - shared for part in candidates])) + shared
 
 
 def is_natural(value: Dim) -> bool:
-    """Tell whether an expression over sizes is seen to be 0 or more, whatever they are."""
+    """Return whether an expression is provably 0 or more for all values of its sizes."""
     return _is_natural(value, iter(range(_MAX_STEPS)))
 
 
-def is_least_of(value: Dim, other: Dim) -> bool:
-    """Tell whether an expression is the minimum of another one and of a number of 2 or more."""
-    parts = _parts_of_least(value)
+def is_minimum_of(value: Dim, other: Dim) -> bool:
+    """Return whether an expression is the minimum of another one and a number above 1."""
+    parts = _operands_of_minimum(value)
     return len(parts) == 2 and other in parts and any(isinstance(p, int) and p > 1 for p in parts)
 
 
 def product(shape: Shape) -> Dim:
-    """The number of elements in a tensor of the shape."""
+    """Return the number of elements of a tensor with the shape."""
     total: Dim = 1
     for dimension in shape:
         total = total * dimension
@@ -404,7 +312,7 @@ def product(shape: Shape) -> Dim:
 
 
 def substitute(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
-    """The expression with named sizes replaced by the given ones."""
+    """Return the expression with named sizes replaced by other sizes."""
     if isinstance(dimension, int):
         return dimension
     if dimension.name is not None:
@@ -419,10 +327,10 @@ def substitute(dimension: Dim, sizes: Mapping[str, Dim]) -> Dim:
 
 
 def terms_of(dimension: Dimension, encode: Callable[[Dim], object]) -> list[object]:
-    """The expression as plain data: a list of `[coefficient, factor, …]`.
+    """Return the expression as plain data: a list of `[coefficient, factor, …]`.
 
-    A factor is a name, or a list of "//" and a numerator and a denominator, or of "min" and the
-    expressions of which it is the least, all as `encode` gives them.
+    A factor is a name, `["//", numerator, denominator]` or `["min", operand, …]`; `encode` converts
+    numerator, denominator and operands.
     """
     return [
         [coefficient, *(atom.plain(encode) for atom in monomial)]
@@ -430,50 +338,26 @@ def terms_of(dimension: Dimension, encode: Callable[[Dim], object]) -> list[obje
     ]
 
 
-def from_terms(terms: Sequence[Any], decode: Callable[[object], Dim]) -> Dim:
-    """The expression that `terms_of` described; `TypeError` or `ValueError` if it did not."""
-    total: Dim = 0
-    for coefficient, *factors in terms:
-        value: Dim = int(coefficient)
-        for factor in factors:
-            if isinstance(factor, str):
-                value = value * symbol(factor)
-            else:
-                kind, *parts = factor
-                value = value * _expression(kind, list(map(decode, parts)))
-        total = total + value
-    return total
-
-
-def _expression(kind: str, parts: Sequence[Dim]) -> Dim:
-    if kind == _LEAST and parts:
-        return least(*parts)
-    if kind != _DIVIDE:
-        raise ValueError(f"{kind!r} is no function of sizes")
-    numerator, denominator = parts
-    return numerator // denominator
-
-
 def exact_quotient(numerator: Dim, denominator: Dim) -> Dim:
-    """`numerator / denominator` for sizes that are known to divide without remainder."""
+    """Return `numerator / denominator` of sizes that divide without remainder."""
     if isinstance(numerator, int) and isinstance(denominator, int):
         return numerator // denominator if denominator else 0
     divisor = _terms(denominator)
     if len(divisor) == 1:
         (monomial, coefficient), *_ = divisor.items()
         divided: dict[_Monomial, int] = {}
-        for own, own_coefficient in _terms(numerator).items():
-            rest = _without(own, monomial)
-            if rest is None or own_coefficient % coefficient:
+        for factors, numerator_coefficient in _terms(numerator).items():
+            rest = _without(factors, monomial)
+            if rest is None or numerator_coefficient % coefficient:
                 break
-            divided[rest] = own_coefficient // coefficient
+            divided[rest] = numerator_coefficient // coefficient
         else:
             return _normal(divided)
     return numerator // denominator
 
 
 def _name(terms: Mapping[_Monomial, int]) -> str | None:
-    """The name that the terms come to, if they are nothing else."""
+    """Return the name if the terms are a single named size, else `None`."""
     if len(terms) == 1:
         ((monomial, coefficient),) = terms.items()
         if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], _Name):
@@ -502,7 +386,7 @@ def _divide(numerator: Dim, denominator: Dim) -> Dim:
 
 
 def _quotient(numerator: Dim, denominator: int) -> Dim:
-    """A quotient that nothing can be taken out of; one of a quotient becomes a single one."""
+    """Return a quotient without a whole part; a quotient of a quotient becomes a single one."""
     for monomial, coefficient in _terms(numerator).items():
         match monomial, coefficient:
             case (_Quotient(denominator=int(inner)) as atom,), 1:
@@ -512,20 +396,20 @@ def _quotient(numerator: Dim, denominator: int) -> Dim:
 
 
 def _of_atom(atom: _Atom) -> Dim:
-    """The expression that is a quotient or minimum."""
+    """Return the expression that consists of one quotient or minimum."""
     if _depth(atom) > _MAX_DEPTH:
         return _unknown_of_sign(_is_natural_atom(atom, iter(range(_MAX_STEPS))))
     return _normal({(atom,): 1})
 
 
 def _depth(atom: _Atom) -> int:
-    """The number of quotients and minima that contain each other in an atom."""
-    inner = (own for part in atom.parts for monomial in _terms(part) for own in monomial)
+    """Return the nesting depth of quotients and minima in an atom."""
+    inner = (part_atom for part in atom.parts for term in _terms(part) for part_atom in term)
     return 1 + max(map(_depth, inner), default=0) if atom.parts else 0
 
 
 def _unknown_of_sign(natural: bool) -> Dim:
-    """A size about which nothing is known, or a number that may also be negative."""
+    """Return an unknown size, or an unknown number that may be negative."""
     return unknown() if natural else unknown() - unknown()
 
 
@@ -538,21 +422,21 @@ def _without(monomial: _Monomial, divisor: _Monomial) -> _Monomial | None:
     return tuple(rest)
 
 
-def _parts_of_least(value: Dim) -> Sequence[Dim]:
-    """The expressions that another one is the least of, if it is just that; else it itself."""
+def _operands_of_minimum(value: Dim) -> Sequence[Dim]:
+    """Return the operands of a minimum; for another expression, the expression."""
     match list(_terms(value).items()):
-        case [((_Least(parts=parts),), 1)]:
+        case [((_Minimum(parts=parts),), 1)]:
             return parts
     return (value,)
 
 
 def _is_natural(value: Dim, steps: Iterator[int]) -> bool:
-    """Tell whether an expression is seen to be 0 or more before the steps are used up."""
+    """Return whether an expression is provably 0 or more within the remaining steps."""
     if next(steps, None) is None:
         return False
     for monomial, coefficient in _terms(value).items():
         if coefficient < 0 and len(monomial) == 1:
-            # What is taken away is at most any of the parts that it is the least of.
+            # The subtracted atom is at most each of its upper bounds.
             rest = value - Dimension({monomial: coefficient})
             bounds = monomial[0].bounds(steps)
             return any(_is_natural(rest + part * coefficient, steps) for part in bounds)
@@ -586,7 +470,7 @@ def _normal(terms: Mapping[_Monomial, int]) -> Dim:
         return 0
     if set(terms) == {()}:
         return terms[()]
-    # Python refuses to write numbers of thousands of digits, which the key would need.
+    # The key formats coefficients, and Python refuses to format numbers of thousands of digits.
     if all(-MAX_SIZE <= coefficient <= MAX_SIZE for coefficient in terms.values()):
         value = Dimension(terms)
         if len(value.key) <= _MAX_KEY_LENGTH:

@@ -1,4 +1,4 @@
-"""Elements of constants that are not in memory until somebody asks for them."""
+"""Constant elements that are read or computed at first use."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Elements(ABC):
-    """The elements of an array that can be had.
+    """Elements of a constant that are read on demand.
 
     Attributes:
-        dtype: the type of the elements.
-        shape: of the array that they make.
+        dtype: the element type.
+        shape: the shape of the array.
     """
 
     __slots__ = ("dtype", "shape")
@@ -27,40 +27,40 @@ class Elements(ABC):
 
     @property
     def nbytes(self) -> int:
-        """The number of bytes that they take."""
+        """Return the size of the elements in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     @abstractmethod
     def reshape(self, shape: tuple[int, ...]) -> Elements:
-        """The same elements as an array of another shape."""
+        """Return the same elements in another shape."""
 
     @abstractmethod
     def read(self) -> NDArray[Any]:
-        """The elements, in the machine's byte order; not to be written to.
+        """Return the elements as a read-only array in native byte order.
 
         Raises:
-            ModelFileError: they cannot be had any more.
+            ModelFileError: the file with the elements is missing or has changed.
         """
 
-    def own(self) -> NDArray[Any]:
-        """The elements in an array that is the caller's alone, to write to.
+    def copy(self) -> NDArray[Any]:
+        """Return a new, writable array of the elements.
 
         Raises:
-            ModelFileError: they cannot be had any more.
+            ModelFileError: the file with the elements is missing or has changed.
         """
         return self.read().copy()
 
 
 class Computed(Elements):
-    """Elements that are computed when they are first asked for, and kept from then on.
+    """Elements that are computed at first use and cached.
 
-    What is computed for a device's compiler is so computed by the threads that hash it, and not one
-    after the other while the model is being rewritten.
+    Computing on demand lets the threads that hash constants for a device's compiler compute them in
+    parallel, instead of one after the other while passes rewrite the model.
 
     Args:
-        dtype: the type of the elements.
-        shape: of the array that they make.
-        compute: makes an array of them, the same whenever it is called.
+        dtype: the element type.
+        shape: the shape of the array.
+        compute: returns the array; must return equal arrays in all calls.
     """
 
     __slots__ = ("_array", "_compute")
@@ -79,10 +79,10 @@ class Computed(Elements):
     def read(self) -> NDArray[Any]:
         compute = self._compute
         if self._array is None and compute is not None:
-            # Two threads may both do so: they make the same.
+            # Two threads may both compute; their results are equal.
             array = compute()
             array.flags.writeable = False
             self._array = array
-            self._compute = None  # what it is computed from is held no longer
-        assert self._array is not None, "it is set before there is nothing more to compute it"
+            self._compute = None  # release the data that it computes from
+        assert self._array is not None, "the array is set before the function is released"
         return self._array

@@ -1,8 +1,8 @@
-"""Types and sizes as plain data, and back."""
+"""Encoding of types and sizes as plain data (JSON), and decoding."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -10,41 +10,42 @@ from crosschip.ir.dimension import (
     Dim,
     Dimension,
     Shape,
-    from_terms,
     is_unknown,
+    minimum,
     substitute,
+    symbol,
     terms_of,
     unknown,
 )
 from crosschip.ir.types import ElementType, Quantization, TensorType
 
 Fresh = dict[str, Dim]
-"""What the sizes have become that nothing is known about, by the names that they had."""
+"""Replacement of each anonymous size, by the name that it had when encoded."""
 
 
 def encode_type(type_: TensorType, *, named: bool = False) -> list[object]:
-    """A type as plain data; `named` is as for `encode_size`."""
+    """Encode a type as plain data; for `named` see `encode_size`."""
     shape = encode_shape(type_.shape, named=named)
     return [type_.element_type.value, shape, encode_quantization(type_.quantization)]
 
 
 def encode_shape(shape: Shape | None, *, named: bool = False) -> list[object] | None:
-    """A shape as plain data, `None` if its rank is unknown; `named` is as for `encode_size`."""
+    """Encode a shape as plain data, an unknown rank as `None`; for `named` see `encode_size`."""
     return None if shape is None else [encode_size(size, named=named) for size in shape]
 
 
 def encode_quantization(quantization: Quantization | None) -> object:
-    """A quantization as plain data."""
+    """Encode a quantization as plain data."""
     return quantization and [quantization.scale, quantization.zero_point, quantization.axis]
 
 
 def decode_quantization(encoded: Sequence[Any] | None) -> Quantization | None:
-    """The quantization that `encode_quantization` made plain."""
+    """Decode a quantization from plain data."""
     return None if encoded is None else Quantization(*map(_as_tuple, encoded))
 
 
 def decode_type(encoded: Sequence[Any], fresh: Fresh | None = None) -> TensorType:
-    """The type that `encode_type` made plain; `TypeError` or `ValueError` if it did not."""
+    """Decode a type from plain data; raise TypeError or ValueError if the data is malformed."""
     element_type, shape, quantization = encoded
     return TensorType(
         ElementType(element_type),
@@ -54,12 +55,12 @@ def decode_type(encoded: Sequence[Any], fresh: Fresh | None = None) -> TensorTyp
 
 
 def encode_size(size: Dim, *, named: bool = False) -> object:
-    """A size as plain data: a number, a list of terms, or `None` if nothing is known of it.
+    """Encode a size: a number, a list of terms, or `None` if the size is unknown.
 
     Args:
         size: the size.
-        named: whether a size about which nothing is known goes by a name, so that others of the
-            same data may depend on it.
+        named: encode an anonymous size by name, so that other sizes in the same data can refer to
+            it.
     """
     if isinstance(size, int):
         return size
@@ -69,11 +70,11 @@ def encode_size(size: Dim, *, named: bool = False) -> object:
 
 
 def decode_size(encoded: object, fresh: Fresh | None = None) -> Dim:
-    """The size that `encode_size` made plain; `TypeError` or `ValueError` if it did not.
+    """Decode a size from plain data; raise TypeError or ValueError if the data is malformed.
 
     Args:
-        encoded: what `encode_size` returned.
-        fresh: what became of names of sizes about which nothing is known; more may come to it.
+        encoded: the result of `encode_size`.
+        fresh: replacements of anonymous sizes; new ones are inserted.
     """
     if encoded is None:
         return unknown()
@@ -86,6 +87,30 @@ def decode_size(encoded: object, fresh: Fresh | None = None) -> Dim:
         if name.startswith("?"):
             fresh.setdefault(name, unknown())
     return substitute(size, fresh)
+
+
+def from_terms(terms: Sequence[Any], decode: Callable[[object], Dim]) -> Dim:
+    """Return the inverse of `terms_of`; raise TypeError or ValueError if the data is malformed."""
+    total: Dim = 0
+    for coefficient, *factors in terms:
+        value: Dim = int(coefficient)
+        for factor in factors:
+            if isinstance(factor, str):
+                value = value * symbol(factor)
+            else:
+                kind, *parts = factor
+                value = value * _expression(kind, list(map(decode, parts)))
+        total = total + value
+    return total
+
+
+def _expression(kind: str, parts: Sequence[Dim]) -> Dim:
+    if kind == "min" and parts:
+        return minimum(*parts)
+    if kind != "//":
+        raise ValueError(f"{kind!r} is no function of sizes")
+    numerator, denominator = parts
+    return numerator // denominator
 
 
 def _as_tuple(value: Any) -> Any:

@@ -1,6 +1,7 @@
-"""The one hierarchy of errors: whatever crosschip refuses, it refuses with a subclass of `Error`.
+"""Hierarchy of the errors that crosschip raises; all derive from `Error`.
 
 A message says what was wrong, where (file, operator, slot) and what to do about it.
+`install_command` helps with missing optional dependencies.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from typing import Any
 
 
 class Error(Exception):
-    """Base of every exception that crosschip raises on purpose; any can be pickled."""
+    """Base of all exceptions that crosschip raises deliberately; all can be pickled."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Python's own way calls the class with the message alone, which some take more than.
+        # `Exception.__reduce__` passes only the message, but some constructors take more arguments.
         return _error_with_arguments, (type(self), self.args), self.__dict__ or None
 
 
 def _error_with_arguments(error_type: type[Error], arguments: tuple[object, ...]) -> Error:
-    """An error that was pickled; its attributes are set afterwards."""
+    """Return an unpickled error; pickle sets its attributes afterwards."""
     error: Error = error_type.__new__(error_type, *arguments)
     return error
 
@@ -35,7 +36,7 @@ class ModelFileError(Error):
 
 
 class UnsupportedError(Error):
-    """A model is sound but uses what an importer cannot express or no given device can run."""
+    """A model is valid, but an importer or all available devices lack something that it uses."""
 
 
 class BudgetError(Error):
@@ -55,8 +56,17 @@ class DeadlineError(Error, TimeoutError):
 
 
 class QueueFullError(Error):
-    """A request was not taken on, because as many wait already as may."""
+    """A request was rejected because the queue is full."""
 
 
 class CacheError(Error):
-    """The compilation cache cannot be used as asked."""
+    """The compilation cache cannot be used as requested."""
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an optional dependency, quoted for all shells.
+
+    >>> install_command("openvino")
+    'pip install "crosschip[openvino]"'
+    """
+    return f'pip install "crosschip[{extra}]"'

@@ -1,4 +1,4 @@
-"""Operations outside the standard set, kept as the framework wrote them."""
+"""Operations of a framework that standard operators cannot express."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from crosschip.ir.types import TensorType
 
 
 class Extension(Operation):
-    """An operation that only a device runs which knows the framework's own operators.
+    """Operation that runs only on devices that support the framework's operators.
 
     Attributes:
-        type: the framework and its operator, as in `onnx.Loop`.
-        payload: what the framework's file says about the operation; means something only to the
-            importer that kept it and to devices that run operations of that framework.
+        type: the framework and its operator, such as `onnx.Loop`.
+        payload: the operation as the framework's file encodes it, for the importer and for devices
+            that run the framework's operators.
         declared: the types of the outputs, as far as the importer knows them.
-        reason: why no standard operators express it.
+        reason: why standard operators cannot express the operation.
     """
 
     __slots__ = ("declared", "payload", "reason", "type")
@@ -48,7 +48,7 @@ class Extension(Operation):
 
     @property
     def framework(self) -> str:
-        """The framework whose operator it is."""
+        """Return the name of the operator's framework."""
         return self.type.partition(".")[0]
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
@@ -60,9 +60,7 @@ class Extension(Operation):
         return self.declared
 
     def with_inputs(
-        self,
-        inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...] | None = None,
+        self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...] | None = None
     ) -> Self:
         return type(self)(
             self.name,

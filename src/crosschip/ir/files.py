@@ -1,8 +1,7 @@
-"""Files that are read piece by piece, and constants whose elements are still in one.
+"""Files that are read on demand, and constants whose elements are stored in them.
 
-Only regular files are opened, to be read as to be written: a pipe would wait for somebody to write,
-and a terminal for somebody to type. Nothing is mapped into memory, so that a file that is cut off
-while it is used is an error like any other.
+Only regular files are opened, because opening a pipe or a terminal can block. Files are not mapped
+into memory, so that truncating a file in use raises an error instead of killing the process.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import numpy as np
 
 from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelFileError
-from crosschip.ir.reading import StrPath, note_file
+from crosschip.ir.file_queries import StrPath, note_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0)
-"""A pipe is opened without waiting for its other end."""
+"""Open a pipe without waiting for its other end."""
 
-_OWN_FLAGS = (
+_WRITE_FLAGS = (
     _FLAGS
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_CLOEXEC", 0)
@@ -42,22 +41,22 @@ _OWN_FLAGS = (
 _NOT_REGULAR = "is not a regular file"
 
 _SMALL = 2**15
-"""Up to so many bytes are read at once: to ask again would take longer than to read them."""
+"""Up to this number of bytes are read at once, since a later read would take longer."""
 
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _LONGEST_POINTER = 1024
-"""The beginning of a file of Git LFS's, and the most bytes that it has."""
+"""The signature of a Git LFS pointer file, and the largest size of one in bytes."""
 
 _WINDOW = 2**14
-"""The bytes that are read to look at a few."""
+"""The smallest number of bytes that a window reads."""
 
 
 def open_regular(path: StrPath, *, follow: bool = True) -> FileIO:
-    """A file, opened to be read without a buffer.
+    """Open a regular file for unbuffered reading.
 
     Args:
         path: the file.
-        follow: open what a symbolic link at this place leads to; refused otherwise.
+        follow: follow a symbolic link at the path; otherwise it is an error.
 
     Raises:
         OSError: it cannot be opened, or is a folder, a pipe, a socket or a device.
@@ -71,14 +70,14 @@ def open_regular(path: StrPath, *, follow: bool = True) -> FileIO:
 
 
 def file_end(path: StrPath, most: int) -> bytes:
-    """The last bytes of a regular file that is not a symbolic link.
+    """Return the last bytes of a regular file that is not a symbolic link.
 
     Args:
         path: the file.
-        most: how many bytes are read at most.
+        most: the largest number of bytes to read.
 
     Raises:
-        OSError: it cannot be read, or is no such file.
+        OSError: it cannot be read, or is not a regular file.
     """
     with open_regular(path, follow=False) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - most))
@@ -86,26 +85,26 @@ def file_end(path: StrPath, most: int) -> bytes:
 
 
 def open_own(path: StrPath, flags: int, mode: int = 0o600) -> int:
-    """Open a regular file of this user to write to it or to lock it; return the descriptor.
+    """Open a regular file of this user for writing or locking; return the descriptor.
 
-    Whoever can write to the folder can put something else there before: a symbolic or hard link to
-    a file that is not to be changed, or a pipe, which would make the process wait. Neither is
-    followed, waited for or changed.
+    Another user with write access to the folder could have planted a link to a file that must not
+    change, or a pipe that blocks. Links are not followed, pipes not waited for, and neither is
+    changed.
 
     Args:
         path: the file.
-        flags: of `os.open`. `O_TRUNC` must not be among them, since it comes before the checks; use
+        flags: flags of `os.open` without `O_TRUNC`, which would precede the checks; use
             `os.ftruncate`.
-        mode: of a file that is created.
+        mode: permissions of a new file.
 
     Raises:
-        OSError: it cannot be opened, or is not a regular file, has several names, or belongs to
+        OSError: it cannot be opened, is not a regular file, has several hard links, or belongs to
             another user.
     """
     try:
-        descriptor = os.open(path, flags | _OWN_FLAGS, mode)
+        descriptor = os.open(path, flags | _WRITE_FLAGS, mode)
     except OSError as error:
-        # A symbolic link, or a pipe that nobody reads from.
+        # A symbolic link, or a pipe without a reader.
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise OSError(error.errno, _NOT_REGULAR) from None
         raise
@@ -124,61 +123,61 @@ def open_own(path: StrPath, flags: int, mode: int = 0o600) -> int:
 
 
 class Source(ABC):
-    """Bytes that a model is read from.
+    """Bytes that a model is loaded from.
 
     Attributes:
-        size: how many.
+        size: the number of bytes.
     """
 
     size: int
 
     @abstractmethod
     def read(self, begin: int, end: int) -> bytes:
-        """The bytes between two places.
+        """Return the bytes from offset `begin` up to `end`.
 
         Raises:
-            OSError: they cannot be read, or have changed.
+            OSError: they cannot be read, or the file has changed.
         """
 
     @abstractmethod
     def elements(self, dtype: np.dtype[Any], count: int, offset: int) -> NDArray[Any] | Stored:
-        """A list of elements, lowest byte first, from a place on."""
+        """Return `count` little-endian elements from a byte offset on."""
 
 
 class Window:
-    """The part of a source that is being looked at; it moves along."""
+    """Sliding window over a source, which buffers the bytes around the last access."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self._begin = 0
         self._held = b""
 
-    def at(self, place: int, count: int) -> tuple[bytes, int]:
-        """Bytes of the source, and where in them the `count` from a place on begin.
+    def at(self, offset: int, count: int) -> tuple[bytes, int]:
+        """Return buffered bytes, and the index in them of the `count` bytes from an offset on.
 
-        There may be fewer only at the end of the source.
+        There are fewer than `count` bytes only at the end of the source.
 
         Raises:
-            OSError: they cannot be read, or have changed.
+            OSError: they cannot be read, or the file has changed.
         """
-        index = place - self._begin
+        index = offset - self._begin
         if not 0 <= index <= len(self._held) - count:
-            self._begin, index = place, 0
-            end = min(place + max(count, _WINDOW), self.source.size)
-            self._held = self.source.read(place, end)
+            self._begin, index = offset, 0
+            end = min(offset + max(count, _WINDOW), self.source.size)
+            self._held = self.source.read(offset, end)
         return self._held, index
 
-    def elements(self, dtype: np.dtype[Any], count: int, place: int) -> NDArray[Any] | Stored:
-        """A list of elements, lowest byte first, from a place on; few are copied from here.
+    def elements(self, dtype: np.dtype[Any], count: int, offset: int) -> NDArray[Any] | Stored:
+        """Return `count` little-endian elements from an offset on; small arrays are copied.
 
         Raises:
-            OSError: they cannot be read, or have changed.
+            OSError: they cannot be read, or the file has changed.
         """
         size = count * dtype.itemsize
         if size > _SMALL:
-            return self.source.elements(dtype, count, place)
-        held, index = self.at(place, size)
-        return Held(held[index : index + size]).elements(dtype, count, 0)
+            return self.source.elements(dtype, count, offset)
+        buffered, index = self.at(offset, size)
+        return Held(buffered[index : index + size]).elements(dtype, count, 0)
 
 
 class Held(Source):
@@ -197,10 +196,10 @@ class Held(Source):
 
 
 class DataFile(Source):
-    """A regular file, open as long as somebody may still read from it.
+    """Regular file that stays open as long as it is referenced.
 
-    The file may be moved, removed, or replaced by another one of its name meanwhile. If it is
-    written to, which its time of modification and its size show, nothing more is read from it.
+    The file may be moved, removed or replaced meanwhile. Once its modification time or size has
+    changed, reading from it raises an error.
 
     Raises:
         OSError: it cannot be opened, or is not a regular file.
@@ -229,10 +228,10 @@ class DataFile(Source):
         return stored if stored.nbytes > _SMALL else stored.read()
 
     def fill(self, array: NDArray[Any], offset: int) -> None:
-        """Read the elements of an array, from a place on.
+        """Read the elements of an array from a byte offset on.
 
         Raises:
-            OSError: they cannot be read, or have changed.
+            OSError: they cannot be read, or the file has changed.
         """
         self._fill(array.reshape(-1).view(np.uint8).data, offset)
 
@@ -259,13 +258,13 @@ class DataFile(Source):
 
 
 class Stored(Elements):
-    """Elements in a file, which are read when somebody asks for them and kept while he holds them.
+    """Elements in a file, read on demand and cached while they are referenced.
 
     Args:
-        file: where they are, the lowest byte of each first.
-        dtype: their type.
-        shape: of the array that they make.
-        offset: where in the file they begin, in bytes.
+        file: the file with the elements, in little-endian order.
+        dtype: the element type.
+        shape: the shape of the array.
+        offset: the byte offset of the first element.
     """
 
     __slots__ = ("_file", "_offset", "_read")
@@ -285,12 +284,12 @@ class Stored(Elements):
     def read(self) -> NDArray[Any]:
         array = self._read() if self._read is not None else None
         if array is None:
-            array = self.own()
+            array = self.copy()
             array.flags.writeable = False
             self._read = weakref.ref(array)
         return array
 
-    def own(self) -> NDArray[Any]:
+    def copy(self) -> NDArray[Any]:
         array = np.empty(self.shape, _low_first(self.dtype))
         try:
             self._file.fill(array, self._offset)
@@ -300,7 +299,7 @@ class Stored(Elements):
 
 
 class Absent(Elements):
-    """Elements that were left out where a model was saved; only their type is known."""
+    """Elements that were omitted when a model was saved; only their type is known."""
 
     __slots__ = ("_name",)
 

@@ -1,4 +1,4 @@
-"""Objects that are not changed once they are made."""
+"""Immutable objects."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, Never, Self
 
 
 class Frozen:
-    """Base of what is immutable in fact: only its constructor gives its fields their values.
+    """Base class of immutable objects: only the constructor sets fields.
 
-    It does so with `set_field` or, where many objects are made, with each slot's `setter`. A copy
-    is the object itself.
+    Constructors use `set_field` or, for classes with many instances, the `setter` of each slot. A
+    copy is the object itself.
     """
 
     __slots__ = ()
@@ -31,11 +31,11 @@ class Frozen:
 
 
 set_field = object.__setattr__
-"""Give a field its value; for constructors of what is `Frozen`."""
+"""Set a field in the constructor of a `Frozen` class."""
 
 
 def setter(owner: type[Frozen], slot: str) -> Callable[[object, Any], None]:
-    """The setter of a slot, which does not look the slot up by name as `set_field` does."""
+    """Return a slot's setter, which is faster than `set_field` as it needs no lookup by name."""
     descriptor: Any = vars(owner)[slot]
     set_value: Callable[[object, Any], None] = descriptor.__set__
     return set_value

@@ -1,8 +1,8 @@
-"""Telling what foreign code raises from what interrupts it.
+"""Detection of interruptions among caught errors.
 
-Python calls the handlers of signals between two instructions of whatever code is running, and other
-threads may have an exception raised there. What comes of it, a time limit for example, is for
-whoever set it, and no failure of the code that happened to run.
+A signal handler runs between two instructions of the running code, and another thread can set an
+exception there. Such an exception (a time limit, for example) is meant for the caller that set it
+up, and does not mean that the interrupted code failed.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from itertools import pairwise
 from types import FrameType, TracebackType
 
 _WITHOUT_ERRORS = ("RESUME", "JUMP_BACKWARD")
-"""Instructions that raise nothing themselves: what is raised there comes from elsewhere."""
+"""Instructions that never raise: an exception at one comes from a handler or another thread."""
 
 _CALLS = ("CALL", "CALL_FUNCTION_EX", "CALL_KW")
-"""Instructions after which exceptions set by other threads are raised, too."""
+"""Instructions at which Python also raises exceptions that other threads set."""
 
 _LAST_SIGNAL = 64
-"""The largest number of a signal. To import `signal` would take SIGINT from a C program."""
+"""The largest signal number. Importing `signal` would replace a C program's SIGINT handler."""
 
 _DEFINED_IN_PYTHON = 1 << 9
-"""The flag of a class that a `class` statement makes: `Py_TPFLAGS_HEAPTYPE`."""
+"""The type flag `Py_TPFLAGS_HEAPTYPE` of classes that a `class` statement defines."""
 
 
 def raise_interruption(error: BaseException) -> None:
-    """Raise what has interrupted the code that raised an error; do nothing if nothing has.
+    """Raise the interruption that an error stems from, if there is one.
 
     Args:
-        error: the error, as it was caught: its causes and contexts are looked at, too.
+        error: the caught error; its causes and contexts are searched, too.
     """
     for each in _chain(error):
         if isinstance(each, KeyboardInterrupt) or _is_interruption(each):
@@ -36,19 +36,19 @@ def raise_interruption(error: BaseException) -> None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, then each that it was raised from or while handling."""
-    seen: set[int] = set()
-    left: list[BaseException | None] = [error]
-    while left:
-        each = left.pop()
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            yield each
-            left += (each.__context__, each.__cause__)
+    """Yield an error, its causes and its contexts, recursively."""
+    visited: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        current = pending.pop()
+        if current is not None and id(current) not in visited:
+            visited.add(id(current))
+            yield current
+            pending += (current.__context__, current.__cause__)
 
 
 def _is_interruption(error: BaseException) -> bool:
-    """Tell whether an error was raised by a signal handler, or set by another thread."""
+    """Return whether a signal handler raised the error, or another thread set it."""
     traceback = error.__traceback__
     if traceback is None:
         return False
@@ -60,9 +60,9 @@ def _is_interruption(error: BaseException) -> bool:
 
 
 def _handles_signal(frame: FrameType, interrupted: FrameType) -> bool:
-    """Tell whether a function was called as the handler of a signal.
+    """Return whether a function was called as a signal handler.
 
-    Its arguments are the signal's number and the frame that was interrupted, which is its caller.
+    Then its arguments are a signal number and the interrupted frame, which is its caller.
     """
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
@@ -78,13 +78,13 @@ def _handles_signal(frame: FrameType, interrupted: FrameType) -> bool:
 
 
 def _is_set_elsewhere(error: BaseException, innermost: TracebackType) -> bool:
-    """Tell whether another thread has set an error, by `PyThreadState_SetAsyncExc`.
+    """Return whether another thread has set the error with `PyThreadState_SetAsyncExc`.
 
-    It comes at an instruction that does not raise it. A call may be to a function in C, which
-    raises errors of its own: those are seldom of a class that is defined in Python and without
-    arguments, as errors that are set mostly are.
+    Then it appears at an instruction that cannot raise it. A call instruction may have called a C
+    function, whose own errors rarely are of a class defined in Python and without arguments,
+    whereas errors set by threads mostly are.
     """
-    # Only for errors: it takes long to import.
+    # Slow to import, and needed only for errors.
     import opcode
 
     code = innermost.tb_frame.f_code.co_code

@@ -1,4 +1,4 @@
-"""Loops: control flow that runs a body many times, each time on what it made before."""
+"""Loops: control flow that runs a body repeatedly on its own results."""
 
 from __future__ import annotations
 
@@ -6,46 +6,46 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from crosschip.ir.bodies import settled
+from crosschip.ir.bodies import infer_body
 from crosschip.ir.control import ControlFlow
 from crosschip.ir.dimension import Dim, unknown
 from crosschip.ir.errors import ModelError
 from crosschip.ir.frozen import set_field
 from crosschip.ir.model import Model, Operand
-from crosschip.ir.types import ElementType, TensorType
-from crosschip.ir.widening import (
+from crosschip.ir.type_joins import (
     axis_of,
     common_size,
+    hide_inner_sizes,
     names_in,
-    visible,
-    widened,
+    widen_type,
     with_axis,
     without_axis,
 )
+from crosschip.ir.types import ElementType, TensorType
 
 ITERATION = TensorType(ElementType.INT64, ())
-"""The number of the time that a loop's body runs, from 0."""
+"""The type of the iteration number that a loop's body takes, from 0."""
 
 CONDITION = TensorType(ElementType.BOOL, ())
-"""The type of the condition to go on."""
+"""The type of the condition to continue."""
 
 
 class Loop(ControlFlow):
-    """Runs a body again and again, handing what it made to the next time.
+    """Operation that runs a body repeatedly and passes its state to the next iteration.
 
-    Operands: `trip_count`, one int64, how often at most; `condition`, one boolean, whether to
-    begin; both may be left out; then the state, and the captures. The body takes the number of the
-    time (int64, no axes), whether it was to run (boolean, no axes), the state and the captures;
-    it makes whether to go on (one boolean), the next state, and values to collect. The loop ends
-    when the body has run `trip_count` times, or is not to go on.
+    Operands: `trip_count` (one int64, the largest number of iterations; optional), `condition` (one
+    boolean, whether to start; optional), the state, the captures. Body inputs: the iteration number
+    (int64 scalar), the condition (boolean scalar), the state, the captures. Body outputs: the
+    condition to continue (one boolean), the next state, values to collect. The loop ends after
+    `trip_count` iterations, or when the condition is false.
 
-    Outputs: the last state, then each value to collect from all times along a new first axis, all
-    of one shape. If the body never runs, the state is the first one, and sizes of collected values
-    are 0 where they are not known. A state may change its shape, not its element type: its type is
-    the one that all states have in common.
+    Outputs: the last state, then each collected value of all iterations stacked along a new first
+    axis; its shape is the same in all iterations. Without any iteration the state is the initial
+    one, and unknown sizes of collected values are 0. A state may change its shape but not its
+    element type; its type joins the types of all iterations.
 
     Attributes:
-        states: how many values the state has.
+        states: the number of state values.
     """
 
     __slots__ = ("states",)
@@ -76,14 +76,14 @@ class Loop(ControlFlow):
         captures: Sequence[Operand],
         body: Model,
     ) -> Loop:
-        """The operation, with its body inferred for the types that the state comes to have.
+        """Return the operation, with its body inferred for the types that the state takes.
 
         Raises:
             ModelError: the body breaks a rule.
         """
         inputs = (trip_count, condition, *state, *captures)
         operation = cls(name, inputs, bodies=[body], states=len(state))
-        return cls(name, inputs, bodies=operation.fitted(widening=False), states=len(state))
+        return cls(name, inputs, bodies=operation.infer_bodies(widening=False), states=len(state))
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -91,22 +91,22 @@ class Loop(ControlFlow):
 
     @property
     def body(self) -> Model:
-        """The model that runs each time."""
+        """Return the model that runs in each iteration."""
         return self.bodies[0]
 
     @property
     def trip_count(self) -> Operand | None:
-        """The number of times that the body runs at most."""
+        """Return the largest number of iterations."""
         return self.inputs[0]
 
     @property
     def condition(self) -> Operand | None:
-        """The condition to begin."""
+        """Return the condition to start."""
         return self.inputs[1]
 
     @property
     def state(self) -> tuple[Operand, ...]:
-        """The first state."""
+        """Return the initial state."""
         return self._operands(2, 2 + self.states)
 
     @property
@@ -120,9 +120,9 @@ class Loop(ControlFlow):
             yield "condition", self.condition
         yield from zip([*self.body.inputs][2:], self._operands(2), strict=False)
 
-    def fitted(self, widening: bool) -> Sequence[Model]:
+    def infer_bodies(self, widening: bool) -> Sequence[Model]:
         before = (ITERATION, CONDITION)
-        return [settled(self, self.body, before, self.state, (), self.captures, 1, widening)]
+        return [infer_body(self, self.body, before, self.state, (), self.captures, 1, widening)]
 
     def infer(self) -> tuple[TensorType, ...]:
         if self.trip_count is not None:
@@ -138,18 +138,18 @@ class Loop(ControlFlow):
             "of state",
         )
         self._check_one("body: the condition", body_outputs[0], ElementType.BOOL)
-        held = list(self.body.inputs.values())[2 : 2 + self.states]
+        body_states = list(self.body.inputs.values())[2 : 2 + self.states]
         outer = names_in(input_types)
-        state = _state_types(self, held, body_outputs[1 : 1 + self.states], outer)
+        state = _state_types(self, body_states, body_outputs[1 : 1 + self.states], outer)
         times = self._times()
         collected = (
-            with_axis(visible(operand.type, outer), 0, times)
+            with_axis(hide_inner_sizes(operand.type, outer), 0, times)
             for operand in body_outputs[1 + self.states :]
         )
         return (*state, *collected)
 
     def _times(self) -> Dim:
-        """The number of times that the body runs, if that is known beforehand."""
+        """Return the number of iterations if it is known before the loop runs."""
         going = next(iter(self.body.outputs.values()))
         goes_on = going is [*self.body.inputs.values()][1] or _is_true(going)
         if self.trip_count is None or not goes_on:
@@ -163,20 +163,20 @@ class Loop(ControlFlow):
 
 
 class Scan(ControlFlow):
-    """Runs a body for each slice of its inputs, handing the state to the next time.
+    """Operation that runs a body on each slice of its inputs and passes the state on.
 
-    Operands: the state, the scanned, and the captures. The body takes the state, a slice of each
-    of the scanned (without the axis it is taken along) and the captures; it makes the next state,
-    and values to collect. Outputs: the last state, then each value to collect along a new axis,
-    all of one shape. What is scanned has the same size along its axes; if that is 0, the state is
-    the first one, and sizes of collected values are 0 where they are not known.
+    Operands: the state, the scanned inputs, the captures. Body inputs: the state, a slice of each
+    scanned input (without the sliced axis), the captures. Body outputs: the next state, values to
+    collect. Outputs: the last state, then each collected value stacked along a new axis; its shape
+    is the same for all slices. All scanned inputs have the same size along their axes; if it is 0,
+    the state is the initial one, and unknown sizes of collected values are 0.
 
     Attributes:
-        states: how many values the state has.
-        input_axes: the axis that each of the scanned is sliced along, counted from either end.
-        input_reversed: whether each of the scanned is sliced from its end on.
-        output_axes: the axis along which each value to collect is put together.
-        output_reversed: whether it is put together from the end on.
+        states: the number of state values.
+        input_axes: the axis along which each scanned input is sliced; may be negative.
+        input_reversed: whether each scanned input is sliced in reverse order.
+        output_axes: the axis along which each collected value is stacked; may be negative.
+        output_reversed: whether each collected value is stacked in reverse order.
     """
 
     __slots__ = ("input_axes", "input_reversed", "output_axes", "output_reversed", "states")
@@ -223,7 +223,7 @@ class Scan(ControlFlow):
         output_axes: Sequence[int] | None = None,
         output_reversed: Sequence[bool] | None = None,
     ) -> Scan:
-        """The operation, with its body inferred; axes are the first and forwards if not given.
+        """Return the operation with its body inferred; by default axes are 0 and order is forward.
 
         Raises:
             ModelError: the body breaks a rule.
@@ -239,7 +239,7 @@ class Scan(ControlFlow):
         make: Callable[..., Scan] = cls
         operation = make(name, (*state, *scanned, *captures), bodies=[body], **attributes)
         operation._check_counts()
-        bodies = operation.fitted(widening=False)
+        bodies = operation.infer_bodies(widening=False)
         return make(name, operation.inputs, bodies=bodies, **attributes)
 
     @property
@@ -254,17 +254,17 @@ class Scan(ControlFlow):
 
     @property
     def body(self) -> Model:
-        """The model that runs for each slice."""
+        """Return the model that runs for each slice."""
         return self.bodies[0]
 
     @property
     def state(self) -> tuple[Operand, ...]:
-        """The first state."""
+        """Return the initial state."""
         return self._operands(0, self.states)
 
     @property
     def scanned(self) -> tuple[Operand, ...]:
-        """The operands that are sliced."""
+        """Return the operands that are sliced."""
         return self._operands(self.states, self.states + len(self.input_axes))
 
     @property
@@ -274,9 +274,9 @@ class Scan(ControlFlow):
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
         yield from zip(self.body.inputs, self._operands(0), strict=False)
 
-    def fitted(self, widening: bool) -> Sequence[Model]:
+    def infer_bodies(self, widening: bool) -> Sequence[Model]:
         slices = self._slice_types()
-        return [settled(self, self.body, (), self.state, slices, self.captures, 0, widening)]
+        return [infer_body(self, self.body, (), self.state, slices, self.captures, 0, widening)]
 
     def infer(self) -> tuple[TensorType, ...]:
         self._check_counts()
@@ -287,12 +287,12 @@ class Scan(ControlFlow):
         length = self._length()
         body_outputs = list(self.body.outputs.values())
         outer = names_in([*input_types, *(operand.type for operand in self.scanned)])
-        held = list(self.body.inputs.values())[:states]
-        state = _state_types(self, held, body_outputs[:states], outer)
+        body_states = list(self.body.inputs.values())[:states]
+        state = _state_types(self, body_states, body_outputs[:states], outer)
         collected = []
         for operand, axis in zip(body_outputs[states:], self.output_axes, strict=True):
             try:
-                collected.append(with_axis(visible(operand.type, outer), axis, length))
+                collected.append(with_axis(hide_inner_sizes(operand.type, outer), axis, length))
             except ModelError as error:
                 raise ModelError(f"{self.type}.output_axes: {error}") from None
         return (*state, *collected)
@@ -333,18 +333,19 @@ class Scan(ControlFlow):
 
 def _state_types(
     operation: ControlFlow,
-    held: Sequence[Operand],
+    body_states: Sequence[Operand],
     next_state: Sequence[Operand],
     outer: frozenset[str],
 ) -> list[TensorType]:
-    """The types of the last state; `ModelError` if the body makes a state that it does not take."""
+    """Return the types of the last state; raise ModelError if a next state does not fit."""
     types = []
-    for one, other in zip(held, next_state, strict=True):
-        if widened(one.type, other.type, outer, 0) != replace(one.type, shape_value=None):
+    for state, other in zip(body_states, next_state, strict=True):
+        if widen_type(state.type, other.type, outer, 0) != replace(state.type, shape_value=None):
             raise ModelError(
-                f"{operation.type}.body: takes {one.name!r} as {one.type}, but makes {other.type}"
+                f"{operation.type}.body: takes {state.name!r} as {state.type}, but makes "
+                f"{other.type}"
             )
-        types.append(visible(replace(one.type, shape_value=None), outer))
+        types.append(hide_inner_sizes(replace(state.type, shape_value=None), outer))
     return types
 
 

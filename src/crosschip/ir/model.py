@@ -1,16 +1,17 @@
 """Operands, operations and models.
 
-All three are immutable once built: a pass makes new ones and shares whatever it does not change,
-so a copy of a model shares its weights and models can be used from many threads.
+All of them are immutable: a pass builds new ones and shares all unchanged parts. So a copy of a
+model shares its weights, and several threads can use a model at the same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple, Self
 
+from crosschip.ir.dimension import Dim, name_of
 from crosschip.ir.elements import Elements
 from crosschip.ir.errors import ModelError
 from crosschip.ir.frozen import Frozen, set_field, setter
@@ -18,13 +19,13 @@ from crosschip.ir.types import Array, Quantization, TensorType
 
 
 class Operand(Frozen):
-    """A value in a model: an input, a constant, or the output of an operation.
+    """Value in a model: an input, a constant, or the output of an operation.
 
     Attributes:
-        name: what messages call it; not necessarily the only operand of the name.
+        name: the name in messages; not necessarily unique.
         type: element type, shape and quantization.
-        content: the elements of a constant, or what they can be had from, as a place in a file;
-            `None` if it is none.
+        content: the elements of a constant or their location in a file; `None` if it is not a
+            constant.
     """
 
     __slots__ = ("content", "name", "type")
@@ -40,10 +41,10 @@ class Operand(Frozen):
 
     @property
     def value(self) -> Array | None:
-        """The elements if this is a constant, never written to; large ones may be in a file.
+        """Return the elements of a constant as a read-only array, else `None`.
 
-        Those are read each time, unless somebody still holds them: keep what is used again, and
-        do not ask for the value where `is_constant` or the type will do.
+        Elements in a file are read at each access unless the array is still referenced: keep a
+        reference to use them again, and use `is_constant` or the type where they suffice.
 
         Raises:
             ModelFileError: the file has changed since the model was loaded.
@@ -53,7 +54,7 @@ class Operand(Frozen):
 
     @property
     def is_constant(self) -> bool:
-        """Tell whether the value is part of the model."""
+        """Return whether the value is part of the model."""
         return self.content is not None
 
     def __repr__(self) -> str:
@@ -66,12 +67,12 @@ _set_operand_content = setter(Operand, "content")
 
 
 class Origin(NamedTuple):
-    """An operator of the file that a model was imported from.
+    """Operator in the file that a model was imported from.
 
     Attributes:
-        type: the framework's name for the operator.
-        inputs: the framework's names of the values that it reads.
-        outputs: those of the values that it makes.
+        type: the framework's name of the operator.
+        inputs: the framework's names of its inputs.
+        outputs: the framework's names of its outputs.
     """
 
     type: str
@@ -80,17 +81,17 @@ class Origin(NamedTuple):
 
 
 class Operation(Frozen):
-    """One use of an operator: the operands it reads and the operands it makes.
+    """Use of an operator: the operands that it reads and the operands that it outputs.
 
-    The operators of `crosschip.ops` are its subclasses. What a subclass must answer is here, so
-    that the builder, the printers and the passes need to know no operator.
+    The operators of `crosschip.ops` are subclasses. Their interface is here, so that the builder,
+    the printers and the passes do not depend on operators.
 
     Attributes:
-        name: what messages and placement reports call the operation; no other in the model has it.
-        inputs: the operands in the order of the operator's slots; `None` where one is left out.
-        outputs: the operands that it makes.
-        output_quantization: the quantization that each output declares; one alone holds for all,
-            none where the inputs decide.
+        name: the name in messages and placement reports; unique in the model.
+        inputs: the operands in the order of the operator's slots; `None` for an omitted one.
+        outputs: the output operands.
+        output_quantization: the declared quantization of each output; a single one applies to all,
+            an empty tuple leaves it to inference.
     """
 
     __slots__ = ("_origins", "inputs", "name", "output_quantization", "outputs")
@@ -101,7 +102,7 @@ class Operation(Frozen):
     outputs: tuple[Operand, ...]
     output_quantization: tuple[Quantization | None, ...]
 
-    # Tuples of text, unlike their subclasses, cost the garbage collector nothing.
+    # The garbage collector does not track tuples of strings, but it tracks instances of subclasses.
     _origins: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
     def __init__(
@@ -119,20 +120,20 @@ class Operation(Frozen):
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """The operators of the file that it stands for, wholly or in part; none if of no file."""
+        """Return the operators of the model file that the operation represents or is part of."""
         return tuple(map(Origin._make, self._origins))
 
     @property
     def bodies(self) -> tuple[Model, ...]:
-        """The models that the operation runs; none but for control flow."""
+        """Return the models that an operation of control flow runs; empty for other operations."""
         return ()
 
     def named_inputs(self) -> Iterator[tuple[str, Operand]]:
-        """Each operand that is present, with the name of the slot it fills."""
+        """Yield each present operand with the name of its slot."""
         raise NotImplementedError(f"{self.type} does not name its inputs")
 
     def infer(self) -> tuple[TensorType, ...]:
-        """The types of the outputs, from those of the inputs and `output_quantization`.
+        """Return the output types, inferred from the input types and `output_quantization`.
 
         Raises:
             ModelError: an input breaks a rule of the operator; the message names the slot.
@@ -140,26 +141,24 @@ class Operation(Frozen):
         raise NotImplementedError(f"{self.type} does not infer its outputs")
 
     def with_inputs(
-        self,
-        inputs: tuple[Operand | None, ...],
-        outputs: tuple[Operand, ...] | None = None,
+        self, inputs: tuple[Operand | None, ...], outputs: tuple[Operand, ...] | None = None
     ) -> Self:
-        """The same operation on other inputs, making the same outputs or the given ones."""
+        """Return the same operation on other inputs and, if passed, with other outputs."""
         new_outputs = self.outputs if outputs is None else outputs
         return type(self)(self.name, inputs, new_outputs, self.output_quantization).standing_for(
             self
         )
 
-    def adapted(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
-        """Like `with_inputs`; types in bodies may only become wider if `widening` says so."""
+    def adapt(self, inputs: tuple[Operand | None, ...], *, widening: bool) -> Self:
+        """Like `with_inputs`; `widening` restricts types in bodies to become wider only."""
         return self.with_inputs(inputs)
 
     def with_outputs(self, outputs: tuple[Operand, ...]) -> Self:
-        """The same operation making other operands."""
+        """Return the same operation with other outputs."""
         return self.with_inputs(self.inputs, outputs)
 
     def standing_for(self, *others: Operation) -> Self:
-        """The operation itself, still in the making, as one in place of others of their origins."""
+        """Copy the origins of the operations that this new one replaces; return `self`."""
         origins = others[0]._origins
         if len(others) > 1:
             origins = tuple(dict.fromkeys(o for other in others for o in other._origins))
@@ -167,17 +166,17 @@ class Operation(Frozen):
         return self
 
     def coming_from(self, origins: Iterable[Origin]) -> Self:
-        """The operation itself, still in the making, as one of these origins if it has none yet."""
+        """Set the origins of this new operation unless it has some; return the operation itself."""
         if not self._origins:
             _set_origins(self, tuple(map(tuple, origins)))
         return self
 
     def symbol(self, slot: str, operand: Operand) -> str | None:
-        """The name of what a constant stands for, as `RELU`; `None` if it stands for itself."""
+        """Return the name of an enumerated constant, such as `RELU`; `None` for a plain value."""
         return None
 
-    def called(self, name: str) -> Self:
-        """The same operation by another name."""
+    def with_name(self, name: str) -> Self:
+        """Return the same operation with another name."""
         renamed = object.__new__(type(self))
         for kind in type(self).__mro__:
             for field in getattr(kind, "__slots__", ()):
@@ -197,13 +196,13 @@ _set_output_quantization = setter(Operation, "output_quantization")
 
 
 class Model(Frozen):
-    """A program of operations, each after those whose outputs it reads.
+    """Graph of operations in topological order.
 
     Attributes:
-        name: what messages call the model.
-        inputs: the operands the caller provides, by name.
-        operations: in an order in which they can run.
-        outputs: the operands the caller gets back, by name; any operand of the model may be one.
+        name: the name in messages.
+        inputs: the model's input operands by name.
+        operations: the operations; each follows the producers of its inputs.
+        outputs: the model's output operands by name; any operand of the model may be one.
     """
 
     name: str
@@ -225,12 +224,12 @@ class Model(Frozen):
 
     @cached_property
     def producers(self) -> Mapping[Operand, Operation]:
-        """The operation that makes each operand, for operands that an operation makes."""
+        """Return the operation that outputs each operand, except for inputs and constants."""
         return {output: operation for operation in self.operations for output in operation.outputs}
 
     @cached_property
     def uses(self) -> Mapping[Operand, int]:
-        """The number of times that each operand is read, or handed out as a model output."""
+        """Return how often each operand is read or is a model output."""
         counts: dict[Operand, int] = {}
         for operation in self.operations:
             for operand in operation.inputs:
@@ -242,23 +241,23 @@ class Model(Frozen):
 
     @cached_property
     def constants(self) -> tuple[Operand, ...]:
-        """Every constant that the model uses, once, in order of first use."""
+        """Return the constants that the model uses, each once, in order of first use."""
         return tuple(operand for operand in self.uses if operand.is_constant)
 
     @cached_property
     def depth(self) -> int:
-        """How many operations of control flow contain each other in the model."""
+        """Return the nesting depth of control flow in the model."""
         bodies = (body for operation in self.operations for body in operation.bodies)
         return max((1 + body.depth for body in bodies), default=0)
 
     def verify(self) -> None:
-        """Check every rule that a model keeps.
+        """Check all invariants of a model.
 
         Raises:
-            ModelError: an operand is two inputs, is read before it is made or is made twice; two
-                operations have one name; an operation breaks a rule of its operator or makes other
-                types than it infers; a constant holds something else than its type says; or one of
-                these is so in a body of control flow.
+            ModelError: an operand is two inputs, is read before its producer runs, or has two
+                producers; two operations have the same name; an operation breaks a rule of its
+                operator or declares output types that differ from the inferred ones; a constant
+                does not match its type; or a body of control flow breaks one of these rules.
         """
         known = set(self.inputs.values())
         if len(known) < len(self.inputs):
@@ -303,7 +302,7 @@ class Model(Frozen):
 
 
 def _check_types(operation: Operation) -> None:
-    """`ModelError` if an operation breaks a rule or does not make what it is declared to."""
+    """Raise ModelError if an operation breaks a rule or its declared outputs do not fit."""
     where = f"{operation.type} {operation.name!r}"
     try:
         inferred = operation.infer()
@@ -322,9 +321,70 @@ def _check_types(operation: Operation) -> None:
 
 
 def _check_constant(operand: Operand) -> None:
-    """`ModelError` if a constant does not hold what it is declared to."""
+    """Raise ModelError unless a constant's elements match its declared type."""
     array, type_ = operand.content, operand.type
     assert array is not None, "it is constant"
     if array.shape != type_.shape or array.dtype != type_.element_type.dtype:
-        held = f"{array.dtype.name}{list(array.shape)}"
-        raise ModelError(f"constant {operand.name!r} is declared as {type_}, but holds {held}")
+        actual = f"{array.dtype.name}{list(array.shape)}"
+        raise ModelError(f"constant {operand.name!r} is declared as {type_}, but holds {actual}")
+
+
+class Deferred(Model):
+    """Model of which only name, inputs and outputs are loaded until its operations are used.
+
+    Args:
+        name: the model's name, for messages.
+        inputs: the model's input operands by name.
+        outputs: the model's output operands by name.
+        load: returns the model with its operations, on operands of its own.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Mapping[str, Operand],
+        outputs: Mapping[str, Operand],
+        load: Callable[[], Model],
+    ) -> None:
+        set_field(self, "name", name)
+        set_field(self, "inputs", MappingProxyType(dict(inputs)))
+        set_field(self, "outputs", MappingProxyType(dict(outputs)))
+        set_field(self, "_load", load)
+
+    @cached_property
+    def operations(self) -> tuple[Operation, ...]:  # type: ignore[override]  # it is set once
+        """Return the operations, on the operands of this model's inputs and outputs.
+
+        Raises:
+            ModelFileError: the file with the operations is missing or damaged.
+        """
+        loaded: Model = self._load()  # type: ignore[attr-defined]  # `set_field` has set it
+        copies: dict[Operand, Operand] = {}
+        for theirs, ours in ((loaded.inputs, self.inputs), (loaded.outputs, self.outputs)):
+            copies.update(zip(theirs.values(), ours.values(), strict=True))
+        sizes = _match_sizes(copies)
+        return tuple(_copy_operation(operation, copies, sizes) for operation in loaded.operations)
+
+
+def _copy_operation(
+    operation: Operation, copies: dict[Operand, Operand], sizes: Mapping[str, Dim]
+) -> Operation:
+    """Return an operation on copies of its operands; add copies of its outputs to `copies`."""
+    for output in operation.outputs:
+        if output not in copies:
+            copies[output] = Operand(output.name, output.type.substitute(sizes))
+    return operation.with_inputs(
+        tuple([None if o is None else copies.get(o, o) for o in operation.inputs]),
+        tuple([copies[o] for o in operation.outputs]),
+    )
+
+
+def _match_sizes(copies: Mapping[Operand, Operand]) -> dict[str, Dim]:
+    """Return this model's size for each anonymous size of the loaded one, which has fresh names."""
+    sizes: dict[str, Dim] = {}
+    for theirs, ours in copies.items():
+        for size, own in zip(theirs.type.shape or (), ours.type.shape or (), strict=False):
+            name = name_of(size)
+            if name is not None and own != size:
+                sizes.setdefault(name, own)
+    return sizes

@@ -1,6 +1,7 @@
-"""The code of packages that lie outside installed distributions, whose version does not tell it.
+"""State of source code whose package version does not identify it.
 
-Such a package is installed in place (`pip install -e`), is on the path by hand, or is a plain file.
+Such code is installed in place (`pip install -e`), on `sys.path` without installation, or a single
+file.
 """
 
 from __future__ import annotations
@@ -13,32 +14,31 @@ from collections.abc import Iterable, Iterator
 _CODE = (".py", ".so", ".toml", ".xml", ".h")
 _METADATA = ".dist-info"
 _LEGACY_METADATA = ".egg-info"
-"""Lies beside an installed package, but also beside one that is installed in place."""
+"""Metadata folder beside an installed package; editable installs have one, too."""
 
 _DEVICES = "crosschip.devices."
 _SITE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def editable_code(modules: Iterable[str]) -> list[tuple[str, str]]:
-    """The places of the code of modules that are not installed, and the states of that code.
+    """Return the location and the state of the code of each module that is not installed.
 
-    A place is the folder of the outermost package, or the file of a module without a package.
+    A location is the folder of the outermost package, or the file of a module without a package.
     """
-    places = dict.fromkeys(_place(module) for module in modules)
-    return [(p, state_of_code(p)) for p in places if p is not None and not _is_installed(p)]
+    locations = dict.fromkeys(_package_location(module) for module in modules)
+    return [(p, state_of_code(p)) for p in locations if p is not None and not _is_installed(p)]
 
 
 def state_of_files(paths: Iterable[str]) -> str:
-    """A digest of names, sizes and times of files that no distribution installed; empty if none."""
+    """Return a digest of names, sizes and times of uninstalled files; empty if there are none."""
     states = [(p, state_of_code(p)) for p in sorted(set(paths)) if not _is_installed(p)]
     return hashlib.sha256(repr(states).encode(errors="replace")).hexdigest() if states else ""
 
 
-def place_of(module: str) -> str | None:
-    """The place of the code that a device's module consists of; `None` if that is not its own.
+def code_location(module: str) -> str | None:
+    """Return the location of a device module's own code; `None` if a version identifies the code.
 
-    A device in crosschip itself is the folder of its module; all else there, such as the contract,
-    has crosschip's version.
+    A device in crosschip is the folder of its module; everything else in crosschip has its version.
     """
     top = module.partition(".")[0]
     if top in sys.stdlib_module_names:
@@ -47,28 +47,28 @@ def place_of(module: str) -> str | None:
         if not module.startswith(_DEVICES):
             return None
         file = getattr(sys.modules.get(module), "__file__", None)
-        whole = _place(module)
-        return None if file is None or whole is None or _is_installed(whole) else _folder(file)
-    return _place(module)
+        package = _package_location(module)
+        return None if file is None or package is None or _is_installed(package) else _folder(file)
+    return _package_location(module)
 
 
-def state_of_code(place: str) -> str:
-    """A digest of the names, sizes and times of the files of code in a place.
+def state_of_code(location: str) -> str:
+    """Return a digest of the names, sizes and times of code files.
 
-    Of a folder those are the files in it and below; of a file, it and those beside it.
+    For a folder, these are the files in it and in its subfolders; for a file, it and its siblings.
     """
     digest = hashlib.sha256()
-    if os.path.isdir(place):
-        files = dict(_files(place, below=True))
+    if os.path.isdir(location):
+        files = dict(_files(location, below=True))
     else:
-        files = {**dict(_files(_folder(place), below=False)), place: os.stat(place)}
+        files = {**dict(_files(_folder(location), below=False)), location: os.stat(location)}
     for path, status in sorted(files.items()):
         digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0".encode(errors="replace"))
     return digest.hexdigest()
 
 
-def _place(module: str) -> str | None:
-    """The folder of the outermost package of a module, or its file if it is in none."""
+def _package_location(module: str) -> str | None:
+    """Return the folder of a module's outermost package, or its file if it is in no package."""
     parts = module.split(".")
     for count in range(1, len(parts) + 1):
         package = sys.modules.get(".".join(parts[:count]))
@@ -82,9 +82,9 @@ def _folder(file: str) -> str:
     return os.path.dirname(os.path.abspath(file))
 
 
-def _is_installed(place: str) -> bool:
-    """Tell whether the metadata of a distribution lies beside a folder or file."""
-    beside = os.path.dirname(place)
+def _is_installed(location: str) -> bool:
+    """Return whether a distribution's metadata is beside a folder or file."""
+    beside = os.path.dirname(location)
     endings = [_METADATA]
     if os.path.basename(beside) in _SITE_FOLDERS:
         endings.append(_LEGACY_METADATA)

@@ -1,22 +1,22 @@
-"""The names that somebody may have meant by one that there is not."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 _LIKENESS = 0.65
-"""Of 1, how much two names must have in common to be near."""
+"""Similarity above which a name is suggested, from 0 to 1."""
 
 
 def did_you_mean(word: str, known: Iterable[str], most: int = 3) -> str:
-    """The question after the nearest names, ` (did you mean 'x'?)`; empty if none is near.
+    """Return ` (did you mean 'x'?)` with the most similar names; empty if none is similar.
 
     Args:
         word: the unknown name.
-        known: the names to compare with.
-        most: the largest number of names in the question.
+        known: the valid names.
+        most: the largest number of suggestions.
     """
-    # Seldom needed: importing crosschip is to take no longer for it.
+    # Imported here because it is rarely needed and would slow down importing crosschip.
     from difflib import get_close_matches
 
     folded: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The readable form of a model, one operation a line."""
+"""Text form of models: one line per operation."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ _MAX_INLINE = 8
 
 
 def to_text(model: Model) -> str:
-    """The model as text: inputs, operations with inferred types, outputs.
+    """Return the model as text: inputs, operations with inferred types, outputs.
 
-    Small constants stand where they are used, choices and element types by name; large ones are
-    `@name` and are listed first. Parameters that have their defaults are not shown. Of operands of
-    one name, all but the first are told apart by a number. The bodies of control flow stand below
-    it, further in.
+    Small constants appear inline, enumerated values and element types by name; large constants are
+    listed first as `@name`. Parameters with default values are omitted. Operands with equal names
+    get numbers. Bodies of control flow follow their operation, indented.
     """
     return "\n".join(_lines(model, _labels(model)))
 
 
 def legible(name: str) -> str:
-    """A name with all that cannot be printed escaped, as in a Python string."""
+    """Escape all unprintable characters in a name, as in a Python string."""
     if name.isprintable():
         return name
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 def _labels(model: Model) -> Mapping[Operand, str]:
-    """The text form's word for each operand: `%name`, `@constant`, or a small one's value."""
+    """Return the label of each operand: `%name`, `@constant`, or the value of a small constant."""
     labels: dict[Operand, str] = {}
     counts: dict[str, int] = {}
 
@@ -62,18 +61,18 @@ def _labels(model: Model) -> Mapping[Operand, str]:
 
 def _value_text(operand: Operand) -> str:
     elements = np.asarray(operand.value)
-    # By the text of each element, so that the float32 nearest to 0.1 is 0.1.
+    # Elements are formatted one by one, so that the float32 nearest to 0.1 prints as 0.1.
     texts = np.array([str(element) for element in elements.flat], dtype=object)
     return str(texts.reshape(elements.shape).tolist()).replace("'", "")
 
 
 def is_inline(operand: Operand) -> bool:
-    """Tell whether an operand is a constant small enough to be printed where it is used."""
+    """Return whether an operand is a constant small enough to be printed inline."""
     return operand.content is not None and math.prod(operand.content.shape) <= _MAX_INLINE
 
 
 def _arguments(operation: Operation, labels: Mapping[Operand, str]) -> str:
-    """The inputs of an operation as `slot=operand, …`; a slot that takes many is a list."""
+    """Return the inputs of an operation as `slot=operand, …`; a variadic slot is a list."""
     parts = []
     for slot, group in groupby(operation.named_inputs(), key=lambda pair: pair[0]):
         texts = [operation.symbol(slot, operand) or labels[operand] for _, operand in group]

@@ -1,4 +1,4 @@
-"""Types of operands: element type, quantization and shape."""
+"""Types of operands: element type, shape and quantization."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ else:
     Array = np.ndarray
 
 MAX_RANK = 32
-"""The most axes that a tensor has: as many as NumPy broadcasts."""
+"""The largest rank: the limit of NumPy's broadcasting."""
 
 
 class ElementType(Enum):
-    """The type of one element of a tensor; the value is its name in NumPy and ml_dtypes.
+    """Type of a tensor element; the value is its name in NumPy and ml_dtypes.
 
-    `STRING` and `OBJECT` are in no family of types, so no standard operator reads or makes them,
-    and no constant is of them: they are there for extension operations, and for inputs and outputs
-    of models. An array of `STRING` holds Python's `str`. What is of `OBJECT` is no tensor, and no
-    array stands around it: a list for a sequence, a dictionary for a map, and for an optional value
-    what it holds, or `None` if it is not there.
+    No standard operator and no constant has the types `STRING` and `OBJECT`; they are for extension
+    operations and for model inputs and outputs. An array of `STRING` holds Python `str` objects. A
+    value of `OBJECT` is not a tensor and not wrapped in an array: it is a list (sequence), a
+    dictionary (map), or an optional value's content or `None`.
     """
 
     BOOL = "bool"
@@ -62,66 +61,67 @@ class ElementType(Enum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy type, in the machine's byte order."""
+        """Return the NumPy type in native byte order."""
         return _DTYPES[self]
 
     @property
     def code(self) -> int:
-        """The number that stands for the type where a parameter holds one (NNAdapter's codes).
+        """Return NNAdapter's code of the type, for parameters that hold a type.
 
-        It is -1 for `STRING` and `OBJECT`, which no parameter asks for.
+        It is -1 for `STRING` and `OBJECT`, which no parameter holds.
         """
         return _CODES[self]
 
     @classmethod
     def from_code(cls, code: int) -> ElementType:
-        """The element type that `code` stands for; `ValueError` if there is none."""
+        """Return the element type with the code; raise ValueError if there is none."""
         if code not in _BY_CODE:
             raise ValueError(f"{code} is not the code of an element type")
         return _BY_CODE[code]
 
     @classmethod
     def of(cls, dtype: np.dtype[Any]) -> ElementType:
-        """The element type of a NumPy type; `KeyError` if there is none.
+        """Return the element type of a NumPy type; raise KeyError if there is none.
 
-        There is none for `object`: what its elements are, the type does not say.
+        `object` has none, because the type does not determine the class of its elements.
         """
         return _ELEMENT_TYPES[dtype]
 
     def __str__(self) -> str:
         return self.value
 
-    # An enumeration hashes its member's name, in Python; each member is one object.
+    # Enum's hash is Python code that hashes the name; members are singletons, so identity is
+    # faster.
     __hash__ = object.__hash__
 
 
 PYTHONS_TYPES = frozenset({ElementType.STRING, ElementType.OBJECT})
-"""Types whose values are Python's own objects, so that no device's memory holds them."""
+"""Types whose values are Python objects, which no device's memory can hold."""
 
 
 class _Dtypes(dict[ElementType, np.dtype[Any]]):
-    """NumPy's types by element type; those of ml_dtypes once one of them is asked for.
+    """NumPy types by element type; those of ml_dtypes are inserted when one is first looked up.
 
-    Importing that takes longer than loading a small model, and few models need it.
+    Importing ml_dtypes takes longer than loading a small model, and few models need it.
     """
 
     def __missing__(self, element_type: ElementType) -> np.dtype[Any]:
-        _know_all()
+        _insert_ml_dtypes()
         return self[element_type]
 
 
 class _ElementTypes(dict[np.dtype[Any], ElementType]):
-    """Element types by NumPy's type."""
+    """Element types by NumPy type."""
 
     def __missing__(self, dtype: np.dtype[Any]) -> ElementType:
         if len(self) == len(ElementType) - len(PYTHONS_TYPES):
             raise KeyError(dtype)
-        _know_all()
+        _insert_ml_dtypes()
         return self[dtype]
 
 
-def _know_all() -> None:
-    """Take in the types of ml_dtypes."""
+def _insert_ml_dtypes() -> None:
+    """Insert the types of ml_dtypes."""
     import ml_dtypes
 
     for element_type in ElementType:
@@ -139,8 +139,8 @@ _DTYPES = _Dtypes({ElementType(name): np.dtype(name) for name in _NUMPYS})
 _ELEMENT_TYPES = _ElementTypes({dtype: type_ for type_, dtype in _DTYPES.items()})
 _DTYPES.update(dict.fromkeys(PYTHONS_TYPES, np.dtype(object)))
 
-# NNAdapter numbers its precisions 0 to 11 in this order, and its quantized ones 24 to 32; bfloat16
-# takes the first number that it left free, and other types that it does not have begin at 64.
+# NNAdapter numbers its precisions 0 to 11 in this order, and its quantized ones 24 to 32. bfloat16
+# has the first unused number; types that NNAdapter lacks begin at 64.
 _UNCODED = (ElementType.BFLOAT16, *PYTHONS_TYPES)
 _CODED: list[ElementType] = [t for t in ElementType if t not in _UNCODED]
 _CODES: dict[ElementType, int] = {
@@ -150,69 +150,40 @@ _CODES[ElementType.BFLOAT16] = 12
 _BY_CODE: dict[int, ElementType] = {code: element_type for element_type, code in _CODES.items()}
 _CODES.update(dict.fromkeys(PYTHONS_TYPES, -1))
 
-FLOATS = frozenset(
-    {ElementType.FLOAT16, ElementType.BFLOAT16, ElementType.FLOAT32, ElementType.FLOAT64}
-)
+FLOATS = frozenset(map(ElementType, ("float16", "bfloat16", "float32", "float64")))
+HALF_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 INTEGERS = frozenset(
-    {
-        ElementType.INT8,
-        ElementType.UINT8,
-        ElementType.INT16,
-        ElementType.UINT16,
-        ElementType.INT32,
-        ElementType.UINT32,
-        ElementType.INT64,
-        ElementType.UINT64,
-    }
+    ElementType(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
 )
 INDICES = frozenset({ElementType.INT32, ElementType.INT64})
 BOOLEANS = frozenset({ElementType.BOOL})
 NUMBERS = FLOATS | INTEGERS
-NARROW_FLOATS = frozenset(
-    {
-        ElementType.FLOAT8E4M3FN,
-        ElementType.FLOAT8E4M3FNUZ,
-        ElementType.FLOAT8E5M2,
-        ElementType.FLOAT8E5M2FNUZ,
-        ElementType.FLOAT8E8M0,
-        ElementType.FLOAT4E2M1,
-    }
-)
-NARROW_INTEGERS = frozenset(
-    {ElementType.INT4, ElementType.UINT4, ElementType.INT2, ElementType.UINT2}
-)
+NARROW_FLOATS = frozenset(t for t in ElementType if t.value.startswith(("float8", "float4")))
+NARROW_INTEGERS = frozenset(map(ElementType, ("int4", "uint4", "int2", "uint2")))
 NARROW_TYPES = NARROW_FLOATS | NARROW_INTEGERS
-"""Types that values are stored and moved in, and converted from and to, but not computed in."""
+"""Types for storage: they can be moved and converted, but not computed in."""
 ALL_TYPES = NUMBERS | BOOLEANS | NARROW_TYPES
 QUANTIZABLE = (
-    frozenset(
-        {
-            ElementType.INT8,
-            ElementType.UINT8,
-            ElementType.INT16,
-            ElementType.UINT16,
-            ElementType.INT32,
-        }
-    )
+    frozenset(map(ElementType, ("int8", "uint8", "int16", "uint16", "int32")))
     | NARROW_INTEGERS
     | (NARROW_FLOATS - {ElementType.FLOAT8E8M0})
 )
-"""Types whose elements can stand for other reals: integers, and the narrow floats."""
+"""Types whose elements can represent reals by a scale: integers and the narrow floats."""
 
 
 OBJECTS = (list, dict, np.ndarray, type(None))
-"""The classes that values of `ElementType.OBJECT` are instances of."""
+"""The classes of values of `ElementType.OBJECT`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quantization:
-    """The way that integers stand for reals: `real = (integer - zero_point) * scale`.
+    """Affine quantization: `real = (integer - zero_point) * scale`.
 
     Args:
-        scale: one positive number for the tensor, or one for each index of `axis`; rounded to
-            float32, which is what every file format and operator takes it for.
-        zero_point: the integer that stands for 0, as many as there are scales; all 0 if symmetric.
-        axis: the axis that scales run along; `None` if there is one scale for the whole tensor.
+        scale: one positive number per tensor, or one per index of `axis`; rounded to float32, the
+            type of scales in all file formats and operators.
+        zero_point: the integer that represents 0, one per scale; all 0 if symmetric.
+        axis: the axis that the scales run along; `None` for one scale per tensor.
     """
 
     scale: tuple[float, ...]
@@ -234,7 +205,7 @@ class Quantization:
 
     @property
     def symmetric(self) -> bool:
-        """Tell whether the integer 0 stands for the real 0 everywhere."""
+        """Return whether the integer 0 represents the real 0 for all scales."""
         return not any(self.zero_point)
 
     def __str__(self) -> str:
@@ -253,10 +224,10 @@ class TensorType:
 
     Args:
         element_type: the type of the stored elements; an integer type if quantized.
-        shape: one `int` or `Dimension` an axis; `None` if not even the rank is known.
-        quantization: how stored integers stand for reals; `None` if the elements are the values.
-        shape_value: the elements, in C order, of a small tensor of integers or truth values that
-            are computed from shapes; `None` where nothing is known of them.
+        shape: one `int` or `Dimension` per axis; `None` if the rank is unknown.
+        quantization: how stored elements represent reals; `None` if unquantized.
+        shape_value: the elements, in C order, of a small integer or boolean tensor computed from
+            shapes; `None` if they are unknown.
     """
 
     element_type: ElementType
@@ -272,13 +243,13 @@ class TensorType:
                 raise ModelError(f"a tensor with an axis of over {MAX_SIZE} elements")
         for value in self.shape_value or ():
             if isinstance(value, int) and not -MAX_SIZE - 1 <= value <= MAX_SIZE:
-                # The tensor holds what 64 bits leave of it.
+                # The stored value wraps around at 64 bits, so it is unknown.
                 object.__setattr__(self, "shape_value", None)
                 break
 
     @property
     def static_shape(self) -> tuple[int, ...] | None:
-        """The shape if every size is known, else `None`."""
+        """Return the shape if all sizes are known, else `None`."""
         if self.shape is None:
             return None
         for size in self.shape:
@@ -287,7 +258,7 @@ class TensorType:
         return cast(tuple[int, ...], self.shape)
 
     def admits(self, array: Array) -> bool:
-        """Tell whether an array has the element type, and the shape as far as that is known."""
+        """Return whether an array has the element type, and the shape as far as it is known."""
         if array.dtype != self.element_type.dtype:
             return False
         return self.shape is None or (
@@ -300,7 +271,7 @@ class TensorType:
         )
 
     def fits(self, declared: TensorType) -> bool:
-        """Tell whether a tensor of this type may be one of the declared type.
+        """Return whether a tensor of this type can have the declared type.
 
         Element types and quantizations must be equal; shapes must not be known to differ.
         """
@@ -312,12 +283,12 @@ class TensorType:
         if self.shape == declared.shape or self.shape is None or declared.shape is None:
             return True
         return len(self.shape) == len(declared.shape) and all(
-            own == other or not isinstance(own, int) or not isinstance(other, int)
-            for own, other in zip(self.shape, declared.shape, strict=True)
+            size == other or not isinstance(size, int) or not isinstance(other, int)
+            for size, other in zip(self.shape, declared.shape, strict=True)
         )
 
     def substitute(self, sizes: Mapping[str, Dim]) -> TensorType:
-        """The type with named sizes replaced by the given ones."""
+        """Return the type with named sizes substituted."""
         if self.shape is None or not sizes:
             return self
         shape = tuple(substitute(size, sizes) for size in self.shape)

@@ -1,3 +1,3 @@
-"""The version of crosschip; what packages it reads it here."""
+"""The version of crosschip; packaging reads it from here."""
 
 VERSION = "0.3.0"

@@ -10,7 +10,7 @@ import numpy as np
 
 from crosschip.hal import CompileError
 from crosschip.ir import Array, Model, ModelError, Operand, Operation
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import name_of
 from crosschip.ops import Operator
@@ -190,7 +190,7 @@ def has_open_bodies(operation: Operation) -> bool:
     return any(
         output.type.static_shape is None
         for body in operation.bodies
-        for inner in every_operation(body)
+        for inner in walk_operations(body)
         for output in inner.outputs
     )
 

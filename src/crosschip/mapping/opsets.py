@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from crosschip.ir.dataclass import dataclass
-from crosschip.ops.definition.families import import_family
+from crosschip.ops.definition.registry import import_family
 
 if TYPE_CHECKING:
     from crosschip.mapping.rule import Rule

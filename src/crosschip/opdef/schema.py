@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import InputError
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.text import legible
 from crosschip.opdef.problems import Location, Problem

@@ -1,7 +1,7 @@
 """The standard operators: `from crosschip.ops import Conv2D, Relu`.
 
-Importing the package registers every operator of every family in `crosschip.ops.standard`; adding
-a family is adding a file. Examples are imported when asked for.
+Importing the package imports all modules in `crosschip.ops.standard`, which register their
+operators. A new family is a new file there. Examples are imported on request.
 """
 
 from importlib import import_module
@@ -46,14 +46,12 @@ if TYPE_CHECKING:
     from crosschip.ops.standard.suppression import *
     from crosschip.ops.standard.unary import *
 
-_HOMES = {
-    "examples_of": "crosschip.ops.definition.examples",
-}
+_HOMES = {"examples_of": "crosschip.ops.definition.examples"}
 
 for _module in iter_modules(standard.__path__):
     import_module(f"{standard.__name__}.{_module.name}")
 
-# Type checkers see the classes by the imports above, which a test compares with the registry.
+# Type checkers see the classes through the imports above; a test compares these with the registry.
 _CLASSES = {_class.__name__: _class for _class in operators().values()}
 globals().update(_CLASSES)
 

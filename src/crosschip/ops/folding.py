@@ -1,4 +1,4 @@
-"""Computing, before a model runs, what operations make of constants."""
+"""Constant folding: outputs of operations that are known before a model runs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard.creation import ShapeOf
 
 
-def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None:
-    """The outputs of an operation that are known before the model runs; `None` if they are not.
+def fold_operation(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None:
+    """Return the outputs of an operation if they can be computed now, else `None`.
 
-    They are known where all that it reads is constant, of `SHAPE` where the shape is, and of what
-    picks sizes out of shapes, or computes with them, where these sizes are.
+    They can if all inputs are constant. The output of `SHAPE`, and values computed from it, are
+    also known if the sizes are.
 
     Args:
-        operation: any; of one that is no standard operator nothing is known.
-        limit: how many elements it may make, if it does not read as many: a model is not to grow.
+        operation: the operation; only standard operators are fold_operation.
+        limit: the largest number of output elements, unless the inputs have as many, so that
+            folding does not inflate the model.
     """
     if not isinstance(operation, Operator):
         return None
@@ -44,13 +45,13 @@ def folded(operation: Operation, limit: int = 2**16) -> tuple[Array, ...] | None
     try:
         return operation.kernel()([None if o is None else o.value for o in operation.inputs])
     except (IndexError, MemoryError, RuntimeError, ValueError):
-        # The values do not fit the operator (an index out of range, say). Whether that matters
-        # shows only if the operation is run; the device that runs it reports it.
+        # The values break a rule of the operator, such as an index out of range. This matters only
+        # if the operation runs; its device then reports the error.
         return None
 
 
 def _sizes(operation: Operation) -> Array | None:
-    """The sizes, or truths about them, that an operation makes, if they are all known."""
+    """Return an output that consists of known sizes, or of comparisons of them, else `None`."""
     type_ = operation.outputs[0].type
     sizes, shape = type_.shape_value, type_.static_shape
     if sizes is None or shape is None or len(operation.outputs) > 1:
@@ -63,13 +64,13 @@ def _sizes(operation: Operation) -> Array | None:
 
 
 def _read(operation: Operation) -> int:
-    """The number of elements of constants that the operation reads, each counted once."""
+    """Return the number of elements of the operation's inputs, each operand counted once."""
     read = {operand for operand in operation.inputs if operand is not None}
     return sum(math.prod(operand.type.static_shape or ()) for operand in read)
 
 
 def _counts(operands: Sequence[Operand]) -> list[int] | None:
-    """The number of elements of each operand; `None` if one is not known."""
+    """Return the number of elements of each operand; `None` if a size is unknown."""
     shapes = [operand.type.static_shape for operand in operands]
     counts = [math.prod(shape) for shape in shapes if shape is not None]
     return counts if len(counts) == len(shapes) else None

@@ -1,7 +1,8 @@
-"""Packages of operators: found by the entry point group `crosschip.opdefs`, or registered.
+"""Operator packages: registered in code, or installed with an entry point.
 
-An entry point names an object with the attributes of `Package`; `crosschip.opdef.Package` is one.
-A package that cannot be loaded is a warning and a line in `crosschip ops`, not a failure of ours.
+An entry point of the group `crosschip.opdefs` names an object with the attributes of `Package`,
+such as a `crosschip.opdef.Package`. A package that fails to load causes a warning and a line in
+`crosschip ops`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from crosschip.ir import InputError
-from crosschip.ir.installed import entry_points
+from crosschip.ir.entry_points import entry_points
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.definition.registry import operators
 
 if TYPE_CHECKING:
-    from crosschip.ir.installed import EntryPoint
+    from crosschip.ir.entry_points import EntryPoint
 
 GROUP = "crosschip.opdefs"
 
@@ -26,10 +27,10 @@ logger = logging.getLogger("crosschip")
 
 
 class Package(Protocol):
-    """A package of operators.
+    """Package of operators.
 
     Attributes:
-        name: its name.
+        name: the package's name.
         operators: its operators, by type.
     """
 
@@ -44,16 +45,16 @@ _packages: dict[str, Package] = {}
 _by_title: dict[str, list[type[PackagedOperator]]] = {}
 _failures: dict[str, str] = {}
 _lock = threading.RLock()
-_state: Literal["new", "looking", "done"] = "new"
+_state: Literal["new", "loading", "done"] = "new"
 
 
 def register(package: Package) -> None:
-    """Make the operators of a package known to this process; one of its name is replaced.
+    """Register a package in this process; a package of the same name is replaced.
 
     Raises:
         InputError: another package has an operator of the same type.
     """
-    _look()
+    _load_installed()
     _add(package)
 
 
@@ -67,18 +68,18 @@ def _add(package: Package) -> None:
                     f"{package.name!r}; take one of them away"
                 )
         _packages[package.name] = package
-        _sort()
+        _index_titles()
 
 
 def unregister(name: str) -> None:
-    """Forget a package; nothing happens if there is none of the name."""
+    """Remove a package from the registry, if it is there."""
     with _lock:
         _packages.pop(name, None)
-        _sort()
+        _index_titles()
 
 
-def renew(package: Package) -> None:
-    """Take note of operators that a package has got since it was made known, if it was.
+def update(package: Package) -> None:
+    """Register operators that were added to a package since it was registered.
 
     Raises:
         InputError: another package has an operator of the same type.
@@ -88,8 +89,8 @@ def renew(package: Package) -> None:
             _add(package)
 
 
-def _sort() -> None:
-    """Sort the operators by title: each node of a model is looked up so."""
+def _index_titles() -> None:
+    """Index the operators by title, because importers look up each node by title."""
     global _by_title
     by_title: dict[str, list[type[PackagedOperator]]] = {}
     for operator in packaged_operators().values():
@@ -98,44 +99,44 @@ def _sort() -> None:
 
 
 def packages() -> Mapping[str, Package]:
-    """The packages by name, those that are installed and those that are registered."""
-    _look()
+    """Return the installed and registered packages by name."""
+    _load_installed()
     with _lock:
         return dict(sorted(_packages.items()))
 
 
 def failures() -> Mapping[str, str]:
-    """The reason for each installed package that could not be loaded, by its entry point."""
-    _look()
+    """Return the error of each installed package that failed to load, by its entry point."""
+    _load_installed()
     with _lock:
         return dict(_failures)
 
 
 def packaged_operators() -> Mapping[str, type[PackagedOperator]]:
-    """The operators of all packages, by type."""
+    """Return the operators of all packages, by type."""
     operators: dict[str, type[PackagedOperator]] = {}
     for package in packages().values():
         operators.update(package.operators)
     return operators
 
 
-def every_operator() -> Mapping[str, type[Operator]]:
-    """The standard operators, and those of packages."""
+def all_operators() -> Mapping[str, type[Operator]]:
+    """Return the standard operators and those of packages, by type."""
     return {**operators(), **packaged_operators()}
 
 
-def of_title(title: str, domain: str | None = None) -> type[PackagedOperator] | None:
-    """The operator that a framework's file means by a title; `None` if no package has it.
+def operator_titled(title: str, domain: str | None = None) -> type[PackagedOperator] | None:
+    """Return the operator with a title in a framework's file; `None` if no package has it.
 
     Args:
         title: the operator's name in the file.
-        domain: the set of operators that the file says it is of; empty for the framework's own,
-            `None` if files say nothing.
+        domain: the operator set in the file; empty for the framework's default set, `None` if the
+            file format has no operator sets.
 
     Raises:
-        InputError: several packages have one, and nothing tells which is meant.
+        InputError: several packages have such an operator.
     """
-    _look()
+    _load_installed()
     candidates = _by_title.get(title)
     if not candidates:
         return None
@@ -153,21 +154,21 @@ def of_title(title: str, domain: str | None = None) -> type[PackagedOperator] | 
     return matching[0] if matching else None
 
 
-def overriding(standard: str) -> type[PackagedOperator] | None:
-    """The operator that takes the place of a standard one wherever a model is imported."""
-    _look()
+def overriding_operator(standard: str) -> type[PackagedOperator] | None:
+    """Return the operator that replaces a standard operator when models are imported."""
+    _load_installed()
     return next((each for each in _by_title.get(standard, ()) if each.overrides), None)
 
 
-def _look() -> None:
-    """Load the packages that are installed, once."""
+def _load_installed() -> None:
+    """Load the installed packages once."""
     global _state
     if _state == "done":
         return
     with _lock:
-        if _state != "new":  # a package that is being loaded may load models itself
+        if _state != "new":  # loading a package may import models, which calls this function
             return
-        _state = "looking"
+        _state = "loading"
         for entry in _entries():
             _load(entry)
         _state = "done"
@@ -178,7 +179,7 @@ def _load(entry: EntryPoint) -> None:
         _add(entry.load())
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # foreign code: whatever it raises is its failure
+    except BaseException as error:  # code of others may raise anything
         _failures[entry.name] = f"{type(error).__name__}: {error}".splitlines()[0]
         logger.warning(
             "the package of operators %r failed to load: %s", entry.name, _failures[entry.name]
@@ -186,5 +187,5 @@ def _load(entry: EntryPoint) -> None:
 
 
 def _entries() -> Iterable[EntryPoint]:
-    """The entry points, one of each that is found twice."""
+    """Return the entry points, without duplicates."""
     return {(e.name, e.value): e for e in entry_points(GROUP)}.values()

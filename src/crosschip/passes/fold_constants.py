@@ -6,7 +6,7 @@ from crosschip.ir import Model, ModelError, Operand
 from crosschip.ir.budget import spend
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
-from crosschip.ops.folding import folded
+from crosschip.ops.folding import fold_operation
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.quantization import Dequantize, DequantizeBlocks
 from crosschip.passes.base import Pass
@@ -38,7 +38,7 @@ class FoldConstants(Pass):
             ):
                 rewriter.keep(operation)
                 continue
-            values = folded(operation)
+            values = fold_operation(operation)
             if values is None:
                 rewriter.keep(operation)
             else:
@@ -49,7 +49,7 @@ class FoldConstants(Pass):
     def ensures(self, before: Model, after: Model) -> None:
         super().ensures(before, after)
         for operation in after.operations:
-            if isinstance(operation, ShapeOf) and folded(operation) is not None:
+            if isinstance(operation, ShapeOf) and fold_operation(operation) is not None:
                 raise ModelError(f"{operation.type} {operation.name!r} is still computed")
 
 

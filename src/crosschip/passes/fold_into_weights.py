@@ -152,7 +152,7 @@ def _scale_weights(weights: Operand, factor: Array) -> Array | Elements:
     assert content is not None, "callers pass constants"
 
     def scale() -> Array:
-        array: Array = content.own() if isinstance(content, Elements) else content.copy()
+        array: Array = content.copy()
         with np.errstate(all="ignore"):  # set per thread
             np.multiply(array, factor, out=array, dtype=np.float64, casting="unsafe")
         return array

@@ -10,7 +10,7 @@ import numpy as np
 from crosschip.ir import ControlFlow, If, Loop, Model, Operand, Operation, Scan, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.ops import Operator
-from crosschip.ops.folding import folded
+from crosschip.ops.folding import fold_operation
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat
 from crosschip.ops.standard.layout import Unsqueeze
@@ -98,7 +98,7 @@ class _Attempt:
             case Scan():
                 return self._scan(operation)
         # Quantized weights stay quantized, as they do in constant folding.
-        values = None if isinstance(operation, Dequantize) else folded(operation)
+        values = None if isinstance(operation, Dequantize) else fold_operation(operation)
         if values is not None:
             pairs = zip(values, operation.outputs, strict=True)
             return [constant(v, o.name, o.type.quantization) for v, o in pairs]
@@ -158,7 +158,7 @@ class _Attempt:
         new = dict(zip(body.inputs.values(), arguments, strict=True))
         for operation in body.operations:
             reads = tuple(None if o is None else new.get(o, o) for o in operation.inputs)
-            renewed = operation.with_inputs(reads).called(f"{name}/{operation.name}")
+            renewed = operation.with_inputs(reads).with_name(f"{name}/{operation.name}")
             pairs = zip(operation.outputs, renewed.infer(), strict=True)
             outputs = tuple(Operand(f"{name}/{old.name}", type_) for old, type_ in pairs)
             replacements = self._inner_replacements(renewed.with_inputs(reads, outputs))

@@ -119,5 +119,5 @@ def _name_operations(
     parts = list(operations_for(operation.outputs, results, builder))
     same = (index for index, part in enumerate(parts) if part.type == operation.type)
     index = next(same, len(parts) - 1)
-    parts[index] = parts[index].called(operation.name)
+    parts[index] = parts[index].with_name(operation.name)
     return [part.standing_for(operation) for part in parts]

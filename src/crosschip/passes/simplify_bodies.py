@@ -8,8 +8,8 @@ from dataclasses import field
 from typing import Any, ClassVar
 
 from crosschip.ir import ControlFlow, If, Loop, Model, ModelError, Operand, Scan
-from crosschip.ir.bodies import substituted
-from crosschip.ir.branches import where_possible
+from crosschip.ir.bodies import with_replaced_inputs
+from crosschip.ir.branches import change_branches
 from crosschip.ir.dataclass import dataclass
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
@@ -105,7 +105,7 @@ class _Parts:
     def simplify(self, simplify: Callable[[Model], Model]) -> None:
         """Simplify the bodies; keep branches that are proven never to run."""
         if isinstance(self.operation, If):
-            self.bodies = where_possible(self.bodies, simplify)
+            self.bodies = change_branches(self.bodies, simplify)
         else:
             self.bodies = [simplify(body) for body in self.bodies]
 
@@ -157,7 +157,7 @@ class _Parts:
             name, operand = self._captured(body)[index]
             inputs = {key: operand_ for key, operand_ in body.inputs.items() if key != name}
             replaced = {} if value is None else {operand: value}
-            bodies.append(substituted(body, inputs, replaced))
+            bodies.append(with_replaced_inputs(body, inputs, replaced))
         self.bodies = bodies
         del self.captures[index]
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
 from crosschip.ir import Dim, InputError, Model, ModelError, Operand
-from crosschip.ir.binding import bind, concrete
 from crosschip.ir.budget import spend
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.frozen import set_field
+from crosschip.ir.shape_binding import bind, concrete
 from crosschip.passes.base import Pass
 from crosschip.passes.rewriter import Rewriter
 

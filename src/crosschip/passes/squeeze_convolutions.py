@@ -89,5 +89,5 @@ def _without_height(filter: Operand) -> Operand:
     if not isinstance(content, Elements):
         return constant(content.squeeze(_HEIGHT), filter.name)
     squeezed = (*shape[:_HEIGHT], *shape[_HEIGHT + 1 :])
-    elements = Computed(content.dtype, squeezed, lambda: content.own().squeeze(_HEIGHT))
+    elements = Computed(content.dtype, squeezed, lambda: content.copy().squeeze(_HEIGHT))
     return constant(elements, filter.name)

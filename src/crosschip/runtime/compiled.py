@@ -13,8 +13,8 @@ from weakref import WeakSet, finalize
 from crosschip.hal import Buffer, DeviceLost, Options
 from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, InputError, Operand
-from crosschip.ir.binding import concrete
 from crosschip.ir.closing import Closing
+from crosschip.ir.shape_binding import concrete
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.cache import background_writer
 from crosschip.runtime.copies import Copies

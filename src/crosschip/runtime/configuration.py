@@ -11,8 +11,8 @@ from typing import Any, Self, TypeVar
 from crosschip.hal import Options, Performance, Precision, Sizes
 from crosschip.ir import InputError
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.file_queries import StrPath
 from crosschip.ir.files import open_regular
-from crosschip.ir.reading import StrPath
 from crosschip.ir.suggestion import did_you_mean
 
 _Choice = TypeVar("_Choice", Precision, Performance)

@@ -18,7 +18,7 @@ from crosschip.hal import CONTRACT_VERSION, Device, Instance, Kind, Precision
 from crosschip.hal.device import code_of
 from crosschip.ir import DeviceError, InputError
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.installed import entry_points
+from crosschip.ir.entry_points import entry_points
 from crosschip.ir.interruption import raise_interruption
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.runtime.guard.calls import call, first_line
@@ -27,7 +27,7 @@ from crosschip.runtime.guard.devices import GuardedDevice
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from crosschip.ir.installed import EntryPoint
+    from crosschip.ir.entry_points import EntryPoint
 
 GROUP = "crosschip.devices"
 

@@ -14,9 +14,9 @@ from numpy.lib.format import read_array as read_npy
 
 from crosschip.hal import Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Model, TensorType
-from crosschip.ir.binding import bind, shapes_and_sizes
 from crosschip.ir.dimension import name_of
 from crosschip.ir.files import open_regular
+from crosschip.ir.shape_binding import bind, shapes_and_sizes
 from crosschip.ir.types import BOOLEANS, INTEGERS, NARROW_INTEGERS
 from crosschip.runtime.artifact.atomic_files import write_user_file
 from crosschip.runtime.shapes.deriving import ShapeSearch

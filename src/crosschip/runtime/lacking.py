@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from crosschip.hal import Sizes
 from crosschip.ir import Dimension, Model
-from crosschip.ir.binding import shapes_and_sizes
+from crosschip.ir.shape_binding import shapes_and_sizes
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.compile.devices import open_devices
 from crosschip.runtime.configuration import Configuration

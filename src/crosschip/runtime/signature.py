@@ -9,8 +9,8 @@ import numpy as np
 
 from crosschip.hal import Buffer, Sizes
 from crosschip.ir import Array, Dim, ElementType, InputError, Operand
-from crosschip.ir.binding import bind, concrete
-from crosschip.ir.sizing import SizeReader
+from crosschip.ir.shape_binding import bind, concrete
+from crosschip.ir.size_reader import SizeReader
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ir.types import PYTHONS_TYPES
 from crosschip.runtime.arrays import as_array
@@ -163,7 +163,7 @@ class Signature:
         return sizes
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        sizes = self._reader.agreeing(shapes)
+        sizes = self._reader.read_checked(shapes)
         if sizes is not None:
             check_ranges(sizes, self._sizes)
         else:  # which says what does not fit

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from crosschip.hal.work import multiply_adds
+from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Operation
 
 

@@ -22,7 +22,7 @@ import onnx
 from crosschip.devices.kits.onnx.standalone import Dialect, write
 from crosschip.importers import load
 from crosschip.ir import ElementType, InputError, Model
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 from crosschip.tuning.samples import Sample
 
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}

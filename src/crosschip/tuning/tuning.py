@@ -18,8 +18,8 @@ from crosschip.accuracy.error import UNIT
 from crosschip.hal import Precision, Sizes
 from crosschip.importers import load
 from crosschip.ir import Array, Budget, InputError, Model
-from crosschip.ir.binding import shapes_and_sizes
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
+from crosschip.ir.shape_binding import shapes_and_sizes
 from crosschip.passes import simplify
 from crosschip.passes.specialize import Specialize
 from crosschip.runtime.cache.entry import Entry

@@ -15,7 +15,7 @@ from tests.modelling import DelegatingDevice, python_path
 
 from crosschip.hal import Options, Program
 from crosschip.ir import Array, Model
-from crosschip.ir.installed import look_again
+from crosschip.ir.entry_points import clear_entry_points
 
 SEGFAULT, EXIT, LOOP, FREEZE, WORK = 1001.0, 1002.0, 1003.0, 1004.0, 1005.0
 """Inputs that begin with these; of the last, it only lets nothing else run for a while."""
@@ -65,4 +65,4 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (about / "entry_points.txt").write_text(entry)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), python_path()]))
     monkeypatch.syspath_prepend(str(folder))
-    look_again()
+    clear_entry_points()

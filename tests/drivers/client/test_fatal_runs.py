@@ -16,7 +16,7 @@ import crosschip
 from crosschip.drivers.client.device import RemoteDevice
 from crosschip.hal import CompileError
 from crosschip.ir import DeviceError
-from crosschip.ir.installed import look_again
+from crosschip.ir.entry_points import clear_entry_points
 from crosschip.ops.definition.serialization import from_bytes
 from crosschip.ops.standard.activation import Relu
 from crosschip.ops.standard.unary import Exp, Log
@@ -29,7 +29,7 @@ def installed(runtime: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     fatal.install(tmp_path, monkeypatch)
     yield
-    look_again()
+    clear_entry_points()
 
 
 def inputs(first: float) -> dict[str, np.ndarray]:

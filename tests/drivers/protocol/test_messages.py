@@ -14,7 +14,7 @@ from crosschip.drivers.protocol import messages
 from crosschip.drivers.protocol.board import Board, size_of
 from crosschip.drivers.protocol.messages import Run, SharedBuffer, Tensor
 from crosschip.hal import Options, Performance, Precision, Range, Sizes
-from crosschip.ops.definition.serialization import Packed, to_bytes
+from crosschip.ops.definition.serialization import SerializedModel, to_bytes
 
 UNSIGNED = st.integers(0, 2**63 - 1)
 BUFFERS = st.builds(SharedBuffer, UNSIGNED, UNSIGNED, UNSIGNED, UNSIGNED)
@@ -65,7 +65,7 @@ def test_ranks_and_priorities_are_checked(place: tuple[int, ...], value: object)
 
 
 def test_a_model_is_packed_as_it_is_saved() -> None:
-    packed = Packed(RELUS)
+    packed = SerializedModel(RELUS)
     room = bytearray(packed.size)
     packed.write(memoryview(room))
     assert bytes(room) == to_bytes(RELUS)

@@ -18,7 +18,7 @@ import crosschip
 from crosschip.importers import load
 from crosschip.importers.onnx import unrolling
 from crosschip.ir import ControlFlow, If, Loop, Model, ModelFileError, Scan
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ops.definition.serialization import from_bytes, to_bytes
 
 Array = NDArray[Any]
@@ -282,8 +282,8 @@ def nested(depth: int, trips: int) -> str:
 
 def test_loops_in_loops_load_at_once(tmp_path: Path) -> None:
     model, _ = imported(tmp_path, nested(4, 60))  # unrolled, they would be 13 million nodes
-    assert sum(1 for _ in every_operation(model)) <= unrolling.MAX_UNROLLED
-    assert any(operation.bodies for operation in every_operation(model))
+    assert sum(1 for _ in walk_operations(model)) <= unrolling.MAX_UNROLLED
+    assert any(operation.bodies for operation in walk_operations(model))
 
 
 def test_loops_in_loops_run(tmp_path: Path) -> None:

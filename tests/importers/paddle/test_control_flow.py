@@ -14,7 +14,7 @@ import crosschip
 from crosschip.importers import load
 from crosschip.importers.paddle import messages
 from crosschip.ir import If, Loop, Model, ModelFileError
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.passes import simplify
 
 PROGRAMS = (
@@ -141,7 +141,7 @@ def test_sizes_are_kept_where_both_branches_have_them(models: Path) -> None:
 
 def test_loops_and_branches_nest(models: Path) -> None:
     for format in ("pdmodel", "json"):
-        kinds = {type(o) for o in every_operation(program(models, format, "branch_in_loop"))}
+        kinds = {type(o) for o in walk_operations(program(models, format, "branch_in_loop"))}
         assert {If, Loop} <= kinds
 
 

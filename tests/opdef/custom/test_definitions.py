@@ -420,7 +420,7 @@ def test_any_definition_is_an_operator_or_refused(collection: OpDefCollection) -
         except InputError:
             continue
         assert len(operator.code()) == 64
-        for arguments in operator.drawn_examples():
+        for arguments in operator.generated_examples():
             model = model_of(operator, arguments)
             model.verify()
             (operation,) = model.operations

@@ -156,7 +156,7 @@ def test_two_packages_with_one_operator_are_refused(install: Any) -> None:
     install(package="More", domain="other")
     assert set(packages.packages()) >= {"More", "Tries"}
     with pytest.raises(InputError, match="two operators called 'Try', in the packages More and"):
-        packages.of_title("Try")
+        packages.operator_titled("Try")
 
 
 def test_a_package_that_is_registered_again_is_replaced(install: Any) -> None:
@@ -169,13 +169,13 @@ def test_an_operator_that_comes_later_is_known_too(tmp_path: Path) -> None:
     package = package_of(tmp_path, taken(), LIKE_X)
     package.register()
     try:
-        assert packages.of_title("Try") is None
+        assert packages.operator_titled("Try") is None
         operator = package.defines("Try")(Doubled)
-        assert packages.of_title("Try") is operator
+        assert packages.operator_titled("Try") is operator
         assert types(model("Try", "example")) == ["example.Try"]
     finally:
         package.unregister()
-    assert packages.of_title("Try") is None
+    assert packages.operator_titled("Try") is None
 
 
 def test_the_code_is_in_the_cache_key(install: Any, tmp_path: Path) -> None:

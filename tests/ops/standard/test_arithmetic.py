@@ -1,4 +1,4 @@
-"""Arithmetic, element by element, against PyTorch and Python's own numbers."""
+"""Elementwise arithmetic, compared with PyTorch and Python numbers."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uin
 
 
 def pairs_of(dtype: str) -> tuple[Array, Array]:
-    """Every two of some integers, the extremes and 0 among them."""
+    """Return all pairs of some integers, including the extremes and 0."""
     limits = np.iinfo(dtype)
     some = [limits.min, limits.max, 0, 1, 3, 7, limits.max - 1, limits.min // 2, limits.min // 3]
     if limits.min < 0:
@@ -265,7 +265,7 @@ def pairs_of(dtype: str) -> tuple[Array, Array]:
 
 
 def of_pairs(function: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
-    """A function of two of Python's numbers as one of arrays; integers wrap around."""
+    """Convert a function of two Python numbers to a function of arrays; integers wrap around."""
 
     def like(x: Array, y: Array) -> Array:
         results = [function(a, c) for a, c in zip(x.flat, y.flat, strict=True)]
@@ -278,7 +278,7 @@ def of_pairs(function: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Ar
 
 
 def rest_of_integers(a: Any, c: Any) -> int:
-    """The remainder with the sign of the dividend."""
+    """Return the remainder with the sign of the dividend."""
     a, c = int(a), int(c)
     return int(math.copysign(1, a)) * (abs(a) % abs(c)) if c else 0
 
@@ -294,7 +294,7 @@ def test_division_of_integers(check: Checker, dtype: str) -> None:
 
 
 def real_pairs() -> tuple[Array, Array]:
-    """Every two of some reals."""
+    """Return all pairs of some reals."""
     some = np.array([-7.5, -3, -0.1, 0.1, 1, 2.5, 1e10, -1e-10])
     left, right = np.meshgrid(some, some)
     return left.copy(), right.copy()

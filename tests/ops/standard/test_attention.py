@@ -1,4 +1,4 @@
-"""What transformers are made of, against ONNX's evaluator."""
+"""Attention and rotary embedding, compared with ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_heads_in_a_row(check: Checker) -> None:
 
 
 def test_the_last_query_attends_to_the_last_key(check: Checker) -> None:
-    """After keys of runs before, which ONNX has apart, queries are the last ones."""
+    """With past keys, which are a separate input in ONNX, queries have the last positions."""
     past = of_onnx("Attention", 3, is_causal=1)
     check(
         lambda b, *given: b.add(Attention, *given, causality=Causality.TO_LAST),

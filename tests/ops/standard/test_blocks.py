@@ -1,4 +1,4 @@
-"""Blocks of images, against PyTorch, ONNX's evaluator, and the formulas element by element."""
+"""Blocks of images, compared with PyTorch, ONNX's evaluator, and elementwise formulas."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ CASES = [
 
 
 def blocks_of(padded: Array, block: tuple[int, ...]) -> Array:
-    """Entry by entry: what lies `offset` into each block of an image."""
+    """Return the pixels at `offset` in each block of an image."""
     entries: list[Array] = []
     for offset in product(*map(range, block)):
         places = tuple(slice(start, None, step) for start, step in zip(offset, block, strict=True))

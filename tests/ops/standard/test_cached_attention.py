@@ -1,4 +1,4 @@
-"""Attention to what is kept from run to run, against a loop over tokens."""
+"""Attention with a cache of keys and values, compared with a loop over tokens."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def naive(
     window: int = 0,
     softcap: float = 0.0,
 ) -> list[Array]:
-    """Each token by itself, in float64."""
+    """Compute each token separately, in float64."""
     entries, tokens, _ = query.shape
     room = max(int(total), past_key.shape[2])
     keys, values = (np.zeros((entries, KEY_HEADS, room, SIZE)) for _ in range(2))

@@ -42,7 +42,7 @@ def operator_name(operator: type[Operator]) -> str:
 
 
 def integers_of(dtype: str, seed: int) -> Array:
-    """Integers of all sizes, the least and the greatest first."""
+    """Return integers of all magnitudes, the smallest and the largest first."""
     limits, random = np.iinfo(dtype), np.random.default_rng(seed)
     found = random.integers(limits.min, limits.max, 40, dtype, endpoint=True)
     found[:2] = [limits.min, limits.max]

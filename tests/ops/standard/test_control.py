@@ -1,4 +1,4 @@
-"""Assertions, by hand."""
+"""Assertions, checked by hand."""
 
 from __future__ import annotations
 

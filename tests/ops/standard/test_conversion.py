@@ -1,4 +1,4 @@
-"""Changes of element type, against PyTorch, and by hand with Python's numbers."""
+"""Conversions of element types, compared with PyTorch and Python numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def greatest_of(target: ElementType) -> float:
 
 
 def bits(b: Builder, x: Operand, target: ElementType, **options: Any) -> Operand:
-    """The bits of a cast, which other libraries can hold."""
+    """Return the bits of a cast, in a type that other libraries support."""
     return b.add(BitCast, b.add(Cast, x, target, **options), ElementType.UINT8)
 
 
@@ -66,7 +66,7 @@ def test_casts_to_float8(check: Checker, target: ElementType) -> None:
 
 @pytest.mark.parametrize("target", FLOAT8, ids=str)
 def test_beyond_float8(check: Checker, target: ElementType) -> None:
-    """The tables of ONNX's Cast."""
+    """The tables in ONNX's specification of Cast."""
     greatest = greatest_of(target)
     beyond = np.inf if target is ElementType.FLOAT8E5M2 else np.nan
     check(
@@ -142,7 +142,7 @@ NARROW = (
     *(ElementType.FLOAT8E8M0, ElementType.FLOAT8E5M2, ElementType.FLOAT4E2M1),
     ElementType.BFLOAT16,
 )
-"""Types of which ml_dtypes does not cast each to each."""
+"""Types between which ml_dtypes lacks some casts."""
 
 
 @pytest.mark.parametrize("target", NARROW, ids=str)

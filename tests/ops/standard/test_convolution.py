@@ -1,4 +1,4 @@
-"""Convolutions, against PyTorch; of integers, by hand; padding as ONNX has it."""
+"""Convolutions, compared with PyTorch, hand computation, and ONNX's padding rules."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_transposed_convolutions_of_other_ranks(
 
 
 def test_a_transposed_convolution_is_filled_up() -> None:
-    """Windows of 1 at strides of 3 leave two rows after the last one, which hold the bias."""
+    """Windows of 1 at strides of 3 leave two rows after the last window, which hold the bias."""
     x = np.ones((1, 1, 2, 1), np.float32)
     for settings in ({"auto_pad": AutoPad.SAME}, {"output_shape": (6, 1)}):
         arrays = [x, 2 * x[:, :, :1], np.ones(1, np.float32)]
@@ -122,7 +122,7 @@ def computed(
     quantizations: Sequence[Quantization | None] = (None, None, None),
     **settings: Any,
 ) -> Array:
-    """The output that the reference computes."""
+    """Return the reference's output."""
     b = Builder()
     b.output("y", b.add(operator, *operands(b, arrays, quantizations), **settings))
     (result,) = ReferenceDevice().compile(b.build(), Options()).run(arrays)
@@ -155,7 +155,7 @@ FILTERS = [
 @pytest.mark.parametrize(("scales", "bias_scales"), FILTERS, ids=["layer", "channels"])
 @pytest.mark.parametrize("fuse", [Fuse.NONE, Fuse.RELU])
 def test_quantized(scales: Quantization, bias_scales: Quantization, fuse: Fuse) -> None:
-    """As an accelerator does it: integers accumulated in int32, then scaled and rounded once."""
+    """Compute like an accelerator: accumulate in int32, then scale and round once."""
     x = integers(np.int8, -128, 128, 2, 4, 6, 7)
     filters = integers(np.int8, -127, 128, 3, 4, 3, 2)
     bias = integers(np.int32, -5000, 5000, 3)

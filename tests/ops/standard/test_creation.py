@@ -1,4 +1,4 @@
-"""Shapes, filling, ranges and one-hot tensors, against PyTorch, and by hand."""
+"""Shapes, filling, ranges and one-hot tensors, compared with PyTorch and by hand."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_one_hot(check: Checker) -> None:
 
 
 def test_indices_of_nothing_hot(check: Checker) -> None:
-    """ONNX's evaluator wraps indices around, where its specification has nothing hot."""
+    """ONNX's evaluator wraps indices, whereas its specification gives all `off_value`."""
     check(
         lambda b, i: b.add(OneHot, i, 3, np.bool_(True), np.bool_(False)),
         lambda i: np.array([[0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 1]], np.bool_),

@@ -1,4 +1,4 @@
-"""Boxes proposed and decoded: cases worked out by hand."""
+"""Prior boxes, decoding and detections: cases computed by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def run(operator: type[Operator], inputs: dict[str, Array], **settings: Any) -> list[Array]:
-    """The outputs that the reference computes."""
+    """Return the reference's outputs."""
     b = Builder()
     operands: dict[str, Any] = {
         name: b.input(name, TensorType(ElementType.of(array.dtype), array.shape))
@@ -49,7 +49,7 @@ def post_processed(bbox: Array | None = None, **settings: Any) -> list[list[Any]
 
 
 def test_best_class_of_each_box() -> None:
-    """Boxes 0 and 1 share 3 of 5 parts, so that 1 goes; 2 is the second object."""
+    """Boxes 0 and 1 share 3 of 5 parts, so box 1 is suppressed; box 2 is the second object."""
     boxes, classes, scores, count = post_processed()
     assert boxes == [[BOXES[0], BOXES[2], [0, 0, 0, 0]]]
     assert (classes, count) == ([[0, 1, 0]], [2])
@@ -67,7 +67,7 @@ def test_several_classes_of_each_box() -> None:
 
 
 def test_each_class_by_itself() -> None:
-    """Of class 0 box 0 stays; of class 1 box 2 and, where 0.2 is behind 0.3, box 1 for box 0."""
+    """Of class 0, box 0 remains; of class 1, box 2 and, as 0.2 < 0.3, box 1 instead of box 0."""
     boxes, classes, scores, count = post_processed(use_regular_nms=True)
     assert boxes == [[BOXES[0], BOXES[2], BOXES[1]]]
     assert classes == [[0, 1, 1]]
@@ -78,7 +78,7 @@ def test_each_class_by_itself() -> None:
 
 
 def test_decoding() -> None:
-    """Centre moved by 1 / 10 of the anchor's side, height times e, width as it was."""
+    """The centre moves by 1 / 10 of the anchor's side, the height grows by e, the width stays."""
     bbox = np.zeros((1, 3, 4), np.float32)
     bbox[0, 0] = [1, 2, 5, 0]
     boxes, *_ = post_processed(bbox, max_detections=1)

@@ -1,4 +1,4 @@
-"""Reading and writing at places, against PyTorch and ONNX's evaluator."""
+"""Gathering and scattering, compared with PyTorch and ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_scatter_nd(check: Checker) -> None:
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
 def test_updates_of_the_whole_tensor(check: Checker, shape: tuple[int, ...]) -> None:
-    """A place without indices is all of it."""
+    """An index tuple of length 0 selects the whole tensor."""
     places = np.zeros((1, 0), np.int64)
     replaced = np.arange(6, dtype=np.float32)[: int(np.prod(shape))].reshape(shape)
     check(

@@ -1,4 +1,4 @@
-"""Products of bytes, whole and decomposed, against NumPy's integers and ONNX's evaluator."""
+"""Products of 8-bit integers and their decompositions, compared with NumPy and ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def drawn(random: np.random.Generator, dtype: Any, *shape: int) -> Array:
 
 
 def evaluated(kind: str, *arrays: Array, **attributes: Any) -> Array:
-    """The answer of ONNX's own evaluator."""
+    """Return the result of ONNX's evaluator."""
     names = [f"x{index}" for index in range(len(arrays))]
     values = [
         helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
@@ -41,7 +41,7 @@ def evaluated(kind: str, *arrays: Array, **attributes: Any) -> Array:
 
 
 def decomposed(model: Model) -> Model:
-    """The model with its one operation taken apart."""
+    """Return the model with its operation decomposed."""
     b = Builder()
     for name, operand in model.inputs.items():
         b._inputs[name] = operand

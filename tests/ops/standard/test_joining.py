@@ -1,4 +1,4 @@
-"""Parts put together and taken apart, and grids, against PyTorch."""
+"""Joining, splitting, and grids, compared with PyTorch."""
 
 from __future__ import annotations
 

@@ -78,6 +78,6 @@ def test_expand(check: Checker) -> None:
 
 
 def test_reshape_of_nothing(check: Checker) -> None:
-    """A -1 is what the input's sizes that are not kept come to."""
+    """A -1 is inferred from the input sizes that are not kept."""
     check(lambda b, x: b.add(Reshape, x, (0, -1)), lambda x: x.reshape(0, 12), (0, 3, 4))
     check(lambda b, x: b.add(Reshape, x, (-1, 2, 4)), lambda x: x.reshape(0, 2, 4), (0, 4))

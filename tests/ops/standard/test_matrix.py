@@ -1,4 +1,4 @@
-"""Matrix products, of integers and quantized numbers too, and determinants."""
+"""Matrix products of floats, integers and quantized tensors, and determinants."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_fully_connected_is_flattened(check: Checker) -> None:
 
 
 def by_permutations(matrix: list[list[float]]) -> float:
-    """The determinant by its definition: a signed product for each permutation of the rows."""
+    """Compute the determinant by its definition: signed products of all row permutations."""
     total = 0.0
     for order in permutations(range(len(matrix))):
         inversions = sum(a > b for a, b in combinations(order, 2))
@@ -90,7 +90,7 @@ def test_determinants_of_large_matrices(check: Checker) -> None:
 
 
 def decomposed(x: Array) -> Array:
-    """The reference's output of the operator's decomposition."""
+    """Return the reference's output of the operator's decomposition."""
     b = Builder()
     input = b.input("x", TensorType(FLOAT32, x.shape))
     operation = Det("det", (input,))
@@ -137,7 +137,7 @@ def connected(
     input: Quantization | None = Quantization((0.1,)),  # noqa: B008 - it is immutable
     bias_type: ElementType = INT32,
 ) -> Callable[[Builder], Operand]:
-    """A quantized FULLY_CONNECTED of 4 values to 3."""
+    """Return a quantized FULLY_CONNECTED from 4 inputs to 3 units."""
 
     def type_of(quantization: Quantization | None, stored: ElementType, *shape: int) -> TensorType:
         return TensorType(stored if quantization else FLOAT32, shape, quantization)
@@ -265,7 +265,7 @@ def test_fully_connected(check: Checker) -> None:
 @pytest.mark.parametrize("zeros", ["none", "packed", "real"])
 @pytest.mark.parametrize("size", [32, 27])
 def test_weights_of_few_bits(bits: int, zeros: str, size: int) -> None:
-    """By hand, integer by integer; and taken apart."""
+    """Compare with a computation by hand, integer by integer, and with the decomposition."""
     random = np.random.default_rng(bits + size)
     block, rows = 8, 3
     blocks = -(-size // block)

@@ -1,4 +1,4 @@
-"""Normalizations, against PyTorch and against formulas written out."""
+"""Normalizations, compared with PyTorch and with explicit formulas."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_lp_normalization(check: Checker, p: int, epsilon: float) -> None:
 
 
 def evaluator(node: Any) -> Callable[..., Array]:
-    """ONNX's own evaluation of one node of one input."""
+    """Return ONNX's evaluation of a node with one input."""
     x = helper.make_tensor_value_info("x", 1, None)
     y = helper.make_tensor_value_info("y", 1, None)
     model = helper.make_model(helper.make_graph([node], "node", [x], [y]))

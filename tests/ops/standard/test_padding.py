@@ -1,4 +1,4 @@
-"""Padding, against PyTorch, and element by element."""
+"""Padding, compared with PyTorch and element by element."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def source(place: int, size: int, mode: PadMode) -> int:
-    """The element of an axis that stands at a place before or after it; step by step."""
+    """Return the element of an axis at an index outside the axis, found step by step."""
     if mode is PadMode.WRAP:
         return place % size
     while not 0 <= place < size:
@@ -28,7 +28,7 @@ def source(place: int, size: int, mode: PadMode) -> int:
 
 
 def padded(x: Array, pads: tuple[int, ...], mode: PadMode) -> Array:
-    """Axis by axis, element by element."""
+    """Pad axis by axis, element by element."""
     for axis, (before, after) in enumerate(zip(pads[::2], pads[1::2], strict=True)):
         x = np.take(x, range(max(0, -before), x.shape[axis] - max(0, -after)), axis)
         size = x.shape[axis]

@@ -1,4 +1,4 @@
-"""Quantization, against PyTorch, and by hand with Python's numbers."""
+"""Quantization, compared with PyTorch and Python numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def quantized(reals: Array, scale: float, zero_point: int, dtype: ElementType) -> Array:
-    """By the definition, with Python's rounding, which is to the nearest and ties to even."""
+    """Quantize by the definition, with Python's rounding (ties to even)."""
     limits = np.iinfo(dtype.dtype)
     steps = [round(float(np.float32(real) / np.float32(scale))) + zero_point for real in reals]
     return np.array([min(max(step, limits.min), limits.max) for step in steps], dtype.dtype)
@@ -184,7 +184,7 @@ MOVES: list[tuple[Move, Callable[[Array], Array], int | None]] = [
 def test_quantized_integers_are_moved(
     move: Move, moved: Callable[[Array], Array], axis: int | None
 ) -> None:
-    """With scales along an axis, only where the axis stays whole; else the reals are moved."""
+    """Per-axis quantized elements are moved only if the axis stays whole; else reals are moved."""
     stored = np.arange(-6, 6, dtype=np.int8).reshape(1, 3, 4)
     for quantization, kept in ((WHOLE, WHOLE), (BY_AXIS, axis)):
         b = Builder()
@@ -262,7 +262,7 @@ def test_split_of_a_quantized_tensor() -> None:
 
 
 def test_a_zero_point_that_no_element_can_have() -> None:
-    """It would be found out only where the operation is decomposed."""
+    """Otherwise the error would only occur when the operation is decomposed."""
     b, below = Builder(), Quantization((0.5,), (-7,))
     fine = b.input("fine", TensorType(ElementType.UINT8, (4,), Quantization((0.5,), (7,))))
     with pytest.raises(ModelError, match="MUL: of its output, the zero point -7 is beyond uint8"):

@@ -1,4 +1,4 @@
-"""Repeating, shifting, reversing and triangles, against others."""
+"""Repetition, shifts, reversal and triangles, compared with other implementations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent networks, against PyTorch and against formulas on single numbers."""
+"""Recurrent networks, compared with PyTorch and with scalar formulas."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def drawn(*shape: int, seed: int = 0) -> Array:
 
 
 def weights(operator: type[Recurrent], passes: int = 1) -> tuple[Array, ...]:
-    """Input, weight, recurrence weight and bias."""
+    """Return input, weight, recurrence weight and bias."""
     rows = operator.gates * HIDDEN
     return (
         drawn(STEPS, BATCH, INPUTS),
@@ -53,7 +53,7 @@ def states(operator: type[Recurrent], passes: int = 1) -> list[Array]:
 
 
 def of_pytorch(operator: type[Recurrent], backwards: Sequence[bool]) -> Callable[..., Any]:
-    """PyTorch's layer of the same weights; for a backward pass alone, on reversed input."""
+    """Return PyTorch's layer with the same weights; a single backward pass reverses the input."""
 
     def call(x: Array, w: Array, r: Array, bias: Array, *start: Array) -> list[Array]:
         layer = {RNN: torch.nn.RNN, GRU: torch.nn.GRU, LSTM: torch.nn.LSTM}[operator](
@@ -103,7 +103,7 @@ def sigmoid(x: float) -> float:
 
 
 class Numbers:
-    """A pass over one sequence, computed number by number."""
+    """A pass over one sequence, computed with scalars."""
 
     def __init__(self, w: Array, r: Array, bias: Array, clip: float = math.inf) -> None:
         self.w, self.r, self.bias, self.clip = w.tolist(), r.tolist(), bias.tolist(), clip
@@ -111,7 +111,7 @@ class Numbers:
     def total(
         self, gate: int, unit: int, x: Sequence[float], h: Sequence[float], more: float = 0
     ) -> float:
-        """The input of the function of a gate, for one of the hidden values."""
+        """Return the argument of a gate's function for one hidden unit."""
         row = gate * HIDDEN + unit
         value = self.bias[row] + self.bias[len(self.w) + row] + more
         value += sum(a * b for a, b in zip(self.w[row], x, strict=True))
@@ -125,7 +125,7 @@ class Numbers:
 def lstm_by_numbers(
     x: Array, numbers: Numbers, p: Sequence[float], f: Callable[[float], float], couple: bool
 ) -> tuple[list[list[float]], list[float], list[float]]:
-    """Hidden values after each step, and the last hidden and cell values, of one sequence."""
+    """Return hidden states after each step, and the last hidden and cell states, of a sequence."""
     h, c, outputs = [0.0] * HIDDEN, [0.0] * HIDDEN, []
     for row in x.tolist():
         new_h, new_c = [], []
@@ -142,7 +142,7 @@ def lstm_by_numbers(
 
 
 def in_batch(each: Callable[[Array], tuple[Any, ...]]) -> Callable[..., list[Array]]:
-    """The outputs for a batch, from those of each sequence of it."""
+    """Return the outputs of a batch, computed sequence by sequence."""
 
     def call(x: Array, *_: Array) -> list[Array]:
         found = [each(x[:, index]) for index in range(x.shape[1])]
@@ -241,7 +241,7 @@ def test_functions(function: CellFunction) -> None:
 
 
 def both_ways(operation: Recurrent, b: Builder, arrays: Sequence[Array]) -> list[Sequence[Array]]:
-    """The outputs as the reference and as the decomposition compute them."""
+    """Return the outputs of the reference and of the decomposition."""
     outputs = (Operand(f"output{index}", type_) for index, type_ in enumerate(operation.infer()))
     operation = operation.with_outputs(tuple(outputs))
     parts = operation.decomposition(b)
@@ -257,7 +257,7 @@ def both_ways(operation: Recurrent, b: Builder, arrays: Sequence[Array]) -> list
 
 @pytest.mark.parametrize("operator", [RNN, GRU, LSTM], ids=lambda o: o.type)
 def test_weights_whose_sizes_are_open(operator: type[Recurrent]) -> None:
-    """One tensor need say the number of hidden values, and no other."""
+    """One tensor suffices to determine the hidden size."""
     x, weight, recurrence_weight, bias = weights(operator)
     b = Builder()
     operands = [
@@ -278,13 +278,13 @@ def test_weights_whose_sizes_are_open(operator: type[Recurrent]) -> None:
 def test_sequences_of_several_lengths(
     check: Checker, operator: type[Recurrent], direction: Direction
 ) -> None:
-    """Each sequence gives what it gives alone, and 0 after its end."""
+    """Each sequence gives the same as alone, and 0 after its end."""
     lengths = np.array([STEPS, 2, 0])
     passes = len(direction.passes)
     tensors, start = weights(operator, passes), states(operator, passes)
 
     def alone(index: int) -> list[Array]:
-        """One sequence, cut off; of no steps, it is its start."""
+        """Return one sequence, truncated; without steps, its initial state."""
         length = int(lengths[index])
         own = [state[:, index : index + 1] for state in start]
         hidden = np.zeros((STEPS, passes, 1, HIDDEN), np.float32)

@@ -1,4 +1,4 @@
-"""Reductions, and sums and products up to each element, against PyTorch and Python."""
+"""Reductions and cumulative reductions, compared with PyTorch and Python."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Function = Callable[..., Any]
 
 
 def one_by_one(function: Function) -> Function:
-    """A reduction that PyTorch has for one axis, over several."""
+    """Apply a single-axis reduction of PyTorch to several axes."""
 
     def call(x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
         for axis in sorted((axis % x.ndim for axis in axes), reverse=True):
@@ -203,7 +203,7 @@ def test_products_of_sizes_are_sizes() -> None:
 
 
 def moved(x: Any, axis: int, value: float) -> Any:
-    """One further along the axis, with a value in the first place."""
+    """Shift by one along the axis, with a value in the first entry."""
     first = torch.full_like(x.narrow(axis, 0, 1), value)
     return torch.cat([first, x.narrow(axis, 0, x.shape[axis] - 1)], axis)
 

@@ -1,4 +1,4 @@
-"""Resampling, against PyTorch, and in all the ways that ONNX has, against its evaluator."""
+"""Resampling, compared with PyTorch, and with ONNX's evaluator for all options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NO_REGION = np.zeros(0, np.float32)
 
 
 def resize(scales: Any, size: Any, mode: str, places: str, roi: Array, **attributes: Any) -> Any:
-    """ONNX's Resize of height and width."""
+    """Return ONNX's Resize of height and width."""
     compute = of_onnx("Resize", mode=mode, coordinate_transformation_mode=places, **attributes)
     factors = np.array([] if scales is None else [1, 1, *scales], np.float32)
     sizes = [] if size is None else [np.array([*IMAGE[:2], *size])]
@@ -127,7 +127,7 @@ def test_cropping(check: Checker, size: tuple[int, int], operator: type[Operator
 
 
 def cropped_by_hand(mode: str) -> Any:
-    """The rows at 0.8 to 2.8 of column 2.4, of an image of 5 by 7, in 9 steps."""
+    """The crop has rows 0.8 to 2.8 of column 2.4 of a 5 by 7 image, in 9 steps."""
 
     def call(x: Array) -> Array:
         rows = np.linspace(0.8, 2.8, 9)
@@ -248,7 +248,7 @@ def test_cubic_resizing(check: Checker, size: tuple[int, int], align_corners: bo
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 def test_resizing_without_aliases(check: Checker, size: tuple[int, int], mode: str) -> None:
-    """PyTorch lets no pixel beyond the border count, and takes Keys' own coefficient."""
+    """PyTorch excludes pixels outside the image, and uses Keys' coefficient."""
     operator = {"bilinear": ResizeLinear, "bicubic": ResizeCubic}[mode]
     given = {"coefficient": -0.5} if operator is ResizeCubic else {}
     check(
@@ -259,7 +259,7 @@ def test_resizing_without_aliases(check: Checker, size: tuple[int, int], mode: s
 
 
 def interpolated(image: Array, places: Array, axis: int) -> Array:
-    """The image at places between the pixels of an axis."""
+    """Return the image at fractional coordinates of an axis."""
     pixels = np.arange(image.shape[axis])
     return np.apply_along_axis(lambda line: np.interp(places, pixels, line), axis, image)
 

@@ -1,4 +1,4 @@
-"""Pixels picked from places in images, against PyTorch and ONNX's evaluator."""
+"""Sampling of images at coordinates, compared with PyTorch and ONNX's evaluator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding elements: the greatest, the different, those that are not 0; against others."""
+"""Maximum, top k, unique and nonzero elements, compared with other implementations."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_unique(check: Checker, dtype: str, axis: int | None) -> None:
 
 
 def unique(x: Array, axis: int | None, in_order: bool) -> list[Array]:
-    """Entry by entry, with Python's lists."""
+    """Compute entry by entry, with Python lists."""
     entries = x.ravel() if axis is None else np.moveaxis(x, axis, 0)
     keys = [tuple(entry.ravel().tolist()) for entry in entries]
     different = list(dict.fromkeys(keys))
@@ -81,7 +81,7 @@ def unique(x: Array, axis: int | None, in_order: bool) -> list[Array]:
 
 
 def test_unique_by_hand(check: Checker) -> None:
-    """Values in the order of their first occurrence, as ONNX's specification tells it."""
+    """Return values in the order of their first occurrence, as in ONNX's specification."""
     check(
         lambda b, x: b.add_all(Unique, x, sorted=False),
         lambda x: [
@@ -134,7 +134,7 @@ def test_extremes_where_there_is_a_nan(check: Checker) -> None:
 
 
 def by_sorting(k: int, largest: bool) -> Function:
-    """The first `k` of each row, by Python's sort, which keeps equals in order."""
+    """Return the first `k` of each row, by Python's stable sort."""
 
     def places(row: list[float]) -> list[int]:
         keys = [-value if largest else value for value in row]

@@ -1,4 +1,4 @@
-"""Slices and boxes, against Python's and PyTorch's."""
+"""Slices and boxes, compared with Python and PyTorch."""
 
 from __future__ import annotations
 

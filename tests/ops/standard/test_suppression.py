@@ -1,4 +1,4 @@
-"""Selection of boxes, against ONNX's evaluator."""
+"""Non-maximum suppression, compared with ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run(operator: type[Operator], inputs: dict[str, Array], **settings: Any) -> list[Array]:
-    """The outputs that the reference computes."""
+    """Return the reference's outputs."""
     b = Builder()
     operands: dict[str, Any] = {
         name: b.input(name, TensorType(ElementType.of(array.dtype), array.shape))
@@ -31,7 +31,7 @@ def run(operator: type[Operator], inputs: dict[str, Array], **settings: Any) -> 
 
 
 def some_boxes(random: np.random.Generator, *shape: int) -> Array:
-    """Corners in any order, so close that many boxes overlap."""
+    """Return boxes with corners in any order, so close that many overlap."""
     return random.uniform(0, 10, (*shape, 4)).astype(np.float32)
 
 
@@ -57,7 +57,7 @@ def test_indices(center: bool, most: int, overlap: float, score: float) -> None:
 
 
 def test_indices_without_a_threshold() -> None:
-    """Scores below 0 count too, a NaN never does; there is no box for a third image's class."""
+    """Scores below 0 count, NaN never does; a third image's class has no box."""
     boxes = np.array([[[0, 0, 1, 1], [5, 5, 6, 6], [8, 8, 9, 9]]], np.float32)
     scores = np.array([[[-3, np.nan, -2]]], np.float32)
     (found,) = run(

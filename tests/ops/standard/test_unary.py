@@ -1,4 +1,4 @@
-"""Functions of one number, against PyTorch and SciPy, and as their decompositions compute them."""
+"""Functions of one number, compared with PyTorch and SciPy, and their decompositions."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ IN_DOUBLES: dict[type[Operator], tuple[Function, float, float]] = {
     Sigmoid: (scipy.special.expit, -87, np.inf),
     Softsign: (lambda x: x / (1 + abs(x)), -np.inf, 1e38),
 }
-"""The functions in float64, each on an interval; beyond it, the float32 result may be any."""
+"""The functions in float64, each on the interval where the float32 result is specified."""
 
 MAGNITUDES = np.geomspace(1e-30, 1e38, 400)
 EVERYWHERE = np.concatenate([-MAGNITUDES, [0], MAGNITUDES, np.linspace(-3, 3, 121)])
@@ -163,7 +163,7 @@ def test_decompositions_keep_what_is_no_number(operator: type[Operator]) -> None
 
 
 def decomposed(operator: type[Operator], array: Array) -> Array:
-    """The result of the core operators in the place of an operator."""
+    """Return the result of an operator's decomposition to core operators."""
 
     def supports(operation: Operation) -> Support:
         assert isinstance(operation, Operator)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from crosschip.devices.kits.onnx.units import computes_float32, merge_overlapping
 from crosschip.hal import CompileError, Group, Offer, Refusal, Rule, Support
-from crosschip.hal.converters import refused
-from crosschip.hal.device import alone
+from crosschip.hal.converters import to_support
+from crosschip.hal.device import single_operation_model
 from crosschip.ir import Model, Operation
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from fake_npu.assembly import Assembly, tensor_of
@@ -60,7 +60,7 @@ def offer(model: Model, *, half: bool) -> Offer:
             maker = model.producers.get(operation.input)
             beside = [*readers.get(operation.name, ()), *([maker.name] if maker else [])]
             near = half or any(own.get(name) for name in beside)
-            own[operation.name] = told if near or not told else refused(operation, _ALONE)
+            own[operation.name] = told if near or not told else to_support(operation, _ALONE)
     groups = merge_overlapping(taken)
     answers = [own[operation.name] for operation in model.operations]
     why = "a quantized operation with the conversions around it"
@@ -76,22 +76,22 @@ def answer(job: Job, *, half: bool) -> Support:
     """
     operation = job.operation
     if not half and computes_float32(operation):
-        return refused(operation, _FLOAT32)
+        return to_support(operation, _FLOAT32)
     refusal = _unlike_the_chips(operation)
-    supported = refused(operation, refusal) if refusal else converters.supports(operation)
+    supported = to_support(operation, refusal) if refusal else converters.supports(operation)
     if not supported:
         return supported
     assembly = Assembly()
     assembly.bounds = job.bounds
     try:
-        for operand in alone(operation).inputs.values():
+        for operand in single_operation_model(operation).inputs.values():
             assembly.define(operand, assembly.graph.input(tensor_of(operand)))
         converters.convert(assembly, operation)
     except (NpuError, CompileError) as error:
         told = error if isinstance(error, NpuError) else error.__cause__
         if not isinstance(told, NpuError):
             raise
-        return refused(operation, Refusal("", told.detail, _RULES.get(told.status, Rule.VALUE)))
+        return to_support(operation, Refusal("", told.detail, _RULES.get(told.status, Rule.VALUE)))
     return supported
 
 

@@ -11,7 +11,7 @@ from crosschip.ir import Array, Dim, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import is_natural, substitute
 from crosschip.ir.encoding import Fresh, decode_size, decode_type, encode_size, encode_type
-from crosschip.ir.sizing import SizeReader
+from crosschip.ir.size_reader import SizeReader
 
 if TYPE_CHECKING:
     from crosschip.devices.kits.size_checks import Sizes

@@ -16,8 +16,8 @@ import numpy as np
 from crosschip.devices.kits.input_checks import InputRequirements, Needed
 from crosschip.devices.kits.size_rules import ALWAYS, fit_of
 from crosschip.ir import Array, DeviceError, Dim, Model, ModelError, Operand, Operation, TensorType
-from crosschip.ir.binding import named_sizes
-from crosschip.ir.sizing import SizeReader, names_are_proven
+from crosschip.ir.shape_binding import named_sizes
+from crosschip.ir.size_reader import SizeReader, names_are_proven
 from crosschip.ops.definition.operator import Operator
 
 Operators = tuple[type[Operator], ...]

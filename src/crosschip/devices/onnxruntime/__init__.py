@@ -28,7 +28,7 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, Model, Operation
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 
 if TYPE_CHECKING:
     from crosschip.devices.onnxruntime.providers import Provider

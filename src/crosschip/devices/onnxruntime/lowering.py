@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from crosschip.ir import Builder, Operand
-from crosschip.ops.standard.convolution import Conv1D, Conv2D, over_rows
+from crosschip.ops.standard.convolution import Conv1D, Conv2D, build_planar
 from crosschip.passes.rewrite_operations import RewriteOperations
 
 _FEW = 4096
@@ -23,7 +23,7 @@ def in_blocks(b: Builder, op: Conv1D) -> Sequence[Operand] | None:
     shape = op.filter.type.static_shape
     if shape is not None and op.group == 1 and math.prod(shape) <= _FEW:
         return None
-    return over_rows(b, op, Conv2D)
+    return build_planar(b, op, Conv2D)
 
 
 PASS = RewriteOperations(in_blocks, (Conv1D,))

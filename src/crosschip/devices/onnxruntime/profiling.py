@@ -15,7 +15,7 @@ from onnx import GraphProto, NodeProto
 
 from crosschip.devices.onnxruntime.failures import failure
 from crosschip.hal import Profiler, Program, Step
-from crosschip.hal.profiling import computes_data
+from crosschip.hal.program import computes_data
 from crosschip.ir import Array, ControlFlow, If, Model, Operation
 from crosschip.ir.dataclass import dataclass
 

@@ -30,7 +30,7 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, Model, Operation
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 
 _MISSING = f"OpenVINO is not installed; {install_command('openvino')}"
 _CHIPS = (
@@ -112,12 +112,12 @@ class OpenVinoDevice(Device):
     def supports(self, operation: Operation, options: Options) -> Support:
         # Imported by what asks, and not by what runs.
         from crosschip.devices.openvino.target import TARGET
-        from crosschip.hal.converters import refused
+        from crosschip.hal.converters import to_support
 
         answer = TARGET.supports(operation)
         if answer and self._engine.device == "CPU":
             limited = instruction_sets.refusal(operation)
-            return answer if limited is None else refused(operation, limited)
+            return answer if limited is None else to_support(operation, limited)
         return answer
 
     def operators(self) -> Collection[str]:

@@ -179,7 +179,7 @@ class Cell:
             known = self._products[first, hidden] = self.of_gates(product, end - first)
         return known[gate - first]
 
-    def in_bytes(self, hidden: Term) -> Rounded:
+    def round_to_bytes(self, hidden: Term) -> Rounded:
         """Hidden values as the bytes that DYNAMIC_QUANTIZE makes of them."""
         return Rounded(*in_bytes(self._g, hidden.node))
 

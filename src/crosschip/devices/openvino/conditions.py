@@ -9,7 +9,7 @@ from crosschip.ir import DeviceError, Dim, TensorType
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import is_natural, name_of, substitute, symbol
 from crosschip.ir.encoding import Fresh, decode_size, decode_type, encode_size, encode_type
-from crosschip.ir.sizing import SizeReader
+from crosschip.ir.size_reader import SizeReader
 
 Shapes = Sequence[tuple[int, ...]]
 

@@ -10,7 +10,7 @@ import openvino
 
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Profiler, Program, Step
-from crosschip.hal.profiling import computes_data
+from crosschip.hal.program import computes_data
 from crosschip.ir import Array, Operation
 from crosschip.ir.dataclass import dataclass
 

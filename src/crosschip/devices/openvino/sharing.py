@@ -12,7 +12,7 @@ from typing import Any
 
 from crosschip.devices.openvino.converters.recurrent import is_plain
 from crosschip.hal import Options
-from crosschip.hal.work import multiply_adds
+from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Model, Operation
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.standard.recurrent import Recurrent

@@ -26,7 +26,7 @@ from crosschip.hal import (
     processor,
 )
 from crosschip.ir import DeviceError, ElementType, Model
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 
 
 class XlaDevice(Device):

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crosschip.hal import Instance, Kind
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 
 _MISSING = f"JAX is not installed; {install_command('xla')}"
 _CUDA = ("jax_cuda13_plugin", "jax_cuda12_plugin")

@@ -9,7 +9,7 @@ from crosschip.drivers.client.regions import Regions
 from crosschip.drivers.protocol import memory, messages
 from crosschip.hal import Offer, Options
 from crosschip.ir import DeviceError, Model
-from crosschip.ops.definition.serialization import Packed
+from crosschip.ops.definition.serialization import SerializedModel
 
 
 class Link:
@@ -64,7 +64,7 @@ class Link:
 
 
 def _packed(model: Model) -> memory.Sealed:
-    packed = Packed(model)
+    packed = SerializedModel(model)
     sealed = memory.Sealed(packed.size)
     sealed.fill(packed.write)
     return sealed

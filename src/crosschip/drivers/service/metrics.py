@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crosschip.drivers.endpoint import deaths_at
 from crosschip.drivers.service.measures import BOUNDS
 from crosschip.ir import DeviceError, InputError
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from crosschip.ir import Model, ModelFileError
-from crosschip.ir.reading import kind, listed
+from crosschip.ir.file_queries import kind, list_folder
 
 _OTHERS = (b"\n", b"{", b"\x93", b"\0\0", b"\1\0", b"\2\0")
 """First bytes of other file formats; no ONNX file begins with them."""
@@ -55,7 +55,7 @@ def load(source: Path | bytes) -> Model:
 def _models(path: Path) -> list[Path]:
     """Return the path if it is a model, or the models in the folder."""
     try:
-        candidates = listed(path) if kind(path) == "folder" else [path]
+        candidates = list_folder(path) if kind(path) == "folder" else [path]
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
     return [

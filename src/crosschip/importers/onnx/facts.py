@@ -16,7 +16,7 @@ from crosschip.ir import (
     UnsupportedError,
     constant,
 )
-from crosschip.ops.folding import folded
+from crosschip.ops.folding import fold_operation
 from crosschip.ops.standard.creation import ShapeOf
 from crosschip.ops.standard.quantization import Dequantize
 
@@ -75,7 +75,7 @@ def fold_outputs(operation: Operation) -> tuple[Operand, ...] | None:
             content = None if operand is None else operand.content
             if operand is not None and (content is None or math.prod(content.shape) > _SMALL):
                 return None
-    values = folded(operation, _SMALL)
+    values = fold_operation(operation, _SMALL)
     if values is None:
         return None
     pairs = zip(operation.outputs, values, strict=True)

@@ -30,7 +30,7 @@ from crosschip.onnx_messages import (
     make_attribute,
 )
 from crosschip.ops import Operator
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.standard.arithmetic import Max, Min
 from crosschip.ops.standard.pooling import AdaptiveMaxPool2D, MaxPool2D
 from crosschip.ops.standard.quantization import Quantize, Reinterpret, parameters
@@ -394,7 +394,7 @@ def _required_value(name: str, value: T | None) -> T:
 def axis_from_front(axis: int, rank: int) -> int:
     """Return a nonnegative axis index; raise `ModelError` if it is out of range for the rank."""
     try:
-        return axis_in(axis, rank)
+        return normalize_axis(axis, rank)
     except ValueError as error:
         raise ModelError(str(error)) from None
 

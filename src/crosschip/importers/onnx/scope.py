@@ -64,7 +64,7 @@ from crosschip.onnx_messages import (
 )
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.ops.definition.slots import ComputedParameter
-from crosschip.ops.packages import of_title
+from crosschip.ops.packages import operator_titled
 from crosschip.ops.standard.layout import Unsqueeze
 
 _MAX_DEPTH = 32
@@ -380,7 +380,7 @@ class Scope(Names):
             raise refusal from None
 
     def _by_function(self, node: Node) -> Sequence[Operand | None]:
-        packages = of_title(node.type, domain_of(node.proto))
+        packages = operator_titled(node.type, domain_of(node.proto))
         if packages is not None:
             return self._by_package(packages, node)
         if node.full_name not in TABLE:
@@ -492,7 +492,7 @@ class Scope(Names):
 
 def is_packaged(node: NodeProto) -> bool:
     """Return whether a package defines or overrides a node's operator."""
-    return of_title(text(node.op_type), domain_of(node)) is not None
+    return operator_titled(text(node.op_type), domain_of(node)) is not None
 
 
 def _output_names(proto: NodeProto) -> list[str]:

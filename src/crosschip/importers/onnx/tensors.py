@@ -12,8 +12,8 @@ import numpy as np
 from crosschip.importers.onnx.wire import OWN_FILE
 from crosschip.ir import Array, ElementType, ModelFileError, TensorType, UnsupportedError
 from crosschip.ir.budget import spend
+from crosschip.ir.file_queries import resolve_path
 from crosschip.ir.files import DataFile, Held, Source, Stored
-from crosschip.ir.reading import resolved
 from crosschip.ir.types import MAX_RANK
 from crosschip.onnx_messages import ELEMENT_TYPES, SparseTensorProto, TensorProto
 
@@ -60,7 +60,7 @@ class TensorReader:
         self._folder = None if path is None else path.parent
         self._allowed: Sequence[Path] = ()
         if path is not None:
-            self._allowed = Path(resolved(path.parent)), Path(resolved(path)).parent
+            self._allowed = Path(resolve_path(path.parent)), Path(resolve_path(path)).parent
         self._sources: dict[str, Source] = {OWN_FILE: model}
 
     def array(self, tensor: TensorProto) -> Array:
@@ -169,7 +169,7 @@ class TensorReader:
             path = Path(location)
             if "\0" in location or path.is_absolute() or ".." in path.parts:
                 raise ModelFileError("is not a place in the model's folder")
-            path = Path(resolved(self._folder / path))
+            path = Path(resolve_path(self._folder / path))
             if not any(path.is_relative_to(folder) for folder in self._allowed):
                 raise ModelFileError("is a link to a place outside of the model's folder")
             try:

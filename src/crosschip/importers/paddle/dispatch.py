@@ -14,7 +14,7 @@ from crosschip.importers.paddle.values import Values
 from crosschip.ir import ModelError, UnsupportedError
 from crosschip.ir.budget import spend
 from crosschip.ops.definition.custom import PackagedOperator
-from crosschip.ops.packages import of_title
+from crosschip.ops.packages import operator_titled
 
 
 def import_operators(operators: Iterable[Operator], values: Values) -> None:
@@ -46,7 +46,7 @@ def import_operators(operators: Iterable[Operator], values: Values) -> None:
 
 def _function(name: str) -> Callable[[Context], None]:
     """Return the function that imports an operator, which may be a custom one that overrides."""
-    custom = of_title(name)
+    custom = operator_titled(name)
     if custom is None or (name in TABLE and not custom.overrides):
         return TABLE[name]
     return partial(_import_custom, custom)

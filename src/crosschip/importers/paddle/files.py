@@ -12,8 +12,8 @@ from pathlib import Path
 
 from crosschip.ir import ModelFileError
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.file_queries import kind, list_folder, resolve_path
 from crosschip.ir.files import DataFile
-from crosschip.ir.reading import kind, listed, resolved
 
 _OLD_PROGRAM, _OLD_PARAMETERS = "__model__", "__params__"
 _EXPORTED = "inference"  # the stem that Paddle's own tools give every model
@@ -43,7 +43,7 @@ class ModelFiles:
     def name(self) -> str:
         """The model's name: the program's stem, or the folder's name if the stem is generic."""
         is_generic = self.program.name == _OLD_PROGRAM or self.program.stem == _EXPORTED
-        return Path(resolved(self.program)).parent.name if is_generic else self.program.stem
+        return Path(resolve_path(self.program)).parent.name if is_generic else self.program.stem
 
 
 def is_program(path: Path) -> bool:
@@ -89,7 +89,7 @@ def programs(path: Path) -> list[Path]:
         ModelFileError: the folder cannot be read.
     """
     try:
-        candidates = listed(path) if kind(path) == "folder" else [path]
+        candidates = list_folder(path) if kind(path) == "folder" else [path]
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be read: {error.strerror}") from None
     return [file for file in candidates if is_program(file) and kind(file) == "file"]

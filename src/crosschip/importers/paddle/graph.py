@@ -15,7 +15,7 @@ from crosschip.importers.paddle.scales import dequantize_weight, quantized_weigh
 from crosschip.importers.paddle.values import Values
 from crosschip.ir import Array, Builder, Dim, Model, TensorType, symbol
 from crosschip.ir.files import Stored
-from crosschip.ops.packages import of_title
+from crosschip.ops.packages import operator_titled
 
 _IMAGE_AXES = "NCHW"
 
@@ -23,7 +23,7 @@ _IMAGE_AXES = "NCHW"
 def check(where: str, program: Program) -> None:
     """Raise UnsupportedError, listing types and counts, if operators have no import function."""
     types = (operator.type for operator in all_operators(program.operators))
-    TABLE.check(where, (name for name in types if name in TABLE or of_title(name) is None))
+    TABLE.check(where, (name for name in types if name in TABLE or operator_titled(name) is None))
 
 
 def build(name: str, program: Program, parameters: Mapping[str, Array | Stored]) -> Model:

@@ -29,7 +29,7 @@ from crosschip.importers.paddle.program import (
     prefix_error,
 )
 from crosschip.ir import ModelError, UnsupportedError
-from crosschip.ops.packages import of_title
+from crosschip.ops.packages import operator_titled
 
 _DIALECTS = {"0": "builtin", "1": "pd_op", "2": "cf", "3": "custom_op", "4": "dist"}
 _OPERATORS_PATH = ("program", "regions", "blocks", "ops")
@@ -214,7 +214,7 @@ class _Reader:
 
 def _custom_counterpart(label: str) -> Counterpart | None:
     """Return the counterpart of a custom operator, with the slot names of its definition."""
-    operator = of_title(label.partition(".")[2].rstrip("_"))
+    operator = operator_titled(label.partition(".")[2].rstrip("_"))
     if operator is None:
         return None
     slots = ((name, getattr(operator, slot)) for name, slot in operator.tensors.items())

@@ -32,8 +32,8 @@ from crosschip.ir import (
     TensorType,
     UnsupportedError,
 )
+from crosschip.ir.file_queries import kind
 from crosschip.ir.files import DataFile, Held, Source, Stored, Window
-from crosschip.ir.reading import kind
 
 _HEAD, _LEVEL, _TENSOR_HEAD = struct.Struct("<IQ"), struct.Struct("<Q"), struct.Struct("<Ii")
 """The fields of a record before its LoD levels, before each level, and before its message."""

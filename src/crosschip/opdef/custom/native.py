@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crosschip.ir import Array, ElementType, InputError, Operand, Quantization, TensorType
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 from crosschip.opdef.custom.operator import CustomOperator
 from crosschip.ops.definition.kernel import Kernel
 from crosschip.ops.definition.slots import Parameter, Slot, Tensors

@@ -148,10 +148,10 @@ class CustomOperator(PackagedOperator):
     def kernel(self) -> Kernel:
         return self.rules.guard_kernel(self, super().kernel())
 
-    def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
+    def _try_decompose(self, b: Builder) -> tuple[Operand, ...] | None:
         if type(self).decompose is Operator.decompose:
             return None
-        outputs = self._call("decomposing", lambda: super(CustomOperator, self)._decomposed(b))
+        outputs = self._call("decomposing", lambda: super(CustomOperator, self)._try_decompose(b))
         return outputs if outputs is None else self.rules.add_assertions(self, b, outputs)
 
     def restriction(self, device: str) -> tuple[str, str] | None:
@@ -164,7 +164,7 @@ class CustomOperator(PackagedOperator):
         )
 
     @classmethod
-    def drawn_examples(cls) -> tuple[Example, ...]:
+    def generated_examples(cls) -> tuple[Example, ...]:
         from crosschip.opdef.custom.examples import find_examples
 
         return find_examples(cls)

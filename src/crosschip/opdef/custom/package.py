@@ -101,7 +101,7 @@ class Package:
             if operator.type in self._operators:
                 raise InputError(f"{self.name}: two classes compute {name!r}")
             self._operators[operator.type] = operator
-            packages.renew(self)
+            packages.update(self)
             return operator
 
         return define

@@ -1,1 +1,1 @@
-"""The parts of operators: their base class, slots, shape inference, examples and mappings."""
+"""Definition of operators: base class, slots, shape inference, examples and serialization."""

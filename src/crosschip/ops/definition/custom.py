@@ -1,6 +1,6 @@
-"""The base of operators that packages bring, as the rest of crosschip knows them.
+"""Base class of operators that packages define.
 
-Their slots, inference and rules come from OpDef documents: see `crosschip.opdef`.
+OpDef documents define their slots, inference and rules; see `crosschip.opdef`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from crosschip.ops.definition.operator import Operator
 
 
 class PackagedOperator(Operator):
-    """Base of operators that packages bring.
+    """Base class of operators that packages define.
 
     Attributes:
         package: the name of the package.
-        domain: the set of operators that it belongs to, in a model that has such sets.
-        title: its name in a framework's file; its own `type` is both, with a point between.
-        overrides: whether it takes the place of what a framework's own operator of this title is
-            imported as, and of the standard operator of this name.
+        domain: the operator set that it belongs to, in file formats that have operator sets.
+        title: its name in a framework's file; `type` is `domain.title`.
+        overrides: whether it replaces the framework's operator of this title on import, and the
+            standard operator of this name.
         tensors: the slot of each input and parameter, by its name in the definition.
         results: the names of its outputs in the definition.
-        repeats: whether the last of them stands for any number.
+        repeats: whether the last output stands for any number of outputs.
     """
 
     __slots__ = ()
@@ -36,14 +36,14 @@ class PackagedOperator(Operator):
 
     @classmethod
     def code(cls) -> str:
-        """SHA-256, in hexadecimal, over all that says what it computes."""
+        """Return the hexadecimal SHA-256 digest of everything that determines the result."""
         raise NotImplementedError
 
     @classmethod
     def computes(cls) -> bool:
-        """Tell whether it has a reference of its own, besides what it decomposes into."""
+        """Return whether it has a reference implementation, in addition to its decomposition."""
         raise NotImplementedError
 
     def restriction(self, device: str) -> tuple[str, str] | None:
-        """The rule of its definition for a device that it breaks: the slot, and what it says."""
+        """Return slot and message of a device rule of its definition that it breaks, or None."""
         return None

@@ -1,6 +1,6 @@
-"""Examples of operators: uses of each, and the models made of them.
+"""Examples of operators, and the models that they describe.
 
-Documentation, tests and `crosschip ops` run them. Each is a set of arguments by slot:
+Documentation, tests and `crosschip ops` run them. An example is a set of arguments by slot:
 
     examples(
         Reshape,
@@ -8,9 +8,9 @@ Documentation, tests and `crosschip ops` run them. Each is a set of arguments by
         example(input=random(4, dtype=ElementType.INT32), shape=model_input([2, 2])),
     )
 
-`random` and `given` make inputs of the model; anything else is a constant of it. The examples of
-the operators of `crosschip.ops.standard.FAMILY` are in `crosschip.ops.examples.FAMILY`, which is
-imported when they are first asked for.
+`random` and `model_input` declare model inputs; all other arguments are constants. The examples of
+operators in `crosschip.ops.standard.FAMILY` are in `crosschip.ops.examples.FAMILY`, which is
+imported when they are first requested.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from crosschip.ir import (
 )
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.types import BOOLEANS, FLOATS
-from crosschip.ops.definition.families import import_family
+from crosschip.ops.definition.registry import import_family
 
 if TYPE_CHECKING:
     from crosschip.ops.definition.operator import Operator
 
 Example = Mapping[str, object]
-"""The arguments of one use of an operator, by slot."""
+"""Arguments of one use of an operator, by slot."""
 
 _examples: dict[type[Operator], tuple[Example, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A model input with elements for it; see `random` and `given`.
+    """Model input with elements to run it on; see `random` and `model_input`.
 
     Attributes:
         type: its type, of static shape.
-        low: the least that a random element can be.
-        high: what random elements stay below.
-        value: the elements, if they are given.
+        low: the smallest random element.
+        high: the exclusive upper bound of random elements.
+        value: the elements; `None` for random ones.
     """
 
     type: TensorType
@@ -62,18 +62,18 @@ class Sample:
     value: Array | None = None
 
     def array(self, generator: np.random.Generator) -> Array:
-        """Elements for it."""
+        """Return elements of the input."""
         if self.value is not None:
             return self.value
-        drawn = generator.uniform(self.low, self.high, cast(tuple[int, ...], self.type.shape))
+        elements = generator.uniform(self.low, self.high, cast(tuple[int, ...], self.type.shape))
         element_type = self.type.element_type
         if element_type in BOOLEANS:
-            return np.asarray(drawn > (self.low + self.high) / 2)
-        values = np.asarray(drawn if element_type in FLOATS else np.floor(drawn))
+            return np.asarray(elements > (self.low + self.high) / 2)
+        values = np.asarray(elements if element_type in FLOATS else np.floor(elements))
         return values.astype(element_type.dtype)
 
     def named(self, name: str) -> TensorType:
-        """Its type, with a name for each size if the elements are not given: `input_0`, …."""
+        """Return its type, with named sizes such as `input_0` if the elements are random."""
         if self.value is not None:
             return self.type
         shape: tuple[Dim, ...] = tuple(
@@ -83,7 +83,7 @@ class Sample:
 
 
 def example(**arguments: object) -> Example:
-    """One use of an operator; `quantization` is the output's, as for `Builder.add`."""
+    """Return an example; `quantization` is that of the output, as in `Builder.add`."""
     return arguments
 
 
@@ -94,12 +94,12 @@ def random(
     high: float = 2,
     quantization: Quantization | None = None,
 ) -> Sample:
-    """A model input with elements drawn evenly from `[low, high)`; about half true if boolean."""
+    """Return an input with elements uniform in `[low, high)`; half of booleans are true."""
     return Sample(TensorType(dtype, shape, quantization), low, high)
 
 
 def model_input(value: ArrayLike, quantization: Quantization | None = None) -> Sample:
-    """A model input with elements that matter: plain integers become int64, plain reals float32."""
+    """Return an input with these elements; Python integers become int64, Python floats float32."""
     array = np.asarray(value)
     if array.dtype == np.float64 and not isinstance(value, np.ndarray):
         array = array.astype(np.float32)
@@ -108,18 +108,18 @@ def model_input(value: ArrayLike, quantization: Quantization | None = None) -> S
 
 
 def examples(operator: type[Operator], *uses: Example) -> None:
-    """Register the examples of an operator; their numbers are their places here."""
+    """Register the examples of an operator; the index of an example is its number."""
     _examples[operator] = uses
 
 
 def examples_of(operator: type[Operator]) -> tuple[Example, ...]:
-    """The examples of an operator; those that are made up for it if none are registered."""
+    """Return the examples of an operator; generated ones if none are registered."""
     import_family("crosschip.ops.examples", operator)
-    return _examples.get(operator) or tuple(operator.drawn_examples())
+    return _examples.get(operator) or tuple(operator.generated_examples())
 
 
 def samples(arguments: Example) -> Iterator[tuple[str, Sample]]:
-    """The inputs of an example's model, by name: after the slot, with a number if it takes many."""
+    """Yield the inputs of an example's model by slot name, with an index in a variadic slot."""
     for slot, argument in arguments.items():
         if isinstance(argument, Sample):
             yield slot, argument
@@ -130,18 +130,18 @@ def samples(arguments: Example) -> Iterator[tuple[str, Sample]]:
 
 
 def arrays_for(arguments: Example, seed: int = 0) -> dict[str, Array]:
-    """Inputs to run an example's model on."""
+    """Return arrays to run an example's model on."""
     generator = np.random.default_rng(seed)
     return {name: sample.array(generator) for name, sample in samples(arguments)}
 
 
 def model_of(operator: type[Operator], arguments: Example, *, named: bool = False) -> Model:
-    """The model of one operation that an example describes; its outputs are `output0`, ….
+    """Return the model of one operation that an example describes, with outputs `output0`, ….
 
     Args:
-        operator: whose example it is.
-        arguments: the example; a list that holds a `Sample` fills a slot that takes many tensors.
-        named: whether to give the sizes of random inputs as names.
+        operator: the operator.
+        arguments: the example; a list that contains a `Sample` fills a variadic slot.
+        named: give names to the sizes of random inputs.
     """
     b = Builder(operator.type.lower())
     inputs: dict[str, Operand] = {
@@ -149,7 +149,7 @@ def model_of(operator: type[Operator], arguments: Example, *, named: bool = Fals
         for name, sample in samples(arguments)
     }
     bound: dict[str, Any] = {
-        slot: _filled(b, inputs, slot, value) for slot, value in arguments.items()
+        slot: _bind_argument(b, inputs, slot, value) for slot, value in arguments.items()
     }
     results = b.add_all(operator, name="example", **bound)
     for index, operand in enumerate(results):
@@ -157,7 +157,9 @@ def model_of(operator: type[Operator], arguments: Example, *, named: bool = Fals
     return b.build()
 
 
-def _filled(b: Builder, inputs: Mapping[str, Operand], slot: str, argument: object) -> object:
+def _bind_argument(
+    b: Builder, inputs: Mapping[str, Operand], slot: str, argument: object
+) -> object:
     if isinstance(argument, Sample):
         return inputs[slot]
     if isinstance(argument, list) and any(isinstance(part, Sample) for part in argument):

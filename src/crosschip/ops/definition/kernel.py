@@ -1,4 +1,4 @@
-"""Running an operator's reference on arrays in the form that a model holds them."""
+"""Execution of an operator's reference implementation on arrays."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from crosschip.ir import Array, ElementType, ModelError, Operand, Quantization, TensorType
+from crosschip.ir.types import HALF_FLOATS
 from crosschip.ops.definition import quantized
 from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, Slot, Tensors
 
@@ -15,21 +16,21 @@ if TYPE_CHECKING:
     from crosschip.ops.definition.operator import Operator
 
 Kernel = Callable[[Sequence[Array | None]], tuple[Array, ...]]
-"""Computes an operation's outputs from the arrays that fill its slots, in slot order."""
+"""Computes an operation's outputs from the arrays of its slots, in slot order."""
 
 _REALS = (np.dtype(np.float32), np.dtype(np.float64))
 _with_attributes: dict[type[Operator], type[Operator]] = {}
-_NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
 
 def kernel_of(operation: Operator) -> Kernel:
-    """The operation's reference computation, with every constant parameter decoded beforehand.
+    """Return the operation's reference computation, with all constant parameters decoded.
 
-    The reference gets the tensors, by the names of their slots, and reads parameters from `self`.
+    The reference takes tensors as arguments named like their slots, and reads parameters from
+    `self`.
 
-    Elements of the narrow float types are computed in float32, quantized ones in float64, and
-    rounded once, at the end. What inference would refuse if it knew sizes and parameters as they
-    are in a run is refused in the run, by a `ValueError` that starts with the slot.
+    float16 and bfloat16 are computed in float32, quantized tensors in float64, and results are
+    rounded once at the end. A run raises ValueError, with a message that starts with the slot, if
+    inference would reject the actual shapes and parameters.
     """
     static, computed = _parameters(operation)
     constant = _with_parameters(operation, static)
@@ -37,7 +38,7 @@ def kernel_of(operation: Operator) -> Kernel:
     types = [output.type for output in operation.outputs]
     scales = _scales(operation)
     widen = any(
-        operand.type.element_type in _NARROW_FLOATS
+        operand.type.element_type in HALF_FLOATS
         for slot, operand in operation.filled()
         if not slot.parameter
     )
@@ -55,16 +56,16 @@ def kernel_of(operation: Operator) -> Kernel:
             if signature != accepted:
                 _check(bound, arrays)
                 accepted = signature
-        known = constant
+        decoded_operation = constant
         if computed:
             decoded = {slot.name: slot.__get__(bound, type(bound)) for slot in computed}
-            known = _with_parameters(bound, {**static, **decoded})
+            decoded_operation = _with_parameters(bound, {**static, **decoded})
         if scales:
-            arrays = _dequantized(arrays, scales)
+            arrays = _dequantize(arrays, scales)
         tensors = {slot.name: _pick(slot, arrays, widen) for slot in tensor_slots}
         with np.errstate(all="ignore"):
             try:
-                result = known.reference(**tensors)
+                result = decoded_operation.reference(**tensors)
             except IndexError as error:
                 raise ValueError(f"indices: {error}") from error
             results = [result] if isinstance(result, np.ndarray | np.generic) else result
@@ -72,14 +73,14 @@ def kernel_of(operation: Operator) -> Kernel:
                 raise ValueError(f"its reference makes {len(results)} outputs, not {len(types)}")
             if bounds:
                 first, *others = results
-                results = [_bounded(first, bounds), *others]
-            return tuple(map(_stored, results, types))
+                results = [_clip(first, bounds), *others]
+            return tuple(map(_store, results, types))
 
     return run
 
 
 def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any]]]:
-    """The values of the parameters that are known, and the parameters that are not."""
+    """Return the values of constant parameters, and the parameters computed at run time."""
     static: dict[str, Any] = {}
     computed: list[Parameter[Any]] = []
     for slot in operation.slots:
@@ -94,7 +95,7 @@ def _parameters(operation: Operator) -> tuple[dict[str, Any], list[Parameter[Any
 def _with_values(
     operation: Operator, computed: Sequence[Slot], arrays: Sequence[Array | None]
 ) -> Operator:
-    """The operation as it is in one run, where every parameter is a constant."""
+    """Return the operation with the parameters of one run as constants."""
     inputs = list(operation.inputs)
     for slot in computed:
         operand = inputs[slot.index]
@@ -104,23 +105,23 @@ def _with_values(
 
 
 def _with_parameters(operation: Operator, values: Mapping[str, Any]) -> Operator:
-    """The operation with the values of parameters as plain attributes, not decoded when read."""
+    """Return the operation with parameter values as attributes, to decode them only once."""
     if not values:
         return operation
-    kind = _with_attributes.get(type(operation)) or _made_with_attributes(type(operation))
+    kind = _with_attributes.get(type(operation)) or _class_with_attributes(type(operation))
     copy = kind(operation.name, operation.inputs, operation.outputs, operation.output_quantization)
     vars(copy).update(values)
     return copy
 
 
-def _made_with_attributes(kind: type[Operator]) -> type[Operator]:
-    """The same operator without `__slots__`: what an instance holds comes before what it reads."""
+def _class_with_attributes(kind: type[Operator]) -> type[Operator]:
+    """Return the class without `__slots__`, so that instance attributes hide its descriptors."""
     _with_attributes[kind] = type(kind.__name__, (kind,), {})
     return _with_attributes[kind]
 
 
 def _inference_signature(arrays: Sequence[Array | None], computed: Sequence[Slot]) -> object:
-    """All that inference sees of the arrays of a run."""
+    """Return everything that type inference depends on in the arrays of a run."""
     shapes = [None if array is None else array.shape for array in arrays]
     return shapes, [cast(Array, arrays[slot.index]).tobytes() for slot in computed]
 
@@ -129,12 +130,12 @@ def _check(operation: Operator, arrays: Sequence[Array | None]) -> None:
     """Infer the operation's types from the shapes of a run.
 
     Raises:
-        ValueError: they break a rule; the message starts with the slot.
+        ValueError: a rule is broken; the message starts with the slot.
     """
     inputs = tuple(
         operand
         if operand is None or array is None
-        else Operand(operand.name, _as_in_run(operand.type, array), operand.value)
+        else Operand(operand.name, _run_type(operand.type, array), operand.value)
         for operand, array in zip(operation.inputs, arrays, strict=True)
     )
     try:
@@ -143,12 +144,12 @@ def _check(operation: Operator, arrays: Sequence[Array | None]) -> None:
         raise ValueError(str(error).removeprefix(f"{operation.type}.")) from None
 
 
-def _as_in_run(type_: TensorType, array: Array) -> TensorType:
+def _run_type(type_: TensorType, array: Array) -> TensorType:
     return TensorType(type_.element_type, array.shape, type_.quantization)
 
 
 def _scales(operation: Operator) -> list[tuple[int, Quantization]]:
-    """The inputs that are quantized, by their place, and how."""
+    """Return the index and the quantization of each quantized input."""
     sources = operation.quantized_inputs()
     return [
         (index, operand.type.quantization)
@@ -160,31 +161,31 @@ def _scales(operation: Operator) -> list[tuple[int, Quantization]]:
 def _pick(slot: Slot, arrays: Sequence[Array | None], widen: bool) -> Any:
     if isinstance(slot, Tensors):
         many = arrays[slot.index : len(arrays) - slot.after]
-        return [_widened(cast(Array, array)) if widen else array for array in many]
+        return [_widen(cast(Array, array)) if widen else array for array in many]
     array = arrays[slot.index]
-    return _widened(array) if widen and array is not None else array
+    return _widen(array) if widen and array is not None else array
 
 
-def _dequantized(
+def _dequantize(
     arrays: Sequence[Array | None], scales: Sequence[tuple[int, Quantization]]
 ) -> list[Array | None]:
-    """The arrays, with reals in place of the integers that stand for them."""
+    """Return the arrays with quantized ones converted to reals."""
     values = list(arrays)
     for index, quantization in scales:
         values[index] = quantized.reals(cast(Array, values[index]), quantization)
     return values
 
 
-def _stored(result: Array, type_: TensorType) -> Array:
-    """A result in the form that its operand has."""
+def _store(result: Array, type_: TensorType) -> Array:
+    """Return a result in its operand's element type, quantized if the operand is."""
     array = np.asarray(result)
     if type_.quantization is not None and array.dtype in _REALS:
         array = np.asarray(quantized.stored(array, type_.quantization, type_.element_type))
     return array.astype(type_.element_type.dtype, copy=False)
 
 
-def _bounded(array: Array, bounds: tuple[float, float]) -> Array:
-    """Elements between bounds, which for integers are brought into their type's range."""
+def _clip(array: Array, bounds: tuple[float, float]) -> Array:
+    """Clip elements to bounds, which are first clipped to the range of an integer type."""
     if array.dtype.kind in "iu":
         limits = np.iinfo(array.dtype)
         least, greatest = (int(max(limits.min, min(bound, limits.max))) for bound in bounds)
@@ -192,6 +193,6 @@ def _bounded(array: Array, bounds: tuple[float, float]) -> Array:
     return np.clip(array, *bounds)
 
 
-def _widened(array: Array) -> Array:
-    is_narrow = array.dtype in (ElementType.FLOAT16.dtype, ElementType.BFLOAT16.dtype)
-    return array.astype(np.float32) if is_narrow else array
+def _widen(array: Array) -> Array:
+    is_half = ElementType.of(array.dtype) in HALF_FLOATS
+    return array.astype(np.float32) if is_half else array

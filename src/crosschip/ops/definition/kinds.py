@@ -1,4 +1,4 @@
-"""Bases of operators that share slots and shape inference: elementwise, broadcast, layout."""
+"""Base classes of operators that share slots and inference: elementwise, broadcast, layout."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from crosschip.ops.definition.slots import ComputedParameter, fuse, tensor
 
 
 def number(value: float, like: Operand) -> Array:
-    """One number of the element type of an operand; of unsigned integers, -1 is the greatest."""
+    """Return a scalar of an operand's element type; -1 wraps around in unsigned types."""
     return np.array(value).astype(like.type.element_type.dtype)
 
 
 def aligned_row_axis(operation: Operator, axes: Sequence[int | None]) -> int | None:
-    """`Operator.row_axis` of what computes element by element, shapes being aligned at their ends.
+    """Return `Operator.row_axis` of an elementwise operation with shapes aligned at their ends.
 
-    What has no rows must be alike for all: of size 1 at the axis of rows, or without it.
+    An input without rows must not vary along the row axis: its size there is 1, or it lacks the
+    axis.
     """
     axis_of = dict(zip(operation.inputs, axes, strict=True))
     tensors = [
@@ -41,18 +42,19 @@ def aligned_row_axis(operation: Operator, axes: Sequence[int | None]) -> int | N
 
 
 class Elementwise(Operator):
-    """Base of operators whose output has the shape and element type of their first input."""
+    """Base class of operators whose output has the shape and element type of their first input."""
 
     __slots__ = ()
 
     def infer_shape(self) -> Shape:
-        return shape_of(self._first())
+        return shape_of(self.filled()[0][1])
 
 
 class Broadcast(Operator):
-    """Base of operators on two tensors of one element type, broadcast as NumPy does.
+    """Base class of operators on two tensors of one element type, with NumPy broadcasting.
 
-    Shapes are aligned at their last axes; an axis of size 1, or one that is missing, is repeated.
+    Shapes are aligned at their last axes; a tensor is repeated along axes of size 1 and missing
+    axes.
     """
 
     __slots__ = ()
@@ -65,14 +67,14 @@ class Broadcast(Operator):
 
 
 class Binary(Broadcast):
-    """Base of arithmetic on two tensors; the activation `fuse_code` is applied to the result."""
+    """Base class of arithmetic on two tensors; `fuse_code` is applied to the result."""
 
     __slots__ = ()
     fuse_code = fuse()
 
 
 class Unary(Elementwise):
-    """Base of functions of one real."""
+    """Base class of functions of one real."""
 
     __slots__ = ()
     input = tensor(FLOATS)
@@ -80,18 +82,16 @@ class Unary(Elementwise):
 
 
 class Layout(Operator):
-    """Base of operators that move the elements of one tensor of any element type.
+    """Base class of operators that move the elements of one tensor of any element type.
 
-    A quantized input's integers move as they are, and the output has the same quantization. With a
-    scale for each index of an axis, that is so where the axis stays whole.
+    Quantized elements move unchanged, and the output has the input's quantization. With per-axis
+    scales, this requires that the axis stays intact.
     """
 
     __slots__ = ()
     moves = True
     input = tensor(ALL_TYPES)
-
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
+    infer_shape_value = shape_value_by_elements
 
     def moved_quantization(self) -> Quantization | None:
         quantization = self.input.type.quantization
@@ -107,12 +107,12 @@ class Layout(Operator):
         return Quantization(quantization.scale, quantization.zero_point, axis)
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
-        """The axis of the output that one of the input becomes; `None` if it is not as it was."""
+        """Return the output axis that an input axis moves to unchanged, or `None`."""
         return None
 
 
-def shape_asked(operation: Operator, slot: str) -> Sequence[Dim]:
-    """The value of a shape parameter; where it is computed, sizes by name or unknown ones."""
+def shape_parameter(operation: Operator, slot: str) -> Sequence[Dim]:
+    """Return the value of a shape parameter; a computed one has named or unknown sizes."""
     operand = operation.operand(slot)
     assert operand is not None, "asked for where it is not left out"
     try:

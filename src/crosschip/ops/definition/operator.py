@@ -1,7 +1,7 @@
-"""The class of all operators: one declaration, from which everything else is derived.
+"""Base class of operators: one declaration, from which everything else is derived.
 
-An operator is a subclass of `Operator` with a name, slots, a docstring that says what it computes,
-shape inference and a NumPy reference:
+An operator is a subclass of `Operator` with a name, slots, a docstring that specifies the
+computation, shape inference and a NumPy reference:
 
     @operator("LEAKY_RELU")
     class LeakyRelu(Elementwise):
@@ -13,8 +13,9 @@ shape inference and a NumPy reference:
         def reference(self, input: Array) -> Array:
             return np.where(input >= 0, input, self.alpha * input)
 
-Binding of arguments, validation and its messages, execution and documentation follow from it.
-Examples of it are in `crosschip.ops.examples`, its names elsewhere in `crosschip.mapping.standard`.
+Argument binding, validation with messages, execution and documentation follow from the declaration.
+Examples are in `crosschip.ops.examples`, names in other operator sets in
+`crosschip.mapping.standard`.
 """
 
 from __future__ import annotations
@@ -49,20 +50,20 @@ from crosschip.ops.definition.slots import ComputedParameter, Fuse, Parameter, S
 
 
 class UnknownRank(Exception):
-    """Shape inference met an operand of which not even the rank is known."""
+    """Shape inference needs the shape or value of an operand whose rank or value is unknown."""
 
 
 class Operator(Operation):
-    """A standard operator; an instance is one use of it in a model.
+    """Standard operator; an instance is one operation in a model.
 
     Attributes:
         slots: its slots, in order.
-        core: whether it is one of the few that all others can be decomposed into.
-        moves: whether it only moves elements, so that its output keeps a quantization.
-        data_dependent: whether a size of its outputs shows in a run only, whatever is known before.
-        shape_slots: the parameters that say nothing but what shape the output has.
-        unenforced: the slots whose rules a device need not enforce when the operation runs; what
-            breaks any other rule, it must refuse.
+        core: whether it belongs to the core operators, into which all others can be decomposed.
+        moves: whether it only moves elements, so that its output keeps the input's quantization.
+        data_dependent: whether an output size depends on input elements.
+        shape_slots: the parameters that only determine the output's shape.
+        unenforced: the slots whose rules devices need not check at run time; they must check all
+            other rules.
     """
 
     __slots__ = ()
@@ -74,9 +75,9 @@ class Operator(Operation):
     unenforced: ClassVar[frozenset[str]] = frozenset()
     slots: ClassVar[tuple[Slot, ...]] = ()
     variadic: ClassVar[Tensors | None] = None
-    _places: ClassVar[Mapping[str, int]] = {}
+    _indices: ClassVar[Mapping[str, int]] = {}
     _required: ClassVar[Sequence[Slot]] = ()
-    _alike: ClassVar[bool] = False
+    _has_like: ClassVar[bool] = False
     reference: Callable[..., Array | Sequence[Array]]
 
     def __init_subclass__(cls) -> None:
@@ -88,26 +89,26 @@ class Operator(Operation):
             if isinstance(slot, Slot) and slot.name == name  # and not `variadic`
         }
         for name in slots.keys() - vars(cls).keys():
-            # Where it is in the inputs differs between the classes that inherit it.
+            # A slot's index in the inputs differs between the classes that inherit it.
             slots[name] = copy(slots[name])
             setattr(cls, name, slots[name])
         cls.slots = tuple(slots.values())
-        cls._places = {name: place for place, name in enumerate(slots)}
+        cls._indices = {name: index for index, name in enumerate(slots)}
         cls._required = [slot for slot in cls.slots if not slot.optional]
-        cls._alike = any(slot.like or slot.variadic for slot in cls.slots)
+        cls._has_like = any(slot.like or slot.variadic for slot in cls.slots)
         cls.variadic = next((s for s in cls.slots if isinstance(s, Tensors)), None)
-        _number(cls.slots)
+        _assign_indices(cls.slots)
 
     @classmethod
     def bind(
         cls, name: str, arguments: Sequence[object], named: Mapping[str, object]
     ) -> tuple[Operand | None, ...]:
-        """Fill the slots, in order, with operands; plain values become constants.
+        """Return operands for the slots, in order; plain values become constants.
 
-        A parameter that is given its default is left out, so that a model has one form.
+        A parameter with its default value is omitted, so that equal models have equal forms.
 
         Raises:
-            ModelError: a slot is unknown, filled twice, or required and left out.
+            ModelError: a slot is unknown, filled twice, or required and missing.
         """
         inputs: list[Operand | None] = []
         for slot, value in zip(cls.slots, cls._slot_values(arguments, named), strict=True):
@@ -134,24 +135,24 @@ class Operator(Operation):
 
     @classmethod
     def _slot_values(cls, arguments: Sequence[object], named: Mapping[str, object]) -> list[object]:
-        """The argument for each slot; `None` where there is none."""
-        left = len(cls.slots) - len(arguments)
-        if left < 0:
+        """Return the argument for each slot; `None` for a missing one."""
+        missing = len(cls.slots) - len(arguments)
+        if missing < 0:
             raise ModelError(f"{cls.type}: takes {len(cls.slots)} arguments, not {len(arguments)}")
-        values = [*arguments, *(None,) * left]
+        values = [*arguments, *(None,) * missing]
         for slot_name, value in named.items():
-            place = cls._places.get(slot_name)
-            if place is None:
-                known = ", ".join(cls._places)
+            index = cls._indices.get(slot_name)
+            if index is None:
+                known = ", ".join(cls._indices)
                 raise ModelError(f"{cls.type}.{slot_name}: no such slot; there are {known}")
-            if place < len(arguments):
+            if index < len(arguments):
                 raise ModelError(f"{cls.type}.{slot_name}: is given twice")
-            values[place] = value
+            values[index] = value
         return values
 
     @classmethod
     def _parts(cls, slot: Slot, value: object) -> Sequence[Operand]:
-        """The operands for a slot that takes many."""
+        """Return the operands of a variadic slot."""
         parts = () if value is None else value
         if not isinstance(parts, Sequence) or any(not isinstance(p, Operand) for p in parts):
             raise ModelError(f"{cls.type}.{slot.name}: takes a list of operands, not {value!r}")
@@ -174,14 +175,14 @@ class Operator(Operation):
             raise ModelError(f"{self.type}.{error}") from None
         except ComputedParameter as error:
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
-        types = tuple(map(self._plain_type, element_types, shapes))
+        types = tuple(map(self._output_type, element_types, shapes))
         return self._with_shape_value(self.storage(types))
 
     def validate(self) -> None:
-        """Check every operand against its slot.
+        """Check each operand against its slot.
 
         Raises:
-            ModelError: the message names the operator, the slot and the rule.
+            ModelError: a rule is broken; the message names the operator, the slot and the rule.
         """
         for slot in self._required:
             if not self._is_filled(slot):
@@ -190,27 +191,27 @@ class Operator(Operation):
         try:
             for slot, operand in filled:
                 slot.accept(operand)
-            if self._alike:
-                _check_alike(filled)
+            if self._has_like:
+                _check_like(filled)
         except ModelError as error:
             raise type(error)(f"{self.type}.{error}") from None
 
     def infer_shape(self) -> Shape | Sequence[Shape | None]:
-        """The shape of the output, or a list with the shape of each output.
+        """Return the shape of the output, or a list with the shape of each output.
 
         Raises:
             ValueError: the inputs break a rule; the message starts with the slot.
-            ComputedParameter, UnknownRank: the shape depends on what is not known yet.
+            ComputedParameter, UnknownRank: the shape depends on unknown values.
         """
         raise NotImplementedError(f"{self.type} does not infer its shape")
 
     def infer_element_type(self) -> ElementType | Sequence[ElementType]:
-        """The element type of all outputs, or of each; that of the first input unless said."""
-        slot, operand = self.filled()[0]
+        """Return the element type of all outputs, or a list; by default that of the first input."""
+        (slot, operand), *_ = self.filled()
         return slot.element_type(operand)
 
     def infer_shape_value(self) -> Sequence[Dim] | None:
-        """The elements of the output, if they follow from the inputs' types.
+        """Return the elements of the output, if they follow from the input types.
 
         Raises:
             ValueError, ComputedParameter, UnknownRank: they do not.
@@ -218,27 +219,27 @@ class Operator(Operation):
         return None
 
     def output_count(self) -> int:
-        """The number of outputs, where that does not need the shapes to be known."""
+        """Return the number of outputs, without needing to know shapes."""
         return 1
 
     @classmethod
-    def drawn_examples(cls) -> Sequence[Mapping[str, object]]:
-        """Uses of it that are made up, where nobody has written examples: arguments by slot."""
+    def generated_examples(cls) -> Sequence[Mapping[str, object]]:
+        """Return generated examples (arguments by slot), used if none are written."""
         return ()
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        """The axis of every output along which its rows run, where rows are independent.
+        """Return the axis of rows in all outputs, if rows are computed independently.
 
-        They are if each row of an output follows from the rows at the same place of those inputs
-        that have rows, and from the other inputs: whatever other rows there are, and how many. To
-        say so of what is not is a defect: inputs are padded by it. To leave it unsaid costs speed.
+        Rows are independent if each output row depends only on the same row of the inputs with
+        rows, and on the inputs without rows. Callers pad inputs with additional rows if this holds,
+        so a wrong axis is an error; `None` only costs speed.
 
         Args:
-            axes: for each input the axis along which its rows run; `None` if it has none, but
-                counts whole for each row. One has rows at least; all have as many.
+            axes: for each input the axis of its rows; `None` if the whole input applies to all
+                rows. At least one input has rows, and all have the same number.
 
         Returns:
-            The axis; `None` if rows are mixed, or nobody has declared that they are not.
+            The axis; `None` if rows are mixed or independence is not declared.
         """
         return None
 
@@ -246,15 +247,16 @@ class Operator(Operation):
         """Build the same computation from simpler operators.
 
         Returns:
-            The operands that take the place of the outputs; `None` if there is no such way.
+            The operands that replace the outputs; `None` if there is no decomposition.
         """
         return None
 
     def check_rules(self) -> None:
-        """Check what a decomposition relies on: that the inputs break no rule of the operator.
+        """Check the rules that a decomposition relies on.
 
         Raises:
-            ComputedParameter: that shows only when it runs, so that it cannot be decomposed.
+            ComputedParameter: a rule can only be checked at run time, so decomposition is
+                impossible.
         """
         try:
             self.infer_shape()
@@ -262,18 +264,20 @@ class Operator(Operation):
             return
 
     def decomposition(self, b: Builder) -> tuple[Operand, ...] | None:
-        """Like `decompose`, with what is quantized and a fused activation split off first."""
+        """Like `decompose`, but first split off quantization and a fused activation."""
         if self.quantized_inputs():
-            return (self._decomposed(b) if self.moves_integers else None) or self._on_reals(b)
+            return (
+                self._try_decompose(b) if self.moves_integers else None
+            ) or self._compute_on_reals(b)
         if self.fused is not Fuse.NONE:
-            plain = self._without_fuse(b)
+            plain = self._split_fuse(b)
             b.append(plain)
             low, high = self.fused.bounds
             first, *others = plain.outputs
             return (b.add(operator_named("CLIP"), first, low, high), *others)
-        return self._decomposed(b)
+        return self._try_decompose(b)
 
-    def _decomposed(self, b: Builder) -> tuple[Operand, ...] | None:
+    def _try_decompose(self, b: Builder) -> tuple[Operand, ...] | None:
         try:
             self.check_rules()
             result = self.decompose(b)
@@ -285,19 +289,19 @@ class Operator(Operation):
 
     @property
     def fused(self) -> Fuse:
-        """The activation of the first output; `NONE` for most operators."""
+        """Return the activation of the first output; `NONE` for most operators."""
         return cast(Fuse, getattr(self, "fuse_code", Fuse.NONE))
 
     def operand(self, slot: str) -> Operand | None:
-        """The operand that fills a slot; `None` where it is left out."""
+        """Return the operand in a slot; `None` if the slot is empty."""
         return next((o for s, o in self.filled() if s.name == slot), None)
 
     def kernel(self) -> Kernel:
-        """The reference computation, with every constant parameter decoded beforehand."""
+        """Return the reference computation, with all constant parameters decoded."""
         return kernel_of(self)
 
     def quantized_inputs(self) -> Sequence[Operand]:
-        """The operands of which it reads the reals that they stand for."""
+        """Return the quantized operands that the operator reads as reals."""
         return [
             operand
             for slot, operand in self.filled()
@@ -305,7 +309,7 @@ class Operator(Operation):
         ]
 
     def moved_quantization(self) -> Quantization | None:
-        """The quantization that elements keep when they are moved, if there is one for all."""
+        """Return the quantization that moved elements keep, if all inputs share one."""
         quantizations = {
             operand.type.quantization for slot, operand in self.filled() if slot.takes_reals
         }
@@ -314,16 +318,17 @@ class Operator(Operation):
 
     @property
     def moves_integers(self) -> bool:
-        """True if it may move the integers of quantized tensors without knowing what they mean."""
-        moved = self.moved_quantization() if self.moves else None
-        reals = [o.type for o in self.outputs if o.type.quantization or _is_float32(o)]
-        return moved is not None and all(type_.quantization == moved for type_ in reals)
+        """Return whether the operation may move quantized integers without dequantizing them."""
+        kept = self.moved_quantization() if self.moves else None
+        types = [output.type for output in self.outputs]
+        reals = [t for t in types if t.quantization or t.element_type is ElementType.FLOAT32]
+        return kept is not None and all(type_.quantization == kept for type_ in reals)
 
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
-        """The outputs' types: reals as integers where a quantization is declared or kept.
+        """Return the output types, quantized where a quantization is declared or kept.
 
         Raises:
-            ModelError: a quantization is declared, but no input has one, or they are too many.
+            ModelError: a quantization is declared but no input has one, or too many are declared.
         """
         sources, declared = self.quantized_inputs(), self.output_quantization
         if not sources:
@@ -346,8 +351,8 @@ class Operator(Operation):
             for type_, quantization in zip(plain, each, strict=True)
         )
 
-    def _on_reals(self, b: Builder) -> tuple[Operand, ...]:
-        """The operation between what makes reals of its inputs and integers of its outputs."""
+    def _compute_on_reals(self, b: Builder) -> tuple[Operand, ...]:
+        """Build the operation between dequantized inputs and quantized outputs."""
         dequantize, quantize = operator_named("DEQUANTIZE"), operator_named("QUANTIZE")
         sources = self.quantized_inputs()
         inputs = tuple(b.add(dequantize, o) if o in sources else o for o in self.inputs)
@@ -359,14 +364,16 @@ class Operator(Operation):
         b.append(plain.with_outputs(reals))
         results = []
         for real, output in zip(reals, self.outputs, strict=True):
-            stored = output.type.quantization
-            if stored is not None and real.type.quantization is None:
-                axis, dtype = stored.axis or 0, output.type.element_type
-                real = b.add(quantize, real, axis, stored.scale, stored.zero_point, dtype)
+            quantization = output.type.quantization
+            if quantization is not None and real.type.quantization is None:
+                axis, dtype = quantization.axis or 0, output.type.element_type
+                real = b.add(
+                    quantize, real, axis, quantization.scale, quantization.zero_point, dtype
+                )
             results.append(real)
         return tuple(results)
 
-    def _without_fuse(self, b: Builder) -> Operator:
+    def _split_fuse(self, b: Builder) -> Operator:
         slot = next(slot for slot in self.slots if slot.name == "fuse_code")
         inputs = list(self.inputs)
         inputs[slot.index] = None
@@ -383,14 +390,11 @@ class Operator(Operation):
         return bool(self._operands(slot)) if slot.variadic else self.inputs[slot.index] is not None
 
     def filled(self) -> Sequence[tuple[Slot, Operand]]:
-        """Each operand that is present, with the slot it fills."""
+        """Return each present operand with its slot."""
         if self.variadic is None:
             pairs = zip(self.slots, self.inputs, strict=False)
             return [(slot, operand) for slot, operand in pairs if operand is not None]
         return [(slot, operand) for slot in self.slots for operand in self._operands(slot)]
-
-    def _first(self) -> Operand:
-        return self.filled()[0][1]
 
     def _with_shape_value(self, types: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         first = types[0]
@@ -407,8 +411,8 @@ class Operator(Operation):
             return types
         return (replace(first, shape_value=tuple(value)), *types[1:])
 
-    def _plain_type(self, element_type: ElementType, shape: Shape | None) -> TensorType:
-        """The type of reals; that of the first input where it is the same one, not one like it."""
+    def _output_type(self, element_type: ElementType, shape: Shape | None) -> TensorType:
+        """Return an unquantized type; the first input's type object if it is equal."""
         first = self.inputs[0].type if self.inputs and self.inputs[0] is not None else None
         if (
             first is not None
@@ -433,21 +437,17 @@ class Operator(Operation):
 
 
 def shape_of(operand: Operand) -> Shape:
-    """The shape of an operand; `UnknownRank` where not even the rank is known."""
+    """Return the shape of an operand; raise UnknownRank if its rank is unknown."""
     if operand.type.shape is None:
         raise UnknownRank
     return operand.type.shape
 
 
-def _is_float32(operand: Operand) -> bool:
-    return operand.type.element_type is ElementType.FLOAT32
-
-
 def shape_value_of(operand: Operand) -> tuple[Dim, ...]:
-    """The elements of a small tensor of integers, constant or followed from shapes.
+    """Return the elements of a small integer tensor that is constant or derived from shapes.
 
     Raises:
-        UnknownRank: they are not known so.
+        UnknownRank: they are unknown.
     """
     if operand.content is not None and math.prod(operand.content.shape) <= MAX_RANK:
         return tuple(np.asarray(operand.value).ravel().tolist())
@@ -456,8 +456,8 @@ def shape_value_of(operand: Operand) -> tuple[Dim, ...]:
     return operand.type.shape_value
 
 
-def _number(slots: Sequence[Slot]) -> None:
-    """Give each slot its place in `Operation.inputs`, counted from the end after a variadic one."""
+def _assign_indices(slots: Sequence[Slot]) -> None:
+    """Set each slot's index in `Operation.inputs`, negative after a variadic slot."""
     after_variadic = False
     for index, slot in enumerate(slots):
         slot.index = index - len(slots) if after_variadic else index
@@ -466,8 +466,8 @@ def _number(slots: Sequence[Slot]) -> None:
             after_variadic = True
 
 
-def _check_alike(filled: Sequence[tuple[Slot, Operand]]) -> None:
-    """`ElementTypeError` where a slot does not share the element type of the one it is like."""
+def _check_like(filled: Sequence[tuple[Slot, Operand]]) -> None:
+    """Raise ElementTypeError unless slots share element types as their `like` requires."""
     first: dict[str, ElementType] = {}
     for slot, operand in filled:
         element_type = slot.element_type(operand)
@@ -482,12 +482,12 @@ def _check_alike(filled: Sequence[tuple[Slot, Operand]]) -> None:
 def _constant(name: str, slot: Slot, value: object, before: Sequence[Operand | None]) -> Operand:
     array = slot.encode(value)
     if not slot.parameter and not isinstance(value, np.ndarray | np.generic):
-        array = _like(array, before)
+        array = _cast_like(array, before)
     return constant(array, name)
 
 
-def _like(plain: Array, before: Sequence[Operand | None]) -> Array:
-    """Plain numbers as the element type of the first operand; `ValueError` if they do not fit."""
+def _cast_like(plain: Array, before: Sequence[Operand | None]) -> Array:
+    """Return numbers in the first operand's element type; raise ValueError if they do not fit."""
     first = next((operand for operand in before if operand is not None), None)
     if first is None:
         raise ValueError("a plain value has no operand before it to be like; pass an operand")

@@ -1,8 +1,9 @@
-"""The operators there are, by name: each registers itself where it is declared."""
+"""Registry of operators by name, and import of modules that belong to their families."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ OperatorT = TypeVar("OperatorT", bound="type[Operator]")
 
 
 def operator(name: str, *, core: bool = False) -> Callable[[OperatorT], OperatorT]:
-    """Class decorator: register an operator under its standard name.
+    """Register the decorated class as an operator.
 
     Args:
-        name: NNAdapter's name for it if there is one, else NNRt's, else one in their style.
-        core: whether all operators that are not core can be decomposed into this and its like.
+        name: NNAdapter's name if it has the operator, else NNRt's, else a name in their style.
+        core: whether it is a core operator; all others can be decomposed into core operators.
     """
 
     def register(cls: OperatorT) -> OperatorT:
@@ -33,16 +34,29 @@ def operator(name: str, *, core: bool = False) -> Callable[[OperatorT], Operator
 
 
 def operator_named(name: str) -> type[Operator]:
-    """The operator of a name, a standard one or one of a package; `KeyError` if there is none."""
+    """Return the standard or packaged operator with a name; raise KeyError if there is none."""
     operator = _registry.get(name)
     if operator is not None:
         return operator
-    # Packages are made of operators: to look for them before one is asked for goes in a circle.
+    # Imported here because packages import this module.
     from crosschip.ops.packages import packaged_operators
 
     return packaged_operators()[name]
 
 
 def operators() -> Mapping[str, type[Operator]]:
-    """All operators that have been registered, by name."""
+    """Return all registered operators, by name."""
     return dict(sorted(_registry.items()))
+
+
+_STANDARD = "crosschip.ops.standard"
+
+
+def import_family(package: str, operator: type[Operator]) -> None:
+    """Import a package's module for the family of an operator.
+
+    Operators outside `crosschip.ops.standard` have no family, and nothing is imported for them.
+    """
+    home, _, family = operator.__module__.rpartition(".")
+    if home == _STANDARD:
+        import_module(f"{package}.{family}")

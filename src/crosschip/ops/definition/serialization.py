@@ -1,7 +1,7 @@
-"""A model as bytes: structure as JSON, weights as they are.
+"""Serialization of models: the structure as JSON, then the elements of constants.
 
-The format is specified in docs/formats.md. Only what cannot be inferred is stored; reading infers
-all other types anew, so a model that is read has been validated like one that is built.
+The format is specified in docs/formats.md. Types that can be inferred are not stored; reading
+infers them again, and so validates the model.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _ALIGNMENT = 64
 _CONTROL_FLOW: Mapping[str, type[ControlFlow]] = {kind.type: kind for kind in (If, Loop, Scan)}
 
 
-class Packed:
-    """A model in the saved form, whose weights stay where they are until it is written.
+class SerializedModel:
+    """Serialized model that refers to the model's constants until it is written.
 
     Args:
         model: the model.
 
     Attributes:
-        size: how many bytes it takes.
+        size: the size in bytes.
     """
 
     def __init__(self, model: Model) -> None:
@@ -59,7 +59,7 @@ class Packed:
         self.size = sum(map(len, self._pieces))
 
     def write(self, memory: memoryview) -> None:
-        """Put it at the beginning of memory that has room for it."""
+        """Write the bytes to the start of a large enough memory block."""
         end = 0
         for piece in self._pieces:
             begin, end = end, end + len(piece)
@@ -67,17 +67,17 @@ class Packed:
 
 
 def to_bytes(model: Model) -> bytes:
-    """The model in the saved form."""
+    """Return a model as bytes."""
     writer = _Writer()
     return b"".join(_pieces(writer.model(model), writer))
 
 
 def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
-    """The model that was saved; its constants are views of the bytes.
+    """Return the model that bytes contain; its constants are views of the bytes.
 
     Args:
-        saved: what `to_bytes` returned.
-        where: what messages call it.
+        saved: the result of `to_bytes`.
+        where: the name of the model in messages.
 
     Raises:
         ModelFileError: the bytes are not a saved model, or are damaged.
@@ -85,19 +85,19 @@ def from_bytes(saved: bytes | memoryview, where: str = "saved model") -> Model:
     return _read(saved, where, lambda header, data: _Reader(header, data).model())
 
 
-def many_to_bytes(models: Sequence[Model], left_out: Collection[int] = ()) -> bytes:
-    """Models in the saved form; constants that they share are saved once.
+def many_to_bytes(models: Sequence[Model], omitted: Collection[int] = ()) -> bytes:
+    """Return models as bytes; constants that they share are saved once.
 
     Args:
-        models: in order.
-        left_out: constants whose elements are not saved, by the `id` of their content.
+        models: the models, in order.
+        omitted: the `id`s of the contents of constants whose elements are omitted.
     """
-    writer = _Writer(left_out)
+    writer = _Writer(omitted)
     return b"".join(_pieces([writer.model(model) for model in models], writer))
 
 
 def many_from_bytes(saved: bytes | memoryview, where: str = "saved models") -> list[Model]:
-    """The models that were saved; asking for elements that were left out is an error.
+    """Return the models that bytes contain; reading omitted elements raises an error.
 
     The arguments are those of `from_bytes`.
 
@@ -114,7 +114,7 @@ def many_from_bytes(saved: bytes | memoryview, where: str = "saved models") -> l
 
 
 def _pieces(header: object, writer: _Writer) -> list[bytes | memoryview]:
-    """The saved form, piece by piece."""
+    """Return the parts of the serialized form, in order."""
     described = json.dumps(header, separators=(",", ":")).encode()
     start = _PREAMBLE.size + len(described)
     body = [described, bytes(-start % _ALIGNMENT), *writer.data]
@@ -132,7 +132,7 @@ def _read(saved: bytes | memoryview, where: str, read: Callable[[Any, memoryview
     except ModelError as error:
         raise ModelFileError(f"{where}: {error}") from None
     except (LookupError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-        # The checksum held, so this was written by something else that calls itself crosschip.
+        # The checksum is valid, so another program with the same format signature wrote the file.
         raise ModelFileError(f"{where}: is not laid out as a saved model: {error!r}") from None
 
 
@@ -154,20 +154,20 @@ def _sections(view: memoryview) -> tuple[Any, memoryview]:
 
 
 class _Writer:
-    """Describes models; the elements of constants gather in one place, each array once.
+    """Encoder of models, which collects the elements of constants, each array once.
 
     Attributes:
-        data: the elements and what lies between them, in order.
+        data: the elements of constants and the padding between them, in order.
     """
 
-    def __init__(self, left_out: Collection[int] = ()) -> None:
+    def __init__(self, omitted: Collection[int] = ()) -> None:
         self.data: list[bytes | memoryview] = []
         self._size = 0
-        self._left_out = left_out
+        self._omitted = omitted
         self._offsets: dict[int, int] = {}
 
     def model(self, model: Model) -> dict[str, object]:
-        """The description of a model, or of the body of an operation."""
+        """Encode a model, or the body of an operation."""
         number: dict[Operand, int] = {}
         inputs = []
         for name, operand in model.inputs.items():
@@ -185,7 +185,7 @@ class _Writer:
             names = [output.name for output in operation.outputs]
             declared = list(map(encode_quantization, operation.output_quantization))
             entry = [operation.type, operation.name, reads, names, declared]
-            operations.append([*entry, *self._particulars(operation)])
+            operations.append([*entry, *self._extra_fields(operation)])
         return {
             "name": model.name,
             "inputs": inputs,
@@ -194,8 +194,8 @@ class _Writer:
             "outputs": [[name, number[operand]] for name, operand in model.outputs.items()],
         }
 
-    def _particulars(self, operation: Operation) -> list[object]:
-        """The particulars of an operation that is not of the standard set."""
+    def _extra_fields(self, operation: Operation) -> list[object]:
+        """Encode the additional fields of an operation outside the standard set."""
         if isinstance(operation, Extension):
             types = [encode_type(type_) for type_ in operation.declared]
             return [[b64encode(operation.payload).decode("ascii"), types, operation.reason]]
@@ -205,9 +205,9 @@ class _Writer:
         return []
 
     def _add(self, constant: Operand) -> int | None:
-        """The offset of the elements of a constant; `None` if they are left out."""
-        key = id(constant.content)  # the model holds it, so no other gets its number meanwhile
-        if key in self._left_out:
+        """Return the offset of a constant's elements; `None` if they are omitted."""
+        key = id(constant.content)  # the model references it, so the id stays unique
+        if key in self._omitted:
             return None
         if key not in self._offsets:
             gap = bytes(-self._size % _ALIGNMENT)
@@ -219,7 +219,7 @@ class _Writer:
 
 
 class _Reader:
-    """Builds the model that a header describes; operands are numbered as they come."""
+    """Decoder of a model; operands are numbered in order of appearance."""
 
     def __init__(self, header: Mapping[str, Any], data: memoryview) -> None:
         self.header = header
@@ -229,9 +229,9 @@ class _Reader:
     def model(self) -> Model:
         inputs = {}
         for name, operand_name, type_ in self.header["inputs"]:
-            inputs[name] = self._number(Operand(operand_name, decode_type(type_)))
+            inputs[name] = self._append(Operand(operand_name, decode_type(type_)))
         for name, type_, offset in self.header["constants"]:
-            self._number(self._constant(name, decode_type(type_), offset))
+            self._append(self._constant(name, decode_type(type_), offset))
         operations = [self._operation(*entry) for entry in self.header["operations"]]
         outputs = {name: self.operands[index] for name, index in self.header["outputs"]}
         return Model(self.header["name"], inputs, operations, outputs)
@@ -256,18 +256,18 @@ class _Reader:
         reads: Sequence[int | None],
         outputs: Sequence[str],
         declared: Sequence[Any],
-        particulars: Sequence[Any] | None = None,
+        extra_fields: Sequence[Any] | None = None,
     ) -> Operation:
         spend()
         inputs = tuple(None if index is None else self.operands[index] for index in reads)
         operation: Operation
-        if type_ in _CONTROL_FLOW and particulars:
-            bodies, attributes = particulars
-            held = [_Reader(body, self.data).model() for body in bodies]
-            operation = _CONTROL_FLOW[type_](name, inputs, bodies=held, **attributes)
-            operation = operation.with_bodies(operation.fitted(widening=False))
-        elif particulars:
-            payload, types, reason = particulars
+        if type_ in _CONTROL_FLOW and extra_fields:
+            bodies, attributes = extra_fields
+            body_models = [_Reader(body, self.data).model() for body in bodies]
+            operation = _CONTROL_FLOW[type_](name, inputs, bodies=body_models, **attributes)
+            operation = operation.with_bodies(operation.infer_bodies(widening=False))
+        elif extra_fields:
+            payload, types, reason = extra_fields
             operation = Extension(
                 name,
                 inputs,
@@ -284,9 +284,9 @@ class _Reader:
             Operand(output, type_) for output, type_ in zip(outputs, types, strict=True)
         )
         for operand in results:
-            self._number(operand)
+            self._append(operand)
         return operation.with_outputs(results)
 
-    def _number(self, operand: Operand) -> Operand:
+    def _append(self, operand: Operand) -> Operand:
         self.operands.append(operand)
         return operand

@@ -1,7 +1,7 @@
-"""Shape values: small tensors of integers that follow from shapes.
+"""Shape values: small integer tensors that are computed from shapes.
 
-While a model is built they are known by name (`TensorType.shape_value`); when it runs they are
-computed, by operations that `Sizes` adds.
+At build time they are symbolic (`TensorType.shape_value`). At run time, operations compute them,
+which `Sizes` adds to a decomposition.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from crosschip.ops.definition.registry import operator_named
 from crosschip.ops.definition.slots import Fuse
 
 _FUNCTIONS = {"//": "DIV", "min": "MIN"}
-"""The operators of functions of sizes."""
+"""The operators that compute quotients and minima of sizes."""
 
 
 class Sizes:
-    """The sizes of an operand, for use in a decomposition.
+    """Sizes of an operand, for use in a decomposition.
 
     Attributes:
-        shape: its shape, with a name of its own for each size that is known only at run time.
+        shape: the operand's shape, with a separate name for each dynamic dimension.
 
     Args:
-        b: where computations of sizes are added.
-        source: whose sizes they are.
+        b: the builder that operations are added to.
+        source: the operand.
 
     Raises:
-        UnknownRank: not even the rank of the operand is known.
+        UnknownRank: the rank of the operand is unknown.
     """
 
     def __init__(self, b: Builder, source: Operand) -> None:
@@ -46,14 +46,14 @@ class Sizes:
         )
 
     def __call__(self, shape: Sequence[Dim]) -> tuple[int, ...] | Operand:
-        """A list of expressions over `self.shape`: as it is if known, else computed, in int64."""
+        """Return expressions over `self.shape` as constants if static, else as an int64 operand."""
         known = tuple(size for size in shape if isinstance(size, int))
         if len(known) == len(shape):
             return known
         return self._add("CONCAT", [self.computed(size) for size in shape], 0)
 
     def computed(self, size: Dim) -> Operand:
-        """An expression over `self.shape`, as a list of one int64."""
+        """Return an expression over `self.shape` as a computed int64 list of length 1."""
         if isinstance(size, int):
             return self._b.constant(np.array([size]))
         total: Operand | None = None
@@ -68,8 +68,8 @@ class Sizes:
         value = self.computed(coefficient)
         for index, factor in enumerate(factors):
             if isinstance(factor, str):
-                places = self._b.constant(np.array([int(factor)]))
-                part = self._add("GATHER", self._all(), places, 0)
+                index_list = self._b.constant(np.array([int(factor)]))
+                part = self._add("GATHER", self._all(), index_list, 0)
             else:
                 kind, first, *others = factor
                 part = first
@@ -88,61 +88,64 @@ class Sizes:
         return self._b.add(operator_named(name), *arguments)
 
 
-def of_shape(b: Builder, input: Operand, shape: Sequence[int]) -> Operand:
-    """An operand in another shape of as many elements, all of whose sizes are known."""
+def reshape_static(b: Builder, input: Operand, shape: Sequence[int]) -> Operand:
+    """Return an operand reshape to a static shape with the same number of elements."""
     return b.add(operator_named("RESHAPE"), input, shape, allow_zero=0 in shape)
 
 
-def reshaped(
-    b: Builder, input: Operand, sizes: Sizes, own: Sequence[Dim], shape: Sequence[Dim]
+def reshape(
+    b: Builder, input: Operand, sizes: Sizes, old_shape: Sequence[Dim], shape: Sequence[Dim]
 ) -> Operand:
-    """An operand in another shape of as many elements, none of them included.
+    """Return an operand reshape to a shape that has at least one element.
 
-    Sizes that stay in their place are not computed, unless several others are.
+    A single size that changes is inferred by -1, and sizes that stay at their axis are copied (0).
 
     Args:
-        b: where the operation is added.
+        b: the builder that the operation is added to.
         input: the operand.
-        sizes: what computes the sizes of the shapes.
-        own: the shape that it has, by expressions over `sizes.shape`.
-        shape: the shape that it gets.
+        sizes: computes the sizes of the shapes.
+        old_shape: the operand's shape, as expressions over `sizes.shape`.
+        shape: the new shape, as expressions over `sizes.shape`.
     """
-    wanted = [
-        0 if not isinstance(size, int) and axis < len(own) and size == own[axis] else size
+    new_sizes = [
+        0
+        if not isinstance(size, int) and axis < len(old_shape) and size == old_shape[axis]
+        else size
         for axis, size in enumerate(shape)
     ]
-    computed = [axis for axis, size in enumerate(wanted) if not isinstance(size, int)]
+    computed = [axis for axis, size in enumerate(new_sizes) if not isinstance(size, int)]
     exact = 0 in shape or len(computed) > 1
     if len(computed) == 1:
-        wanted[computed[0]] = -1
+        new_sizes[computed[0]] = -1
     return b.add(
-        operator_named("RESHAPE"), input, sizes(shape if exact else wanted), allow_zero=exact
+        operator_named("RESHAPE"), input, sizes(shape if exact else new_sizes), allow_zero=exact
     )
 
 
-def refused_if(b: Builder, broken: Operand, numbers: Operand) -> Operand:
-    """Integers, refused when they are computed if one of some booleans is true.
+def fail_if(b: Builder, broken: Operand, numbers: Operand) -> Operand:
+    """Return integers that fail to compute at run time if any of some booleans is true.
 
-    They are entry 0 of a list of one; every rule that is broken leads further beyond its end.
+    They are gathered with the number of true booleans as index into a list of length 1, so that any
+    true boolean is an index out of range.
     """
     count = b.add(operator_named("CAST"), broken, ElementType.INT64)
-    place = b.add(operator_named("REDUCE_SUM"), count, keepdim=False)
-    return b.add(operator_named("GATHER"), b.add(operator_named("UNSQUEEZE"), numbers, (0,)), place)
+    index = b.add(operator_named("REDUCE_SUM"), count, keepdim=False)
+    return b.add(operator_named("GATHER"), b.add(operator_named("UNSQUEEZE"), numbers, (0,)), index)
 
 
-def within(b: Builder, lengths: Operand, most: Operand) -> Operand:
-    """A list of lengths, refused when it is computed if one is less than 0 or more than `most`."""
+def check_lengths(b: Builder, lengths: Operand, maximum: Operand) -> Operand:
+    """Return lengths that fail to compute at run time unless they are in [0, most]."""
     less, zero = operator_named("LESS"), np.zeros(1, lengths.type.element_type.dtype)
-    broken = [b.add(less, lengths, b.constant(zero)), b.add(less, most, lengths)]
-    return refused_if(b, b.add(operator_named("CONCAT"), broken, 0), lengths)
+    broken = [b.add(less, lengths, b.constant(zero)), b.add(less, maximum, lengths)]
+    return fail_if(b, b.add(operator_named("CONCAT"), broken, 0), lengths)
 
 
 def shape_value_by_elements(operation: Operator) -> Sequence[Dim]:
-    """The shape value that an operator makes which moves elements, or adds or multiplies them.
+    """Return the shape value of an operation that moves, adds or multiplies elements.
 
     Raises:
-        UnknownRank: nothing is known of the elements of an input, or there is no such element.
-        ComputedParameter: where they move to is known only when the model runs.
+        UnknownRank: the elements of an input are unknown, or an index is out of range.
+        ComputedParameter: the target indices are known at run time only.
     """
     if operation.fused is not Fuse.NONE:
         raise UnknownRank
@@ -154,22 +157,22 @@ def shape_value_by_elements(operation: Operator) -> Sequence[Dim]:
             operand = operation.operand(slot.name)
             tensors[slot.name] = None if operand is None else _elements(operand)
     try:
-        moved: list[Dim] = np.asarray(operation.reference(**tensors)).ravel().tolist()
+        elements: list[Dim] = np.asarray(operation.reference(**tensors)).ravel().tolist()
     except IndexError:
-        # An index out of range is an error of the run, if there is one.
+        # An index out of range is an error only if the operation runs.
         raise UnknownRank from None
-    return moved
+    return elements
 
 
 def shape_value_by_pairs(operation: Any, combine: Callable[[Dim, Dim], Any]) -> Sequence[Dim]:
-    """The shape value that an operator on two tensors makes, broadcast as NumPy does.
+    """Return the shape value of an operation on two tensors, with NumPy broadcasting.
 
     Args:
         operation: an operation with `input0` and `input1`.
-        combine: the result for two elements.
+        combine: returns the result for two elements.
 
     Raises:
-        UnknownRank: nothing is known of the elements of an input, or `combine` does not know.
+        UnknownRank: the elements of an input are unknown, or `combine` raises it.
     """
     if operation.fused is not Fuse.NONE or operation.input0.type.element_type in FLOATS:
         raise UnknownRank
@@ -178,10 +181,10 @@ def shape_value_by_pairs(operation: Any, combine: Callable[[Dim, Dim], Any]) -> 
 
 
 def are_equal(one: Dim, other: Dim) -> bool:
-    """Tell whether two elements of shape values are equal, whatever the sizes are.
+    """Return whether two elements of shape values are equal for all sizes.
 
     Raises:
-        UnknownRank: that depends on them.
+        UnknownRank: it depends on the sizes.
     """
     difference = one - other
     if isinstance(difference, int):
@@ -192,12 +195,12 @@ def are_equal(one: Dim, other: Dim) -> bool:
 
 
 def _size(element: Any) -> Dim:
-    """An element of an array as a plain number, if it is not an expression."""
+    """Return an array's element as a Python number, unless it is an expression."""
     return element.item() if isinstance(element, np.generic) else element
 
 
 def _elements(operand: Operand) -> Array:
-    """The elements of a small tensor, sizes known by name among them."""
+    """Return the elements of a small tensor; they may be symbolic sizes."""
     if operand.value is not None:
         return operand.value
     shape = operand.type.static_shape

@@ -1,37 +1,37 @@
-"""Rules of shape inference that many operators share."""
+"""Shape inference rules that operators share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from crosschip.ir.dimension import Dim, Dimension, Shape, is_least_of, unknown
+from crosschip.ir.dimension import Dim, Dimension, Shape, is_minimum_of, unknown
 from crosschip.ir.types import MAX_RANK
 
 
-def axis_in(axis: int, rank: int, slot: str = "axis") -> int:
-    """The axis counted from the front; `ValueError` if it is not in `[-rank, rank)`."""
+def normalize_axis(axis: int, rank: int, slot: str = "axis") -> int:
+    """Return a non-negative axis; raise ValueError if it is not in `[-rank, rank)`."""
     if not -rank <= axis < rank:
         raise ValueError(f"{slot}: {axis} is not in [-{rank}, {rank})")
     return axis % rank
 
 
-def axes_in(axes: Iterable[int], rank: int, slot: str = "axes") -> tuple[int, ...]:
-    """Like `axis_in`, for several; `ValueError` if one is named twice."""
-    indices = tuple(axis_in(axis, rank, slot) for axis in axes)
+def normalize_axes(axes: Iterable[int], rank: int, slot: str = "axes") -> tuple[int, ...]:
+    """Like `axis_in` for several axes; raise ValueError if one occurs twice."""
+    indices = tuple(normalize_axis(axis, rank, slot) for axis in axes)
     if len(set(indices)) != len(indices):
         raise ValueError(f"{slot}: {list(axes)} names an axis twice")
     return indices
 
 
 def unknown_sizes(count: int, slot: str = "shape") -> Shape:
-    """A shape of which only the number of axes is known; `ValueError` if no tensor has so many."""
+    """Return a shape of unknown sizes; raise ValueError if the rank exceeds the limit."""
     if count > MAX_RANK:
         raise ValueError(f"{slot}: has {count} sizes, but a tensor has at most {MAX_RANK}")
     return tuple(unknown() for _ in range(count))
 
 
 def broadcast(*shapes: Shape, slot: str = "input1") -> Shape:
-    """The shape that NumPy's broadcasting gives; `ValueError` if the shapes do not go together."""
+    """Return the shape of NumPy broadcasting; raise ValueError if the shapes are incompatible."""
     if shapes.count(shapes[0]) == len(shapes):
         return shapes[0]
     rank = max(map(len, shapes))
@@ -39,39 +39,39 @@ def broadcast(*shapes: Shape, slot: str = "input1") -> Shape:
     return tuple(_broadcast_axis(sizes, shapes, slot) for sizes in zip(*padded, strict=True))
 
 
-def of_rank(shape: Shape, rank: int, slot: str) -> Shape:
-    """The shape itself; `ValueError` if it does not have so many axes."""
+def require_rank(shape: Shape, rank: int, slot: str) -> Shape:
+    """Return the shape; raise ValueError unless it has the rank."""
     if len(shape) != rank:
         raise ValueError(f"{slot}: has {len(shape)} axes, but must have {rank}")
     return shape
 
 
-def same(a: Dim, b: Dim, what: str) -> Dim:
-    """The one size that two must be; `ValueError` if they are known to differ."""
+def unify(a: Dim, b: Dim, what: str) -> Dim:
+    """Return the common value of two sizes; raise ValueError if they are known to differ."""
     if isinstance(a, int) and isinstance(b, int) and a != b:
         raise ValueError(f"{what}: {a} and {b} differ")
     return a if isinstance(a, int) else b
 
 
 def window_count(size: Dim, window: int, stride: int, *, ceil: bool = False) -> Dim:
-    """The number of windows that fit into a padded size; `ValueError` if not even one does."""
+    """Return the number of windows in a padded size; raise ValueError if none fits."""
     if stride < 1:
         raise ValueError(f"strides: {stride} is not positive")
-    room = size - window
-    if isinstance(room, int) and room < 0:
+    free = size - window
+    if isinstance(free, int) and free < 0:
         raise ValueError(f"input: {size} with padding is smaller than the window of {window}")
-    return (room + (stride - 1 if ceil else 0)) // stride + 1
+    return (free + (stride - 1 if ceil else 0)) // stride + 1
 
 
 def _either(a: Dim, b: Dim) -> Dim:
-    """The size that two open ones give.
+    """Return the broadcast size of two dynamic dimensions.
 
-    They are equal or one of them is 1. So a size and the minimum of it and a number above 1 give
-    the size: where one of the two is 1, so is the other.
+    Valid sizes are equal, or one is 1. Broadcasting a size and its minimum with a number above 1
+    gives the size: if one of the two is 1, so is the other.
     """
-    if is_least_of(a, b):
+    if is_minimum_of(a, b):
         return b
-    return a if is_least_of(b, a) else unknown()
+    return a if is_minimum_of(b, a) else unknown()
 
 
 def _broadcast_axis(sizes: Sequence[Dim], shapes: Sequence[Shape], slot: str) -> Dim:

@@ -1,8 +1,8 @@
-"""Tensor slots and parameter slots, in which an operator's class body is written.
+"""Tensor slots and parameter slots, which an operator's class body declares.
 
-A slot is declared once, as a class attribute, and read from an operation by the same name. A tensor
-slot reads as the operand that fills it. A parameter slot reads as a plain Python value; where the
-operand that fills it is computed when the model runs, reading raises `ComputedParameter`.
+A slot is a class attribute; reading it from an operation returns the operand of a tensor slot, or
+the plain Python value of a parameter slot. Reading a parameter that is computed at run time raises
+`ComputedParameter`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ E = TypeVar("E", bound=Enum)
 
 _INT32_RANGE = range(-(2**31), 2**31)
 ELEMENT_TYPE = "element type"
-"""The kind of a parameter that names one."""
+"""The `kind` of parameters that hold an element type."""
 
 
 class ComputedParameter(Error):
-    """A parameter's value was asked for, but it is known only when the model runs."""
+    """A parameter's value was read, but it is computed at run time."""
 
     def __init__(self, slot: Slot) -> None:
         super().__init__(f"{slot.name} is computed when the model runs")
@@ -43,16 +43,16 @@ class ComputedParameter(Error):
 
 
 class Slot:
-    """A named place for an operand.
+    """Named input of an operator.
 
     Attributes:
-        name: the attribute of the operator's class that it is.
-        index: where in `Operation.inputs` it is; from the end if a slot before it takes many.
-        types: the element types that it takes.
-        optional: whether it may be left out.
-        kind: what fills it, in a word or two.
+        name: the slot's attribute name.
+        index: its index in `Operation.inputs`; negative after a variadic slot.
+        types: the supported element types.
+        optional: whether it may be empty.
+        kind: a short description of its values.
         like: the slot whose element type it must share, if any.
-        takes_reals: whether it takes a tensor that may be real, and so quantized.
+        takes_reals: whether its tensors may be float32, and so quantized.
     """
 
     name: str
@@ -73,10 +73,10 @@ class Slot:
         self.name = name
 
     def accept(self, operand: Operand) -> None:
-        """Check an operand that is to fill the slot.
+        """Check that an operand fits the slot.
 
         Raises:
-            ModelError: it does not fit; the message says what the slot takes.
+            ModelError: it does not; the message says what the slot accepts.
         """
         type_ = operand.type
         if type_.quantization is not None and self.takes_reals:
@@ -90,20 +90,20 @@ class Slot:
             raise ElementTypeError(f"{self.name}: takes {accepted}, not {type_.element_type}")
 
     def reads_reals(self, operand: Operand) -> bool:
-        """Tell whether it reads what a quantized operand's integers stand for."""
+        """Return whether the operator reads a quantized operand as reals."""
         return operand.type.quantization is not None and self.takes_reals
 
     def element_type(self, operand: Operand) -> ElementType:
-        """The type of the elements that it reads from an operand."""
+        """Return the element type that the operator reads from an operand."""
         return value_type(operand) if self.takes_reals else operand.type.element_type
 
     def encode(self, value: object) -> Array:
-        """The array that stands for a plain value."""
+        """Return the array of a plain value."""
         return np.asarray(value)
 
 
 def _scales_fit(type_: TensorType) -> bool:
-    """Tell whether there are as many scales as their axis is long, if that is known."""
+    """Return whether the number of scales matches the size of their axis, as far as it is known."""
     axis = type_.quantization.axis if type_.quantization else None
     if type_.quantization is None or axis is None or type_.shape is None:
         return True
@@ -112,7 +112,7 @@ def _scales_fit(type_: TensorType) -> bool:
 
 
 class Tensor(Slot):
-    """A slot that one tensor must fill."""
+    """Required slot for one tensor."""
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -123,7 +123,7 @@ class Tensor(Slot):
 
 
 class OptionalTensor(Slot):
-    """A slot that one tensor may fill; `None` where it is left out."""
+    """Optional slot for one tensor; reads as `None` if empty."""
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -134,7 +134,7 @@ class OptionalTensor(Slot):
 
 
 class Tensors(Slot):
-    """A slot that any number of tensors fill, at least one; an operator has one at most."""
+    """Variadic slot for one or more tensors; an operator has at most one."""
 
     variadic = True
     kind = "tensors"
@@ -152,14 +152,14 @@ class Tensors(Slot):
 
 
 class Parameter(Slot, Generic[T]):
-    """A slot that says how to compute; reads as a value of type `T`.
+    """Slot for a parameter of the computation; reads as a value of type `T`.
 
     Attributes:
-        default: the value where it is left out.
-        options: the values that there are, if it is a choice.
-        rank: 0 for one number (a tensor of one element will do), 1 for a list.
-        length: how many numbers a list must have, if that is fixed.
-        axis_length: how many it must have for each axis of an image; 0 if it is not such a list.
+        default: the value if the slot is empty.
+        options: the enumeration of valid values, if it is a choice.
+        rank: 0 for one number (stored as a tensor of one element), 1 for a list.
+        length: the required length of a list; `None` for any length.
+        axis_length: the required number of elements per spatial axis; 0 if unrelated to axes.
     """
 
     parameter = True
@@ -181,18 +181,18 @@ class Parameter(Slot, Generic[T]):
         self.kind = kind
         self.decode = decode
         self.default = default
-        # As it reads where it is spelled out: a real number is a float32 in a model.
-        self._left_out = default if default is None else decode(self.encode(default))
+        # Encoding rounds a real to float32, as it would be stored in a model.
+        self._default = default if default is None else decode(self.encode(default))
         self.options = options
         self.rank = rank
         self.length = length
 
     def set_spatial_rank(self, rank: int) -> None:
-        """Fix the length, and repeat the default, for images of so many axes."""
+        """Set the length, and repeat the default, for images with this number of axes."""
         self.length = rank * self.axis_length
         if isinstance(self.default, tuple):
             self.default = cast(T, self.default * self.length)
-            self._left_out = self.decode(self.encode(self.default))
+            self._default = self.decode(self.encode(self.default))
 
     @overload
     def __get__(self, instance: None, owner: type) -> Self: ...
@@ -203,14 +203,14 @@ class Parameter(Slot, Generic[T]):
             return self
         operand = instance.inputs[self.index]
         if operand is None:
-            return cast(T, self._left_out)
+            return cast(T, self._default)
         if operand.value is None:
             raise ComputedParameter(self)
         return self.decode(operand.value)
 
     def is_default(self, operand: Operand) -> bool:
-        """Tell whether an operand is a constant that says what leaving it out says."""
-        array, value = operand.value, self._left_out
+        """Return whether an operand is a constant equal to the default."""
+        array, value = operand.value, self._default
         if array is None or value is None or array.ndim > 1:
             return False
         if operand.type.element_type not in self.types:
@@ -225,7 +225,7 @@ class Parameter(Slot, Generic[T]):
         return decoded is value or (decoded == value and repr(decoded) == repr(value))
 
     def symbol(self, operand: Operand) -> str | None:
-        """The name of the choice or element type that a constant stands for, if it is one."""
+        """Return the name of the choice or element type that a constant represents, if any."""
         if operand.value is None:
             return None
         try:
@@ -266,26 +266,26 @@ class Parameter(Slot, Generic[T]):
 
 
 def tensor(types: Collection[ElementType], like: str | None = None) -> Tensor:
-    """A tensor of one of the element types, the same as that of the slot `like` if given."""
+    """Declare a tensor of one of the element types; `like` names a slot with the same type."""
     return Tensor(types, False, like)
 
 
 def optional_tensor(types: Collection[ElementType], like: str | None = None) -> OptionalTensor:
-    """A tensor that may be left out."""
+    """Declare an optional tensor."""
     return OptionalTensor(types, True, like)
 
 
 def tensors(types: Collection[ElementType]) -> Tensors:
-    """One or more tensors, all of one element type."""
+    """Declare one or more tensors of one element type."""
     return Tensors(types, False)
 
 
 def real(default: float | None = None, *, least: float = -np.inf) -> Parameter[float]:
-    """One real number; required if there is no default.
+    """Declare a real number; required if there is no default.
 
     Args:
-        default: what it is if left out.
-        least: what it must be at least, and then it cannot be NaN.
+        default: the value if the slot is empty.
+        least: the smallest valid value; if finite, NaN is invalid, too.
     """
 
     def decode(array: Array) -> float:
@@ -294,31 +294,25 @@ def real(default: float | None = None, *, least: float = -np.inf) -> Parameter[f
             raise ValueError(f"{number:g} is not at least {least:g}")
         return number
 
-    return Parameter(
-        FLOATS,
-        decode,
-        default,
-        kind="real number",
-        optional=default is not None,
-    )
+    return Parameter(FLOATS, decode, default, kind="real number", optional=default is not None)
 
 
 def integer(default: int | None = None) -> Parameter[int]:
-    """One integer; required if there is no default."""
+    """Declare an integer; required if there is no default."""
     return Parameter(
         INDICES, lambda a: int(a.item()), default, kind="integer", optional=default is not None
     )
 
 
 def flag(default: bool | None = None) -> Parameter[bool]:
-    """Yes or no; required if there is no default."""
+    """Declare a boolean; required if there is no default."""
     return Parameter(
         BOOLEANS, lambda a: bool(a.item()), default, kind="flag", optional=default is not None
     )
 
 
 def choice(options: type[E], default: E | None = None) -> Parameter[E]:
-    """One of an enumeration's members, stored as its number."""
+    """Declare a member of an enumeration, stored as its number."""
     return Parameter(
         INDICES,
         lambda a: options(int(a.item())),
@@ -330,7 +324,7 @@ def choice(options: type[E], default: E | None = None) -> Parameter[E]:
 
 
 def element_type(default: ElementType | None = None) -> Parameter[ElementType]:
-    """An element type, stored as its code."""
+    """Declare an element type, stored as its code."""
     return Parameter(
         INDICES,
         lambda a: ElementType.from_code(int(a.item())),
@@ -341,7 +335,7 @@ def element_type(default: ElementType | None = None) -> Parameter[ElementType]:
 
 
 def index_type(default: ElementType) -> Parameter[ElementType]:
-    """The element type of indices or sizes: int32 or int64, stored as its code."""
+    """Declare the element type of indices or sizes: int32 or int64, stored as its code."""
 
     def decode(array: Array) -> ElementType:
         element_type = ElementType.from_code(int(array.item()))
@@ -355,7 +349,7 @@ def index_type(default: ElementType) -> Parameter[ElementType]:
 def integers(
     default: tuple[int, ...] | None = None, length: int | None = None
 ) -> Parameter[tuple[int, ...]]:
-    """A list of integers; required if there is no default."""
+    """Declare a list of integers; required if there is no default."""
     return Parameter(
         INDICES,
         lambda a: tuple(a.ravel().tolist()),
@@ -368,26 +362,26 @@ def integers(
 
 
 def axis_integers(default: int | None = None, axis_length: int = 1) -> Parameter[tuple[int, ...]]:
-    """So many integers for each axis of an image, all alike by default; see `SpatialOperator`."""
+    """Declare `axis_length` integers per spatial axis, equal by default; see `SpatialOperator`."""
     slot = integers(None if default is None else (default,))
     slot.axis_length = axis_length
     return slot
 
 
 def optional_axis_integers() -> Parameter[tuple[int, ...] | None]:
-    """An integer for each axis of an image that may be left out; reads as `None` then."""
+    """Declare an optional integer per spatial axis; reads as `None` if empty."""
     slot = optional_integers()
     slot.axis_length = 1
     return slot
 
 
 def optional_integer() -> Parameter[int | None]:
-    """One integer that may be left out; reads as `None` then."""
+    """Declare an optional integer; reads as `None` if empty."""
     return Parameter(INDICES, lambda a: int(a.item()), None, kind="integer", optional=True)
 
 
 def optional_integers(length: int | None = None) -> Parameter[tuple[int, ...] | None]:
-    """A list of integers that may be left out; reads as `None` then."""
+    """Declare an optional list of integers; reads as `None` if empty."""
 
     def decode(array: Array) -> tuple[int, ...] | None:
         return tuple(array.ravel().tolist())
@@ -398,7 +392,7 @@ def optional_integers(length: int | None = None) -> Parameter[tuple[int, ...] | 
 
 
 def optional_reals(length: int | None = None) -> Parameter[tuple[float, ...] | None]:
-    """A list of real numbers that may be left out; reads as `None` then."""
+    """Declare an optional list of real numbers; reads as `None` if empty."""
 
     def decode(array: Array) -> tuple[float, ...] | None:
         return tuple(array.ravel().tolist())
@@ -409,7 +403,7 @@ def optional_reals(length: int | None = None) -> Parameter[tuple[float, ...] | N
 
 
 def reals(default: tuple[float, ...] | None = None) -> Parameter[tuple[float, ...]]:
-    """A list of real numbers; required if there is no default."""
+    """Declare a list of real numbers; required if there is no default."""
     return Parameter(
         FLOATS,
         lambda a: tuple(a.ravel().tolist()),
@@ -421,9 +415,9 @@ def reals(default: tuple[float, ...] | None = None) -> Parameter[tuple[float, ..
 
 
 class Fuse(IntEnum):
-    """The activation applied to an operation's result (NNAdapterFuseCode).
+    """Activation fused to an operation's result (NNAdapterFuseCode).
 
-    NaN stays NaN, or becomes one of the bounds: which, is the device's choice.
+    A device may keep NaN or replace it by one of the bounds.
     """
 
     NONE = 0
@@ -433,7 +427,7 @@ class Fuse(IntEnum):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The interval that the result is clipped to."""
+        """Return the interval that the result is clipped to."""
         return _FUSE_BOUNDS[self]
 
 
@@ -446,5 +440,5 @@ _FUSE_BOUNDS: dict[Fuse, tuple[float, float]] = {
 
 
 def fuse() -> Parameter[Fuse]:
-    """The fused activation, none by default; an operator declares it as `fuse_code`."""
+    """Declare the fused activation, by default none; operators name the slot `fuse_code`."""
     return choice(Fuse, Fuse.NONE)

@@ -1,1 +1,1 @@
-"""Examples of the standard operators, a file for each family of `crosschip.ops.standard`."""
+"""Examples of the standard operators: one module per family of `crosschip.ops.standard`."""

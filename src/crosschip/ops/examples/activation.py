@@ -41,11 +41,7 @@ _ACTIVATION = (
     ),
 )
 
-examples(
-    Relu,
-    *_ACTIVATION,
-    example(input=random(2, 3, dtype=ElementType.INT32, low=-9, high=9)),
-)
+examples(Relu, *_ACTIVATION, example(input=random(2, 3, dtype=ElementType.INT32, low=-9, high=9)))
 
 examples(Relu6, *_ACTIVATION, *examples_in(-9, 9))
 

@@ -1,4 +1,4 @@
-"""Examples of what transformers are made of."""
+"""Examples of attention and rotary position embedding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples of attention to what is kept from run to run."""
+"""Examples of attention with a cache of keys and values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ examples(
         num_heads=4,
         key_heads=2,
     ),
-    # One more, to entries of different lengths.
+    # One more token for entries of different lengths.
     example(
         query=random(2, 1, 64),
         key=random(2, 1, 32),
@@ -39,7 +39,7 @@ examples(
         num_heads=4,
         key_heads=2,
     ),
-    # Several more at once, which attend to three tokens each.
+    # Several more tokens at once, with a window of three.
     example(
         query=random(1, 2, 32),
         key=random(1, 2, 16),
@@ -57,7 +57,7 @@ examples(
         window=3,
         interleaved=True,
     ),
-    # A past with room for those to come.
+    # A past with space for later tokens.
     example(
         query=random(1, 1, 16),
         key=random(1, 1, 16),

@@ -7,7 +7,7 @@ from crosschip.ops.definition.examples import Example, example, random
 
 
 def examples_in(low: float, high: float) -> tuple[Example, ...]:
-    """Uses of a function on reals from `low` to `high`: of several ranks, narrow, quantized."""
+    """Return examples of a function on reals in [low, high): several ranks, narrow, quantized."""
     least = min(low, 0.0)
     scale = (high - least) / 255
     zero_point = round(-least / scale)

@@ -1,4 +1,4 @@
-"""Examples of control of a run."""
+"""Examples of assertions."""
 
 from __future__ import annotations
 

@@ -132,8 +132,7 @@ examples(
         quantization=Quantization((0.5,)),
     ),
     example(
-        input=random(1, 2, 6),
-        filter=np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 2, 3),
+        input=random(1, 2, 6), filter=np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 2, 3)
     ),
 )
 
@@ -179,11 +178,7 @@ examples(
     ),
     example(input=random(1, 2, 4), filter=random(2, 2, 3), auto_pad=1, strides=(2,)),
     example(
-        input=random(1, 2, 4),
-        filter=random(2, 2, 3),
-        pads=(1, 1),
-        strides=(2,),
-        output_shape=(7,),
+        input=random(1, 2, 4), filter=random(2, 2, 3), pads=(1, 1), strides=(2,), output_shape=(7,)
     ),
     example(
         input=_int8(1, 2, 4, scale=(0.05,)),

@@ -1,4 +1,4 @@
-"""Examples of products of bytes."""
+"""Examples of products of 8-bit integers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _unsigned(*shape: int) -> Sample:
 
 
 def _constant(*shape: int) -> Array:
-    """Weights from -119 to 119."""
+    """Return constant weights from -119 to 119."""
     return (np.arange(np.prod(shape)) * 37 % 239 - 119).astype(np.int8).reshape(shape)
 
 

@@ -16,11 +16,7 @@ examples(
     example(parts=[random(4, dtype=ElementType.INT64, low=-9, high=9)], axis=0),
     example(parts=[random(2, dtype=ElementType.BOOL), random(1, dtype=ElementType.BOOL)], axis=0),
     example(parts=[INT8_CUBE, INT8_CUBE], axis=1),
-    example(
-        parts=[INT8_CUBE, _COARSE],
-        axis=2,
-        quantization=Quantization((0.15,)),
-    ),
+    example(parts=[INT8_CUBE, _COARSE], axis=2, quantization=Quantization((0.15,))),
 )
 
 examples(

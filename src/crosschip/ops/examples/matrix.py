@@ -56,11 +56,7 @@ examples(
         input=_bytes(2, 4, quantization=_EIGHTH),
         weight=_bytes(3, 4, quantization=_HALF),
         bias=random(
-            *(3,),
-            dtype=ElementType.INT32,
-            low=-999,
-            high=999,
-            quantization=Quantization((0.0625,)),
+            *(3,), dtype=ElementType.INT32, low=-999, high=999, quantization=Quantization((0.0625,))
         ),
         quantization=Quantization((4.0,)),
     ),
@@ -93,7 +89,7 @@ def _packed(*shape: int) -> Sample:
 
 
 def _bytes_of(*shape: int) -> Array:
-    """Constant bytes, of which every second one repeats."""
+    """Return constant pseudorandom 8-bit integers."""
     return (np.arange(np.prod(shape)) * 53 % 251).astype(np.uint8).reshape(shape)
 
 

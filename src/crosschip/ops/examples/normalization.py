@@ -51,10 +51,7 @@ examples(
     example(input=random(2, 3, 4), begin_norm_axis=0),
     example(input=random(2, 8, dtype=ElementType.FLOAT16), scale=random(8), bias=random(8)),
     example(
-        input=_bytes(2, 8),
-        scale=random(8),
-        bias=random(8),
-        quantization=Quantization((0.05,)),
+        input=_bytes(2, 8), scale=random(8), bias=random(8), quantization=Quantization((0.05,))
     ),
 )
 
@@ -77,10 +74,7 @@ examples(
     example(input=random(2, 3, 2, 2, 2)),
     example(input=random(1, 3, 6, dtype=ElementType.FLOAT16), scale=random(3)),
     example(
-        input=_bytes(2, 3, 6),
-        scale=random(3),
-        bias=random(3),
-        quantization=Quantization((0.05,)),
+        input=_bytes(2, 3, 6), scale=random(3), bias=random(3), quantization=Quantization((0.05,))
     ),
 )
 
@@ -95,11 +89,7 @@ examples(
     SkipLayerNormalization,
     example(input=random(2, 3, 8), skip=random(2, 3, 8), scale=random(8), bias=random(8)),
     example(
-        input=random(2, 3, 8),
-        skip=random(3, 8),
-        scale=random(8),
-        skip_bias=random(8),
-        epsilon=0.1,
+        input=random(2, 3, 8), skip=random(3, 8), scale=random(8), skip_bias=random(8), epsilon=0.1
     ),
     example(
         **{name: random(2, 8, dtype=ElementType.FLOAT16) for name in ("input", "skip")},
@@ -130,11 +120,7 @@ examples(
     example(input=random(2, 8, dtype=ElementType.FLOAT16), axis=1),
     example(
         input=random(
-            *(2, 8),
-            dtype=ElementType.INT8,
-            low=-128,
-            high=128,
-            quantization=Quantization((0.02,)),
+            *(2, 8), dtype=ElementType.INT8, low=-128, high=128, quantization=Quantization((0.02,))
         ),
         quantization=Quantization((1 / 128,)),
     ),

@@ -18,17 +18,12 @@ examples(
     example(input=random(2, 3), pads=(1, 2, 3, 0), mode=PadMode.SYMMETRIC),
     example(input=random(2, 3), pads=(2, 1, 0, 2), mode=PadMode.WRAP),
     example(
-        input=random(3, dtype=ElementType.INT64, low=-9, high=9),
-        pads=(2, 1),
-        value=np.int64(7),
+        input=random(3, dtype=ElementType.INT64, low=-9, high=9), pads=(2, 1), value=np.int64(7)
     ),
     example(input=random(2, 2), pads=model_input([1, 0, 0, 2])),
     example(
         input=random(
-            *(2, 3),
-            dtype=ElementType.UINT8,
-            high=256,
-            quantization=Quantization((0.1,), (128,)),
+            *(2, 3), dtype=ElementType.UINT8, high=256, quantization=Quantization((0.1,), (128,))
         ),
         pads=(0, 1, 1, 0),
     ),

@@ -49,12 +49,7 @@ examples(
 examples(
     MaxPool2D,
     example(input=random(2, 3, 6, 7), kernel_shape=(2, 3), strides=(2, 1)),
-    example(
-        input=random(1, 2, 6, 7),
-        kernel_shape=(3, 3),
-        pads=(1, 1, 0, 2),
-        return_indices=True,
-    ),
+    example(input=random(1, 2, 6, 7), kernel_shape=(3, 3), pads=(1, 1, 0, 2), return_indices=True),
     example(
         input=random(1, 2, 7, 6),
         kernel_shape=(2, 2),

@@ -17,12 +17,7 @@ from crosschip.ops.standard.quantization import (
 examples(
     Quantize,
     example(input=random(2, 3, low=-10, high=10), scale=(0.05,)),
-    example(
-        input=random(2, 3),
-        scale=(0.01,),
-        zero_point=(128.0,),
-        dtype=ElementType.UINT8,
-    ),
+    example(input=random(2, 3), scale=(0.01,), zero_point=(128.0,), dtype=ElementType.UINT8),
     example(input=random(2, 3, 2), axis=-2, scale=(0.02, 0.01, 0.5)),
     example(
         input=random(2, 3),
@@ -83,7 +78,7 @@ examples(
 
 
 def _steps(element_type: ElementType, *shape: int) -> Array:
-    """Constant integers from -8 on, or from 0."""
+    """Return constant integers from -8 to 7, or from 0 to 15 if unsigned."""
     low = 0 if element_type.value.startswith("u") else -8
     steps = np.arange(np.prod(shape)) * 7 % 16 + low
     return steps.astype(element_type.dtype).reshape(shape)

@@ -1,4 +1,4 @@
-"""Examples of operators that repeat, shift, reverse or blank."""
+"""Examples of operators that repeat, shift, reverse or mask."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, DynamicQ
 
 
 def _weights(gates: int, passes: int, **more: object) -> dict[str, Any]:
-    """Arguments for 4 time steps of a batch of 2, with 5 values in and 3 hidden ones."""
+    """Return arguments for 4 time steps, batch size 2, input size 5 and hidden size 3."""
     return {
         "input": random(4, 2, 5),
         "weight": random(passes, gates * 3, 5, low=-1, high=1),
@@ -24,7 +24,7 @@ def _weights(gates: int, passes: int, **more: object) -> dict[str, Any]:
 
 
 def _examples(gates: int, functions: int) -> Iterator[Example]:
-    """Uses of a cell with so many gates and functions, for what all cells have."""
+    """Yield examples of the features that all cells share."""
     bias = random(1, gates * 6, low=-1, high=1)
     yield example(**_weights(gates, 1), bias=bias)
     yield example(**_weights(gates, 1, direction=Direction.REVERSE))
@@ -50,11 +50,7 @@ def _examples(gates: int, functions: int) -> Iterator[Example]:
 
 examples(RNN, *_examples(1, 1))
 
-examples(
-    GRU,
-    *_examples(3, 2),
-    example(**_weights(3, 1), linear_before_reset=True),
-)
+examples(GRU, *_examples(3, 2), example(**_weights(3, 1), linear_before_reset=True))
 
 examples(
     LSTM,
@@ -70,12 +66,12 @@ examples(
 
 
 def _bytes_of(*shape: int) -> Array:
-    """Constant bytes, of which every second one repeats."""
+    """Return constant pseudorandom 8-bit integers."""
     return (np.arange(np.prod(shape)) * 53 % 251).astype(np.uint8).reshape(shape)
 
 
 def _in_bytes(passes: int, **more: object) -> dict[str, Any]:
-    """The same with constant weights in bytes, on scales that keep them between -1 and 1."""
+    """Return arguments with constant 8-bit weights, scaled to [-1, 1]."""
     return {
         **_weights(4, passes),
         "weight": _bytes_of(passes, 12, 5),

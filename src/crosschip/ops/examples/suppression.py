@@ -13,7 +13,7 @@ from crosschip.ops.standard.suppression import (
 
 
 def _boxes(generator: np.random.Generator, *shape: int) -> Sample:
-    """Random boxes as x_min, y_min, x_max, y_max, many of which overlap."""
+    """Return random boxes as x_min, y_min, x_max, y_max, many of which overlap."""
     corners = generator.uniform(0, 20, (*shape, 2))
     extents = generator.uniform(4, 20, (*shape, 2))
     return model_input(np.concatenate([corners, corners + extents], axis=-1).astype(np.float32))
@@ -57,10 +57,10 @@ examples(
 
 
 def _polygons(generator: np.random.Generator, count: int, corners: int) -> Sample:
-    """Random convex polygons [1, count, 2 * corners], many of which overlap."""
+    """Return random convex polygons [1, count, 2 * corners], many of which overlap."""
     angle = np.sort(generator.uniform(0, 2 * np.pi, (1, count, corners)), axis=-1)
-    around = np.stack([np.cos(angle), np.sin(angle)], axis=-1) * generator.uniform(4, 9)
-    points = generator.uniform(0, 12, (1, count, 1, 2)) + around
+    offsets = np.stack([np.cos(angle), np.sin(angle)], axis=-1) * generator.uniform(4, 9)
+    points = generator.uniform(0, 12, (1, count, 1, 2)) + offsets
     return model_input(points.reshape(1, count, -1).astype(np.float32))
 
 

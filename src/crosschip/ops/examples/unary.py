@@ -54,7 +54,7 @@ INTEGERS_TOO = (
         quantization=Quantization((0.02,)),
     ),
 )
-"""Uses of a function of integers, too."""
+"""Examples of a function that also takes integers."""
 
 examples(Abs, *INTEGERS_TOO)
 

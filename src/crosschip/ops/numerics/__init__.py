@@ -1,1 +1,1 @@
-"""Computations that several operators share, on arrays or as simpler operators."""
+"""Computations that several operators share, in NumPy or built from simpler operators."""

@@ -1,4 +1,4 @@
-"""Attention and the rotation of queries and keys, in NumPy."""
+"""Attention and rotary embedding in NumPy."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ import numpy as np
 from crosschip.ir import Array
 
 
-def heads_apart(rows: Array, heads: int) -> Array:
-    """[N, S, H * D] as [N, H, S, D]."""
-    entries, places, width = rows.shape
-    return rows.reshape(entries, places, heads, width // heads).swapaxes(1, 2)
+def split_heads(rows: Array, heads: int) -> Array:
+    """Reshape [N, S, H * D] to [N, H, S, D]."""
+    entries, positions, width = rows.shape
+    return rows.reshape(entries, positions, heads, width // heads).swapaxes(1, 2)
 
 
-def heads_together(heads_apart: Array) -> Array:
-    """[N, H, S, D] as [N, S, H * D]."""
-    entries, heads, places, size = heads_apart.shape
-    return heads_apart.swapaxes(1, 2).reshape(entries, places, heads * size)
+def merge_heads(array: Array) -> Array:
+    """Reshape [N, H, S, D] to [N, S, H * D]."""
+    entries, heads, positions, size = array.shape
+    return array.swapaxes(1, 2).reshape(entries, positions, heads * size)
 
 
 def attend(
     query: Array, key: Array, value: Array, mask: Array | None, scale: float, softcap: float
 ) -> Array:
-    """`softmax(query @ transposed key * scale + mask) @ value`, for heads of their own axis.
+    """Compute `softmax(query @ transpose(key) * scale + mask) @ value` for each head.
 
     Args:
         query: [N, H, S, D].
         key: [N, K, T, D], where K divides H.
         value: [N, K, T, V].
-        mask: what is added to scores; of booleans, false where a key is not attended to.
-        scale: what scores are multiplied by; 0 for `1 / sqrt(D)`.
-        softcap: what scores stay within; 0 for no such bound.
+        mask: added to the scores; a boolean mask is false where a key is not attended to.
+        scale: the factor of the scores; 0 for `1 / sqrt(D)`.
+        softcap: the bound of the scores' absolute values; 0 for no bound.
     """
     shared = query.shape[1] // key.shape[1]
-    key, value = (np.repeat(each, shared, 1) for each in (key, value))
+    key, value = (np.repeat(heads, shared, 1) for heads in (key, value))
     scores = query @ key.swapaxes(-1, -2) * (scale or query.shape[3] ** -0.5)
     if softcap:
         scores = softcap * np.tanh(scores / softcap)
@@ -44,13 +44,14 @@ def attend(
 
 
 def rotate(x: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
-    """Pairs of numbers along the last axis, turned by angles; numbers without one stay.
+    """Rotate pairs of elements along the last axis; elements without an angle are unchanged.
 
     Args:
-        x: the numbers.
-        cos: cosines, which broadcast to `x`, of a last axis at most half as long.
-        sin: sines, alike.
-        interleaved: whether pairs stand side by side, and not half a head apart.
+        x: the elements.
+        cos: the cosines of the angles; broadcast to `x`, except that the last axis has one element
+            per pair.
+        sin: the sines, in the same shape.
+        interleaved: whether a pair is adjacent; otherwise its elements are `cos.shape[-1]` apart.
     """
     half = cos.shape[-1]
     output = x.copy()

@@ -8,27 +8,16 @@ import ml_dtypes
 import numpy as np
 
 from crosschip.ir import Array, ElementType
-
-SATURATING = frozenset(
-    {
-        ElementType.FLOAT8E4M3FN,
-        ElementType.FLOAT8E4M3FNUZ,
-        ElementType.FLOAT8E5M2,
-        ElementType.FLOAT8E5M2FNUZ,
-        ElementType.FLOAT8E8M0,
-        ElementType.FLOAT4E2M1,
-    }
-)
-"""Types of which the greatest element may stand for all that is greater."""
+from crosschip.ir.types import NARROW_FLOATS
 
 
 class PowerRounding(IntEnum):
-    """The choice of the power of 2 that stands for a number between two of them."""
+    """Rounding of a number between two powers of 2."""
 
     UP = 0
     DOWN = 1
     NEAREST = 2
-    """The greater one if the number is halfway."""
+    """The larger power if the number is halfway."""
 
 
 def cast(
@@ -37,34 +26,34 @@ def cast(
     saturate: bool = True,
     rounding: PowerRounding = PowerRounding.UP,
 ) -> Array:
-    """Elements as those of another type, as the operator CAST says."""
+    """Convert elements to another type as specified by the operator CAST."""
     if element_type is ElementType.FLOAT8E8M0:
         return _powers_of_two(array, saturate, rounding)
-    if saturate and element_type in SATURATING:
+    if saturate and element_type in NARROW_FLOATS:
         limits = ml_dtypes.finfo(element_type.dtype)  # type: ignore[no-untyped-call]  # has no types
         array = np.clip(_reals(array), float(limits.min), float(limits.max))
     return _native(array).astype(element_type.dtype)
 
 
 def _native(array: Array) -> Array:
-    """The same values in a type of NumPy's own, which casts to any: ml_dtypes' do not."""
+    """Return equal values in a built-in NumPy type, which casts to all types, unlike ml_dtypes."""
     if array.dtype.isbuiltin == 1:
         return array
     return array.astype(np.int32 if "int" in array.dtype.name else np.float32)
 
 
 def _powers_of_two(array: Array, saturate: bool, rounding: PowerRounding) -> Array:
-    """E8M0 holds nothing but an exponent, 127 more than that; 255 is NaN."""
+    """Convert to E8M0, which stores an exponent plus 127; 255 is NaN."""
     reals = _reals(array).astype(np.float64)
     mantissa, exponent = np.frexp(reals)
-    # The mantissa is in [0.5, 1), so that the power below a number has an exponent less by one.
+    # The mantissa is in [0.5, 1), so the next lower power of 2 has the exponent minus 1.
     exponent = exponent - 1 + _rounds_up(mantissa, rounding)
     exponent = np.where(reals == 0, -128, np.where(np.isinf(reals), 128, exponent))
     if saturate:
         exponent = np.clip(exponent, -127, 127)
     valid = (reals >= 0) & (exponent >= -127) & (exponent <= 127)
-    stored = np.where(valid, exponent + 127, 255).astype(np.uint8)
-    return stored.view(ElementType.FLOAT8E8M0.dtype)
+    bits = np.where(valid, exponent + 127, 255).astype(np.uint8)
+    return bits.view(ElementType.FLOAT8E8M0.dtype)
 
 
 def _rounds_up(mantissa: Array, rounding: PowerRounding) -> Array:

@@ -1,8 +1,8 @@
-"""The cells of recurrent networks, written once for arrays and for operands.
+"""Cells of recurrent networks, written once for arrays and for operands.
 
-A cell's formula uses nothing but `+`, `-`, `*`, `@` and what an `Algebra` has, so that the same
-formula is the reference (on NumPy's arrays) and the decomposition (on operands, where every step
-adds an operation).
+A cell's formula uses only `+`, `-`, `*`, `@` and the functions of an `Algebra`. So the same formula
+is the reference (on NumPy arrays) and the decomposition (on operands, where each step adds an
+operation).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from crosschip.ops.standard.quantization import DynamicQuantize
 
 
 class CellFunction(IntEnum):
-    """An activation function of a recurrent cell, of x and its own alpha and beta."""
+    """Activation function of a recurrent cell, with parameters alpha and beta."""
 
     SIGMOID = 0
     TANH = 1
@@ -54,12 +54,12 @@ class CellFunction(IntEnum):
 
     @property
     def alpha(self) -> float:
-        """The value of alpha where it is not given."""
+        """Return the default of alpha."""
         return _ALPHA.get(self, 1.0)
 
     @property
     def beta(self) -> float:
-        """The value of beta where it is not given."""
+        """Return the default of beta."""
         return _BETA.get(self, 0.0)
 
 
@@ -67,47 +67,47 @@ _ALPHA = {CellFunction.LEAKY_RELU: 0.01, CellFunction.HARD_SIGMOID: 0.2}
 _BETA = {CellFunction.SCALED_TANH: 1.0, CellFunction.HARD_SIGMOID: 0.5}
 
 Gate = Callable[[Any], Any]
-"""An activation function with its parameters and the clipping before it."""
+"""An activation function with its parameters and with clipping of its argument."""
 
 
 class GateAlgebra(Protocol):
-    """The activation functions of a cell."""
+    """Activation functions of a cell."""
 
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
-        """An activation function, with what goes into it clipped to `[-clip, clip]`."""
+        """Return an activation function whose argument is clipped to `[-clip, clip]`."""
 
 
 class CellAlgebra(GateAlgebra, Protocol):
-    """Functions that a cell's formula needs beyond arithmetic; values are arrays, or `Term`s."""
+    """Functions that a cell's formula needs besides arithmetic; values are arrays or `Term`s."""
 
     def pick(self, value: Any, index: int) -> Any:
-        """`value[index]`."""
+        """Return `value[index]`."""
 
     def split(self, value: Any, count: int) -> list[Any]:
-        """A value cut into equal parts along its first axis."""
+        """Split a value into equal parts along its first axis."""
 
-    def transposed(self, value: Any) -> Any:
-        """A matrix with its axes swapped."""
+    def transpose(self, value: Any) -> Any:
+        """Return the transpose of a matrix."""
 
     def before(self, step: int, lengths: Any, value: Any, other: Any) -> Any:
-        """`value` for what is longer than `step`, `other` for the rest."""
+        """Return `value` for sequences longer than `step`, `other` for the rest."""
 
-    def in_bytes(self, value: Any) -> Any:
-        """What the bytes stand for that DYNAMIC_QUANTIZE makes of a value."""
+    def round_to_bytes(self, value: Any) -> Any:
+        """Return a value after quantization by DYNAMIC_QUANTIZE and dequantization."""
 
 
 class Algebra(CellAlgebra, Protocol):
     """Functions that a whole network needs."""
 
     def stack(self, values: Sequence[Any], axis: int) -> Any:
-        """Values side by side along a new axis."""
+        """Stack values along a new axis."""
 
     def reals(self, value: Any, scale: Any, zero_point: Any | None) -> Any:
-        """What bytes stand for, with scales and zero points along their first axes."""
+        """Dequantize a value, with scales and zero points along its first axes."""
 
 
 class Arrays:
-    """The algebra of arrays."""
+    """Algebra of NumPy arrays."""
 
     def pick(self, value: Array, index: int) -> Array:
         return np.asarray(value[index])
@@ -115,7 +115,7 @@ class Arrays:
     def split(self, value: Array, count: int) -> list[Array]:
         return np.split(value, count)
 
-    def transposed(self, value: Array) -> Array:
+    def transpose(self, value: Array) -> Array:
         return value.T
 
     def stack(self, values: Sequence[Array], axis: int) -> Array:
@@ -127,7 +127,7 @@ class Arrays:
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
         return lambda x: _FORMULAS[function](np.clip(x, -clip, clip), alpha, beta)
 
-    def in_bytes(self, value: Array) -> Array:
+    def round_to_bytes(self, value: Array) -> Array:
         if not value.size:
             return value
         low, high = np.minimum(value.min(), 0), np.maximum(value.max(), 0)
@@ -138,11 +138,11 @@ class Arrays:
     def reals(self, value: Array, scale: Array, zero_point: Array | None) -> Array:
         steps = value.astype(np.float32)
         if zero_point is not None:
-            steps -= _along(zero_point, value.ndim)
-        return steps * _along(scale, value.ndim)
+            steps -= _align(zero_point, value.ndim)
+        return steps * _align(scale, value.ndim)
 
 
-def _along(numbers: Array, rank: int) -> Array:
+def _align(numbers: Array, rank: int) -> Array:
     return numbers.reshape(numbers.shape + (1,) * (rank - numbers.ndim))
 
 
@@ -162,17 +162,17 @@ _FORMULAS: dict[CellFunction, Callable[[Array, float, float], Array]] = {
 
 
 class Term:
-    """An operand that arithmetic makes operations of."""
+    """Operand whose arithmetic operators add operations to a builder."""
 
     def __init__(self, b: Builder, operand: Operand) -> None:
         self.b = b
         self.operand = operand
 
     def __add__(self, other: Term | float) -> Term:
-        return Term(self.b, self.b.add(Add, self.operand, _plain(other)))
+        return Term(self.b, self.b.add(Add, self.operand, _operand_or_number(other)))
 
     def __mul__(self, other: Term | float) -> Term:
-        return Term(self.b, self.b.add(Mul, self.operand, _plain(other)))
+        return Term(self.b, self.b.add(Mul, self.operand, _operand_or_number(other)))
 
     def __matmul__(self, other: Term) -> Term:
         return Term(self.b, self.b.add(MatMul, self.operand, other.operand))
@@ -183,11 +183,11 @@ class Term:
 
 
 class Terms:
-    """The algebra of operands, each operation added to a builder.
+    """Algebra of operands, which adds operations to a builder.
 
     Args:
-        b: where operations are added.
-        hidden: how many hidden values there are, which every part of the weights has.
+        b: the builder.
+        hidden: the hidden size, which is the size of each gate's part of the weights.
     """
 
     def __init__(self, b: Builder, hidden: int) -> None:
@@ -201,7 +201,7 @@ class Terms:
         parts = self._b.add_all(Split, value.operand, 0, (self._hidden,) * count)
         return [Term(self._b, part) for part in parts]
 
-    def transposed(self, value: Term) -> Term:
+    def transpose(self, value: Term) -> Term:
         return self._apply(Transpose, value, (1, 0))
 
     def stack(self, values: Sequence[Term], axis: int) -> Term:
@@ -226,7 +226,7 @@ class Terms:
 
         return call
 
-    def in_bytes(self, value: Term) -> Term:
+    def round_to_bytes(self, value: Term) -> Term:
         steps, scale, zero_point = self._b.add_all(DynamicQuantize, value.operand)
         return self.reals(Term(self._b, steps), Term(self._b, scale), Term(self._b, zero_point))
 
@@ -235,14 +235,14 @@ class Terms:
         steps = self._apply(Cast, value, ElementType.FLOAT32)
         if zero_point is not None:
             shift = self._apply(Cast, zero_point, ElementType.FLOAT32)
-            steps = Term(self._b, self._b.add(Sub, steps.operand, self._along(shift, rank)))
-        return Term(self._b, self._b.add(Mul, steps.operand, self._along(scale, rank)))
+            steps = Term(self._b, self._b.add(Sub, steps.operand, self._align(shift, rank)))
+        return Term(self._b, self._b.add(Mul, steps.operand, self._align(scale, rank)))
 
-    def _along(self, numbers: Term, rank: int) -> Operand:
-        own = len(shape_of(numbers.operand))
-        if own in (0, rank):
+    def _align(self, numbers: Term, rank: int) -> Operand:
+        rank_before = len(shape_of(numbers.operand))
+        if rank_before in (0, rank):
             return numbers.operand
-        return self._b.add(Unsqueeze, numbers.operand, tuple(range(own, rank)))
+        return self._b.add(Unsqueeze, numbers.operand, tuple(range(rank_before, rank)))
 
     def _apply(self, operator: type[Operator], value: Term, *parameters: object) -> Term:
         return Term(self._b, self._b.add(operator, value.operand, *parameters))
@@ -262,35 +262,35 @@ _OPERATORS: dict[CellFunction, tuple[type[Operator], int]] = {
 """The operator of each function, and how many of alpha and beta it takes."""
 
 
-def _plain(value: Term | float) -> Operand | float:
+def _operand_or_number(value: Term | float) -> Operand | float:
     return value.operand if isinstance(value, Term) else value
 
 
 class Cell(Protocol):
-    """What the formula of a cell reads, besides the states."""
+    """Inputs of a cell's formula, besides the states."""
 
     @property
     def functions(self) -> Sequence[Gate]:
-        """The activation functions."""
+        """Return the activation functions."""
 
     @property
     def peephole(self) -> Sequence[Any]:
-        """The weights of the cell values for three gates; empty if there are none."""
+        """Return the peephole weights of three gates; empty if there are none."""
 
     def recurrent(self, gate: int, hidden: Any) -> Any:
-        """The weights of a gate times hidden values, plus `Rb`."""
+        """Return the product of a gate's weights and the hidden state, plus `Rb`."""
 
-    def in_bytes(self, hidden: Any) -> Any:
-        """What the bytes stand for that DYNAMIC_QUANTIZE makes of hidden values."""
+    def round_to_bytes(self, hidden: Any) -> Any:
+        """Return the hidden state after quantization by DYNAMIC_QUANTIZE and dequantization."""
 
 
 class ScanDirection:
-    """The weights and functions of a scan over the time steps in one direction.
+    """Weights and functions of a scan over the time steps in one direction.
 
     Attributes:
-        inputs: for each gate, its weights times the whole input, plus `Wb`.
+        inputs: for each gate, the product of its weights and the whole input, plus `Wb`.
         functions: the activation functions.
-        peephole: the weights of the cell values for three gates; empty if there are none.
+        peephole: the peephole weights of three gates; empty if there are none.
     """
 
     def __init__(
@@ -308,35 +308,35 @@ class ScanDirection:
         bias = self._parts("bias", 2 * gates) or [None] * (2 * gates)
         self._bias = bias[gates:]
         self.inputs = [
-            _plus(tensors["input"] @ weight, addend)
+            _add_optional(tensors["input"] @ weight, addend)
             for weight, addend in zip(self._weights("weight", gates), bias, strict=False)
         ]
         self.functions = functions
         self.peephole = self._parts("peephole", 3)
 
     def recurrent(self, gate: int, hidden: Any) -> Any:
-        """The weights of a gate times hidden values, plus `Rb`."""
-        return _plus(hidden @ self._recurrence[gate], self._bias[gate])
+        """Return the product of a gate's weights and the hidden state, plus `Rb`."""
+        return _add_optional(hidden @ self._recurrence[gate], self._bias[gate])
 
-    def in_bytes(self, hidden: Any) -> Any:
-        """What the bytes stand for that DYNAMIC_QUANTIZE makes of hidden values."""
-        return self._algebra.in_bytes(hidden)
+    def round_to_bytes(self, hidden: Any) -> Any:
+        """Return the hidden state after quantization by DYNAMIC_QUANTIZE and dequantization."""
+        return self._algebra.round_to_bytes(hidden)
 
     def unless_over(self, step: int, value: Any, other: Any) -> Any:
-        """`value` for sequences that a step belongs to, `other` for those that ended before."""
+        """Return `value` for sequences that include a step, else `other`."""
         lengths = self._tensors["sequence_lengths"]
         return value if lengths is None else self._algebra.before(step, lengths, value, other)
 
     def _weights(self, slot: str, count: int) -> list[Any]:
-        return [self._algebra.transposed(part) for part in self._parts(slot, count)]
+        return [self._algebra.transpose(part) for part in self._parts(slot, count)]
 
     def _parts(self, slot: str, count: int) -> list[Any]:
-        """The parts of a tensor for the gates; nothing if the slot is left out."""
+        """Return the parts of a tensor for the gates; empty if the slot is empty."""
         value = self._tensors.get(slot)
         if value is None:
             return []
         return self._algebra.split(self._algebra.pick(value, self._index), count)
 
 
-def _plus(value: Any, addend: Any | None) -> Any:
+def _add_optional(value: Any, addend: Any | None) -> Any:
     return value if addend is None else value + addend

@@ -1,4 +1,4 @@
-"""The error function, for whole arrays."""
+"""The error function of arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from crosschip.ir import Array
 
 _SMALL, _LARGE, _ONE = 0.46875, 4.0, 6.0
-"""Where one approximation takes the place of another; beyond the last, it is 1 in float64."""
+"""The limits between approximations; beyond the last one, the result is 1 in float64."""
 
 _NEAR = (
     (
@@ -70,9 +70,9 @@ _FAR = (
 
 
 def error_function(x: Array) -> Array:
-    """`2 / sqrt(pi)` times the integral of `exp(-t * t)` from 0 to `x`, in float64.
+    """Compute `2 / sqrt(pi)` times the integral of `exp(-t * t)` from 0 to `x`, in float64.
 
-    It is off by at most five units in the last place. W. J. Cody, Rational Chebyshev approximations
+    The error is at most five units in the last place. W. J. Cody, Rational Chebyshev approximations
     for the error function, Mathematics of Computation 23 (1969), 631-637.
     """
     x = x.astype(np.float64)
@@ -91,6 +91,6 @@ def error_function(x: Array) -> Array:
 
 
 def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], at: Array) -> Array:
-    """A quotient of two polynomials; the coefficients come with that of the highest power first."""
+    """Return the quotient of two polynomials; coefficients are ordered from the highest power."""
     above, below = (np.polyval(np.array(part), at) for part in coefficients)
     return np.asarray(above / below)

@@ -1,4 +1,4 @@
-"""Places of the pixels of an image in another one that it is made of, along one axis."""
+"""Source coordinates and weights of resampled images, along one axis."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from crosschip.ir import Array, Dim, unknown
 
 
 class AlignMode(IntEnum):
-    """The places of the pixels of two images, unless their corners are aligned.
+    """Mapping of target pixels to source coordinates, unless corners are aligned.
 
-    NNAdapter has the first two. With `size` pixels in the source, `new` in the target and `ratio`
-    for one step in the target:
+    The first two are NNAdapter's. With `size` source pixels, `new` target pixels and the step
+    `ratio`:
 
     - `HALF_PIXEL`: `source = (target + 0.5) * ratio - 0.5`.
     - `ASYMMETRIC`: `source = target * ratio`.
     - `PYTORCH_HALF_PIXEL`: like `HALF_PIXEL`, but 0 where `new` is 1.
-    - `SYMMETRIC_HALF_PIXEL`: like `HALF_PIXEL`, plus `(size - new / scale) / 2`: what rounding the
-      new size cost is divided between both ends.
+    - `SYMMETRIC_HALF_PIXEL`: like `HALF_PIXEL`, plus `(size - new / scale) / 2`, which distributes
+      the error of rounding the new size to both ends.
     - `WHOLE_HALF_PIXEL`: `source = (target + 0.5) * ratio` (ONNX's `tf_half_pixel_for_nn`).
     - `CROP`: `source = (start + target * (end - start) / (new - 1)) * (size - 1)`, or the middle
       `(start + end) / 2 * (size - 1)` where `new` is 1, with `start` and `end` of the axis from
-      `roi`; a place outside of `[0, size - 1]` gives `extrapolation_value`.
+      `roi`; coordinates outside `[0, size - 1]` give `extrapolation_value`.
     - `SCALED_CORNERS`: `source = target * (size - 1) / (size * scale - 1)`, 0 where `size * scale`
-      is 1: corners aligned before the new size is rounded, as ONNX has it where `scales` are given.
+      is 1: corners are aligned before the new size is rounded, as in ONNX with `scales`.
     """
 
     HALF_PIXEL = 0
@@ -40,11 +40,10 @@ class AlignMode(IntEnum):
 
 
 class Rounding(IntEnum):
-    """The choice of the pixel that is nearest to a place between two of them.
+    """Rounding of a source coordinate to the nearest pixel.
 
     `USUAL`: `UP_AT_HALF` with `align_corners`, else `DOWN` (NNAdapter and Paddle). `UP_AT_HALF` and
-    `DOWN_AT_HALF`: the nearer one, and at exactly a half the greater or the lesser one. `DOWN` and
-    `UP`: always the lesser or the greater one.
+    `DOWN_AT_HALF`: to nearest, a half up or down. `DOWN` and `UP`: always down or up.
     """
 
     USUAL = 0
@@ -55,34 +54,34 @@ class Rounding(IntEnum):
 
 
 class Axis(NamedTuple):
-    """One axis that is resampled.
+    """Resampled axis.
 
     Attributes:
-        size: of the source.
-        places: where in the source each pixel of the target lies, in float32.
-        scale: how much longer the target is.
-        outside: which places are to be extrapolated.
+        size: the source size.
+        coordinates: the source coordinate of each target pixel, in float32.
+        scale: the target size divided by the source size.
+        outside: which target pixels are extrapolated.
     """
 
     size: int
-    places: Array
+    coordinates: Array
     scale: float
     outside: Array
 
 
 class Neighbours(NamedTuple):
-    """The source pixels that each pixel of the target is a sum of, along one axis.
+    """Source pixels that contribute to each target pixel, along one axis.
 
     Attributes:
-        pixels: which they are, [new, number of neighbours].
-        weights: what each of them counts, likewise.
+        pixels: their indices, [new, number of neighbours].
+        weights: their weights, in the same shape.
     """
 
     pixels: Array
     weights: Array
 
     def matrix(self, size: int) -> Array:
-        """Weights of `size` source pixels for each pixel of the target, [new, size]."""
+        """Return the weights as a dense matrix [new, size]."""
         dense = np.zeros((len(self.pixels), size))
         rows = np.broadcast_to(np.arange(len(self.pixels))[:, None], self.pixels.shape)
         np.add.at(dense, (rows, self.pixels), self.weights)
@@ -97,7 +96,7 @@ def axes_of(
     align_mode: AlignMode,
     roi: Sequence[float] | None,
 ) -> list[Axis]:
-    """Height and width, as they are resampled."""
+    """Return the resampled axes: height and width."""
     axes = []
     for number, size in enumerate(image):
         if shape is not None:
@@ -108,17 +107,17 @@ def axes_of(
             new, ratio = _scaled_size(size, scale), np.float32(1 / scale)
         extent = (0.0, 1.0) if roi is None else (roi[number], roi[number + 2])
         if align_corners:
-            places = _spread(new, (size - 1) / (new - 1) if new > 1 else 0.0)
+            coordinates = _ramp(new, (size - 1) / (new - 1) if new > 1 else 0.0)
         else:
-            places = _places(align_mode, size, new, ratio, scale, extent)
-        outside = (places < 0) | (places > size - 1)
+            coordinates = _source_coordinates(align_mode, size, new, ratio, scale, extent)
+        outside = (coordinates < 0) | (coordinates > size - 1)
         if align_corners or align_mode is not AlignMode.CROP:
             outside[:] = False
-        axes.append(Axis(size, places, scale, outside))
+        axes.append(Axis(size, coordinates, scale, outside))
     return axes
 
 
-def _places(
+def _source_coordinates(
     mode: AlignMode,
     size: int,
     new: int,
@@ -126,19 +125,19 @@ def _places(
     scale: float,
     extent: tuple[float, float],
 ) -> Array:
-    """The place in the source of each pixel of the target."""
+    """Return the source coordinate of each target pixel."""
     half = np.float32(0.5)
     middles = (np.arange(new, dtype=np.float32) + half) * ratio
     if mode is AlignMode.ASYMMETRIC:
-        return _spread(new, ratio)
+        return _ramp(new, ratio)
     if mode is AlignMode.SCALED_CORNERS:
-        return _spread(new, (size - 1) / (size * scale - 1) if size * scale != 1 else 0.0)
+        return _ramp(new, (size - 1) / (size * scale - 1) if size * scale != 1 else 0.0)
     if mode is AlignMode.CROP:
         start, end = extent
         if new == 1:
             return np.full(1, (start + end) / 2 * (size - 1), np.float32)
         step = (end - start) * (size - 1) / (new - 1) if new else 0.0
-        return _spread(new, step) + np.float32(start * (size - 1))
+        return _ramp(new, step) + np.float32(start * (size - 1))
     if mode is AlignMode.WHOLE_HALF_PIXEL:
         return middles
     if mode is AlignMode.PYTORCH_HALF_PIXEL and new == 1:
@@ -148,30 +147,30 @@ def _places(
     return middles - half
 
 
-def _spread(new: int, step: float | np.float32) -> Array:
+def _ramp(new: int, step: float | np.float32) -> Array:
     return np.arange(new, dtype=np.float32) * np.float32(step)
 
 
-def extrapolated(axes: Sequence[Axis]) -> Array:
-    """Mask of the pixels of the target that are to be extrapolated, [new height, new width]."""
+def extrapolation_mask(axes: Sequence[Axis]) -> Array:
+    """Return the mask of extrapolated target pixels, [new height, new width]."""
     rows, columns = (axis.outside for axis in axes)
     return np.asarray(rows[:, None] | columns)
 
 
 def nearest(axis: Axis, rounding: Rounding, align_corners: bool) -> Array:
-    """The source pixel for each pixel of the target."""
+    """Return the nearest source pixel of each target pixel."""
     if rounding is Rounding.USUAL:
         rounding = Rounding.UP_AT_HALF if align_corners else Rounding.DOWN
-    return np.clip(_rounded(axis.places, rounding), 0, axis.size - 1).astype(np.int64)
+    return np.clip(_round(axis.coordinates, rounding), 0, axis.size - 1).astype(np.int64)
 
 
-def _rounded(places: Array, rounding: Rounding) -> Array:
+def _round(coordinates: Array, rounding: Rounding) -> Array:
     half = np.float32(0.5)
     if rounding is Rounding.DOWN_AT_HALF:
-        return np.ceil(places - half)
+        return np.ceil(coordinates - half)
     if rounding is Rounding.UP_AT_HALF:
-        return np.floor(places + half)
-    return np.floor(places) if rounding is Rounding.DOWN else np.ceil(places)
+        return np.floor(coordinates + half)
+    return np.floor(coordinates) if rounding is Rounding.DOWN else np.ceil(coordinates)
 
 
 def neighbours(
@@ -181,22 +180,22 @@ def neighbours(
     antialias: bool,
     exclude_outside: bool,
 ) -> Neighbours:
-    """The source pixels that count for each pixel of the target.
+    """Return the source pixels that contribute to each target pixel.
 
     Args:
-        axis: how the axis is resampled.
-        weight: what a pixel counts, by its distance from the place.
-        radius: the distance from which on that is 0.
-        antialias: whether the distance is measured in pixels of a smaller target.
-        exclude_outside: whether pixels beyond the border count nothing.
+        axis: the resampled axis.
+        weight: returns the weight of a pixel for its distance from the source coordinate.
+        radius: the distance from which on the weight is 0.
+        antialias: whether distances are measured in target pixels if the target is smaller.
+        exclude_outside: whether pixels outside the image have weight 0.
     """
-    # Where there is no target, no distance is asked for, and it could be any.
-    shrinks = antialias and len(axis.places) > 0
+    # If the target is empty, `scale` may be 0.
+    shrinks = antialias and len(axis.coordinates) > 0
     stretch = max(1.0, 1 / axis.scale) if shrinks else 1.0
     count = int(np.ceil(radius * stretch))
-    places = axis.places.astype(np.float64)[:, None]
-    pixels = np.floor(places).astype(np.int64) + np.arange(1 - count, count + 1)
-    weights = weight((pixels - places) / stretch)
+    coordinates = axis.coordinates.astype(np.float64)[:, None]
+    pixels = np.floor(coordinates).astype(np.int64) + np.arange(1 - count, count + 1)
+    weights = weight((pixels - coordinates) / stretch)
     if exclude_outside:
         weights = np.where((pixels < 0) | (pixels >= axis.size), 0, weights)
     if antialias or exclude_outside:
@@ -205,7 +204,7 @@ def neighbours(
     return Neighbours(np.clip(pixels, 0, axis.size - 1), weights)
 
 
-def scaled(size: Dim, scale: float) -> Dim:
+def scaled_size(size: Dim, scale: float) -> Dim:
     if isinstance(size, int):
         return _scaled_size(size, scale)
     if float(scale).is_integer():

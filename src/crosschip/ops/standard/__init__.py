@@ -1,1 +1,1 @@
-"""The standard operators: a file a family, a class an operator."""
+"""The standard operators: one module per family, one class per operator."""

@@ -13,7 +13,7 @@ from crosschip.ops.definition.kinds import Elementwise, Unary, aligned_row_axis,
 from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.registry import operator, operator_named
 from crosschip.ops.definition.shape_values import Sizes
-from crosschip.ops.definition.shapes import axis_in, broadcast
+from crosschip.ops.definition.shapes import broadcast, normalize_axis
 from crosschip.ops.definition.slots import flag, integer, real, tensor
 from crosschip.ops.numerics.error_function import error_function
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
@@ -22,19 +22,11 @@ from crosschip.ops.standard.conversion import Assign
 from crosschip.ops.standard.creation import OneHot
 from crosschip.ops.standard.logical import Where
 from crosschip.ops.standard.searching import ArgMax
-from crosschip.ops.standard.unary import (
-    Abs,
-    Erf,
-    Exp,
-    Log,
-    Neg,
-    Reciprocal,
-    log_1_plus,
-)
+from crosschip.ops.standard.unary import Abs, Erf, Exp, Log, Neg, Reciprocal, log_1_plus
 
 
 class Activation(Unary):
-    """Base of functions of reals that networks use between their layers."""
+    """Base class of functions of one real that networks use between layers."""
 
     __slots__ = ()
 
@@ -43,7 +35,7 @@ class Activation(Unary):
 class Relu(Elementwise):
     """`output = max(0, input)`; NaN stays NaN.
 
-    A device that computes it together with the operation that makes its input may give 0 for NaN.
+    A device that fuses it with the producer of its input may output 0 for NaN.
     """
 
     __slots__ = ()
@@ -61,8 +53,7 @@ class Relu(Elementwise):
 class Relu6(Activation):
     """`output = min(6, max(0, input))`; NaN stays NaN.
 
-    A device that computes it together with the operation that makes its input may give 0 or 6 for
-    NaN.
+    A device that fuses it with the producer of its input may output 0 or 6 for NaN.
     """
 
     __slots__ = ()
@@ -93,8 +84,8 @@ class LeakyRelu(Activation):
 class PRelu(Elementwise):
     """`output = input` where `input >= 0`, else `slope * input`; NaN stays NaN.
 
-    A slope of one axis runs along axis 1 of the input, the channels, if that has two axes or more.
-    Any other slope is broadcast to the input as NumPy does, which it must not change the shape of.
+    A slope of rank 1 runs along axis 1 of the input (the channels) if the input has rank 2 or more.
+    Any other slope is broadcast to the input as in NumPy, and must not change the input's shape.
     """
 
     __slots__ = ()
@@ -104,26 +95,28 @@ class PRelu(Elementwise):
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
         slope = shape_of(self.slope)
-        laid = slope + (1,) * self._axes_after(len(shape), len(slope))
+        aligned = slope + (1,) * self._axes_after(len(shape), len(slope))
         try:
-            stretched = broadcast(shape, laid, slot="slope")
+            result = broadcast(shape, aligned, slot="slope")
         except ValueError:
-            stretched = ()
-        grown = any(
+            result = ()
+        is_larger = any(
             isinstance(new, int) and isinstance(old, int) and new != old
-            for new, old in zip(stretched, shape, strict=False)
+            for new, old in zip(result, shape, strict=False)
         )
-        if grown or len(stretched) != len(shape):
+        if is_larger or len(result) != len(shape):
             sizes = ", ".join(map(str, slope))
             raise ValueError(f"slope: its shape [{sizes}] cannot be broadcast to the input's")
         return shape
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        # A slope that runs along the channels, or is a number for all, is alike for all images.
+        # A slope along the channels, or a single one, is the same for all images.
         rows, slope = axes
-        laid = shape_of(self.slope)
-        alike = (len(laid) == 1 and len(shape_of(self.input)) > 1) or set(laid) <= {1}
-        return 0 if rows == 0 and slope is None and alike else None
+        slope_shape = shape_of(self.slope)
+        is_common = (len(slope_shape) == 1 and len(shape_of(self.input)) > 1) or set(
+            slope_shape
+        ) <= {1}
+        return 0 if rows == 0 and slope is None and is_common else None
 
     def reference(self, input: Array, slope: Array) -> Array:
         after = self._axes_after(input.ndim, slope.ndim)
@@ -138,13 +131,13 @@ class PRelu(Elementwise):
         output = b.add(Where, is_negative, b.add(Mul, self.input, slope), self.input)
         if output.type.shape == self.input.type.shape:
             return output
-        # A slope that made it larger leaves too many elements for the shape.
-        own = b.add(operator_named("SHAPE"), self.input)
-        return b.add(operator_named("RESHAPE"), output, own, allow_zero=True)
+        # A slope that broadcast the input to a larger shape gives too many elements for RESHAPE.
+        shape = b.add(operator_named("SHAPE"), self.input)
+        return b.add(operator_named("RESHAPE"), output, shape, allow_zero=True)
 
     @staticmethod
     def _axes_after(rank: int, slope_rank: int) -> int:
-        """The number of axes after the one that a slope runs along."""
+        """Return the number of input axes after the axis that a slope runs along."""
         return max(0, rank - 2) if slope_rank == 1 else 0
 
 
@@ -206,9 +199,9 @@ class HardSwish(Activation):
 
 @operator("SWISH")
 class Swish(Activation):
-    """`output = input / (1 + e ** -input)`, also known as SiLU; NaN of -infinity.
+    """`output = input / (1 + e ** -input)`, also known as SiLU; NaN for -infinity.
 
-    That is the input times a factor that is as exact as numbers near 1 are.
+    The factor of the input is as exact as numbers near 1 are in the element type.
     """
 
     __slots__ = ()
@@ -222,7 +215,7 @@ class Swish(Activation):
 
 @operator("SOFTSIGN")
 class Softsign(Activation):
-    """`output = input / (1 + |input|)`, between -1 and 1; NaN of an infinity."""
+    """`output = input / (1 + |input|)`, between -1 and 1; NaN for infinities."""
 
     __slots__ = ()
 
@@ -235,7 +228,7 @@ class Softsign(Activation):
 
 @operator("THRESHOLDED_RELU")
 class ThresholdedRelu(Activation):
-    """`output = input` where `input > alpha`, else 0, of NaN, too."""
+    """`output = input` where `input > alpha`, else 0, also for NaN."""
 
     __slots__ = ()
     alpha = real(1.0)
@@ -252,7 +245,7 @@ class ThresholdedRelu(Activation):
 class Shrink(Activation):
     """`input + bias` where `input < -lambd`, `input - bias` where `input > lambd`, else 0.
 
-    The first that is true holds; of NaN, neither is.
+    If both conditions hold, the first applies. For NaN the output is 0.
     """
 
     __slots__ = ()
@@ -272,32 +265,33 @@ class Shrink(Activation):
 
 
 class AlongAxis(Activation):
-    """Base of functions of all the numbers along an axis; axis -1 is the last one."""
+    """Base class of functions of all elements along an axis; axis -1 is the last one."""
 
     __slots__ = ()
     axis = integer(1)
 
     def infer_shape(self) -> Shape:
-        axis_in(self.axis, len(shape_of(self.input)))
+        normalize_axis(self.axis, len(shape_of(self.input)))
         return shape_of(self.input)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         (axis, *_) = axes
-        return None if axis == axis_in(self.axis, len(shape_of(self.input))) else axis
+        return None if axis == normalize_axis(self.axis, len(shape_of(self.input))) else axis
 
-    def below_greatest(self, b: Builder) -> Operand:
-        """Each number less the greatest along the axis, which no power overflows of."""
+    def subtract_maximum(self, b: Builder) -> Operand:
+        """Build the input minus its maximum along the axis, so that no exponential overflows."""
         greatest = b.add(operator_named("REDUCE_MAX"), self.input, (self.axis,), True)
         return b.add(Sub, self.input, greatest)
 
 
 @operator("SOFTMAX")
 class Softmax(AlongAxis):
-    """`output = e ** input / sum(e ** input)` along `axis`; the greatest input is taken off first.
+    """`output = e ** input / sum(e ** input)` along `axis`; the maximum input is subtracted first.
 
-    Where that is infinite, or there is a NaN, all is NaN, or some of it 0: which, is the device's
-    choice. By the formula and IEEE 754 all is NaN, since the sum is; ONNX's Softmax, which is a
-    function of its own operators, and ONNX Runtime have it so, OpenVINO gives 0 beside NaN.
+    If the maximum is infinite, or any input is NaN, all outputs are NaN, or some are 0: the device
+    chooses. By the formula and IEEE 754 all are NaN, since the sum is NaN; so it is in ONNX's
+    Softmax (a function of its other operators) and in ONNX Runtime, whereas OpenVINO gives 0 beside
+    NaN.
     """
 
     __slots__ = ()
@@ -307,17 +301,17 @@ class Softmax(AlongAxis):
         return powers / powers.sum(self.axis, keepdims=True)
 
     def decompose(self, b: Builder) -> Operand:
-        powers = b.add(Exp, self.below_greatest(b))
+        powers = b.add(Exp, self.subtract_maximum(b))
         total = b.add(operator_named("REDUCE_SUM"), powers, (self.axis,), True)
         return b.add(Div, powers, total)
 
 
 @operator("LOG_SOFTMAX")
 class LogSoftmax(AlongAxis):
-    """`output = input - log(sum(e ** input))` along `axis`; the greatest is taken off first.
+    """`output = input - log(sum(e ** input))` along `axis`; the maximum is subtracted first.
 
-    Where that is infinite, or there is a NaN, all is NaN, or some of it -infinity: which, is the
-    device's choice, as with SOFTMAX, whose logarithm it is.
+    If the maximum is infinite, or any input is NaN, all outputs are NaN, or some are -infinity: the
+    device chooses, as for SOFTMAX, whose logarithm it is.
     """
 
     __slots__ = ()
@@ -327,22 +321,21 @@ class LogSoftmax(AlongAxis):
         return below - np.log(np.exp(below).sum(self.axis, keepdims=True))
 
     def decompose(self, b: Builder) -> Operand:
-        below = self.below_greatest(b)
+        below = self.subtract_maximum(b)
         total = b.add(operator_named("REDUCE_SUM"), b.add(Exp, below), (self.axis,), True)
         return b.add(Sub, below, b.add(Log, total))
 
 
 @operator("GELU")
 class Gelu(Activation):
-    """`output = input * P(X <= input)` for a standard normal `X`; NaN of -infinity.
+    """`output = input * P(X <= input)` for a standard normal `X`; NaN for -infinity.
 
-    A device that computes it together with the operation that makes its input may give NaN for
-    infinity.
+    A device that fuses it with the producer of its input may output NaN for infinity.
 
-    That is `input * (1 + erf(input / sqrt(2))) / 2`; with `approximate`, it is
-    `input * (1 + tanh(sqrt(2 / pi) * (input + 0.044715 * input ** 3))) / 2` instead. See Hendrycks
-    and Gimpel, Gaussian Error Linear Units (https://arxiv.org/abs/1606.08415). What the input is
-    multiplied by is as exact as numbers near 1 are.
+    The formula is `input * (1 + erf(input / sqrt(2))) / 2`; with `approximate`, it is `input * (1 +
+    tanh(sqrt(2 / pi) * (input + 0.044715 * input ** 3))) / 2`. See Hendrycks and Gimpel, Gaussian
+    Error Linear Units (https://arxiv.org/abs/1606.08415). The factor of the input is as exact as
+    numbers near 1 are in the element type.
     """
 
     __slots__ = ()
@@ -369,7 +362,7 @@ class Gelu(Activation):
 class Softplus(Activation):
     """`output = log(1 + e ** (beta * input)) / beta`, or `input` if `beta * input > threshold`.
 
-    The power is never computed where it would be beyond the element type.
+    The exponential is not computed where it would overflow the element type.
     """
 
     __slots__ = ()
@@ -390,9 +383,9 @@ class Softplus(Activation):
 
 @operator("MISH")
 class Mish(Activation):
-    """`output = input * tanh(log(1 + e ** input))`; NaN of -infinity.
+    """`output = input * tanh(log(1 + e ** input))`; NaN for -infinity.
 
-    What the input is multiplied by is as exact as numbers near 1 are.
+    The factor of the input is as exact as numbers near 1 are in the element type.
     """
 
     __slots__ = ()
@@ -409,7 +402,8 @@ class Mish(Activation):
 class Elu(Activation):
     """`output = input` where `input > 0`, else `alpha * (e ** input - 1)`; NaN stays NaN.
 
-    A power of e is as exact as numbers near 1 are. See Clevert et al., Exponential Linear Units (https://arxiv.org/abs/1511.07289).
+    The exponential is as exact as numbers near 1 are in the element type. See Clevert et al.,
+    Exponential Linear Units (https://arxiv.org/abs/1511.07289).
     """
 
     __slots__ = ()
@@ -427,8 +421,9 @@ class Elu(Activation):
 class Selu(Activation):
     """`output = gamma * input` where `input > 0`, else `gamma * alpha * (e ** input - 1)`.
 
-    NaN stays NaN. A power of e is as exact as numbers near 1 are. See Klambauer et al.,
-    Self-Normalizing Neural Networks (https://arxiv.org/abs/1706.02515), for the defaults, too.
+    NaN stays NaN. The exponential is as exact as numbers near 1 are in the element type. See
+    Klambauer et al., Self-Normalizing Neural Networks (https://arxiv.org/abs/1706.02515), also for
+    the defaults.
     """
 
     __slots__ = ()
@@ -446,8 +441,8 @@ class Selu(Activation):
 class Celu(Activation):
     """`output = input` where `input > 0`, else `alpha * (e ** (input / alpha) - 1)`.
 
-    NaN stays NaN. A power of e is as exact as numbers near 1 are. See Barron, Continuously
-    Differentiable Exponential Linear Units (https://arxiv.org/abs/1704.07483).
+    NaN stays NaN. The exponential is as exact as numbers near 1 are in the element type. See
+    Barron, Continuously Differentiable Exponential Linear Units (https://arxiv.org/abs/1704.07483).
     """
 
     __slots__ = ()
@@ -463,17 +458,17 @@ class Celu(Activation):
 
 
 def exp_minus_1(b: Builder, x: Operand) -> Operand:
-    """`e ** x - 1` from core operators, with all digits for a small `x`, too."""
+    """Build `e ** x - 1` from core operators, with full precision for small `x`."""
     half = b.add(Tanh, b.add(Mul, x, 0.5))
     return b.add(Mul, half, b.add(Add, b.add(Exp, x), 1.0))
 
 
 @operator("HARDMAX")
 class Hardmax(AlongAxis):
-    """1 at the greatest number along `axis`, the first of several, and 0 elsewhere.
+    """1 at the maximum along `axis` (the first of equal ones), and 0 for all other elements.
 
-    NaN counts as greatest, as in NumPy and ONNX's evaluator. Along an axis of size 0, the output is
-    empty like the input.
+    NaN counts as the maximum, as in NumPy and ONNX's evaluator. If the axis has size 0, the output
+    is empty like the input.
     """
 
     __slots__ = ()
@@ -481,21 +476,21 @@ class Hardmax(AlongAxis):
     def reference(self, input: Array) -> Array:
         output = np.zeros_like(input)
         if input.size:
-            places = np.expand_dims(np.argmax(input, self.axis), self.axis)
-            np.put_along_axis(output, places, 1, self.axis)
+            indices = np.expand_dims(np.argmax(input, self.axis), self.axis)
+            np.put_along_axis(output, indices, 1, self.axis)
         return output
 
     def decompose(self, b: Builder) -> Operand:
         sizes = Sizes(b, self.input)
-        axis = axis_in(self.axis, len(sizes.shape))
+        axis = normalize_axis(self.axis, len(sizes.shape))
         if shape_of(self.input)[axis] == 0:
             return b.add(Assign, self.input)
         input, depth = self.input, sizes((sizes.shape[axis],))
         if not isinstance(sizes.shape[axis], int):
-            # It may turn out to be 0, and of nothing, nothing is greatest.
+            # The dynamic dimension may be 0, and ARG_MAX fails on an empty axis.
             pads = [0] * (2 * len(sizes.shape))
             pads[2 * axis + 1] = 1
             input = b.add(operator_named("PAD"), input, pads, value=number(-np.inf, input))
-        places = b.add(ArgMax, input, axis, False, ElementType.INT64)
+        indices = b.add(ArgMax, input, axis, False, ElementType.INT64)
         one, zero = number(1, self.input), number(0, self.input)
-        return b.add(OneHot, places, depth, one, zero, axis)
+        return b.add(OneHot, indices, depth, one, zero, axis)

@@ -1,6 +1,6 @@
-"""Element by element arithmetic on two tensors or more, and on one with a scale or bounds.
+"""Elementwise arithmetic on two or more tensors, and on one tensor with a scale or bounds.
 
-Where a tensor is quantized, what is said of reals holds: see `crosschip.ops.definition.quantized`.
+For quantized tensors, rules for reals apply: see `crosschip.ops.definition.quantized`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import reduce
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
-from crosschip.ir.dimension import exact_quotient, is_natural, is_unknown, least
+from crosschip.ir.dimension import exact_quotient, is_natural, is_unknown, minimum
 from crosschip.ir.types import FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Binary, Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
@@ -22,7 +22,7 @@ from crosschip.ops.definition.shape_values import (
     shape_value_by_elements,
     shape_value_by_pairs,
 )
-from crosschip.ops.definition.shapes import axis_in, broadcast, same
+from crosschip.ops.definition.shapes import broadcast, normalize_axis, unify
 from crosschip.ops.definition.slots import (
     Fuse,
     Parameter,
@@ -38,15 +38,13 @@ from crosschip.ops.standard.conversion import Assign
 
 @operator("ADD", core=True)
 class Add(Binary):
-    """`output = input0 + input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 + input1`, with NumPy broadcasting.
 
     Integers wrap around on overflow.
     """
 
     __slots__ = ()
-
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
+    infer_shape_value = shape_value_by_elements
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.add(input0, input1)
@@ -54,15 +52,13 @@ class Add(Binary):
 
 @operator("SUB", core=True)
 class Sub(Binary):
-    """`output = input0 - input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 - input1`, with NumPy broadcasting.
 
     Integers wrap around on overflow.
     """
 
     __slots__ = ()
-
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
+    infer_shape_value = shape_value_by_elements
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.subtract(input0, input1)
@@ -70,7 +66,7 @@ class Sub(Binary):
 
 @operator("MUL", core=True)
 class Mul(Binary):
-    """`output = input0 * input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 * input1`, with NumPy broadcasting.
 
     Integers wrap around on overflow.
     """
@@ -78,7 +74,7 @@ class Mul(Binary):
     __slots__ = ()
 
     def infer_shape_value(self) -> Sequence[Dim] | None:
-        """Products of sizes, one by one or all by one."""
+        """Return products of sizes, of equally many or with one of the inputs repeated."""
         first, second = shape_value_of(self.input0), shape_value_of(self.input1)
         if any(isinstance(size, int) and size < 0 for size in (*first, *second)):
             return None
@@ -96,10 +92,11 @@ class Mul(Binary):
 
 @operator("DIV", core=True)
 class Div(Binary):
-    """`output = input0 / input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 / input1`, with NumPy broadcasting.
 
-    Reals follow IEEE 754: by 0, they give an infinity, and 0 by 0 NaN. Integers are divided
-    towards zero; by 0 they give 0, and the least integer by -1 gives itself.
+    Reals follow IEEE 754: division by 0 gives an infinity, 0 / 0 gives NaN. The quotient of
+    integers is rounded towards zero; division by 0 gives 0, and the smallest integer divided by -1
+    gives itself.
     """
 
     __slots__ = ()
@@ -118,11 +115,11 @@ class Div(Binary):
 
 
 def _quotient(dividend: Dim, divisor: Dim) -> Dim:
-    """A quotient of sizes; no element is below 0, so that it does not matter how it is rounded.
+    """Return a quotient of sizes; sizes are not negative, so the rounding mode is irrelevant.
 
     Raises:
-        UnknownRank: an element may be below 0; or the divisor is 0, or a size that does not surely
-            divide what it divides.
+        UnknownRank: an element may be negative, the divisor is 0, or the divisor is a dynamic
+            dimension that may not divide the dividend.
     """
     if not is_natural(dividend) or divisor in (0, dividend):
         raise UnknownRank
@@ -136,8 +133,8 @@ def _quotient(dividend: Dim, divisor: Dim) -> Dim:
     return dividend // divisor
 
 
-def _rest(dividend: Dim, divisor: Dim) -> Dim:
-    """What a quotient of sizes leaves; by 0, that would be 0, too.
+def _remainder(dividend: Dim, divisor: Dim) -> Dim:
+    """Return the remainder of sizes.
 
     Raises:
         UnknownRank: as for a quotient, or the divisor may be 0.
@@ -149,11 +146,11 @@ def _rest(dividend: Dim, divisor: Dim) -> Dim:
 
 @operator("POW", core=True)
 class Pow(Binary):
-    """`output = input0 ** input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 ** input1`, with NumPy broadcasting.
 
-    Reals follow IEEE 754's `pow`: a negative base to a fractional power is NaN, anything to the
-    power 0 is 1. Integers wrap around on overflow; to a negative power the result is truncated
-    towards zero, which leaves 0 but for the bases 1 and -1.
+    Reals follow `pow` of IEEE 754: a negative base with a fractional exponent gives NaN, any base
+    with exponent 0 gives 1. Integers wrap around on overflow; with a negative exponent, the result
+    is truncated towards zero, which gives 0 except for the bases 1 and -1.
     """
 
     __slots__ = ()
@@ -167,15 +164,15 @@ class Pow(Binary):
 
 @operator("MAX", core=True)
 class Max(Binary):
-    """`output = max(input0, input1)`, the two broadcast to one shape as NumPy does.
+    """`output = max(input0, input1)`, with NumPy broadcasting.
 
-    NaN if either is NaN; which zero is the greater one is open.
+    NaN if either is NaN; of 0 and -0, either may be the result.
     """
 
     __slots__ = ()
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_pairs(self, lambda one, other: one + other - least(one, other))
+        return shape_value_by_pairs(self, lambda one, other: one + other - minimum(one, other))
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.maximum(input0, input1)
@@ -183,15 +180,15 @@ class Max(Binary):
 
 @operator("MIN", core=True)
 class Min(Binary):
-    """`output = min(input0, input1)`, the two broadcast to one shape as NumPy does.
+    """`output = min(input0, input1)`, with NumPy broadcasting.
 
-    NaN if either is NaN; which zero is the lesser one is open.
+    NaN if either is NaN; of 0 and -0, either may be the result.
     """
 
     __slots__ = ()
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_pairs(self, least)
+        return shape_value_by_pairs(self, minimum)
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.minimum(input0, input1)
@@ -199,7 +196,7 @@ class Min(Binary):
 
 @operator("SQUARED_DIFFERENCE")
 class SquaredDifference(Broadcast):
-    """`output = (input0 - input1) ** 2`, the two broadcast to one shape as NumPy does.
+    """`output = (input0 - input1) ** 2`, with NumPy broadcasting.
 
     Integers wrap around on overflow.
     """
@@ -216,10 +213,10 @@ class SquaredDifference(Broadcast):
 
 @operator("SUM")
 class Sum(Operator):
-    """The sum of one or more tensors of one element type, broadcast as NumPy does.
+    """The sum of one or more tensors of one element type, with NumPy broadcasting.
 
-    Tensors are added from the first to the last, each sum rounded to the element type (that of
-    narrow types: float32, and quantized ones: float64). Integers wrap around on overflow.
+    Tensors are added from the first to the last; each sum is rounded to the element type (float16
+    and bfloat16: float32, quantized: float64). Integers wrap around on overflow.
     """
 
     __slots__ = ()
@@ -240,7 +237,7 @@ class Sum(Operator):
 
 
 def _limit(default: float) -> Parameter[float]:
-    """A bound: one number of any type, so that integers are exact; refused if NaN."""
+    """Declare a bound: a number of any type, so that integers are exact, but not NaN."""
 
     def decode(array: Array) -> float:
         number: float = array.item()
@@ -255,10 +252,10 @@ def _limit(default: float) -> Parameter[float]:
 class Clip(Elementwise):
     """`output = min(max(input, min), max)`; NaN stays NaN.
 
-    The upper bound wins where it is below the lower one. Bounds of any type become one of the
-    input's: rounded for reals; for integers truncated towards zero and limited to what the type
-    holds. A bound that is NaN is refused. A device that computes it together with the operation
-    that makes its input may give a bound for NaN.
+    The upper bound wins if it is below the lower one. Bounds are converted to the input's element
+    type: rounded for reals; for integers truncated towards zero and clamped to the type's range. A
+    bound must not be NaN. A device that fuses it with the producer of its input may output a bound
+    for NaN.
     """
 
     __slots__ = ()
@@ -279,15 +276,17 @@ class Clip(Elementwise):
         return raised if low else b.add(Assign, raised)
 
     def _operand_of(self, b: Builder, slot: str) -> Operand | None:
-        """A bound as a scalar of the input's element type; `None` where it is left out."""
-        bound, own = self.operand(slot), self.input.type.element_type
-        if bound is not None and bound.value is None and bound.type.element_type is own:
+        """Return a bound as a scalar of the input's element type; `None` if the slot is empty."""
+        bound, element_type = self.operand(slot), self.input.type.element_type
+        if bound is not None and bound.value is None and bound.type.element_type is element_type:
             return b.add(operator_named("RESHAPE"), bound, ())
-        return None if bound is None else b.constant(_bound(getattr(self, slot), own.dtype))
+        return (
+            None if bound is None else b.constant(_bound(getattr(self, slot), element_type.dtype))
+        )
 
 
 def _bound(number: float, dtype: np.dtype) -> Array:
-    """A bound as one of the elements that it bounds."""
+    """Return a bound in an element type."""
     if dtype.kind in "iu":
         low, high = limits(ElementType.of(dtype))
         number = low if number <= low else high if number >= high else int(number)
@@ -296,46 +295,50 @@ def _bound(number: float, dtype: np.dtype) -> Array:
 
 
 class Affine(Elementwise):
-    """Base of arithmetic with tensors whose axes run along those of the input from `axis` on."""
+    """Base class of arithmetic with tensors that are aligned to the input's axes from `axis` on."""
 
     __slots__ = ()
     input = tensor(NUMBERS)
     axis: Parameter[int]
 
     def check_along(self, slot: str, operand: Operand, axis: int) -> None:
-        """`ValueError` if an operand has not the sizes of the input's axes from `axis` on."""
-        shape, laid = shape_of(self.input), shape_of(operand)
-        start = axis_in(axis, len(shape))
-        if _axes_after(len(shape), len(laid), axis) < 0:
+        """Raise ValueError unless an operand's sizes match the input's axes from `axis` on."""
+        shape, operand_shape = shape_of(self.input), shape_of(operand)
+        start = normalize_axis(axis, len(shape))
+        if _axes_after(len(shape), len(operand_shape), axis) < 0:
             raise ValueError(
-                f"{slot}: has {len(laid)} axes, but the input has {len(shape) - start} from axis "
-                f"{axis} on"
+                f"{slot}: has {len(operand_shape)} axes, but the input has "
+                f"{len(shape) - start} from axis {axis} on"
             )
-        for along, size in enumerate(laid):
-            same(shape[start + along], size, f"{slot}: the sizes of the input's axis and its own")
+        for offset, size in enumerate(operand_shape):
+            unify(shape[start + offset], size, f"{slot}: the sizes of the input's axis and its own")
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        # Rows before the axes that the tensors run along.
+        # Rows must be before the axes that the tensors are aligned to.
         rows, *others = axes
-        first = axis_in(self.axis, len(shape_of(self.input)))
+        first = normalize_axis(self.axis, len(shape_of(self.input)))
         return rows if rows is not None and rows < first and set(others) == {None} else None
 
-    def laid(self, b: Builder, operand: Operand, axis: int) -> Operand:
-        """An operand in a shape that broadcasts to the input's."""
-        reshape, shape, own = operator_named("RESHAPE"), shape_of(self.input), shape_of(operand)
-        after = _axes_after(len(shape), len(own), axis)
-        start, end, ones = len(shape) - after - len(own), len(shape) - after, (1,) * after
-        if own != shape[start:end]:
-            # It may have other sizes than these, and then it does not fill them.
+    def align(self, b: Builder, operand: Operand, axis: int) -> Operand:
+        """Reshape an operand so that it broadcasts to the input."""
+        reshape, shape, operand_shape = (
+            operator_named("RESHAPE"),
+            shape_of(self.input),
+            shape_of(operand),
+        )
+        after = _axes_after(len(shape), len(operand_shape), axis)
+        start, end, ones = len(shape) - after - len(operand_shape), len(shape) - after, (1,) * after
+        if operand_shape != shape[start:end]:
+            # Dynamic dimensions may differ, and then RESHAPE fails.
             sizes = Sizes(b, self.input)
-            wanted = sizes((*sizes.shape[start:end], *ones))
-            return b.add(reshape, operand, wanted, allow_zero=True)
-        return b.add(reshape, operand, (0,) * len(own) + ones) if after else operand
+            target = sizes((*sizes.shape[start:end], *ones))
+            return b.add(reshape, operand, target, allow_zero=True)
+        return b.add(reshape, operand, (0,) * len(operand_shape) + ones) if after else operand
 
 
 @operator("BIAS_ADD")
 class BiasAdd(Affine):
-    """`output = input + bias`, where the one axis of the bias runs along `axis` of the input.
+    """`output = input + bias`, where the bias has rank 1 and runs along `axis` of the input.
 
     A negative axis counts from the end. Integers wrap around on overflow.
     """
@@ -355,16 +358,16 @@ class BiasAdd(Affine):
         return input + _spread(bias, input.ndim, self.axis)
 
     def decompose(self, b: Builder) -> Operand:
-        return b.add(Add, self.input, self.laid(b, self.bias, self.axis))
+        return b.add(Add, self.input, self.align(b, self.bias, self.axis))
 
 
 @operator("SCALE")
 class Scale(Affine):
-    """`output = input * scale + bias`, where both run along the axes of the input from `axis` on.
+    """`output = input * scale + bias`; scale and bias run along the input's axes from `axis` on.
 
-    Scale and bias have one or more axes of the sizes that the input has there, and repeat along the
-    others; without a bias, none is added. A negative axis counts from the end. Integers wrap around
-    on overflow. The activation `fuse_code` is applied to the result.
+    Scale and bias have one or more axes, of the same sizes as these input axes, and are repeated
+    along the others; the bias is optional. A negative axis counts from the end. Integers wrap
+    around on overflow. The activation `fuse_code` is applied to the result.
     """
 
     __slots__ = ()
@@ -384,27 +387,27 @@ class Scale(Affine):
         return scaled if bias is None else scaled + _spread(bias, input.ndim, self.axis)
 
     def decompose(self, b: Builder) -> Operand:
-        scaled = b.add(Mul, self.input, self.laid(b, self.scale, self.axis))
-        return b.add(Add, scaled, self.laid(b, self.bias, self.axis)) if self.bias else scaled
+        scaled = b.add(Mul, self.input, self.align(b, self.scale, self.axis))
+        return b.add(Add, scaled, self.align(b, self.bias, self.axis)) if self.bias else scaled
 
 
 def _axes_after(rank: int, laid_rank: int, axis: int) -> int:
-    """The number of axes of an input after those that a tensor runs along."""
+    """Return the number of input axes after those that a tensor is aligned to."""
     return rank - axis % max(rank, 1) - laid_rank
 
 
 def _spread(array: Array, rank: int, axis: int) -> Array:
-    """An array in a shape that broadcasts to an input's."""
+    """Return an array reshaped so that it broadcasts to an input."""
     return array.reshape(array.shape + (1,) * _axes_after(rank, array.ndim, axis))
 
 
 @operator("FLOOR_DIV")
 class FloorDiv(Binary):
-    """`output = floor(input0 / input1)`, the two broadcast to one shape as NumPy does.
+    """`output = floor(input0 / input1)`, with NumPy broadcasting.
 
-    For reals the quotient is rounded to the element type first, so that 1 by 0.1 is 10; by 0 it is
-    an infinity or NaN, which stay as they are. Integers are divided exactly and rounded downwards;
-    by 0 they give 0, and the least integer by -1 gives itself.
+    For reals the quotient is first rounded to the element type, so 1 by 0.1 is 10; division by 0
+    gives an infinity or NaN, which stays. Integers are divided exactly and rounded downwards;
+    division by 0 gives 0, and the smallest integer divided by -1 gives itself.
     """
 
     __slots__ = ()
@@ -429,21 +432,21 @@ class FloorDiv(Binary):
 
 @operator("MOD", core=True)
 class Mod(Broadcast):
-    """The remainder of `input0 / input1`, the two broadcast to one shape as NumPy does.
+    """The remainder of `input0 / input1`, with NumPy broadcasting.
 
     It is exact: `input0 - n * input1` for an integer `n`. With `fmod`, `n` is the quotient rounded
-    towards zero, and the remainder has the sign of `input0`; without, `n` is rounded downwards, and
-    the remainder has the sign of `input1`, so that a finite `input0` by an infinite `input1` gives
-    `input0` or, if the signs differ, that infinity. By 0, integers give 0 and reals NaN; so does an
-    infinite `input0`. A remainder of reals whose quotient is more than 1 over the spacing of the
-    element type at 1 (in float32, 2 ** 23) is not specified.
+    towards zero, and the remainder has the sign of `input0`. Without, `n` is rounded downwards, and
+    the remainder has the sign of `input1`; so a finite `input0` by an infinite `input1` gives
+    `input0` or, if the signs differ, that infinity. Division by 0 gives 0 for integers and NaN for
+    reals; an infinite `input0` gives NaN. A remainder of reals is unspecified if the quotient
+    exceeds 1 divided by the spacing of the element type at 1 (in float32, 2 ** 23).
     """
 
     __slots__ = ()
     fmod = flag(False)
 
     def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_pairs(self, _rest)
+        return shape_value_by_pairs(self, _remainder)
 
     def reference(self, input0: Array, input1: Array) -> Array:
         return np.fmod(input0, input1) if self.fmod else np.mod(input0, input1)

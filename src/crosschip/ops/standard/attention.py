@@ -1,4 +1,4 @@
-"""What transformers are made of: attention, and the positions that queries and keys know."""
+"""Operators of transformers: attention and rotary position embedding."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from crosschip.ir.dimension import exact_quotient
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, reshaped
-from crosschip.ops.definition.shapes import broadcast, same
+from crosschip.ops.definition.shape_values import Sizes, reshape
+from crosschip.ops.definition.shapes import broadcast, unify
 from crosschip.ops.definition.slots import choice, flag, integer, optional_tensor, real, tensor
-from crosschip.ops.numerics.attention import attend, heads_apart, heads_together, rotate
+from crosschip.ops.numerics.attention import attend, merge_heads, rotate, split_heads
 from crosschip.ops.standard.activation import Softmax, Tanh
 from crosschip.ops.standard.arithmetic import Add, Mul, Sub
 from crosschip.ops.standard.comparison import LessEqual
@@ -29,34 +29,32 @@ from crosschip.ops.standard.slicing import Slice
 
 
 class Causality(IntEnum):
-    """The keys that a query attends to, by their places."""
+    """Restriction of attention by the positions of queries and keys."""
 
     NONE = 0
-    """All."""
+    """No restriction."""
     FROM_FIRST = 1
-    """Query `i` those from 0 to `i`."""
+    """Query `i` attends to keys 0 to `i`."""
     TO_LAST = 2
-    """Query `i` those from 0 to `i + T - S`: the last query all, where T keys meet S queries."""
+    """Query `i` attends to keys 0 to `i + T - S`; the last of S queries to all T keys."""
 
 
 @operator("ATTENTION")
 class Attention(Operator):
-    """Scaled dot-product attention: `output = softmax(scores) @ value`, a head each.
+    """Scaled dot-product attention: `output = softmax(scores) @ value` for each head.
 
-    The query is [N, H, S, D], the key [N, K, T, D], the value [N, K, T, V], the output
-    [N, H, S, V]: N entries, H heads of S queries, K heads of T keys. K divides H, and H / K heads
-    of queries in a row share a head of keys. Any of the inputs may have its heads in a row instead,
-    as in [N, S, H * D]: `num_heads` is H, and `key_heads` K, by default H. The output has the form
-    of the query.
+    The query is [N, H, S, D], the key [N, K, T, D], the value [N, K, T, V], the output [N, H, S,
+    V]: N entries, H heads of S queries, K heads of T keys. K divides H, and H / K consecutive query
+    heads share a key head. Any input may instead have its heads in the last axis, as in [N, S, H *
+    D]: `num_heads` is H, and `key_heads` K, by default H. The output has the query's form.
 
-    `scores = query @ transposed key * scale`, [N, H, S, T]; a `scale` of 0 stands for
-    `1 / sqrt(D)`. A `softcap` that is not 0 bounds them: `softcap * tanh(scores / softcap)`. Then
-    the mask is added to them; where one of booleans is false, the key is not attended to. It
-    broadcasts to the scores without making them larger. `causality` says what else is not attended
-    to. The softmax is over the keys.
+    `scores = query @ transpose(key) * scale`, [N, H, S, T]; a `scale` of 0 means `1 / sqrt(D)`. A
+    nonzero `softcap` bounds them: `softcap * tanh(scores / softcap)`. Then the mask is added; where
+    a boolean mask is false, the key is not attended to. The mask broadcasts to the scores without
+    enlarging them. `causality` excludes further keys. The softmax is over the keys.
 
-    Where the query, the key, the value or the mask has NaN or an infinity (but for -infinity in
-    the mask), nothing is specified; nor is the output of a query that attends to no key.
+    If the query, key, value or mask contains NaN or an infinity (except -infinity in the mask), the
+    result is unspecified; so is the output of a query that attends to no key.
 
     Source: Vaswani et al., "Attention Is All You Need", https://arxiv.org/abs/1706.03762; ONNX's
     Attention.
@@ -76,25 +74,29 @@ class Attention(Operator):
     def infer_shape(self) -> Shape:
         query, key, value = (self.with_heads_axis(slot) for slot in ("query", "key", "value"))
         for slot, shape in (("key", key), ("value", value)):
-            same(shape[0], query[0], f"{slot}: its entries, and the query's")
-        if same(key[3], query[3], "key: its last size, and the query's") == 0:
+            unify(shape[0], query[0], f"{slot}: its entries, and the query's")
+        if unify(key[3], query[3], "key: its last size, and the query's") == 0:
             raise ValueError("query: its heads have no numbers")
         for axis in (1, 2):
-            same(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
-        heads, own = query[1], key[1]
-        if isinstance(heads, int) and isinstance(own, int) and (not own or heads % own):
-            raise ValueError(f"key: {own} heads do not divide the query's {heads}")
+            unify(value[axis], key[axis], f"value: its size on axis {axis}, and the key's")
+        heads, key_heads = query[1], key[1]
+        if (
+            isinstance(heads, int)
+            and isinstance(key_heads, int)
+            and (not key_heads or heads % key_heads)
+        ):
+            raise ValueError(f"key: {key_heads} heads do not divide the query's {heads}")
         self._check_mask((*query[:3], key[2]))
         if len(shape_of(self.query)) == 4:
             return (*query[:3], value[3])
         return (query[0], query[2], heads * value[3])
 
     def heads(self, slot: str) -> int:
-        """How many heads are in a row in what fills a slot, if they are."""
+        """Return the number of heads in a slot whose heads are in the last axis."""
         return self.num_heads if slot == "query" else self.key_heads or self.num_heads
 
     def with_heads_axis(self, slot: str) -> Shape:
-        """The shape of query, key or value with an axis for the heads."""
+        """Return the shape of query, key or value with a separate axis of heads."""
         operand = self.operand(slot)
         assert operand is not None, "it is required"
         shape, heads = shape_of(operand), self.heads(slot)
@@ -104,10 +106,10 @@ class Attention(Operator):
             raise ValueError(f"{slot}: has {len(shape)} axes, but must have 3 or 4")
         if heads < 1:
             raise ValueError(f"num_heads: {heads} is not positive")
-        entries, places, width = shape
+        entries, positions, width = shape
         if isinstance(width, int) and width % heads:
             raise ValueError(f"{slot}: {heads} heads do not divide {width} numbers")
-        return (entries, heads, places, exact_quotient(width, heads))
+        return (entries, heads, positions, exact_quotient(width, heads))
 
     def _check_mask(self, scores: Shape) -> None:
         if self.mask is None:
@@ -128,16 +130,16 @@ class Attention(Operator):
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         *parts, mask = axes[:4]
         if self.mask is None:
-            alike = True
+            mask_is_common = True
         else:
             shape = shape_of(self.mask)
             rows = 0 if len(shape) == 4 else None
-            alike = mask == rows if mask is not None else len(shape) < 4 or shape[0] == 1
-        return 0 if alike and set(parts) == {0} else None
+            mask_is_common = mask == rows if mask is not None else len(shape) < 4 or shape[0] == 1
+        return 0 if mask_is_common and set(parts) == {0} else None
 
     @property
     def factor(self) -> float | None:
-        """What products are multiplied by; `None` where the last size of the query is not known."""
+        """Return the factor of the scores; `None` if it depends on an unknown size."""
         size = self.with_heads_axis("query")[3]
         if self.scale:
             return self.scale
@@ -146,29 +148,29 @@ class Attention(Operator):
     def reference(self, query: Array, key: Array, value: Array, mask: Array | None) -> Array:
         is_flat = query.ndim == 3
         query, key, value = (
-            each if each.ndim == 4 else heads_apart(each, self.heads(slot))
-            for slot, each in (("query", query), ("key", key), ("value", value))
+            operand if operand.ndim == 4 else split_heads(operand, self.heads(slot))
+            for slot, operand in (("query", query), ("key", key), ("value", value))
         )
         if self.causality is not Causality.NONE:
             rows, columns = query.shape[2], key.shape[2]
             offset = columns - rows if self.causality is Causality.TO_LAST else 0
-            seen = np.tri(rows, columns, offset, bool)
+            visible = np.tri(rows, columns, offset, bool)
             if mask is None:
-                mask = seen
+                mask = visible
             else:
-                mask = mask & seen if mask.dtype == bool else np.where(seen, mask, -np.inf)
+                mask = mask & visible if mask.dtype == bool else np.where(visible, mask, -np.inf)
         output = attend(query, key, value, mask, self.scale, self.softcap)
-        return heads_together(output) if is_flat else output
+        return merge_heads(output) if is_flat else output
 
     def decompose(self, b: Builder) -> Operand | None:
         if self.causality is not Causality.NONE:
-            return self._with_mask(b)
+            return self._replace_causality(b)
         if any(len(shape_of(operand)) == 3 for operand in (self.query, self.key, self.value)):
-            return self._with_heads_apart(b)
+            return self._build_split_heads(b)
         factor = self.factor
         if factor is None:
             return None
-        key, value = (self.shared(b, operand) for operand in (self.key, self.value))
+        key, value = (self.repeat_heads(b, operand) for operand in (self.key, self.value))
         if key is None or value is None:
             return None
         query = b.add(Mul, self.query, factor)
@@ -178,30 +180,30 @@ class Attention(Operator):
             scores = b.add(Mul, curve, self.softcap)
         if self.mask is not None:
             if self.mask.type.element_type is ElementType.BOOL:
-                scores = b.add(Where, self.mask, scores, self._nothing)
+                scores = b.add(Where, self.mask, scores, self._excluded_score)
             else:
                 scores = b.add(Add, scores, self.mask)
         return b.add(MatMul, b.add(Softmax, scores, -1), value)
 
     @property
-    def _nothing(self) -> Array:
-        """The score of a key that is not attended to."""
+    def _excluded_score(self) -> Array:
+        """Return the score of a key that is not attended to."""
         return np.array(-np.inf, self.query.type.element_type.dtype)
 
-    def _with_mask(self, b: Builder) -> Operand:
-        """The same with a mask that says what `causality` does."""
-        mask, places = self.mask, self._causal_mask(b)
-        if mask is None or places is None:
-            mask = places or mask
+    def _replace_causality(self, b: Builder) -> Operand:
+        """Build the same attention with `causality` replaced by a mask."""
+        mask, causal = self.mask, self._causal_mask(b)
+        if mask is None or causal is None:
+            mask = causal or mask
         elif mask.type.element_type is ElementType.BOOL:
-            mask = b.add(And, mask, places)
+            mask = b.add(And, mask, causal)
         else:
-            mask = b.add(Where, places, mask, self._nothing)
-        more = (self.operand(slot) for slot in ("scale", "softcap", "num_heads", "key_heads"))
-        return b.add(Attention, self.query, self.key, self.value, mask, Causality.NONE, *more)
+            mask = b.add(Where, causal, mask, self._excluded_score)
+        parameters = (self.operand(slot) for slot in ("scale", "softcap", "num_heads", "key_heads"))
+        return b.add(Attention, self.query, self.key, self.value, mask, Causality.NONE, *parameters)
 
-    def _with_heads_apart(self, b: Builder) -> Operand | None:
-        """The same of inputs of four axes; `None` where the sizes of heads are not known."""
+    def _build_split_heads(self, b: Builder) -> Operand | None:
+        """Build the same attention on inputs of rank 4; `None` if a head's size is unknown."""
         operands = []
         for slot, operand in (("query", self.query), ("key", self.key), ("value", self.value)):
             _, heads, _, size = self.with_heads_axis(slot)
@@ -211,8 +213,8 @@ class Attention(Operator):
                 rows = b.add(Reshape, operand, (0, 0, heads, size))
                 operand = b.add(Transpose, rows, (0, 2, 1, 3))
             operands.append(operand)
-        more = (self.operand(slot) for slot in ("mask", "causality", "scale", "softcap"))
-        output = b.add(Attention, *operands, *more)
+        parameters = (self.operand(slot) for slot in ("mask", "causality", "scale", "softcap"))
+        output = b.add(Attention, *operands, *parameters)
         if len(shape_of(self.query)) == 4:
             return output
         width = shape_of(self.outputs[0])[2]
@@ -220,23 +222,23 @@ class Attention(Operator):
             return None
         return b.add(Reshape, b.add(Transpose, output, (0, 2, 1, 3)), (0, 0, width))
 
-    def shared(self, b: Builder, operand: Operand) -> Operand | None:
-        """Keys or values with a head for each of the query's; `None` where these are not known."""
-        heads, own = shape_of(self.query)[1], shape_of(operand)[1]
-        if heads == own:
+    def repeat_heads(self, b: Builder, operand: Operand) -> Operand | None:
+        """Build keys or values repeated per query head; `None` if numbers of heads are unknown."""
+        heads, operand_heads = shape_of(self.query)[1], shape_of(operand)[1]
+        if heads == operand_heads:
             return operand
-        if not isinstance(heads, int) or not isinstance(own, int):
+        if not isinstance(heads, int) or not isinstance(operand_heads, int):
             return None
         sizes = Sizes(b, operand)
         entries, _, *rest = sizes.shape
-        grouped = (entries, own, heads // own, *rest)
+        grouped = (entries, operand_heads, heads // operand_heads, *rest)
         repeated = b.add(Expand, b.add(Unsqueeze, operand, (2,)), sizes(grouped))
-        return reshaped(b, repeated, sizes, grouped, (entries, heads, *rest))
+        return reshape(b, repeated, sizes, grouped, (entries, heads, *rest))
 
     def _causal_mask(self, b: Builder) -> Operand | None:
-        """The keys that a query attends to by its place, [S, T] booleans; `None` if those are all.
+        """Build the [S, T] mask of `causality`; `None` if queries attend to all keys.
 
-        That is a constant where both sizes are known.
+        It is a constant if both sizes are known.
         """
         rows, columns = self.with_heads_axis("query")[2], self.with_heads_axis("key")[2]
         last = self.causality is Causality.TO_LAST
@@ -249,23 +251,23 @@ class Attention(Operator):
             b.add(Gather, b.add(ShapeOf, operand), np.array(len(shape_of(operand)) - 2), 0)
             for operand in (self.query, self.key)
         )
-        places = b.add(Range, zero, count, np.array(1))
+        positions = b.add(Range, zero, count, np.array(1))
         if last:
-            places = b.add(Add, places, b.add(Sub, all_, count))
+            positions = b.add(Add, positions, b.add(Sub, all_, count))
         keys = b.add(Range, zero, all_, np.array(1))
-        return b.add(LessEqual, keys, b.add(Unsqueeze, places, (1,)))
+        return b.add(LessEqual, keys, b.add(Unsqueeze, positions, (1,)))
 
 
 @operator("ROTARY_EMBEDDING")
 class RotaryEmbedding(Operator):
-    """Rotates pairs of numbers by angles that their place tells.
+    """Rotation of pairs of elements by angles that depend on their position.
 
-    The input is [N, H, S, D], or [N, S, H * D] with `num_heads` H: N entries, S places, H heads.
-    The tables of cosines and sines are [M, R / 2], with `positions`, [N, S] or [1, S], to choose
-    rows, where a negative one counts from the end; or [N, S, R / 2] without. Of a head's D numbers,
-    the first R are rotated: `x` and `y` become `x * cos - y * sin` and `x * sin + y * cos`. Pair
-    `i` is numbers `i` and `i + R / 2`, or `2 * i` and `2 * i + 1` where `interleaved`; the rest
-    stay as they are. A position that is out of range is an error.
+    The input is [N, H, S, D], or [N, S, H * D] with `num_heads` H: N entries, S positions, H heads.
+    The tables of cosines and sines are [M, R / 2] with `positions`, [N, S] or [1, S], which select
+    rows (negative ones count from the end); or [N, S, R / 2] without `positions`. The first R of a
+    head's D elements are rotated: `x` and `y` become `x * cos - y * sin` and `x * sin + y * cos`.
+    Pair `i` is elements `i` and `i + R / 2`, or `2 * i` and `2 * i + 1` if `interleaved`; the other
+    elements are unchanged. A position out of range is an error.
 
     Source: Su et al., "RoFormer", https://arxiv.org/abs/2104.09864; ONNX's RotaryEmbedding.
     """
@@ -284,40 +286,40 @@ class RotaryEmbedding(Operator):
             raise ValueError(f"input: has {len(shape)} axes, but must have 3 or 4")
         if len(shape) == 3 and self.num_heads < 1:
             raise ValueError(f"num_heads: {self.num_heads} is not positive")
-        entries, _, places, size = self._sizes(shape)
+        entries, _, positions, size = self._sizes(shape)
         rank = 3 if self.positions is None else 2
         for slot, table in (("cos", cos), ("sin", sin)):
             if len(table) != rank:
                 raise ValueError(f"{slot}: has {len(table)} axes, but must have {rank}")
         for one, other in zip(cos, sin, strict=True):
-            same(one, other, "sin: its sizes, and those of cos")
+            unify(one, other, "sin: its sizes, and those of cos")
         half = cos[-1]
         if isinstance(half, int) and isinstance(size, int) and 2 * half > size:
             raise ValueError(f"cos: {2 * half} numbers are more than the {size} of a head")
         if self.positions is None:
-            same(cos[0], entries, "cos: its entries, and the input's")
-            same(cos[1], places, "cos: its places, and the input's")
+            unify(cos[0], entries, "cos: its entries, and the input's")
+            unify(cos[1], positions, "cos: its places, and the input's")
         else:
-            self._check_positions(entries, places)
+            self._check_positions(entries, positions)
         return shape
 
-    def _check_positions(self, entries: Dim, places: Dim) -> None:
+    def _check_positions(self, entries: Dim, count: Dim) -> None:
         assert self.positions is not None, "asked for where there are some"
         shape = shape_of(self.positions)
         if len(shape) != 2:
             raise ValueError(f"positions: has {len(shape)} axes, but must have 2")
         if shape[0] != 1:
-            same(shape[0], entries, "positions: their entries, and the input's")
-        same(shape[1], places, "positions: their places, and the input's")
+            unify(shape[0], entries, "positions: their entries, and the input's")
+        unify(shape[1], count, "positions: their places, and the input's")
 
     def _sizes(self, shape: Shape) -> Shape:
-        """Entries, heads, places and numbers of a head."""
+        """Return the numbers of entries, heads, positions and elements per head."""
         if len(shape) == 4:
             return shape
-        entries, places, width = shape
+        entries, positions, width = shape
         if isinstance(width, int) and width % self.num_heads:
             raise ValueError(f"num_heads: {self.num_heads} does not divide {width}")
-        return (entries, self.num_heads, places, exact_quotient(width, self.num_heads))
+        return (entries, self.num_heads, positions, exact_quotient(width, self.num_heads))
 
     def reference(self, input: Array, cos: Array, sin: Array, positions: Array | None) -> Array:
         is_flat = input.ndim == 3
@@ -329,9 +331,9 @@ class RotaryEmbedding(Operator):
             if np.any((positions < -len(cos)) | (positions >= len(cos))):
                 raise ValueError(f"positions: one is not in [-{len(cos)}, {len(cos)})")
             cos, sin = cos[positions], sin[positions]
-        cos, sin = (np.expand_dims(each, 2 if is_flat else 1) for each in (cos, sin))
-        turned = rotate(x, cos, sin, interleaved=self.interleaved)
-        return turned.reshape(input.shape)
+        cos, sin = (np.expand_dims(table, 2 if is_flat else 1) for table in (cos, sin))
+        rotated = rotate(x, cos, sin, interleaved=self.interleaved)
+        return rotated.reshape(input.shape)
 
     def decompose(self, b: Builder) -> Operand | None:
         shape, half = shape_of(self.input), shape_of(self.cos)[-1]
@@ -341,27 +343,29 @@ class RotaryEmbedding(Operator):
         x, is_flat = self.input, len(shape) == 3
         if is_flat:
             x = b.add(Reshape, x, (0, 0, self.num_heads, size))
-        cos, sin = (self._chosen(b, table, 2 if is_flat else 1) for table in (self.cos, self.sin))
+        cos, sin = (
+            self._select_rows(b, table, 2 if is_flat else 1) for table in (self.cos, self.sin)
+        )
         step = 2 if self.interleaved else 1
         first = (0, 2 * half) if self.interleaved else (0, half)
         second = (1, 2 * half) if self.interleaved else (half, 2 * half)
         real, imaginary = (
             b.add(Slice, x, (-1,), (start,), (end,), (step,)) for start, end in (first, second)
         )
-        turned = [
+        rotated = [
             b.add(Sub, b.add(Mul, real, cos), b.add(Mul, imaginary, sin)),
             b.add(Add, b.add(Mul, real, sin), b.add(Mul, imaginary, cos)),
         ]
         if self.interleaved:
-            pairs = b.add(Concat, [b.add(Unsqueeze, each, (4,)) for each in turned], 4)
-            turned = [b.add(Reshape, pairs, (0, 0, 0, 2 * half))]
+            pairs = b.add(Concat, [b.add(Unsqueeze, part, (4,)) for part in rotated], 4)
+            rotated = [b.add(Reshape, pairs, (0, 0, 0, 2 * half))]
         if 2 * half < size:
-            turned.append(b.add(Slice, x, (-1,), (2 * half,), (size,)))
-        output = turned[0] if len(turned) == 1 else b.add(Concat, turned, -1)
+            rotated.append(b.add(Slice, x, (-1,), (2 * half,), (size,)))
+        output = rotated[0] if len(rotated) == 1 else b.add(Concat, rotated, -1)
         return b.add(Reshape, output, (0, 0, self.num_heads * size)) if is_flat else output
 
-    def _chosen(self, b: Builder, table: Operand, axis: int) -> Operand:
-        """The rows of a table for each place, with an axis for the heads."""
+    def _select_rows(self, b: Builder, table: Operand, axis: int) -> Operand:
+        """Build the rows of a table for all positions, with an axis for heads."""
         if self.positions is not None:
             table = b.add(Gather, table, self.positions, 0)
         return b.add(Unsqueeze, table, (axis,))

@@ -1,4 +1,4 @@
-"""Comparisons of two tensors, element by element; the results are true or false."""
+"""Elementwise comparisons of two tensors with boolean results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from crosschip.ops.standard.logical import Not, Or
 
 
 class Comparison(Broadcast):
-    """Base of comparisons of numbers, or of truth values, where false is less than true.
+    """Base class of comparisons of numbers or booleans, where false is less than true.
 
-    NaN is neither equal to, nor less, nor greater than anything, itself included; 0 equals -0.
-    Quantized tensors compare by the reals that they stand for.
+    NaN is not equal to, less than or greater than anything, including itself; 0 equals -0.
+    Quantized tensors compare by the reals that they represent.
     """
 
     __slots__ = ()
@@ -32,9 +32,9 @@ class Comparison(Broadcast):
 
 @operator("EQUAL", core=True)
 class Equal(Comparison):
-    """`output = input0 == input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 == input1`, with NumPy broadcasting.
 
-    False of NaN, which nothing equals, itself included; 0 equals -0.
+    False for NaN, which equals nothing, not even itself; 0 equals -0.
     """
 
     __slots__ = ()
@@ -48,9 +48,9 @@ class Equal(Comparison):
 
 @operator("NOT_EQUAL")
 class NotEqual(Comparison):
-    """`output = input0 != input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 != input1`, with NumPy broadcasting.
 
-    True of NaN, which nothing equals, itself included; 0 equals -0.
+    True for NaN, which equals nothing, not even itself; 0 equals -0.
     """
 
     __slots__ = ()
@@ -67,9 +67,9 @@ class NotEqual(Comparison):
 
 @operator("LESS", core=True)
 class Less(Comparison):
-    """`output = input0 < input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 < input1`, with NumPy broadcasting.
 
-    False of NaN; false is less than true, and 0 is not less or greater than -0.
+    False for NaN; false is less than true, and 0 is neither less nor greater than -0.
     """
 
     __slots__ = ()
@@ -80,9 +80,9 @@ class Less(Comparison):
 
 @operator("LESS_EQUAL")
 class LessEqual(Comparison):
-    """`output = input0 <= input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 <= input1`, with NumPy broadcasting.
 
-    False of NaN; false is less than true, and 0 equals -0.
+    False for NaN; false is less than true, and 0 equals -0.
     """
 
     __slots__ = ()
@@ -96,9 +96,9 @@ class LessEqual(Comparison):
 
 @operator("GREATER")
 class Greater(Comparison):
-    """`output = input0 > input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 > input1`, with NumPy broadcasting.
 
-    False of NaN; true is greater than false, and 0 is not less or greater than -0.
+    False for NaN; true is greater than false, and 0 is neither less nor greater than -0.
     """
 
     __slots__ = ()
@@ -112,9 +112,9 @@ class Greater(Comparison):
 
 @operator("GREATER_EQUAL")
 class GreaterEqual(Comparison):
-    """`output = input0 >= input1`, the two broadcast to one shape as NumPy does.
+    """`output = input0 >= input1`, with NumPy broadcasting.
 
-    False of NaN; true is greater than false, and 0 equals -0.
+    False for NaN; true is greater than false, and 0 equals -0.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""The operator that stops a model."""
+"""Assertion operator."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from crosschip.ops.definition.slots import integer, tensor, tensors
 
 @operator("ASSERT", core=True)
 class Assert(Operator):
-    """Passes the data on, or stops the model with an error if the condition does not hold.
+    """Identity of the data that fails at run time if the condition does not hold.
 
-    The condition holds if all its elements are true, so also if it has none. There is an output for
-    each tensor of the data, which is that tensor. An assertion is checked if one of its outputs is
-    used: what depends on the condition is to read the data from here. The error shows the first
-    `summarize` elements of each tensor, all if that is negative.
+    The condition holds if all its elements are true, or if it has none. Each output is one of the
+    data tensors. An assertion is checked if one of its outputs is used: operations that depend on
+    the condition must read the data from these outputs. The error shows the first `summarize`
+    elements of each tensor, or all if `summarize` is negative.
     """
 
     __slots__ = ()
@@ -39,9 +39,9 @@ class Assert(Operator):
 
     def reference(self, condition: Array, data: Sequence[Array]) -> Sequence[Array]:
         if not np.all(condition):
-            shown = (
+            excerpts = (
                 array.ravel()[: None if self.summarize < 0 else self.summarize] for array in data
             )
-            texts = "; ".join(str(array.tolist()) for array in shown)
+            texts = "; ".join(str(array.tolist()) for array in excerpts)
             raise ValueError(f"condition: does not hold; the data begin with {texts}")
         return list(data)

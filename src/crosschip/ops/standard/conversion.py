@@ -1,4 +1,4 @@
-"""Changes of element type, and none at all."""
+"""Conversions of element types, and the identity."""
 
 from __future__ import annotations
 
@@ -43,24 +43,23 @@ _BITS = {
 
 @operator("CAST", core=True)
 class Cast(Elementwise):
-    """The input's values as another element type.
+    """Conversion of the input's values to another element type.
 
-    To bool: what is not 0 becomes true, NaN too. From bool: 0 and 1. From an integer to a narrower
-    one: the low bits, in two's complement. From a float to an integer: without the fraction; a
-    value out of the integer type's range, an infinite one and NaN give an unspecified one (ONNX:
-    "undefined if OOR"; ONNX Runtime and OpenVINO keep low bits of what the processor makes of it,
-    XLA gives the nearest end). To a float of
-    fewer digits: the nearest, ties to even; beyond the type's range an infinity.
+    To bool: values other than 0 become true, also NaN. From bool: 0 and 1. From an integer to a
+    narrower one: the low bits, in two's complement. From a float to an integer: truncated; a value
+    out of the integer type's range, an infinity and NaN give an unspecified value (ONNX: "undefined
+    if OOR"; ONNX Runtime and OpenVINO keep low bits of the processor's result, XLA clamps). To a
+    float with fewer digits: the nearest value, ties to even; an infinity if out of range.
 
-    To a float of 8 bits or fewer: the nearest, ties to even, and beyond the range, infinities too,
-    the greatest there is of the sign; if not `saturate`, an infinity, or NaN in a type without
-    infinities. NaN stays NaN, and becomes an unspecified value in float4. -0 is 0 in the types that
-    have one zero only (`fnuz`).
+    To a float of 8 bits or fewer: the nearest value, ties to even; values out of range, also
+    infinities, become the largest value of their sign, or, if not `saturate`, an infinity, or NaN
+    in a type without infinities. NaN stays NaN, but becomes an unspecified value in float4. -0
+    becomes 0 in the types with a single zero (`fnuz`).
 
-    To float8_e8m0, which holds powers of 2: `round_mode` says which, `UP` to the greater one,
-    `DOWN` to the less, `NEAREST` to the nearer, and to the greater one halfway. 0 becomes the least
-    there is, what is beyond the range the greatest, or both NaN if not `saturate`. What is negative
-    becomes NaN. Source: ONNX's Cast.
+    To float8_e8m0, which holds powers of 2: `round_mode` is `UP` to the next larger one, `DOWN` to
+    the next smaller one, or `NEAREST` with ties up. 0 becomes the smallest value, values out of
+    range the largest; both become NaN if not `saturate`. Negative values become NaN. Source: ONNX's
+    Cast.
     """
 
     __slots__ = ()
@@ -84,10 +83,10 @@ class Cast(Elementwise):
 
 @operator("BIT_CAST", core=True)
 class BitCast(Elementwise):
-    """The same bits, read as another element type of as many bits.
+    """Reinterpretation of the same bits as another element type with equally many bits.
 
-    A bool is read as the integer 0 or 1, and read from any bits it is whether one is set. A
-    quantized input's values are those that its integers stand for. Source: ONNX's BitCast.
+    A bool is read as the integer 0 or 1; bits read as a bool are true if any is set. The values of
+    a quantized input are the reals that it represents. Source: ONNX's BitCast.
     """
 
     __slots__ = ()
@@ -98,15 +97,15 @@ class BitCast(Elementwise):
         return self.dtype
 
     def infer_shape(self) -> Shape:
-        own = type(self).input.element_type(self.input)
-        if _bits(own) != _bits(self.dtype):
-            raise ValueError(f"dtype: {self.dtype} has not as many bits as {own}")
+        source = type(self).input.element_type(self.input)
+        if _bits(source) != _bits(self.dtype):
+            raise ValueError(f"dtype: {self.dtype} has not as many bits as {source}")
         return super().infer_shape()
 
     def reference(self, input: Array) -> Array:
-        own = type(self).input.element_type(self.input)
-        # Narrow floats come widened to float32, which holds each of them exactly.
-        bits = input.astype(own.dtype, copy=False)
+        source = type(self).input.element_type(self.input)
+        # Narrow floats arrive converted to float32, which represents them exactly.
+        bits = input.astype(source.dtype, copy=False)
         if self.dtype is ElementType.BOOL:
             return bits.view(np.uint8) != 0
         return bits.view(self.dtype.dtype)

@@ -1,4 +1,4 @@
-"""Operators that make a tensor from a description of it, or describe one."""
+"""Operators that create a tensor from a description, or describe a tensor."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
-from crosschip.ir.dimension import ceil_div, least
+from crosschip.ir.dimension import ceil_div, minimum
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS, ElementType
-from crosschip.ops.definition.kinds import Layout, shape_asked
+from crosschip.ops.definition.kinds import Layout, shape_parameter
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import refused_if
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shape_values import fail_if
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.definition.slots import index_type, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.comparison import Equal, Less
@@ -25,7 +25,7 @@ from crosschip.ops.standard.logical import Where
 
 @operator("SHAPE", core=True)
 class ShapeOf(Layout):
-    """The input's shape, as a list of integers of type `dtype`, int64 or int32."""
+    """The input's shape, as a list of integers of type `dtype` (int64 or int32)."""
 
     __slots__ = ()
     dtype = index_type(ElementType.INT64)
@@ -46,7 +46,7 @@ class ShapeOf(Layout):
 
 @operator("RANK")
 class Rank(Layout):
-    """The number of axes of the input, as a tensor without axes of type int32."""
+    """The rank of the input, as an int32 scalar."""
 
     __slots__ = ()
 
@@ -69,9 +69,9 @@ class Rank(Layout):
 
 @operator("FILL", core=True)
 class Fill(Operator):
-    """A tensor of the given shape in which every element is `value`, one element.
+    """A tensor of the given shape in which all elements are `value`, a tensor of one element.
 
-    A size of 0 gives an empty tensor, an empty shape one without axes. A negative size is refused.
+    A size of 0 gives an empty tensor, an empty shape a scalar. A negative size is an error.
     """
 
     __slots__ = ()
@@ -84,7 +84,7 @@ class Fill(Operator):
 
     def infer_shape(self) -> Shape:
         check_single("value", self.value)
-        sizes = tuple(shape_asked(self, "shape"))
+        sizes = tuple(shape_parameter(self, "shape"))
         if any(isinstance(size, int) and size < 0 for size in sizes):
             raise ValueError(f"shape: {list(sizes)} has a negative size")
         return sizes
@@ -98,9 +98,9 @@ class Fill(Operator):
 
 @operator("FILL_LIKE")
 class FillLike(Operator):
-    """A tensor of the input's shape in which every element is `value`, one element of any type.
+    """A tensor of the input's shape in which all elements are `value`, one element of any type.
 
-    The input's elements and their type do not matter.
+    Only the input's shape is used.
     """
 
     __slots__ = ()
@@ -119,17 +119,17 @@ class FillLike(Operator):
 
     def decompose(self, b: Builder) -> Operand:
         shape = self.input.type.static_shape
-        known = b.add(ShapeOf, self.input) if shape is None else shape
-        return b.add(Fill, known, self.value)
+        sizes = b.add(ShapeOf, self.input) if shape is None else shape
+        return b.add(Fill, sizes, self.value)
 
 
 @operator("RANGE", core=True)
 class Range(Operator):
-    """`start`, `start + step`, `start + 2 * step`, … up to `end`, which is left out.
+    """`start`, `start + step`, `start + 2 * step`, … up to but excluding `end`.
 
-    There are `max(0, ceil((end - start) / step))` elements: exactly that for integers, computed in
-    float64 for floats. Element `i` is `start + i * step`, of floats in float64 and rounded once.
-    The three are one element each. A step of 0 is refused, and so is anything infinite or NaN.
+    There are `max(0, ceil((end - start) / step))` elements: exact for integers, computed in float64
+    for floats. Element `i` is `start + i * step`; for floats, in float64 and rounded once. Each
+    input has one element. A step of 0, an infinity or NaN is an error.
     """
 
     __slots__ = ()
@@ -141,7 +141,7 @@ class Range(Operator):
         parts = (self.start, self.end, self.step)
         for slot, part in zip(("start", "end", "step"), parts, strict=True):
             check_single(slot, part)
-        # What is quantized stands for other numbers than it holds.
+        # The elements of a quantized operand are not its values.
         plain = [part for part in parts if part.type.quantization is None]
         values = [part.value for part in plain if part.value is not None]
         if len(values) == len(parts):
@@ -149,7 +149,7 @@ class Range(Operator):
         return (self._named_count(),)
 
     def _named_count(self) -> Dim:
-        """The count, where it follows from sizes and the range runs upwards."""
+        """Return the number of elements if it follows from sizes and the range is ascending."""
         if self.start.type.element_type not in INDICES:
             return unknown()
         try:
@@ -158,7 +158,7 @@ class Range(Operator):
             return unknown()
         if not isinstance(step, int) or step < 1:
             return unknown()
-        return ceil_div(end - start - least(end - start, 0), step)
+        return ceil_div(end - start - minimum(end - start, 0), step)
 
     def infer_shape_value(self) -> Sequence[Dim]:
         (start,), (end,), (step,) = map(shape_value_of, (self.start, self.end, self.step))
@@ -169,11 +169,11 @@ class Range(Operator):
 
     def reference(self, start: Array, end: Array, step: Array) -> Array:
         first, last, by = start.item(), end.item(), step.item()
-        places = np.arange(_count(first, last, by))
+        numbers = np.arange(_count(first, last, by))
         if start.dtype.kind in "iu":
-            # Every element is of the type, so it does not matter where products wrap around.
-            return start.reshape(1) + places.astype(start.dtype) * step.reshape(1)
-        return np.float64(first) + places * np.float64(by)
+            # All elements are in the type's range, so intermediate overflow is harmless.
+            return start.reshape(1) + numbers.astype(start.dtype) * step.reshape(1)
+        return np.float64(first) + numbers * np.float64(by)
 
 
 def _count(start: float, end: float, step: float) -> int:
@@ -187,7 +187,7 @@ def _count(start: float, end: float, step: float) -> int:
 
 
 def check_single(slot: str, operand: Operand) -> None:
-    """`ValueError` if an operand is known not to have exactly one element."""
+    """Raise ValueError unless an operand may have exactly one element."""
     shape = operand.type.static_shape
     if shape is not None and math.prod(shape) != 1:
         raise ValueError(f"{slot}: takes one element, not a tensor of {operand.type}")
@@ -195,12 +195,12 @@ def check_single(slot: str, operand: Operand) -> None:
 
 @operator("ONE_HOT")
 class OneHot(Operator):
-    """For each index, a list of `depth` elements: `on_value` at the index, `off_value` elsewhere.
+    """For each index, `depth` elements: `on_value` at the index, `off_value` at all others.
 
-    The lists run along a new axis at `axis` of the output; a negative one counts from the output's
-    last. A negative index counts from the end of the list. One out of `[-depth, depth)` gives
-    `off_value` everywhere. Indices that are no integers lose their fraction. The two values are one
-    element each, of one type, which is the output's. Source: ONNX's OneHot.
+    The elements are along a new output axis `axis`; a negative one counts from the output's end. A
+    negative index counts from the end of the list. An index out of `[-depth, depth)` gives
+    `off_value` everywhere. Fractional indices are truncated. The two values have one element each,
+    in the output's element type. Source: ONNX's OneHot.
     """
 
     __slots__ = ()
@@ -217,31 +217,31 @@ class OneHot(Operator):
         check_single("on_value", self.on_value)
         check_single("off_value", self.off_value)
         sizes = list(shape_of(self.indices))
-        (depth,) = shape_asked(self, "depth")
+        (depth,) = shape_parameter(self, "depth")
         if isinstance(depth, int) and depth < 0:
             raise ValueError(f"depth: {depth} is negative")
-        sizes.insert(axis_in(self.axis, len(sizes) + 1), depth)
+        sizes.insert(normalize_axis(self.axis, len(sizes) + 1), depth)
         return tuple(sizes)
 
     def reference(self, indices: Array, on_value: Array, off_value: Array) -> Array:
-        whole = np.trunc(indices).astype(np.int64)
-        places = np.where(whole < 0, whole + self.depth, whole)
-        hot = np.moveaxis(places[..., None] == np.arange(self.depth), -1, self.axis)
+        truncated = np.trunc(indices).astype(np.int64)
+        positions = np.where(truncated < 0, truncated + self.depth, truncated)
+        hot = np.moveaxis(positions[..., None] == np.arange(self.depth), -1, self.axis)
         return np.where(hot, on_value.reshape(()), off_value.reshape(()))
 
     def decompose(self, b: Builder) -> Operand:
         rank = len(shape_of(self.indices)) + 1
-        axis = axis_in(self.axis, rank)
+        axis = normalize_axis(self.axis, rank)
         indices = b.add(Cast, self.indices, ElementType.INT64)
         zero, one = b.constant(np.array(0)), b.constant(np.array(1))
         depth_operand = self.operand("depth")
         depth = b.add(Cast, depth_operand, ElementType.INT64)
         if depth_operand is not None and not depth_operand.is_constant:
-            depth = refused_if(b, b.add(Less, depth, zero), depth)
+            depth = fail_if(b, b.add(Less, depth, zero), depth)
         from_end = b.add(Less, indices, zero)
-        places = b.add(Where, from_end, b.add(Add, indices, b.add(Reshape, depth, ())), indices)
+        positions = b.add(Where, from_end, b.add(Add, indices, b.add(Reshape, depth, ())), indices)
         line = b.add(Range, zero, depth, one)
-        along = b.add(Reshape, line, [-1 if i == axis else 1 for i in range(rank)])
-        hot = b.add(Equal, b.add(Unsqueeze, places, (axis,)), along)
+        numbers = b.add(Reshape, line, [-1 if i == axis else 1 for i in range(rank)])
+        hot = b.add(Equal, b.add(Unsqueeze, positions, (axis,)), numbers)
         on, off = (b.add(Reshape, value, ()) for value in (self.on_value, self.off_value))
         return b.add(Where, hot, on, off)

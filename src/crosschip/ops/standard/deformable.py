@@ -1,4 +1,4 @@
-"""Convolutions whose filters are deformed."""
+"""Deformable convolutions."""
 
 from __future__ import annotations
 
@@ -8,50 +8,39 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape
 from crosschip.ir.types import FLOATS
-from crosschip.ops.definition.bias import check_bias
 from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.quantized import check_bias
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import of_shape
-from crosschip.ops.definition.shapes import of_rank, same
-from crosschip.ops.definition.slots import (
-    fuse,
-    integer,
-    integers,
-    optional_tensor,
-    tensor,
-)
-from crosschip.ops.definition.windows import (
-    AutoPad,
-    Windows,
-    is_static,
-    static,
-)
-from crosschip.ops.numerics.bilinear import Sampler, type_of_places
+from crosschip.ops.definition.shape_values import reshape_static
+from crosschip.ops.definition.shapes import require_rank, unify
+from crosschip.ops.definition.slots import fuse, integer, integers, optional_tensor, tensor
+from crosschip.ops.definition.windows import AutoPad, Windows, is_static, static
+from crosschip.ops.numerics.bilinear import Sampler, coordinate_type
 from crosschip.ops.standard.arithmetic import Add, Mul
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import biased, check_groups, check_kernel
+from crosschip.ops.standard.convolution import add_bias, check_groups, check_kernel
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.matrix import MatMul
 
 
 @operator("DEFORMABLE_CONV_2D")
 class DeformableConv2D(Operator):
-    """Two-dimensional convolution whose filter elements are moved, each by an offset of its own.
+    """Two-dimensional convolution whose filter elements are displaced by individual offsets.
 
-    Like `CONV_2D`, but element (i, j) of the filter meets, for output pixel (y, x), the image at
-    `y * stride_h - top + i * dilation_h + dy` and `x * stride_w - left + j * dilation_w + dx`,
-    interpolated linearly between four pixels, of which those outside of the image are 0, and
-    multiplied by the mask. The channels are divided into `deformable_group` groups with offsets of
-    their own: with `k = i * kernel_w + j` and `K = kernel_h * kernel_w`, channel `2 * (g * K + k)`
-    of `offset` is `dy` for group `g`, the next one is `dx`, and channel `g * K + k` of `mask` is
-    the mask; both have the height and width of the output. Without `mask`, it is 1.
+    As in `CONV_2D`, but for output pixel (y, x), element (i, j) of the filter is multiplied by the
+    image at `y * stride_h - top + i * dilation_h + dy` and `x * stride_w - left + j * dilation_w +
+    dx`, interpolated bilinearly (pixels outside the image are 0), and by the mask. The channels are
+    divided into `deformable_group` groups with separate offsets: with `k = i * kernel_w + j` and `K
+    = kernel_h * kernel_w`, channel `2 * (g * K + k)` of `offset` is `dy` for group `g`, the next
+    one is `dx`, and channel `g * K + k` of `mask` is the mask; both have the height and width of
+    the output. Without `mask`, it is 1.
 
-    An image is not specified where a pixel, an offset or a mask of it is not finite, an output
-    channel where an element of its filter is not.
+    An image is unspecified if its pixels, offsets or masks contain NaN or an infinity, an output
+    channel if its filter does.
 
     Quantized as `CONV_2D`, with all of input, offset and mask. Sources: NNAdapter's
-    DEFORMABLE_CONV_2D, Paddle's deformable_conv, ONNX's DeformConv; Zhu et al., Deformable
-    ConvNets v2, 2018 (arXiv:1811.11168).
+    DEFORMABLE_CONV_2D, Paddle's deformable_conv, ONNX's DeformConv; Zhu et al., Deformable ConvNets
+    v2, 2018 (arXiv:1811.11168).
     """
 
     __slots__ = ()
@@ -68,12 +57,12 @@ class DeformableConv2D(Operator):
     fuse_code = fuse()
 
     def windows(self, kernel: Sequence[int]) -> Windows:
-        """The windows of a filter of a size before they are deformed."""
+        """Return the windows for a kernel size, before deformation."""
         return Windows(kernel, self.strides, self.dilations, AutoPad.NONE, self.pads)
 
     def infer_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
-        out, per_group, *kernel = of_rank(shape_of(self.filter), 4, "filter")
+        batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
+        out, per_group, *kernel = require_rank(shape_of(self.filter), 4, "filter")
         check_groups(self.group, channels, per_group, out)
         check_bias(self.bias.type.shape if self.bias else None, out)
         if self.deformable_group < 1 or (
@@ -84,14 +73,14 @@ class DeformableConv2D(Operator):
             )
         check_kernel(kernel)
         if not is_static(kernel):
-            return (batch, out, *of_rank(shape_of(self.offset), 4, "offset")[2:])
+            return (batch, out, *require_rank(shape_of(self.offset), 4, "offset")[2:])
         size = self.windows(static(kernel)).counts(image)
         count: Dim = self.deformable_group * int(np.prod(static(kernel)))
         for slot, operand, numbers in (("offset", self.offset, 2), ("mask", self.mask, 1)):
             if operand is not None and operand.type.shape is not None:
-                shape = of_rank(operand.type.shape, 4, slot)
-                for own, wanted in zip(shape, (batch, count * numbers, *size), strict=True):
-                    same(own, wanted, f"{slot}: its shape, and that of all filter positions")
+                shape = require_rank(operand.type.shape, 4, slot)
+                for actual, expected in zip(shape, (batch, count * numbers, *size), strict=True):
+                    unify(actual, expected, f"{slot}: its shape, and that of all filter positions")
         return (batch, out, *size)
 
     def reference(
@@ -104,10 +93,12 @@ class DeformableConv2D(Operator):
             input.shape[1] // self.deformable_group,
             image[0] * image[1],
         )
-        undeformed = self._undeformed(kernel, size).astype(offset.dtype)
+        regular = self._regular_coordinates(kernel, size).astype(offset.dtype)
         pixels = size[0] * size[1]
-        places = offset.reshape(len(images), kernel[0] * kernel[1], 2, pixels) + undeformed
-        y, x = np.moveaxis(places, 2, 0).reshape(2, len(images), kernel[0] * kernel[1] * pixels)
+        coordinates = offset.reshape(len(images), kernel[0] * kernel[1], 2, pixels) + regular
+        y, x = np.moveaxis(coordinates, 2, 0).reshape(
+            2, len(images), kernel[0] * kernel[1] * pixels
+        )
         columns = Sampler(image).sample(images, y, x)
         if mask is not None:
             columns = columns * mask.reshape(len(images), 1, y.shape[1])
@@ -118,32 +109,36 @@ class DeformableConv2D(Operator):
         return output if bias is None else output + bias.reshape(-1, 1, 1)
 
     def decompose(self, b: Builder) -> Operand:
-        """Sampled columns, times the filter as a matrix."""
+        """Build the product of the filter matrix and sampled columns."""
         batch, channels, *image = static(shape_of(self.input))
         out, per_group, *kernel = static(shape_of(self.filter))
         size = static(self.windows(kernel).counts(image))
         count, pixels = batch * self.deformable_group, size[0] * size[1]
         elements = kernel[0] * kernel[1]
-        shifts = of_shape(b, self.offset, (count, elements, 2, pixels))
-        wide = type_of_places(self.offset)
-        undeformed = self._undeformed(kernel, size).astype(wide.dtype)
-        places = b.add(Add, b.add(Cast, shifts, wide), undeformed)
+        shifts = reshape_static(b, self.offset, (count, elements, 2, pixels))
+        wide = coordinate_type(self.offset)
+        regular = self._regular_coordinates(kernel, size).astype(wide.dtype)
+        coordinates = b.add(Add, b.add(Cast, shifts, wide), regular)
         y, x = (
-            of_shape(b, b.add(Gather, places, np.array(axis), axis=2), (count, elements * pixels))
+            reshape_static(
+                b, b.add(Gather, coordinates, np.array(axis), axis=2), (count, elements * pixels)
+            )
             for axis in range(2)
         )
         shape = (count, channels // self.deformable_group, image[0] * image[1])
-        columns = Sampler(image).build(b, of_shape(b, self.input, shape), y, x)
+        columns = Sampler(image).build(b, reshape_static(b, self.input, shape), y, x)
         if self.mask is not None:
-            columns = b.add(Mul, columns, of_shape(b, self.mask, (count, 1, elements * pixels)))
+            columns = b.add(
+                Mul, columns, reshape_static(b, self.mask, (count, 1, elements * pixels))
+            )
         depth = per_group * kernel[0] * kernel[1]
-        matrix = of_shape(b, self.filter, (self.group, out // self.group, depth))
-        columns = of_shape(b, columns, (batch, self.group, depth, pixels))
-        output = of_shape(b, b.add(MatMul, matrix, columns), (batch, out, *size))
-        return biased(b, output, self.bias, 2)
+        matrix = reshape_static(b, self.filter, (self.group, out // self.group, depth))
+        columns = reshape_static(b, columns, (batch, self.group, depth, pixels))
+        output = reshape_static(b, b.add(MatMul, matrix, columns), (batch, out, *size))
+        return add_bias(b, output, self.bias, 2)
 
-    def _undeformed(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
-        """The places where the filter meets the image with no offset, [K, 2, H_out * W_out]."""
+    def _regular_coordinates(self, kernel: Sequence[int], size: Sequence[int]) -> Array:
+        """Return the image coordinates of filter elements without offset, [K, 2, H_out * W_out]."""
         axes = [
             np.arange(kernel[axis])[:, None] * self.dilations[axis]
             + np.arange(size[axis]) * self.strides[axis]

@@ -1,4 +1,4 @@
-"""Boxes of object detectors: candidates, what networks say about them, and the objects found."""
+"""Boxes of object detectors: priors, decoding of network outputs, and detected objects."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, reshaped
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shape_values import Sizes, reshape
+from crosschip.ops.definition.shapes import require_rank, unify
 from crosschip.ops.definition.slots import flag, integer, integers, real, reals, tensor
 from crosschip.ops.definition.windows import static
-from crosschip.ops.numerics.overlap import overlaps, ranked, row_lookup, suppressed
+from crosschip.ops.numerics.overlap import non_max_suppression, overlaps, rank_scores, row_lookup
 from crosschip.ops.standard.activation import Sigmoid
 from crosschip.ops.standard.arithmetic import Add, Max, Min, Mul, Pow, Sub
 from crosschip.ops.standard.comparison import Less
@@ -30,20 +30,21 @@ from crosschip.ops.standard.unary import Exp
 
 @operator("PRIOR_BOX")
 class PriorBox(Operator):
-    """The candidate boxes of an SSD detector, for each pixel of a feature map.
+    """Prior boxes of an SSD detector, for each pixel of a feature map.
 
-    Of `input` [N, C, H, W] (features) and `image` [N, C, image_h, image_w] only height and width
-    matter. The outputs `boxes` and `variances` are [H, W, P, 4] in the element type of `input`: P
-    boxes a pixel as x_min, y_min, x_max, y_max in parts of the image, and `variances` for each.
+    Only the height and width of `input` [N, C, H, W] (features) and `image` [N, C, image_h,
+    image_w] are used. The outputs `boxes` and `variances` are [H, W, P, 4] in the element type of
+    `input`: P boxes per pixel as x_min, y_min, x_max, y_max relative to the image, and `variances`
+    for each.
 
     The centre of pixel (y, x) is `((x + offset) * step_w, (y + offset) * step_h)`; a step of 0
-    means `image_w / W` (`image_h / H`). The ratios are 1 and then each of `aspect_ratios` that is
-    not within 1e-6 of an earlier one, with `flip` each followed by its inverse. For every one of
-    `min_sizes`, in order, there is a box of `size * sqrt(ratio)` by `size / sqrt(ratio)` for every
-    ratio, then, if there are `max_sizes`, the square of side `sqrt(size * max_size)` with the
-    `max_size` at the same place of its list. With `min_max_aspect_ratios_order`, the square of side
-    `size` comes first, that of the `max_size` second, the other ratios last. `clip` clamps the
-    boxes to `[0, 1]`.
+    means `image_w / W` (`image_h / H`). The ratios are 1 and each of `aspect_ratios` that is not
+    within 1e-6 of a previous one; with `flip`, each is followed by its inverse. For each of
+    `min_sizes`, in order, there is a box of `size * sqrt(ratio)` by `size / sqrt(ratio)` for each
+    ratio, then, if there are `max_sizes`, a square with side `sqrt(size * max_size)` for the
+    `max_size` with the same index. With `min_max_aspect_ratios_order`, the square with side `size`
+    is first, that of the `max_size` second, followed by the other ratios. `clip` clamps the boxes
+    to `[0, 1]`.
 
     Sources: NNAdapter's PRIOR_BOX, Paddle's prior_box; Liu et al., SSD, 2016 (arXiv:1512.02325).
     """
@@ -66,8 +67,8 @@ class PriorBox(Operator):
         return 2
 
     def infer_shape(self) -> Sequence[Shape]:
-        _, _, height, width = of_rank(shape_of(self.input), 4, "input")
-        of_rank(shape_of(self.image), 4, "image")
+        _, _, height, width = require_rank(shape_of(self.input), 4, "input")
+        require_rank(shape_of(self.image), 4, "image")
         if self.max_sizes and len(self.max_sizes) != len(self.min_sizes):
             raise ValueError(
                 f"max_sizes: has {len(self.max_sizes)} sizes, but min_sizes {len(self.min_sizes)}"
@@ -93,7 +94,7 @@ class PriorBox(Operator):
         return ratios
 
     def _extents(self) -> Array:
-        """Width and height of the boxes of a pixel."""
+        """Return width and height of each box of a pixel."""
         extents = []
         for index, size in enumerate(self.min_sizes):
             oblongs = [(size * ratio**0.5, size / ratio**0.5) for ratio in self._ratios()]
@@ -107,7 +108,7 @@ class PriorBox(Operator):
     def _boxes_and_variances(
         self, features: Sequence[int], image: Sequence[int]
     ) -> tuple[Array, Array]:
-        """Both outputs, in float64."""
+        """Return both outputs, in float64."""
         axes = []
         for step, size, pixels in zip((self.step_h, self.step_w), image, features, strict=True):
             step = step or size / max(pixels, 1)
@@ -128,7 +129,7 @@ class PriorBox(Operator):
         ]
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
-        """Constants, as only sizes matter."""
+        """Build constants, since only sizes matter."""
         sizes = [static(shape_of(operand)[2:]) for operand in (self.input, self.image)]
         dtype = self.input.type.element_type.dtype
         return [b.constant(output.astype(dtype)) for output in self._boxes_and_variances(*sizes)]
@@ -136,13 +137,13 @@ class PriorBox(Operator):
 
 @operator("YOLO_BOX")
 class YoloBox(Operator):
-    """The boxes and class scores that a YOLOv3 network's output stands for.
+    """Boxes and class scores decoded from the output of a YOLOv3 network.
 
     `input` is [N, A * (5 + class_num), H, W] for A pairs of `anchors` (width, height in pixels of
     the network's input): for each anchor and each cell of the grid the numbers t_x, t_y, t_w, t_h,
-    an objectness, and one number a class. With `iou_aware` there are A channels more in front of
-    all these, a predicted overlap for each anchor. `imgsize` [N, 2] is height and width of the
-    images that boxes are wanted for. With `s` the logistic function:
+    an objectness, and one number per class. With `iou_aware`, A channels precede these: a predicted
+    overlap for each anchor. `imgsize` [N, 2] is height and width of the images in whose coordinates
+    boxes are returned. With `s` the logistic function:
 
     - `confidence = s(objectness)`; with `iou_aware`, `s(objectness) ** (1 - iou_aware_factor) *
       s(overlap) ** iou_aware_factor`;
@@ -151,7 +152,7 @@ class YoloBox(Operator):
 
     `downsample_ratio` is 1 or more, `iou_aware_factor` from 0 to 1.
 
-    `boxes` [N, A * H * W, 4] are x_min, y_min, x_max, y_max, anchor by anchor and row by row;
+    `boxes` [N, A * H * W, 4] are x_min, y_min, x_max, y_max, ordered by anchor, then row;
     `clip_bbox` clamps the minima to at least 0 and the maxima to at most `image - 1`. `scores` [N,
     A * H * W, class_num] are `confidence * s(class)`. Where the confidence is less than
     `conf_thresh`, box and scores are all 0.
@@ -176,7 +177,7 @@ class YoloBox(Operator):
         return 2
 
     def infer_shape(self) -> Sequence[Shape]:
-        batch, channels, height, width = of_rank(shape_of(self.input), 4, "input")
+        batch, channels, height, width = require_rank(shape_of(self.input), 4, "input")
         if len(self.anchors) % 2 or not self.anchors:
             raise ValueError(f"anchors: {list(self.anchors)} are not pairs of width and height")
         if self.class_num < 0:
@@ -185,11 +186,11 @@ class YoloBox(Operator):
             raise ValueError(f"downsample_ratio: {self.downsample_ratio} is not positive")
         if not 0 <= self.iou_aware_factor <= 1:
             raise ValueError(f"iou_aware_factor: {self.iou_aware_factor} is not in [0, 1]")
-        wanted = self._anchor_count * (5 + self.class_num + self.iou_aware)
-        same(channels, wanted, "input: its channels, and what anchors and class_num ask for")
-        sizes = of_rank(shape_of(self.imgsize), 2, "imgsize")
-        batch = same(batch, sizes[0], "imgsize: its first size, and the input's")
-        same(sizes[1], 2, "imgsize: its second size, and the height and width of an image")
+        expected = self._anchor_count * (5 + self.class_num + self.iou_aware)
+        unify(channels, expected, "input: its channels, and what anchors and class_num ask for")
+        sizes = require_rank(shape_of(self.imgsize), 2, "imgsize")
+        batch = unify(batch, sizes[0], "imgsize: its first size, and the input's")
+        unify(sizes[1], 2, "imgsize: its second size, and the height and width of an image")
         count = height * width * self._anchor_count
         return [(batch, count, 4), (batch, count, self.class_num)]
 
@@ -225,10 +226,10 @@ class YoloBox(Operator):
         ]
 
     def _layout(self, grid: Sequence[int]) -> tuple[Array, Array, Array]:
-        """Three arrays that broadcast to [1, A, 2, H, W], with x and y on the third axis.
+        """Return three arrays that broadcast to [1, A, 2, H, W], with x and y on the third axis.
 
-        They are where a cell is, half its anchors in parts of the network's input, and the sizes of
-        the grid.
+        They are the position of each cell, half of its anchors relative to the network's input, and
+        the sizes of the grid.
         """
         y, x = np.meshgrid(np.arange(grid[0]), np.arange(grid[1]), indexing="ij")
         anchors = np.array(self.anchors).reshape(1, -1, 2, 1, 1)
@@ -242,10 +243,10 @@ class YoloBox(Operator):
         count, channels = self._anchor_count, 5 + self.class_num
 
         def channels_of(first: int, size: int) -> Operand:
-            """So many channels an anchor, from the first on, as [N, A, size, H, W]."""
+            """Build `size` channels per anchor, from channel `first` on, as [N, A, size, H, W]."""
             part = _part(b, self.input, 1, first, first + count * size)
             merged = (batch, count * size, *grid)
-            return reshaped(b, part, sizes, merged, (batch, count, size, *grid))
+            return reshape(b, part, sizes, merged, (batch, count, size, *grid))
 
         cells = channels_of(count * self.iou_aware, channels)
         confidence = b.add(Sigmoid, _part(b, cells, 2, 4, 5))
@@ -260,9 +261,9 @@ class YoloBox(Operator):
         pair = b.add(Cast, self.imgsize, dtype)
         width_first = b.add(Gather, pair, np.array([1, 0]), axis=1)
         image = b.add(Reshape, width_first, (0, 1, 2, 1, 1))
-        moved = b.add(Mul, b.add(Sigmoid, _part(b, cells, 2, 0, 2)), self.scale_x_y)
+        offsets = b.add(Mul, b.add(Sigmoid, _part(b, cells, 2, 0, 2)), self.scale_x_y)
         start = (offset - (self.scale_x_y - 1) / 2).astype(dtype.dtype)
-        centre = b.add(Mul, b.add(Add, moved, start), image)
+        centre = b.add(Mul, b.add(Add, offsets, start), image)
         centre = b.add(Mul, centre, (1 / np.maximum(cell, 1)).astype(dtype.dtype))
         half = b.add(Mul, b.add(Exp, _part(b, cells, 2, 2, 4)), half_anchor.astype(dtype.dtype))
         half = b.add(Mul, half, image)
@@ -275,10 +276,10 @@ class YoloBox(Operator):
         zero, outputs = b.constant(np.array(0, dtype.dtype)), []
         for numbers, size in ((corners, 4), (scores, self.class_num)):
             masked = b.add(Where, dropped, zero, numbers)
-            listed = b.add(Transpose, masked, (0, 1, 3, 4, 2))
+            transposed = b.add(Transpose, masked, (0, 1, 3, 4, 2))
             split = (batch, count, *grid, size)
             merged = (batch, count * grid[0] * grid[1], size)
-            outputs.append(reshaped(b, listed, sizes, split, merged))
+            outputs.append(reshape(b, transposed, sizes, split, merged))
         return outputs
 
 
@@ -292,27 +293,28 @@ def _logistic(values: Array) -> Array:
 
 @operator("DETECTION_POST_PROCESS", core=True)
 class DetectionPostProcess(Operator):
-    """The objects that an SSD detector's output stands for.
+    """Objects decoded from the output of an SSD detector.
 
     For one image and M candidates: `bbox` [1, M, 4] (y, x, h, w, encoded), `scores` [1, M,
-    num_classes], or [1, M, num_classes + 1] with a background class in front that is left out, and
+    num_classes], or [1, M, num_classes + 1] with a background class first, which is ignored, and
     `anchors` [M, 4] (y, x, h, w of the centre and the sides). With `scale` = (s_y, s_x, s_h, s_w),
     a candidate's centre is `y / s_y * anchor_h + anchor_y`, likewise x, its height `exp(h / s_h) *
     anchor_h`, likewise the width.
 
-    Without `use_regular_nms`, candidates are taken by falling score of their best class, if that is
-    at least `nms_score_threshold`, until there are `max_detections`, and kept unless their overlap
-    with one that has been kept is greater than `nms_iou_threshold`; each gives its
-    `max_classes_per_detection` best classes (or as many as there are). With it, that is done for
-    each class by itself, until there are `detections_per_class`, and the best `max_detections` of
-    all classes stay. Equal scores are in the order of the candidates (and of the classes). An
-    overlap is common area over the area of either, 0 if an area is not positive.
+    Without `use_regular_nms`, candidates whose best class has a score of at least
+    `nms_score_threshold` are visited in descending order of that score. A candidate is selected
+    unless its overlap with a selected one exceeds `nms_iou_threshold`, until there are
+    `max_detections`; each gives its `max_classes_per_detection` best classes (or as many as there
+    are). With `use_regular_nms`, each class is processed separately, with at most
+    `detections_per_class` selected candidates, and the best `max_detections` of all classes are
+    returned. Equal scores are in the order of the candidates (and of the classes). An overlap is
+    intersection over union, 0 if an area is not positive.
 
-    Outputs, with `D = max_detections * max_classes_per_detection` places (`max_detections` of which
-    `use_regular_nms` fills), all float32: boxes [1, D, 4] as y_min, x_min, y_max, x_max; classes
-    [1, D], counted from 0 without the background; scores [1, D]; and [1] the number of objects.
-    Places without an object are 0. `input_size` and `out_quantized` change nothing: boxes are in
-    the unit of the anchors, and outputs are quantized if they declare a quantization.
+    Outputs, with `D = max_detections * max_classes_per_detection` entries (of which
+    `use_regular_nms` fills `max_detections`), all float32: boxes [1, D, 4] as y_min, x_min, y_max,
+    x_max; classes [1, D], counted from 0 without the background; scores [1, D]; and [1] the number
+    of objects. Entries without an object are 0. `input_size` and `out_quantized` have no effect:
+    boxes are in the unit of the anchors, and outputs are quantized if they declare a quantization.
 
     Sources: NNRt's DETECTION_POST_PROCESS, which is TensorFlow Lite's TFLite_Detection_PostProcess.
     """
@@ -339,14 +341,14 @@ class DetectionPostProcess(Operator):
         return ElementType.FLOAT32
 
     def infer_shape(self) -> Sequence[Shape]:
-        boxes = of_rank(shape_of(self.bbox), 3, "bbox")
-        scores = of_rank(shape_of(self.scores), 3, "scores")
-        anchors = of_rank(shape_of(self.anchors), 2, "anchors")
+        boxes = require_rank(shape_of(self.bbox), 3, "bbox")
+        scores = require_rank(shape_of(self.scores), 3, "scores")
+        anchors = require_rank(shape_of(self.anchors), 2, "anchors")
         for slot, shape in (("bbox", boxes), ("scores", scores)):
-            same(shape[0], 1, f"{slot}: its first size, and the one image that there can be")
-            same(shape[1], anchors[0], f"{slot}: its second size, and the number of anchors")
+            unify(shape[0], 1, f"{slot}: its first size, and the one image that there can be")
+            unify(shape[1], anchors[0], f"{slot}: its second size, and the number of anchors")
         for slot, shape in (("bbox", boxes), ("anchors", anchors)):
-            same(shape[-1], 4, f"{slot}: the size of its last axis, and the numbers of a box")
+            unify(shape[-1], 4, f"{slot}: the size of its last axis, and the numbers of a box")
         if isinstance(scores[2], int) and scores[2] - self.num_classes not in (0, 1):
             raise ValueError(f"scores: has {scores[2]} classes, but num_classes {self.num_classes}")
         if len(self.scale) != 4:
@@ -355,8 +357,8 @@ class DetectionPostProcess(Operator):
         for slot, least in least_of.items():
             if getattr(self, slot) < least:
                 raise ValueError(f"{slot}: {getattr(self, slot)} must not be less than {least}")
-        places = self.max_detections * self.max_classes_per_detection
-        return [(1, places, 4), (1, places), (1, places), (1,)]
+        entries = self.max_detections * self.max_classes_per_detection
+        return [(1, entries, 4), (1, entries), (1, entries), (1,)]
 
     def reference(self, bbox: Array, scores: Array, anchors: Array) -> Sequence[Array]:
         encoded = bbox[0] / np.array(self.scale, bbox.dtype)
@@ -367,10 +369,10 @@ class DetectionPostProcess(Operator):
         overlaps_with = row_lookup(overlaps(boxes, 0.0))
 
         def picked(ranking: Array, most: int) -> list[int]:
-            order = ranked(ranking, self.nms_score_threshold, np.greater_equal)
-            return suppressed(order, overlaps_with, self.nms_iou_threshold, 1.0, most)
+            order = rank_scores(ranking, self.nms_score_threshold, np.greater_equal)
+            return non_max_suppression(order, overlaps_with, self.nms_iou_threshold, 1.0, most)
 
-        places = self.max_detections * self.max_classes_per_detection
+        entries = self.max_detections * self.max_classes_per_detection
         detections: list[tuple[int, int]] = []
         if self.use_regular_nms:
             most = min(self.detections_per_class, self.max_detections)
@@ -379,7 +381,7 @@ class DetectionPostProcess(Operator):
             detections = sorted(detections, key=lambda entry: -class_scores[entry])[
                 : self.max_detections
             ]
-            filled, objects = list(range(len(detections))), len(detections)
+            filled_entries, objects = list(range(len(detections))), len(detections)
         else:
             selected = (
                 picked(class_scores.max(axis=1), self.max_detections) if self.num_classes else []
@@ -388,16 +390,16 @@ class DetectionPostProcess(Operator):
                 :, : self.max_classes_per_detection
             ]
             detections = [(box, int(label)) for box in selected for label in ranks[box]]
-            filled = [
-                place * self.max_classes_per_detection + rank
-                for place in range(len(selected))
+            filled_entries = [
+                entry_index * self.max_classes_per_detection + rank
+                for entry_index in range(len(selected))
                 for rank in range(ranks.shape[1])
             ]
             objects = len(selected)
-        outputs = [np.zeros((1, places, 4)), np.zeros((1, places)), np.zeros((1, places))]
-        for place, (box, label) in zip(filled, detections, strict=True):
+        outputs = [np.zeros((1, entries, 4)), np.zeros((1, entries)), np.zeros((1, entries))]
+        for entry_index, (box, label) in zip(filled_entries, detections, strict=True):
             for output, value in zip(
                 outputs, (boxes[box], label, class_scores[box, label]), strict=True
             ):
-                output[0, place] = value
+                output[0, entry_index] = value
         return [*outputs, np.array([objects], np.float32)]

@@ -1,4 +1,4 @@
-"""Operators that read and write elements at places that other tensors give."""
+"""Operators that read and write elements at indices from other tensors."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from enum import IntEnum
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES, NUMBERS
-from crosschip.ops.definition.kinds import shape_asked
+from crosschip.ops.definition.kinds import shape_parameter
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes, shape_value_by_elements
-from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.shapes import normalize_axis, unify
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill, Range
@@ -22,10 +22,10 @@ from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 
 
 class Scatter(IntEnum):
-    """The change of an element that is written to."""
+    """Combination of an update with the element that it is written to."""
 
     NONE = 0
-    """It is replaced; by which update, where several go to one place, is not specified."""
+    """The update replaces the element; of several updates with one index, any may win."""
     ADD = 1
     MUL = 2
     MAX = 3
@@ -41,8 +41,8 @@ _COMBINE: dict[Scatter, Callable[[Array, tuple[Array, ...], Array], None]] = {
 }
 
 
-class _Picking(Operator):
-    """Base of operators that move elements of the input to where indices say."""
+class _GatherBase(Operator):
+    """Base class of operators that read elements of the input at indices."""
 
     __slots__ = ()
     moves = True
@@ -51,54 +51,54 @@ class _Picking(Operator):
 
 
 @operator("GATHER_ND", core=True)
-class GatherND(_Picking):
-    """Elements or slices of the input at the places that the rows of `indices` give.
+class GatherND(_GatherBase):
+    """Elements or slices of the input at the index tuples in the last axis of `indices`.
 
-    The last axis of `indices` is a place: an index for each of as many axes of the input, after the
-    first `batch_dims`, which both have in common:
+    The last axis of `indices` holds one index for each of as many axes of the input, after the
+    first `batch_dims` axes, which both inputs share:
 
         output[b…, i…] = input[b…][indices[b…, i…, 0], indices[b…, i…, 1], …]
 
-    so that the output's shape is that of `indices` without its last axis, and then the axes of the
-    input that no index is for. A negative index counts from the end of the axis; one out of
-    `[-size, size)` is refused. Source: ONNX's GatherND.
+    The output's shape is that of `indices` without its last axis, followed by the input axes
+    without an index. A negative index counts from the end of the axis; one out of `[-size, size)`
+    is an error. Source: ONNX's GatherND.
     """
 
     __slots__ = ()
     batch_dims = integer(0)
 
     def infer_shape(self) -> Shape:
-        shape, places, batch = shape_of(self.input), shape_of(self.indices), self.batch_dims
-        if not 0 <= batch < min(len(shape), len(places)):
+        shape, index_shape, batch = shape_of(self.input), shape_of(self.indices), self.batch_dims
+        if not 0 <= batch < min(len(shape), len(index_shape)):
             raise ValueError(f"batch_dims: {batch} is not less than the axes of both inputs")
-        for own, other in zip(shape[:batch], places[:batch], strict=True):
-            same(own, other, "indices: sizes of the axes in common")
-        count = places[-1]
+        for size, other in zip(shape[:batch], index_shape[:batch], strict=True):
+            unify(size, other, "indices: sizes of the axes in common")
+        count = index_shape[-1]
         if not isinstance(count, int):
             raise UnknownRank
         if count > len(shape) - batch:
-            raise ValueError(f"indices: places have {count} indices for {len(shape) - batch} axes")
-        return (*places[:-1], *shape[batch + count :])
+            raise ValueError(f"indices: tuples of {count} indices for {len(shape) - batch} axes")
+        return (*index_shape[:-1], *shape[batch + count :])
 
     def reference(self, input: Array, indices: Array) -> Array:
         batch = np.ix_(*map(np.arange, input.shape[: self.batch_dims]))
-        more = (1,) * (indices.ndim - 1 - self.batch_dims)
-        places = tuple(np.reshape(i, i.shape + more) for i in batch)
+        ones = (1,) * (indices.ndim - 1 - self.batch_dims)
+        batch_indices = tuple(np.reshape(i, i.shape + ones) for i in batch)
         for axis, index in enumerate(np.moveaxis(indices, -1, 0), self.batch_dims):
-            # Older versions of NumPy check none where the picked parts have no elements.
+            # Older versions of NumPy do not check indices if the slices have no elements.
             _check_index(index, axis, input.shape[axis])
-        picked = input[(*places, *np.moveaxis(indices, -1, 0))]
+        gathered = input[(*batch_indices, *np.moveaxis(indices, -1, 0))]
         rest = input.shape[self.batch_dims + indices.shape[-1] :]
-        return np.broadcast_to(picked, (*indices.shape[:-1], *rest))
+        return np.broadcast_to(gathered, (*indices.shape[:-1], *rest))
 
 
 @operator("GATHER_ELEMENTS")
-class GatherElements(_Picking):
-    """Each element from the place of its own but on `axis`, where `indices` gives the index.
+class GatherElements(_GatherBase):
+    """For each index, the element at the same position except on `axis`, where it is the index.
 
     For rank 3 and axis 1: `output[i, j, k] = input[i, indices[i, j, k], k]`. The output has the
     shape of `indices`, which on other axes is not larger than the input. A negative index or axis
-    counts from the end; an index out of `[-size, size)` is refused. Source: ONNX's GatherElements.
+    counts from the end; an index out of `[-size, size)` is an error. Source: ONNX's GatherElements.
     """
 
     __slots__ = ()
@@ -108,14 +108,14 @@ class GatherElements(_Picking):
         return _same_rank(self.input, self.indices, self.axis)
 
     def reference(self, input: Array, indices: Array) -> Array:
-        return input[_elementwise_places(indices, self.axis)]
+        return input[_elementwise_indices(indices, self.axis)]
 
     def decompose(self, b: Builder) -> Operand:
         return b.add(GatherND, self.input, _coordinates(b, self.indices, self.axis))
 
 
-class _Writing(Operator):
-    """Base of operators that write to a copy of the input where indices say."""
+class _ScatterBase(Operator):
+    """Base class of operators that write to a copy of the input at indices."""
 
     __slots__ = ()
     input = tensor(ALL_TYPES)
@@ -123,20 +123,20 @@ class _Writing(Operator):
     updates = tensor(ALL_TYPES, like="input")
 
     def check_reduction(self, reduction: Scatter) -> None:
-        """`ValueError` if elements of the type cannot be combined so."""
+        """Raise ValueError if elements of the type cannot be combined by the reduction."""
         if reduction is not Scatter.NONE and self.input.type.element_type not in NUMBERS:
             raise ValueError(f"reduction: {reduction.name} is not for {self.input.type}")
 
 
 @operator("SCATTER_ND", core=True)
-class ScatterND(_Writing):
-    """The input, with `updates` written at the places that the rows of `indices` give.
+class ScatterND(_ScatterBase):
+    """The input, with `updates` written at the index tuples in the last axis of `indices`.
 
-    The last axis of `indices` is a place: an index for each of the input's first axes. `updates`
-    has the shape of `indices` without its last axis, and then the axes of the input that no index
-    is for. `reduction` says how an update and what is there become one; `ADD` and `MUL` of integers
-    wrap around, `MAX` and `MIN` of NaN and a number are not specified. A negative index counts from
-    the end of the axis; one out of `[-size, size)` is refused. Source: ONNX's ScatterND.
+    The last axis of `indices` holds one index for each of the input's first axes. `updates` has the
+    shape of `indices` without its last axis, followed by the input axes without an index.
+    `reduction` combines an update with the element; `ADD` and `MUL` of integers wrap around, `MAX`
+    and `MIN` of NaN and a number are unspecified. A negative index counts from the end of the axis;
+    one out of `[-size, size)` is an error. Source: ONNX's ScatterND.
     """
 
     __slots__ = ()
@@ -144,33 +144,33 @@ class ScatterND(_Writing):
 
     def infer_shape(self) -> Shape:
         self.check_reduction(self.reduction)
-        shape, places = shape_of(self.input), shape_of(self.indices)
-        count = places[-1] if places else 0
+        shape, index_shape = shape_of(self.input), shape_of(self.indices)
+        count = index_shape[-1] if index_shape else 0
         if isinstance(count, int):
-            if not places or count > len(shape):
-                raise ValueError(f"indices: places have {count} indices for {len(shape)} axes")
-            wanted = (*places[:-1], *shape[count:])
+            if not index_shape or count > len(shape):
+                raise ValueError(f"indices: tuples of {count} indices for {len(shape)} axes")
+            expected = (*index_shape[:-1], *shape[count:])
             updates = self.updates.type.shape
-            if updates is not None and len(updates) != len(wanted):
-                raise ValueError(f"updates: has {len(updates)} axes, not {len(wanted)}")
-            for size, other in zip(updates or (), wanted, strict=False):
-                same(size, other, "updates: sizes of it and of what indices name")
+            if updates is not None and len(updates) != len(expected):
+                raise ValueError(f"updates: has {len(updates)} axes, not {len(expected)}")
+            for size, other in zip(updates or (), expected, strict=False):
+                unify(size, other, "updates: its sizes, and those that the indices select")
         return shape
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[self.reduction](output[None], _whole_places(indices), updates)
+        _COMBINE[self.reduction](output[None], _numpy_indices(indices), updates)
         return output
 
 
 @operator("SCATTER_ELEMENTS")
-class ScatterElements(_Writing):
-    """The input, with each update written at its own place but on `axis`, where `indices` says.
+class ScatterElements(_ScatterBase):
+    """The input, with each update written at its position except on `axis`, where it is the index.
 
     For rank 3 and axis 1: `output[i, indices[i, j, k], k] = updates[i, j, k]`. `updates` has the
-    shape of `indices`, which on other axes is not larger than the input. `reduction` says how an
-    update and what is there become one, as in SCATTER_ND. A negative index or axis counts from the
-    end; an index out of `[-size, size)` is refused. Source: ONNX's ScatterElements.
+    shape of `indices`, which on other axes is not larger than the input. `reduction` combines an
+    update with the element, as in SCATTER_ND. A negative index or axis counts from the end; an
+    index out of `[-size, size)` is an error. Source: ONNX's ScatterElements.
     """
 
     __slots__ = ()
@@ -179,32 +179,34 @@ class ScatterElements(_Writing):
 
     def infer_shape(self) -> Shape:
         self.check_reduction(self.reduction)
-        places = _same_rank(self.input, self.indices, self.axis)
+        index_shape = _same_rank(self.input, self.indices, self.axis)
         updates = self.updates.type.shape
-        if updates is not None and len(updates) != len(places):
-            raise ValueError(f"updates: has {len(updates)} axes, but indices has {len(places)}")
-        for size, other in zip(updates or (), places, strict=False):
-            same(size, other, "updates: sizes of it and of indices")
+        if updates is not None and len(updates) != len(index_shape):
+            raise ValueError(
+                f"updates: has {len(updates)} axes, but indices has {len(index_shape)}"
+            )
+        for size, other in zip(updates or (), index_shape, strict=False):
+            unify(size, other, "updates: its sizes, and those of indices")
         return shape_of(self.input)
 
     def reference(self, input: Array, indices: Array, updates: Array) -> Array:
         output = input.copy()
-        _COMBINE[self.reduction](output, _elementwise_places(indices, self.axis), updates)
+        _COMBINE[self.reduction](output, _elementwise_indices(indices, self.axis), updates)
         return output
 
     def decompose(self, b: Builder) -> Operand:
-        places = _coordinates(b, self.indices, self.axis)
-        return b.add(ScatterND, self.input, places, self.updates, self.reduction)
+        coordinates = _coordinates(b, self.indices, self.axis)
+        return b.add(ScatterND, self.input, coordinates, self.updates, self.reduction)
 
 
 @operator("SPARSE_TO_DENSE")
 class SparseToDense(Operator):
-    """A tensor of the given shape that holds `values[i]` at the place that row `i` of `indices` is.
+    """A tensor of the given shape with `values[i]` at the index tuple in row `i` of `indices`.
 
-    `indices` has the shape `[count, rank]`, `values` the shape `[count]`. Everywhere else is
-    `default_value`, one element of the type of the values, 0 if left out. Where two values go to
-    one place, which of them is there is not specified. A negative index counts from the end of the
-    axis; one out of `[-size, size)` is refused.
+    `indices` has the shape `[count, rank]`, `values` the shape `[count]`. All other elements are
+    `default_value`, one element of the type of the values, by default 0. Of several values with one
+    index, any may win. A negative index counts from the end of the axis; one out of `[-size, size)`
+    is an error.
     """
 
     __slots__ = ()
@@ -217,24 +219,28 @@ class SparseToDense(Operator):
         return type(self).values.element_type(self.values)
 
     def infer_shape(self) -> Shape:
-        shape = tuple(shape_asked(self, "shape"))
+        shape = tuple(shape_parameter(self, "shape"))
         if any(isinstance(size, int) and size < 0 for size in shape):
             raise ValueError(f"shape: {list(shape)} has a negative size")
-        places, values = self.indices.type.shape, self.values.type.shape
-        if places is not None and len(places) != 2:
-            raise ValueError(f"indices: has {len(places)} axes, not 2")
+        index_shape, values = self.indices.type.shape, self.values.type.shape
+        if index_shape is not None and len(index_shape) != 2:
+            raise ValueError(f"indices: has {len(index_shape)} axes, not 2")
         if values is not None and len(values) != 1:
             raise ValueError(f"values: has {len(values)} axes, not 1")
-        if places is not None:
-            same(places[1], len(shape), "indices: indices in a place, and axes of the output")
-        if places is not None and values is not None:
-            same(places[0], values[0], "values: as many as places")
+        if index_shape is not None:
+            unify(
+                index_shape[1],
+                len(shape),
+                "indices: its last size, and the output rank",
+            )
+        if index_shape is not None and values is not None:
+            unify(index_shape[0], values[0], "values: its size, and the number of index tuples")
         return shape
 
     def reference(self, indices: Array, values: Array, default_value: Array | None) -> Array:
         default = np.zeros((), values.dtype) if default_value is None else default_value
         output = np.full(self.shape, default.reshape(()), values.dtype)
-        output[None][_whole_places(indices)] = values
+        output[None][_numpy_indices(indices)] = values
         return output
 
     def decompose(self, b: Builder) -> Operand:
@@ -244,27 +250,32 @@ class SparseToDense(Operator):
 
 
 def _same_rank(input: Operand, indices: Operand, axis: int) -> Shape:
-    """The shape of the indices; `ValueError` if they cannot stand for elements of the input."""
-    shape, places = shape_of(input), shape_of(indices)
-    if not shape or len(shape) != len(places):
-        raise ValueError(f"indices: has {len(places)} axes, but the input has {len(shape)}")
-    along = axis_in(axis, len(shape))
-    for other, (size, count) in enumerate(zip(shape, places, strict=True)):
-        if other != along and isinstance(size, int) and isinstance(count, int) and count > size:
+    """Return the shape of the indices; raise ValueError unless they fit the input."""
+    shape, index_shape = shape_of(input), shape_of(indices)
+    if not shape or len(shape) != len(index_shape):
+        raise ValueError(f"indices: has {len(index_shape)} axes, but the input has {len(shape)}")
+    normalized = normalize_axis(axis, len(shape))
+    for other, (size, count) in enumerate(zip(shape, index_shape, strict=True)):
+        if (
+            other != normalized
+            and isinstance(size, int)
+            and isinstance(count, int)
+            and count > size
+        ):
             raise ValueError(f"indices: has size {count} on axis {other}, the input only {size}")
-    return places
+    return index_shape
 
 
-def _whole_places(indices: Array) -> tuple[Array, ...]:
-    """The places that the last axis of indices gives, in a tensor with a new first axis.
+def _numpy_indices(indices: Array) -> tuple[Array, ...]:
+    """Return NumPy indices from the last axis of `indices`, for a tensor with a new first axis.
 
-    With that, there is an index even in a place that has none, and is the whole tensor.
+    The new axis allows index tuples of length 0, which select the whole tensor.
     """
     return (np.zeros(indices.shape[:-1], np.int64), *np.moveaxis(indices, -1, 0))
 
 
 def _check_index(indices: Array, axis: int, size: int) -> None:
-    """Refuse indices that are out of the range of an axis, as NumPy says it."""
+    """Raise IndexError for indices out of an axis's range, in NumPy's words."""
     outside = indices[(indices < -size) | (indices >= size)]
     if outside.size:
         raise IndexError(
@@ -272,14 +283,14 @@ def _check_index(indices: Array, axis: int, size: int) -> None:
         )
 
 
-def _elementwise_places(indices: Array, axis: int) -> tuple[Array, ...]:
-    places: list[Array] = list(np.indices(indices.shape, sparse=True))
-    places[axis] = indices
-    return tuple(places)
+def _elementwise_indices(indices: Array, axis: int) -> tuple[Array, ...]:
+    result: list[Array] = list(np.indices(indices.shape, sparse=True))
+    result[axis] = indices
+    return tuple(result)
 
 
 def _coordinates(b: Builder, indices: Operand, axis: int) -> Operand:
-    """All indices of the places that indices on one axis stand for, along a new last axis."""
+    """Build the full index tuples of elementwise indices on one axis, along a new last axis."""
     sizes = Sizes(b, indices)
     rank = len(sizes.shape)
     zero, one = b.constant(np.array(0)), b.constant(np.array(1))
@@ -289,18 +300,18 @@ def _coordinates(b: Builder, indices: Operand, axis: int) -> Operand:
             column = b.add(Cast, indices, ElementType.INT64)
         else:
             line = b.add(Range, zero, sizes.computed(size), one)
-            along = b.add(Reshape, line, [-1 if i == other else 1 for i in range(rank)])
-            column = b.add(Expand, along, sizes(sizes.shape))
+            numbers = b.add(Reshape, line, [-1 if i == other else 1 for i in range(rank)])
+            column = b.add(Expand, numbers, sizes(sizes.shape))
         columns.append(b.add(Unsqueeze, column, (rank,)))
     return b.add(Concat, columns, rank)
 
 
 @operator("GATHER", core=True)
 class Gather(Operator):
-    """The entries of `axis` that `indices` name; a negative index or axis counts from the end.
+    """The entries of `axis` at `indices`; a negative index or axis counts from the end.
 
     The output's shape is the input's with `axis` replaced by the shape of `indices`. An index out
-    of `[-size, size)` is refused.
+    of `[-size, size)` is an error.
     """
 
     __slots__ = ()
@@ -308,27 +319,25 @@ class Gather(Operator):
     input = tensor(ALL_TYPES)
     indices = tensor(INDICES)
     axis = integer(0)
+    infer_shape_value = shape_value_by_elements
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         if self.indices.type.shape is None:
             raise UnknownRank
         return (*shape[:axis], *self.indices.type.shape, *shape[axis + 1 :])
 
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
-
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        along = axis_in(self.axis, len(shape_of(self.input)))
-        rows, places = axes[:2]
-        if rows is None and places is not None:
-            return along + places
-        if rows is None or places is not None or rows == along:
+        axis = normalize_axis(self.axis, len(shape_of(self.input)))
+        rows, index_rows = axes[:2]
+        if rows is None and index_rows is not None:
+            return axis + index_rows
+        if rows is None or index_rows is not None or rows == axis:
             return None
-        return rows if rows < along else rows - 1 + len(shape_of(self.indices))
+        return rows if rows < axis else rows - 1 + len(shape_of(self.indices))
 
     def reference(self, input: Array, indices: Array) -> Array:
-        if input.size == 0:  # NumPy does not look at indices into nothing
+        if input.size == 0:  # NumPy does not check indices into an empty array
             np.take(np.empty(input.shape[self.axis], np.bool_), indices)
         return np.take(input, indices, self.axis)

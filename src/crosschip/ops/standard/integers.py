@@ -1,4 +1,4 @@
-"""Products of bytes, summed up as integers."""
+"""Products of 8-bit integers, accumulated as integers."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ import numpy as np
 from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import of_rank, same
+from crosschip.ops.definition.shapes import require_rank, unify
 from crosschip.ops.definition.slots import choice, integer, integers, optional_tensor, tensor
 from crosschip.ops.definition.windows import AutoPad, Windows
 from crosschip.ops.standard.arithmetic import Add, Sub
 from crosschip.ops.standard.conversion import Cast
-from crosschip.ops.standard.convolution import Conv2D, convolution_shape, convolved
+from crosschip.ops.standard.convolution import Conv2D, convolution_shape, convolve
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul, product_shape
-from crosschip.ops.standard.quantization import bare
+from crosschip.ops.standard.quantization import build_bare
 from crosschip.ops.standard.slicing import Slice
 
 _BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
 _EXACT = 2**24
-"""Up to this, float32 holds every integer."""
+"""Up to this number, float32 represents all integers."""
 
 
 @operator("MAT_MUL_INTEGER")
 class MatMulInteger(Operator):
-    """The matrix product of bytes, `(x - x_zero_point) @ (y - y_zero_point)`, in int32.
+    """Matrix product of 8-bit integers, `(x - x_zero_point) @ (y - y_zero_point)`, in int32.
 
-    The axes before the last two broadcast, as those of MAT_MUL. A zero point that is left out is 0;
-    else it is one number, or `x_zero_point` one for each row (…, rows, 1) and `y_zero_point` one
-    for each column (…, 1, columns) or (columns), with the axes before as in its tensor, or 1. Sums
-    wrap around on overflow. Of quantized tensors it reads the integers, not what they stand for.
+    The axes before the last two broadcast, as in MAT_MUL. A zero point is 0 if omitted; otherwise
+    it is one number, or `x_zero_point` has one per row (…, rows, 1) and `y_zero_point` one per
+    column (…, 1, columns) or (columns), with other axes as in its tensor, or 1. Sums wrap around on
+    overflow. The operator reads the stored integers of quantized tensors.
 
     Source: ONNX's MatMulInteger.
     """
@@ -61,7 +61,9 @@ class MatMulInteger(Operator):
     def reference(
         self, x: Array, y: Array, x_zero_point: Array | None, y_zero_point: Array | None
     ) -> Array:
-        return _as_int32(np.matmul(_centred(x, x_zero_point), _centred(y, y_zero_point)))
+        return _as_int32(
+            np.matmul(_subtract_zero_point(x, x_zero_point), _subtract_zero_point(y, y_zero_point))
+        )
 
     def decompose(self, b: Builder) -> Operand:
         along = -2 if len(shape_of(self.y)) > 1 else -1
@@ -89,12 +91,12 @@ class MatMulInteger(Operator):
 
 @operator("CONV_2D_INTEGER")
 class Conv2DInteger(Operator):
-    """Two-dimensional convolution of bytes, less their zero points, in int32.
+    """Two-dimensional convolution of 8-bit integers minus their zero points, in int32.
 
-    It is CONV_2D of `input - input_zero_point` and `filter - filter_zero_point`: padding counts as
-    the zero point. One that is left out is 0; else it is one number, or `filter_zero_point` one for
-    each output channel (C_out). Sums wrap around on overflow. Of quantized tensors it reads the
-    integers, not what they stand for.
+    It is CONV_2D of `input - input_zero_point` and `filter - filter_zero_point`; padding has the
+    value of the zero point. A zero point is 0 if omitted; otherwise it is one number, or
+    `filter_zero_point` has one per output channel (C_out). Sums wrap around on overflow. The
+    operator reads the stored integers of quantized tensors.
 
     Source: ONNX's ConvInteger.
     """
@@ -112,22 +114,28 @@ class Conv2DInteger(Operator):
     dilations = integers((1, 1), 2)
 
     def windows(self, kernel: tuple[int, ...]) -> Windows:
-        """The windows of a filter of a size."""
+        """Return the windows for a kernel size."""
         return Windows(kernel, self.strides, self.dilations, self.auto_pad, self.pads)
 
     def infer_element_type(self) -> ElementType:
         return ElementType.INT32
 
     def infer_shape(self) -> Shape:
-        filter = of_rank(shape_of(self.filter), 4, "filter")
+        filter = require_rank(shape_of(self.filter), 4, "filter")
         if self.input_zero_point is not None and shape_of(self.input_zero_point) != ():
             raise ValueError("input_zero_point: is not one number")
         if self.filter_zero_point is not None:
-            own = shape_of(self.filter_zero_point)
-            if len(own) > 1:
-                raise ValueError(f"filter_zero_point: has {len(own)} axes, but at most 1")
-            if own:
-                same(own[0], filter[0], "filter_zero_point: its size, and the output's channels")
+            zero_point_shape = shape_of(self.filter_zero_point)
+            if len(zero_point_shape) > 1:
+                raise ValueError(
+                    f"filter_zero_point: has {len(zero_point_shape)} axes, but at most 1"
+                )
+            if zero_point_shape:
+                unify(
+                    zero_point_shape[0],
+                    filter[0],
+                    "filter_zero_point: its size, and the output's channels",
+                )
         return convolution_shape(shape_of(self.input), filter, self.group, self.windows)
 
     def reference(
@@ -139,8 +147,11 @@ class Conv2DInteger(Operator):
     ) -> Array:
         if filter_zero_point is not None and filter_zero_point.ndim:
             filter_zero_point = filter_zero_point.reshape(-1, 1, 1, 1)
-        image, weights = _centred(input, input_zero_point), _centred(filter, filter_zero_point)
-        return _as_int32(convolved(image, weights, self.windows(filter.shape[2:]), self.group))
+        image, weights = (
+            _subtract_zero_point(input, input_zero_point),
+            _subtract_zero_point(filter, filter_zero_point),
+        )
+        return _as_int32(convolve(image, weights, self.windows(filter.shape[2:]), self.group))
 
     def decompose(self, b: Builder) -> Operand:
         shape = shape_of(self.filter)[1:]
@@ -153,17 +164,17 @@ class Conv2DInteger(Operator):
         image = _differences(b, self.input, self.input_zero_point, dtype)
         weights = _differences(b, self.filter, zero_point, dtype)
         if parts is None or len(parts) == 1:
-            return b.add(Cast, self._convolved(b, image, weights), ElementType.INT32)
+            return b.add(Cast, self._convolve(b, image, weights), ElementType.INT32)
         products = []
         for start, end in parts:
             channels = np.arange(start, end) + np.arange(self.group)[:, None] * sizes[0]
             pixels = b.add(Gather, image, channels.ravel(), axis=1)
             filter = _part(b, weights, 1, start, end, sizes[0])
-            products.append(b.add(Cast, self._convolved(b, pixels, filter), ElementType.INT32))
+            products.append(b.add(Cast, self._convolve(b, pixels, filter), ElementType.INT32))
         return reduce(lambda one, other: b.add(Add, one, other), products)
 
     def _channels(self, sizes: Sequence[int]) -> list[tuple[int, int]] | None:
-        """The channels of a group in parts; `None` if one channel is already too many terms."""
+        """Return ranges of a group's channels; `None` if one channel already has too many terms."""
         weights = known_differences(self.filter, self.filter_zero_point, channels=0)
         if weights is None:
             one = span(self.filter, self.filter_zero_point) * sizes[1] * sizes[2]
@@ -175,7 +186,7 @@ class Conv2DInteger(Operator):
         except ValueError:
             return None
 
-    def _convolved(self, b: Builder, image: Operand, weights: Operand) -> Operand:
+    def _convolve(self, b: Builder, image: Operand, weights: Operand) -> Operand:
         return b.add(
             Conv2D,
             image,
@@ -189,7 +200,7 @@ class Conv2DInteger(Operator):
 
 
 def span(operand: Operand, zero_point: Operand | None) -> int:
-    """The greatest magnitude of differences of bytes from zero points."""
+    """Return the largest magnitude of differences of 8-bit integers and zero points."""
     if zero_point is not None:
         return 255
     return 128 if operand.type.element_type is ElementType.INT8 else 255
@@ -198,12 +209,12 @@ def span(operand: Operand, zero_point: Operand | None) -> int:
 def known_differences(
     operand: Operand, zero_point: Operand | None, channels: int | None = None
 ) -> Array | None:
-    """The differences of constant bytes from constant zero points, in int16; else `None`.
+    """Return the differences of constant integers and constant zero points, in int16; else `None`.
 
     Args:
-        operand: the bytes.
-        zero_point: one number, or several that broadcast, or one for each index of an axis.
-        channels: that axis, if they do not broadcast.
+        operand: the integers.
+        zero_point: one number, several that broadcast, or one per index of `channels`.
+        channels: the axis of the zero points, if they do not broadcast.
     """
     if operand.value is None or (zero_point is not None and zero_point.value is None):
         return None
@@ -217,14 +228,14 @@ def known_differences(
 
 
 def exact_parts(magnitudes: Array, most: int) -> list[tuple[int, int]]:
-    """Ranges of terms whose products float32 adds up without rounding, in whatever order.
+    """Return ranges of terms whose products float32 accumulates exactly, in any order.
 
     Args:
-        magnitudes: how great the one factor is, a row a term, a column a sum.
-        most: how great the other factor may be.
+        magnitudes: magnitudes of one factor, one row per term, one column per sum.
+        most: the largest magnitude of the other factor.
 
     Raises:
-        ValueError: one term is already too many.
+        ValueError: a single term is already too large.
     """
     terms = len(magnitudes)
     total = magnitudes.sum(0, np.int64).max(initial=0).item() * most
@@ -238,24 +249,28 @@ def exact_parts(magnitudes: Array, most: int) -> list[tuple[int, int]]:
     return [(0, 0)]
 
 
-def _check_zero_points(slot: str, own: Shape, shape: Shape, single: int) -> None:
-    """`ValueError` unless zero points go along with a tensor, with size 1 on an axis."""
-    if len(own) > len(shape):
-        raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
-    for axis in range(-1, -len(own) - 1, -1):
-        if own[axis] == 1:
+def _check_zero_points(slot: str, zero_point_shape: Shape, shape: Shape, single: int) -> None:
+    """Raise ValueError unless zero points match a tensor's shape, with size 1 on axis `single`."""
+    if len(zero_point_shape) > len(shape):
+        raise ValueError(
+            f"{slot}: {list(zero_point_shape)} are not one number, or one a row or column"
+        )
+    for axis in range(-1, -len(zero_point_shape) - 1, -1):
+        if zero_point_shape[axis] == 1:
             continue
         if axis == single or len(shape) == 1:
-            if isinstance(own[axis], int):
-                raise ValueError(f"{slot}: {list(own)} are not one number, or one a row or column")
+            if isinstance(zero_point_shape[axis], int):
+                raise ValueError(
+                    f"{slot}: {list(zero_point_shape)} are not one number, or one a row or column"
+                )
         else:
-            same(own[axis], shape[axis], f"{slot}: a size, and that of its tensor")
+            unify(zero_point_shape[axis], shape[axis], f"{slot}: a size, and that of its tensor")
 
 
-def _centred(array: Array, zero_point: Array | None) -> Array:
-    """Differences of bytes from zero points, in float64.
+def _subtract_zero_point(array: Array, zero_point: Array | None) -> Array:
+    """Return the differences of integers and zero points, in float64.
 
-    There is no quick product of integers in NumPy, but float64 holds every sum of theirs.
+    NumPy's integer products are slow, and float64 is exact for these sums.
     """
     wide = array.astype(np.float64)
     return wide if zero_point is None else wide - zero_point
@@ -268,15 +283,15 @@ def _as_int32(sums: Array) -> Array:
 def _differences(
     b: Builder, operand: Operand, zero_point: Operand | None, dtype: ElementType
 ) -> Operand:
-    """The differences of bytes from zero points, in a wider type."""
-    wide = b.add(Cast, bare(b, operand), dtype)
+    """Build the differences of integers and zero points, in a wider type."""
+    wide = b.add(Cast, build_bare(b, operand), dtype)
     if zero_point is None:
         return wide
-    return b.add(Sub, wide, b.add(Cast, bare(b, zero_point), dtype))
+    return b.add(Sub, wide, b.add(Cast, build_bare(b, zero_point), dtype))
 
 
 def _part(b: Builder, operand: Operand, axis: int, start: int, end: int, size: int) -> Operand:
-    """A range of an axis of a size; where this is open, the last one goes on to the end."""
+    """Build a range of an axis; with a dynamic dimension, the last range extends to the end."""
     if (start, end) == (0, size):
         return operand
     return b.add(Slice, operand, (axis,), (start,), (2**31 - 1 if end == size else end,))

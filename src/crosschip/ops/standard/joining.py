@@ -1,4 +1,4 @@
-"""Operators that put tensors together or take them apart."""
+"""Operators that join and split tensors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from crosschip.ir.types import ALL_TYPES
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator, operator_named
-from crosschip.ops.definition.shape_values import Sizes, refused_if, shape_value_by_elements
-from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.shape_values import Sizes, fail_if, shape_value_by_elements
+from crosschip.ops.definition.shapes import normalize_axis, unify
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     integer,
@@ -29,23 +29,21 @@ from crosschip.ops.standard.layout import Expand, Reshape, Unsqueeze
 from crosschip.ops.standard.slicing import Slice
 
 
-class _Joining(Operator):
-    """Base of operators that move the elements of several tensors, all of one element type."""
+class _JoinBase(Operator):
+    """Base class of operators that move the elements of several tensors of one element type."""
 
     __slots__ = ()
     moves = True
     parts = tensors(ALL_TYPES)
-
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
+    infer_shape_value = shape_value_by_elements
 
 
 @operator("CONCAT", core=True)
-class Concat(_Joining):
-    """The parts, one after the other along `axis`; their other sizes are equal.
+class Concat(_JoinBase):
+    """The parts, concatenated along `axis`; their other sizes are equal.
 
     A negative axis counts from the last one. A part may be empty along the axis. Quantized parts
-    give a quantized output if all have one quantization, for the whole tensor.
+    give a quantized output if all have the same per-tensor quantization.
     """
 
     __slots__ = ()
@@ -54,7 +52,7 @@ class Concat(_Joining):
     def infer_shape(self) -> Shape:
         shapes = [shape_of(operand) for operand in self.parts]
         first = shapes[0]
-        axis = axis_in(self.axis, len(first))
+        axis = normalize_axis(self.axis, len(first))
         total: Dim = 0
         sizes = list(first)
         for shape in shapes:
@@ -62,7 +60,7 @@ class Concat(_Joining):
                 raise ValueError(f"parts: one has {len(shape)} axes, another {len(first)}")
             for other in range(len(first)):
                 if other != axis:
-                    sizes[other] = same(sizes[other], shape[other], "parts: sizes of two of them")
+                    sizes[other] = unify(sizes[other], shape[other], "parts: sizes of two of them")
             total = shape[axis] + total
         sizes[axis] = total
         return tuple(sizes)
@@ -72,17 +70,17 @@ class Concat(_Joining):
         if len(rows) != 1:
             return None
         (axis,) = rows
-        return None if axis == axis_in(self.axis, len(shape_of(self.parts[0]))) else axis
+        return None if axis == normalize_axis(self.axis, len(shape_of(self.parts[0]))) else axis
 
     def reference(self, parts: Sequence[Array]) -> Array:
         return np.concatenate(parts, self.axis)
 
 
 @operator("STACK")
-class Stack(_Joining):
-    """The parts, which have one shape, one after the other along a new axis.
+class Stack(_JoinBase):
+    """The parts, which have one shape, stacked along a new axis.
 
-    The new axis is at `axis` of the output; a negative one counts from the output's last.
+    The new axis is `axis` of the output; a negative one counts from the output's end.
     """
 
     __slots__ = ()
@@ -95,8 +93,8 @@ class Stack(_Joining):
         sizes = list(shapes[0])
         for shape in shapes[1:]:
             for axis, size in enumerate(shape):
-                sizes[axis] = same(sizes[axis], size, "parts: sizes of two of them")
-        sizes.insert(axis_in(self.axis, len(sizes) + 1), len(shapes))
+                sizes[axis] = unify(sizes[axis], size, "parts: sizes of two of them")
+        sizes.insert(normalize_axis(self.axis, len(sizes) + 1), len(shapes))
         return tuple(sizes)
 
     def reference(self, parts: Sequence[Array]) -> Array:
@@ -108,10 +106,10 @@ class Stack(_Joining):
 
 @operator("SPLIT")
 class Split(Layout):
-    """Cuts the input along `axis` into pieces of the sizes that `split` lists.
+    """Pieces of the input along `axis`, of the sizes in `split`.
 
-    The sizes sum up to that of the axis; one may be 0. A negative axis counts from the last one.
-    There are as many outputs as sizes.
+    The sizes add up to that of the axis; a size may be 0. A negative axis counts from the last one.
+    There is one output per size.
     """
 
     __slots__ = ()
@@ -129,7 +127,7 @@ class Split(Layout):
 
     def infer_shape(self) -> Sequence[Shape]:
         shape = list(shape_of(self.input))
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         try:
             sizes: Sequence[Dim] = self.split
         except ComputedParameter:
@@ -139,11 +137,11 @@ class Split(Layout):
                 raise ValueError("split: must list at least one size")
             if any(size < 0 for size in self.split):
                 raise ValueError(f"split: {list(self.split)} has a negative size")
-            same(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
+            unify(shape[axis], sum(self.split), "split: its sum, and the size of the axis")
         return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        return None if axes[0] == axis_in(self.axis, len(shape_of(self.input))) else axes[0]
+        return None if axes[0] == normalize_axis(self.axis, len(shape_of(self.input))) else axes[0]
 
     def reference(self, input: Array) -> Sequence[Array]:
         if min(self.split) < 0 or sum(self.split) != input.shape[self.axis]:
@@ -159,9 +157,9 @@ class Split(Layout):
         ]
 
     def _bounds(self, b: Builder) -> Sequence[Operand]:
-        """Where the first piece starts and where each ends, in lists of one number."""
+        """Build the start of the first piece and the end of each piece, as lists of length 1."""
         sizes = Sizes(b, self.input)
-        size = sizes.shape[axis_in(self.axis, len(sizes.shape))]
+        size = sizes.shape[normalize_axis(self.axis, len(sizes.shape))]
         first = b.constant(np.array([0]))
         try:
             ends = [b.constant(np.array([end])) for end in np.cumsum(self.split)]
@@ -169,7 +167,7 @@ class Split(Layout):
             return self._computed_bounds(b, first, sizes.computed(size))
         if not isinstance(size, int):
             differs = b.add(NotEqual, sizes.computed(size), ends[-1])
-            first = refused_if(b, differs, first)
+            first = fail_if(b, differs, first)
         return [first, *ends]
 
     def _computed_bounds(self, b: Builder, first: Operand, size: Operand) -> Sequence[Operand]:
@@ -177,19 +175,19 @@ class Split(Layout):
         total = b.add(operator_named("REDUCE_SUM"), pieces, (0,))
         differs = b.add(NotEqual, size, total)
         negative = b.add(Less, pieces, b.constant(np.array([0])))
-        bounds = [refused_if(b, b.add(Concat, [differs, negative], 0), first)]
-        for place in range(self.output_count()):
-            piece = b.add(Slice, pieces, (0,), (place,), (place + 1,))
+        bounds = [fail_if(b, b.add(Concat, [differs, negative], 0), first)]
+        for index in range(self.output_count()):
+            piece = b.add(Slice, pieces, (0,), (index,), (index + 1,))
             bounds.append(b.add(Add, bounds[-1], piece))
         return bounds
 
 
 @operator("UNSTACK")
 class Unstack(Layout):
-    """The entries of the input along `axis`, an output each, without that axis.
+    """The entries of the input along `axis` as separate outputs without that axis.
 
-    A negative axis counts from the last one. There are `num` outputs, which is the size of the
-    axis; it may be left out where that size is known.
+    A negative axis counts from the last one. There are `num` outputs, the size of the axis; `num`
+    may be omitted if that size is known.
     """
 
     __slots__ = ()
@@ -198,13 +196,13 @@ class Unstack(Layout):
 
     def output_count(self) -> int:
         shape = self.input.type.shape
-        size = None if shape is None else shape[axis_in(self.axis, len(shape))]
+        size = None if shape is None else shape[normalize_axis(self.axis, len(shape))]
         if isinstance(size, int) and size < 1:
             raise ValueError(f"input: axis {self.axis} has nothing to take apart")
         if self.num is None and not isinstance(size, int):
             raise ValueError("num: must be given, since the size of the axis is not known")
         if self.num is not None and isinstance(size, int):
-            same(self.num, size, "num: it, and the size of the axis")
+            unify(self.num, size, "num: it, and the size of the axis")
         count = self.num if self.num is not None else size
         if isinstance(count, int) and count < 1:
             raise ValueError(f"num: {count} is not positive")
@@ -213,7 +211,7 @@ class Unstack(Layout):
 
     def infer_shape(self) -> Sequence[Shape]:
         count, shape = self.output_count(), shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         return [(*shape[:axis], *shape[axis + 1 :])] * count
 
     def reference(self, input: Array) -> Sequence[Array]:
@@ -223,20 +221,20 @@ class Unstack(Layout):
 
     def decompose(self, b: Builder) -> Sequence[Operand]:
         sizes = Sizes(b, self.input)
-        size = sizes.shape[axis_in(self.axis, len(sizes.shape))]
-        places = [b.constant(np.array(place)) for place in range(self.output_count())]
+        size = sizes.shape[normalize_axis(self.axis, len(sizes.shape))]
+        indices = [b.constant(np.array(index)) for index in range(self.output_count())]
         if not isinstance(size, int):
-            count = b.constant(np.array([len(places)]))
+            count = b.constant(np.array([len(indices)]))
             differs = b.add(NotEqual, sizes.computed(size), count)
-            places[0] = refused_if(b, differs, places[0])
-        return [b.add(operator_named("GATHER"), self.input, place, self.axis) for place in places]
+            indices[0] = fail_if(b, differs, indices[0])
+        return [b.add(operator_named("GATHER"), self.input, index, self.axis) for index in indices]
 
 
 @operator("MESHGRID")
 class Meshgrid(Operator):
     """The coordinates of a grid: output `i` holds the elements of part `i` along axis `i`.
 
-    The parts are lists of sizes `d0 … dn`, and all outputs have the shape `[d0, …, dn]`:
+    The parts are lists of lengths `d0 … dn`, and all outputs have the shape `[d0, …, dn]`:
     `output_i[j0, …, jn] = part_i[ji]`.
     """
 
@@ -259,8 +257,8 @@ class Meshgrid(Operator):
     def decompose(self, b: Builder) -> Sequence[Operand]:
         shape = b.add(Concat, [b.add(ShapeOf, part) for part in self.parts], 0)
         rank = len(self.parts)
-        along = [tuple(-1 if i == axis else 1 for i in range(rank)) for axis in range(rank)]
+        shapes = [tuple(-1 if i == axis else 1 for i in range(rank)) for axis in range(rank)]
         return [
-            b.add(Expand, b.add(Reshape, part, places), shape)
-            for part, places in zip(self.parts, along, strict=True)
+            b.add(Expand, b.add(Reshape, part, part_shape), shape)
+            for part, part_shape in zip(self.parts, shapes, strict=True)
         ]

@@ -1,16 +1,15 @@
-"""Truth values and bits: what combines them, and what they choose between.
+"""Boolean and bitwise operators, and selection by a condition.
 
-Integers are rows of bits here; negative ones in two's complement.
+Negative integers are in two's complement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
 
-from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
+from crosschip.ir import Array, Builder, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, BOOLEANS, INTEGERS
 from crosschip.ops.definition.kinds import Broadcast, Elementwise, aligned_row_axis
 from crosschip.ops.definition.operator import Operator, shape_of
@@ -22,7 +21,7 @@ from crosschip.ops.standard.arithmetic import Add, Sub
 
 
 class Logical(Broadcast):
-    """Base of operators on two tensors of truth values, broadcast as NumPy does."""
+    """Base class of operators on two boolean tensors, with NumPy broadcasting."""
 
     __slots__ = ()
     input0 = tensor(BOOLEANS)
@@ -41,14 +40,14 @@ class Not(Elementwise):
         return np.logical_not(input)
 
     def decompose(self, b: Builder) -> Operand:
-        """The same as equal to false."""
+        """Build a comparison with false."""
         false = b.constant(np.zeros((), self.input.type.element_type.dtype))
         return b.add(operator_named("EQUAL"), self.input, false)
 
 
 @operator("AND", core=True)
 class And(Logical):
-    """True where both inputs are, the two broadcast to one shape as NumPy does."""
+    """True where both inputs are, with NumPy broadcasting."""
 
     __slots__ = ()
 
@@ -58,7 +57,7 @@ class And(Logical):
 
 @operator("OR")
 class Or(Logical):
-    """True where an input is, or both are, the two broadcast to one shape as NumPy does."""
+    """True where at least one input is, with NumPy broadcasting."""
 
     __slots__ = ()
 
@@ -71,10 +70,7 @@ class Or(Logical):
 
 @operator("XOR")
 class Xor(Logical):
-    """True where one input is and the other is not.
-
-    The two are broadcast to one shape as NumPy does.
-    """
+    """True where exactly one input is, with NumPy broadcasting."""
 
     __slots__ = ()
 
@@ -87,10 +83,10 @@ class Xor(Logical):
 
 @operator("WHERE", core=True)
 class Where(Operator):
-    """The element of `input0` where `condition` is true, that of `input1` where it is not.
+    """The element of `input0` where `condition` is true, else that of `input1`.
 
-    All three are broadcast as NumPy does. Elements are chosen bit by bit, whatever their type; what
-    is not chosen has no influence, not even if it is NaN.
+    All three are broadcast as in NumPy. Elements are copied bit by bit, whatever their type;
+    elements that are not selected have no influence, not even NaN.
     """
 
     __slots__ = ()
@@ -99,6 +95,7 @@ class Where(Operator):
     input0 = tensor(ALL_TYPES)
     input1 = tensor(ALL_TYPES, like="input0")
     row_axis = aligned_row_axis
+    infer_shape_value = shape_value_by_elements
 
     def infer_element_type(self) -> ElementType:
         return type(self).input0.element_type(self.input0)
@@ -106,15 +103,12 @@ class Where(Operator):
     def infer_shape(self) -> Shape:
         return broadcast(*map(shape_of, (self.condition, self.input0, self.input1)))
 
-    def infer_shape_value(self) -> Sequence[Dim]:
-        return shape_value_by_elements(self)
-
     def reference(self, condition: Array, input0: Array, input1: Array) -> Array:
         return np.where(condition, input0, input1)
 
 
 class Bitwise(Broadcast):
-    """Base of operators on two tensors of integers of one type, broadcast as NumPy does."""
+    """Base class of operators on two integer tensors of one type, with NumPy broadcasting."""
 
     __slots__ = ()
     input0 = tensor(INTEGERS)
@@ -123,7 +117,7 @@ class Bitwise(Broadcast):
 
 @operator("BITWISE_AND", core=True)
 class BitwiseAnd(Bitwise):
-    """The bits that are set in both inputs, broadcast to one shape as NumPy does."""
+    """The bits that are set in both inputs, with NumPy broadcasting."""
 
     __slots__ = ()
 
@@ -133,10 +127,7 @@ class BitwiseAnd(Bitwise):
 
 @operator("BITWISE_OR")
 class BitwiseOr(Bitwise):
-    """The bits that are set in either input, or in both.
-
-    The two are broadcast to one shape as NumPy does.
-    """
+    """The bits that are set in at least one input, with NumPy broadcasting."""
 
     __slots__ = ()
 
@@ -150,10 +141,7 @@ class BitwiseOr(Bitwise):
 
 @operator("BITWISE_XOR")
 class BitwiseXor(Bitwise):
-    """The bits that are set in one input and not in the other.
-
-    The two are broadcast to one shape as NumPy does.
-    """
+    """The bits that are set in exactly one input, with NumPy broadcasting."""
 
     __slots__ = ()
 
@@ -167,7 +155,7 @@ class BitwiseXor(Bitwise):
 
 @operator("BITWISE_NOT")
 class BitwiseNot(Elementwise):
-    """The bits that are not set: `-1 - input`, or the greatest integer less the input."""
+    """The inverted bits: `-1 - input`, or the largest integer minus the input if unsigned."""
 
     __slots__ = ()
     input = tensor(INTEGERS)
@@ -182,7 +170,7 @@ class BitwiseNot(Elementwise):
 
 
 class ShiftDirection(IntEnum):
-    """The direction in which bits are shifted."""
+    """Direction of a bit shift."""
 
     LEFT = 0
     RIGHT = 1
@@ -190,11 +178,11 @@ class ShiftDirection(IntEnum):
 
 @operator("BIT_SHIFT", core=True)
 class BitShift(Broadcast):
-    """`input0 * 2 ** input1` to the left, `floor(input0 / 2 ** input1)` to the right.
+    """`input0 * 2 ** input1` (left) or `floor(input0 / 2 ** input1)` (right).
 
-    The two are broadcast to one shape as NumPy does. Bits that are shifted out are lost. By as many
-    places as there are bits, by more, or by a negative number of them, everything is: 0 is left, or
-    -1 of a negative integer to the right.
+    The inputs are broadcast as in NumPy. Bits that are shifted out are lost. A shift by at least
+    the number of bits, or by a negative number, shifts out all bits: the result is 0, or -1 for a
+    negative integer shifted to the right.
     """
 
     __slots__ = ()

@@ -9,10 +9,10 @@ import numpy as np
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import exact_quotient, product
 from crosschip.ir.types import FLOATS, NUMBERS
-from crosschip.ops.definition.bias import check_bias, check_quantized_bias
 from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.quantized import check_bias, check_quantized_bias
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import broadcast, of_rank, same
+from crosschip.ops.definition.shapes import broadcast, require_rank, unify
 from crosschip.ops.definition.slots import flag, fuse, integer, optional_tensor, tensor
 from crosschip.ops.standard.arithmetic import Add, Div, Mod, Mul, Sub
 from crosschip.ops.standard.comparison import Equal, Less
@@ -30,13 +30,12 @@ from crosschip.ops.standard.unary import Abs
 class MatMul(Operator):
     """The matrix product of the last two axes: `output[…, i, j] = sum(x[…, i, k] * y[…, k, j])`.
 
-    The axes before the last two broadcast, as in NumPy. `transpose_x` and `transpose_y` swap the
-    last two axes of an input first. An input of one axis is a row (`x`) or a column (`y`), which
-    transposing leaves alone, and the output lacks its axis. A scalar is an error.
+    The axes before the last two broadcast, as in NumPy. `transpose_x` and `transpose_y` first swap
+    the last two axes of an input. An input of rank 1 is a row (`x`) or a column (`y`), is not
+    transposed, and its axis is missing in the output. A scalar is an error.
 
     The output has the element type of the inputs: integers wrap around on overflow. Sums over no
-    elements are 0; a device may refuse a run with such sums. In which order products are added is
-    free.
+    elements are 0; a device may reject a run with such sums. Products are added in any order.
 
     Source: `numpy.matmul`, https://numpy.org/doc/stable/reference/generated/numpy.matmul.html.
     """
@@ -51,21 +50,21 @@ class MatMul(Operator):
         return product_shape(shape_of(self.x), shape_of(self.y), self.transpose_x, self.transpose_y)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        left, right = axes[:2]
+        x_axis, y_axis = axes[:2]
         x, y = shape_of(self.x), shape_of(self.y)
         rank = max(len(x), len(y))
         if min(len(x), len(y)) < 2:
             return None
         rows_of_x, columns_of_y = len(x) - 1 - (not self.transpose_x), len(y) - 1 - self.transpose_y
-        if right is None and left == rows_of_x:
+        if y_axis is None and x_axis == rows_of_x:
             return rank - 2
-        if left is None and right == columns_of_y:
+        if x_axis is None and y_axis == columns_of_y:
             return rank - 1
-        return self._batch_axis(x, y, left, right)
+        return self._batch_axis(x, y, x_axis, y_axis)
 
-    def _batch_axis(self, x: Shape, y: Shape, left: int | None, right: int | None) -> int | None:
-        """The axis of rows where it is one of those that broadcast."""
-        sides = [(x, left), (y, right)]
+    def _batch_axis(self, x: Shape, y: Shape, x_axis: int | None, y_axis: int | None) -> int | None:
+        """Return the axis of rows if it is one of the axes that broadcast."""
+        sides = [(x, x_axis), (y, y_axis)]
         distances = {len(shape) - axis for shape, axis in sides if axis is not None}
         if len(distances) != 1 or min(distances) < 3:
             return None
@@ -83,15 +82,15 @@ class MatMul(Operator):
 
 @operator("FULLY_CONNECTED")
 class FullyConnected(Operator):
-    """`output = input @ transposed weight + bias`, with `weight` of [num_units, input_size].
+    """`output = input @ transpose(weight) + bias`, with `weight` of [num_units, input_size].
 
     An input of more than two axes is first flattened to [elements / input_size, input_size]; the
-    output is [elements / input_size, num_units]. The bias, if there is one, has one number a unit.
-    The activation `fuse_code` is applied to the result.
+    output is [elements / input_size, num_units]. The optional bias has one element per unit. The
+    activation `fuse_code` is applied to the result.
 
-    A quantized bias is int32, symmetric, and its scale is that of the input times that of the
-    weight, within the rounding of float32: one for the tensor, or where the weight has a scale for
-    each unit (its axis 0), one for each unit.
+    A quantized bias is int32 and symmetric, and its scale is the product of the input's and the
+    weight's, within the rounding of float32: one for the tensor, or one per unit if the weight has
+    a scale per unit (its axis 0).
     """
 
     __slots__ = ()
@@ -109,7 +108,7 @@ class FullyConnected(Operator):
             raise ValueError(f"input: has {len(input)} axes, but must have at least 2")
         check_bias(self.bias.type.shape if self.bias else None, weight[0])
         if len(input) == 2:
-            same(input[1], weight[1], "weight: its second size, and the input's")
+            unify(input[1], weight[1], "weight: its second size, and the input's")
             return (input[0], weight[0])
         elements, size = product(input), weight[1]
         if size == 0 or (isinstance(elements, int) and isinstance(size, int) and elements % size):
@@ -141,18 +140,17 @@ _BITS = (2, 4, 8)
 
 @operator("MAT_MUL_N_BITS")
 class MatMulNBits(Operator):
-    """A matrix product with weights of few bits: `output = x @ transposed weight + bias`.
+    """A matrix product with weights of few bits: `output = x @ transpose(weight) + bias`.
 
-    The weight has a row of `size` integers of `bits` bits (2, 4 or 8) for each column of the
-    output, in blocks of `block_size`, the last of which may go on beyond the row. It comes as
-    uint8 [rows, blocks, block_size * bits / 8]; of several integers in a byte, the first one has
-    the lowest bits. They stand for `(integer - zero_point) * scale`, with a scale and a zero point
-    for each block, [rows, blocks]. Zero points are of the type of the scales, or integers of as
-    many bits, packed in the same way: uint8 [rows, bytes]. Left out, they are `2 ** (bits - 1)`.
+    The weight has `size` integers of `bits` bits (2, 4 or 8) for each output column, in blocks of
+    `block_size`; the last block may extend beyond `size`. It is stored as uint8 [rows, blocks,
+    block_size * bits / 8]; the first of several integers in a byte has the lowest bits. They
+    represent `(integer - zero_point) * scale`, with a scale and a zero point per block, [rows,
+    blocks]. Zero points have the type of the scales, or are integers of `bits` bits, packed in the
+    same way: uint8 [rows, bytes]. If omitted, they are `2 ** (bits - 1)`.
 
-    `accuracy_level` is how exactly a device must hold `x`: in its own type (0 and 1), or 2 for
-    float16, 3 for bfloat16, 4 for int8 with a scale for each block. The reference takes it as it
-    is.
+    `accuracy_level` is the precision in which a device must represent `x`: its own type (0 and 1),
+    float16 (2), bfloat16 (3), or int8 with a scale per block (4). The reference does not round `x`.
 
     Source: ONNX Runtime's MatMulNBits.
     """
@@ -169,7 +167,7 @@ class MatMulNBits(Operator):
     accuracy_level = integer(0)
 
     def infer_shape(self) -> Shape:
-        x, weight = shape_of(self.x), of_rank(shape_of(self.weight), 3, "weight")
+        x, weight = shape_of(self.x), require_rank(shape_of(self.weight), 3, "weight")
         if not x:
             raise ValueError("x: a scalar has no matrix product")
         if self.bits not in _BITS:
@@ -177,9 +175,9 @@ class MatMulNBits(Operator):
         if self.block_size < 1 or self.block_size * self.bits % 8:
             raise ValueError(f"block_size: {self.block_size} integers do not fill bytes")
         blocks = -(-self.size // self.block_size)
-        same(x[-1], self.size, "x: its last size, and `size`")
-        same(weight[1], blocks, "weight: its second size, and the number of blocks")
-        same(weight[2], self.block_size * self.bits // 8, "weight: its third size, and its bytes")
+        unify(x[-1], self.size, "x: its last size, and `size`")
+        unify(weight[1], blocks, "weight: its second size, and the number of blocks")
+        unify(weight[2], self.block_size * self.bits // 8, "weight: its third size, and its bytes")
         self._check_each("scale", self.scale, weight[0], blocks)
         if self.zero_point is not None:
             packed = self.zero_point.type.element_type is ElementType.UINT8
@@ -189,35 +187,30 @@ class MatMulNBits(Operator):
         return (*x[:-1], weight[0])
 
     def _check_each(self, slot: str, operand: Operand, rows: Dim, count: int) -> None:
-        own = of_rank(shape_of(operand), 2, slot)
-        same(own[0], rows, f"{slot}: its first size, and the weight's")
-        same(own[1], count, f"{slot}: its second size, and what the blocks need")
+        shape = require_rank(shape_of(operand), 2, slot)
+        unify(shape[0], rows, f"{slot}: its first size, and the weight's")
+        unify(shape[1], count, f"{slot}: its second size, and what the blocks need")
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         last = len(shape_of(self.x)) - 1
         return axes[0] if axes[0] != last and set(axes[1:]) <= {None} else None
 
     def reference(
-        self,
-        x: Array,
-        weight: Array,
-        scale: Array,
-        zero_point: Array | None,
-        bias: Array | None,
+        self, x: Array, weight: Array, scale: Array, zero_point: Array | None, bias: Array | None
     ) -> Array:
         zeros: Array | int = 2 ** (self.bits - 1)
         if zero_point is not None:
             zeros = zero_point
             if zeros.dtype == np.uint8:
-                zeros = self._unpacked(zeros)[:, : scale.shape[1]]
+                zeros = self._unpack(zeros)[:, : scale.shape[1]]
             zeros = zeros[..., None]
-        reals = (self._unpacked(weight) - zeros) * scale[..., None]
-        whole = scale.shape[1] * self.block_size
-        rows = reals.reshape(len(weight), whole)[:, : self.size].astype(x.dtype)
+        reals = (self._unpack(weight) - zeros) * scale[..., None]
+        padded_size = scale.shape[1] * self.block_size
+        rows = reals.reshape(len(weight), padded_size)[:, : self.size].astype(x.dtype)
         output = x @ rows.T
         return output if bias is None else output + bias
 
-    def _unpacked(self, packed: Array) -> Array:
+    def _unpack(self, packed: Array) -> Array:
         shifts = np.arange(0, 8, self.bits, dtype=np.uint8)
         parts = packed[..., None] >> shifts & (2**self.bits - 1)
         count = packed.shape[-1] * len(shifts)
@@ -226,27 +219,27 @@ class MatMulNBits(Operator):
     def decompose(self, b: Builder) -> Operand:
         rows = shape_of(self.weight)[0]
         blocks = -(-self.size // self.block_size)
-        own = self.x.type.element_type
-        zeros = b.constant(np.array(2 ** (self.bits - 1)).astype(own.dtype))
+        element_type = self.x.type.element_type
+        zeros = b.constant(np.array(2 ** (self.bits - 1)).astype(element_type.dtype))
         if self.zero_point is not None:
             zeros = self.zero_point
             if zeros.type.element_type is ElementType.UINT8:
-                numbers = self._taken_apart(b, zeros)
-                zeros = b.add(Cast, b.add(Slice, numbers, (1,), (0,), (blocks,)), own)
-            elif zeros.type.element_type is not own:
-                zeros = b.add(Cast, zeros, own)
+                numbers = self._build_unpacked(b, zeros)
+                zeros = b.add(Cast, b.add(Slice, numbers, (1,), (0,), (blocks,)), element_type)
+            elif zeros.type.element_type is not element_type:
+                zeros = b.add(Cast, zeros, element_type)
             zeros = b.add(Unsqueeze, zeros, (2,))
-        steps = b.add(Sub, b.add(Cast, self._taken_apart(b, self.weight), own), zeros)
+        steps = b.add(Sub, b.add(Cast, self._build_unpacked(b, self.weight), element_type), zeros)
         reals = b.add(Mul, steps, b.add(Unsqueeze, self.scale, (2,)))
-        whole = blocks * self.block_size
-        matrix = b.add(Reshape, reals, (rows if isinstance(rows, int) else -1, whole))
-        if whole != self.size:
+        padded_size = blocks * self.block_size
+        matrix = b.add(Reshape, reals, (rows if isinstance(rows, int) else -1, padded_size))
+        if padded_size != self.size:
             matrix = b.add(Slice, matrix, (1,), (0,), (self.size,))
         output = b.add(MatMul, self.x, matrix, transpose_y=True)
         return output if self.bias is None else b.add(Add, output, self.bias)
 
-    def _taken_apart(self, b: Builder, packed: Operand) -> Operand:
-        """The integers in bytes, side by side on the last axis, in int32."""
+    def _build_unpacked(self, b: Builder, packed: Operand) -> Operand:
+        """Build the integers packed in bytes, unpacked along the last axis, in int32."""
         *outer, count = shape_of(packed)
         wide = b.add(Cast, packed, ElementType.INT32)
         if self.bits == 8:
@@ -264,14 +257,14 @@ class MatMulNBits(Operator):
 def product_shape(
     x: Shape, y: Shape, transpose_x: bool = False, transpose_y: bool = False
 ) -> Shape:
-    """The shape of a matrix product; `ValueError` if there is none."""
+    """Return the shape of a matrix product; raise ValueError if it is undefined."""
     if not x or not y:
         raise ValueError(f"{'y' if x else 'x'}: a scalar has no matrix product")
     left = (1, *x) if len(x) == 1 else x
     right = (*y, 1) if len(y) == 1 else y
     rows, inner = _matrix(left, transpose_x and len(x) > 1)
     inner_y, columns = _matrix(right, transpose_y and len(y) > 1)
-    same(inner, inner_y, "y: the inner sizes of x and y")
+    unify(inner, inner_y, "y: the inner sizes of x and y")
     batch = broadcast(left[:-2], right[:-2], slot="y") if len(left) + len(right) > 4 else ()
     return (*batch, *(() if len(x) == 1 else (rows,)), *(() if len(y) == 1 else (columns,)))
 
@@ -282,11 +275,11 @@ def _matrix(shape: Shape, transpose: bool) -> Shape:
 
 @operator("DET")
 class Det(Operator):
-    """The determinant of the square matrix on the last two axes; the axes before are kept.
+    """The determinant of the square matrix on the last two axes; the other axes stay.
 
-    That of a matrix of no rows is 1, that of one with an element that is not finite not specified.
-    It is computed by elimination with partial pivoting, whose rounding errors grow with the size
-    of the matrix' elements.
+    The determinant of an empty matrix is 1; that of a matrix with NaN or an infinity is
+    unspecified. It is computed by elimination with partial pivoting, whose rounding errors grow
+    with the size of the elements.
     """
 
     __slots__ = ()
@@ -296,7 +289,7 @@ class Det(Operator):
         shape = shape_of(self.input)
         if len(shape) < 2:
             raise ValueError(f"input: has {len(shape)} axes, but must have at least 2")
-        same(shape[-2], shape[-1], "input: its last two sizes")
+        unify(shape[-2], shape[-1], "input: its last two sizes")
         return shape[:-2]
 
     def reference(self, input: Array) -> Array:
@@ -308,37 +301,37 @@ class Det(Operator):
             return None
         if size < 2:
             return b.add(ReduceProd, self.input, (-2, -1), keepdim=False)
-        rest, rows, pivots = self.input, [], []
+        remaining, rows, pivots = self.input, [], []
         for column in range(size):
-            row, pivot, rest = _eliminated(b, rest, column, size)
+            row, pivot, remaining = _eliminate(b, remaining, column, size)
             rows.append(row)
             pivots.append(pivot)
         product = b.add(ReduceProd, b.add(Concat, pivots, axis=-1), (-2, -1), keepdim=False)
         return b.add(Mul, product, _sign(b, rows, self.input.type.element_type))
 
 
-def _eliminated(
+def _eliminate(
     b: Builder, matrix: Operand, column: int, size: int
 ) -> tuple[Operand, Operand, Operand]:
-    """The row with the greatest element in a column, that element, and the rest.
+    """Build the one-hot choice of a column's pivot row, the pivot, and the remaining matrix.
 
-    The rest is the matrix minus multiples of that row, so that the column becomes 0, and so does
-    the row: it will not be found again unless all elements left are 0.
+    The remaining matrix is the matrix minus multiples of the pivot row, so that the column and the
+    pivot row become 0. That row is not chosen again unless all other elements are 0.
     """
     dtype = matrix.type.element_type.dtype
     elements = b.add(Slice, matrix, (-1,), (column,), (column + 1,))
-    place = b.add(ArgMax, b.add(Abs, elements), -2)
-    is_pivot = b.add(Equal, place, np.arange(size).reshape(-1, 1))
+    pivot_index = b.add(ArgMax, b.add(Abs, elements), -2)
+    is_pivot = b.add(Equal, pivot_index, np.arange(size).reshape(-1, 1))
     zero, one = b.constant(np.zeros((), dtype)), b.constant(np.ones((), dtype))
     row = b.add(ReduceSum, b.add(Where, is_pivot, matrix, zero), (-2,))
     pivot = b.add(Slice, row, (-1,), (column,), (column + 1,))
     divisor = b.add(Where, b.add(Equal, pivot, zero), one, pivot)
     multiples = b.add(Mul, b.add(Div, elements, divisor), row)
-    return place, pivot, b.add(Sub, matrix, multiples)
+    return pivot_index, pivot, b.add(Sub, matrix, multiples)
 
 
 def _sign(b: Builder, rows: Sequence[Operand], dtype: ElementType) -> Operand:
-    """1 if rows are an even permutation, else -1: the sign of all differences' product."""
+    """Build the sign of a permutation (1 if even, else -1) from all pairs' order."""
     size = len(rows)
     later, earlier = b.add(Concat, rows, axis=-1), b.add(Concat, rows, axis=-2)
     one = b.constant(np.ones((), dtype.dtype))

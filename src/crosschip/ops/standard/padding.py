@@ -1,4 +1,4 @@
-"""Padding: more elements around a tensor, or fewer."""
+"""Padding and cropping of tensors."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from crosschip.ops.definition.slots import (
 
 
 class PadMode(IntEnum):
-    """The values in the padding (NNAdapterPadModeCode, and two that NNAdapter does not have).
+    """The values of the padding (NNAdapterPadModeCode, and two that NNAdapter does not have).
 
-    For `abc`, with three elements more on each side.
+    The examples pad `abc` by three elements on each side.
     """
 
     NONE = 0
-    """As `CONSTANT`."""
+    """Like `CONSTANT`."""
     CONSTANT = 1
     """The value: `000abc000`."""
     REFLECT = 2
-    """The mirror image, without the outermost element: `bcbabcbab`."""
+    """The reflection without the border element: `bcbabcbab`."""
     REPLICATE = 3
-    """The outermost element: `aaaabcccc`."""
+    """The border element: `aaaabcccc`."""
     EDGE = 4
-    """As `REPLICATE`."""
+    """Like `REPLICATE`."""
     SYMMETRIC = 5
-    """The mirror image, with the outermost element: `cbaabccba`."""
+    """The reflection with the border element: `cbaabccba`."""
     WRAP = 6
-    """The tensor again: `abcabcabc`."""
+    """The tensor, repeated: `abcabcabc`."""
 
 
 _NUMPY = {
@@ -54,17 +54,17 @@ _NUMPY = {
 
 @operator("PAD", core=True)
 class Pad(Operator):
-    """Adds `pads[2 * i]` entries before and `pads[2 * i + 1]` after those of each axis `i`.
+    """Padding of axis `i` with `pads[2 * i]` entries before and `pads[2 * i + 1]` after it.
 
-    `pads` has two numbers for each axis of the input. Negative ones take entries away instead, and
-    do so before the others add any. `mode` says what the added elements are; in mode `CONSTANT` all
-    are `value`, one element of the input's type, 0 if it is left out. Where the input is quantized,
-    `value` is a real or quantized, and 0 is the real.
+    `pads` has two numbers per axis of the input. Negative ones remove entries, before others are
+    added. `mode` determines the added elements; in mode `CONSTANT` all are `value`, one element of
+    the input's type, by default 0. If the input is quantized, `value` is a real or quantized, and
+    the default is the real 0.
 
-    Axes are padded one after the other, so that corners hold what is in the padding of both. A
-    mirrored or wrapped tensor is repeated until it fills a padding wider than itself: `abc`
-    reflected five to the left is `bcbabcba` there, and `a` is all `a`. An axis of size 0 can be
-    padded in mode `CONSTANT` only.
+    Axes are padded one after the other, so corners contain the padding of the padding. A reflected
+    or wrapped tensor is repeated until it fills a padding wider than itself: `abc` reflected by
+    five to the left has the padding `bcbabcba`, and `a` is repeated as `a`. An axis of size 0 can
+    only be padded in mode `CONSTANT`.
     """
 
     __slots__ = ()
@@ -87,7 +87,7 @@ class Pad(Operator):
         sides = list(zip(pads[::2], pads[1::2], strict=True))
         for size, (before, after) in zip(shape, sides, strict=True):
             if isinstance(size, int) and isinstance(before, int) and isinstance(after, int):
-                remaining = len(range(size)[_remaining(size, before, after)])
+                remaining = len(range(size)[_kept_part(size, before, after)])
                 if self.mode in _NUMPY and not remaining and max(before, after) > 0:
                     raise ValueError(f"mode: {self.mode.name} finds nothing to repeat on an axis")
         return tuple(
@@ -95,7 +95,7 @@ class Pad(Operator):
         )
 
     def _known_pads(self, rank: int) -> Sequence[Dim] | None:
-        """The pads, sizes by name among them where they are computed; `None` if not known so."""
+        """Return the pads, with symbolic sizes if they are computed; `None` if they are unknown."""
         try:
             return self.pads
         except ComputedParameter:
@@ -113,7 +113,7 @@ class Pad(Operator):
             raise ValueError(
                 f"pads: has {len(self.pads)} numbers, but the input has {input.ndim} axes"
             )
-        cropped = input[tuple(_remaining(*one) for one in zip(input.shape, *sides.T, strict=True))]
+        cropped = input[tuple(_kept_part(*one) for one in zip(input.shape, *sides.T, strict=True))]
         options: dict[str, Any] = {"mode": _NUMPY.get(self.mode, "constant")}
         if self.mode not in _NUMPY:
             zero = np.zeros((), input.dtype)
@@ -126,25 +126,25 @@ class Pad(Operator):
 
     @property
     def moves_integers(self) -> bool:
-        return super().moves_integers and (self._repeats() or self._value_is_stored())
+        return super().moves_integers and (self._repeats() or self._value_is_quantized_alike())
 
     def _repeats(self) -> bool:
-        """Tell whether it is known to need no value."""
+        """Return whether the mode is known to need no value."""
         try:
             return self.mode in _NUMPY
         except ComputedParameter:
             return False
 
-    def _value_is_stored(self) -> bool:
-        """Tell whether the value stands for a real as the input's integers do."""
+    def _value_is_quantized_alike(self) -> bool:
+        """Return whether the value is quantized like the input."""
         quantization = self.input.type.quantization
         if self.value is not None:
             return self.value.type.quantization == quantization
         return quantization is None or quantization.symmetric
 
 
-def _remaining(size: int, before: int, after: int) -> slice:
-    """The part of an axis that negative numbers leave; `ValueError` if they take too much."""
+def _kept_part(size: int, before: int, after: int) -> slice:
+    """Return the part of an axis that negative pads leave; raise ValueError if they exceed it."""
     first, last = max(0, -before), size - max(0, -after)
     if first > last:
         raise ValueError(f"pads: {before} and {after} take more than the {size} there are")

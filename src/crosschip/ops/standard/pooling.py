@@ -13,7 +13,7 @@ from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shape_values import Sizes
-from crosschip.ops.definition.shapes import of_rank
+from crosschip.ops.definition.shapes import require_rank
 from crosschip.ops.definition.slots import (
     Parameter,
     choice,
@@ -81,7 +81,7 @@ class Pool2D(Operator):
         )
 
     def pooled_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
+        batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
         return (batch, channels, *self.windows.counts(image))
 
 
@@ -256,7 +256,7 @@ class AdaptivePool2D(Operator):
         return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
 
     def pooled_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
+        batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
         if min(self.output_shape) < 0:
             raise ValueError(f"output_shape: {list(self.output_shape)} has a negative size")
         if 0 in image:

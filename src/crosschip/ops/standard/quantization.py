@@ -1,4 +1,4 @@
-"""Conversion of reals to quantized integers and back."""
+"""Conversions between reals and quantized integers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from crosschip.ops.definition import quantized
 from crosschip.ops.definition.kinds import Elementwise
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import axis_in, of_rank, same
+from crosschip.ops.definition.shapes import normalize_axis, require_rank, unify
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     element_type,
@@ -33,7 +33,6 @@ from crosschip.ops.definition.slots import (
     reals,
     tensor,
 )
-from crosschip.ops.numerics.casting import SATURATING
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Max, Min, Mul, Sub
 from crosschip.ops.standard.comparison import Equal
 from crosschip.ops.standard.conversion import Cast
@@ -46,7 +45,7 @@ _INTEGERS = QUANTIZABLE - NARROW_FLOATS
 
 
 def parameters(quantization: Quantization) -> dict[str, Any]:
-    """The slots of QUANTIZE and REINTERPRET that make a quantization."""
+    """Return the parameters of QUANTIZE and REINTERPRET for a quantization."""
     return {
         "axis": quantization.axis or 0,
         "scale": quantization.scale,
@@ -55,7 +54,7 @@ def parameters(quantization: Quantization) -> dict[str, Any]:
 
 
 class _Scaled(Elementwise):
-    """Base of operators whose output has the quantization that parameters say."""
+    """Base class of operators whose parameters are the quantization of the output."""
 
     __slots__ = ()
     input = tensor(QUANTIZABLE)
@@ -79,7 +78,7 @@ class _Scaled(Elementwise):
 
     def _zero_point(self, dtype: ElementType) -> tuple[int, ...]:
         zero_point = tuple(map(int, self.zero_point))
-        if dtype not in SATURATING:
+        if dtype not in NARROW_FLOATS:
             low, high = quantized.limits(dtype)
             if not all(low <= zero <= high for zero in zero_point):
                 raise ValueError(f"zero_point: {list(zero_point)} are beyond {dtype}")
@@ -89,8 +88,8 @@ class _Scaled(Elementwise):
         if len(self.scale) < 2:
             return None
         shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
-        same(shape[axis], len(self.scale), "scale: its size, and that of the axis")
+        axis = normalize_axis(self.axis, len(shape))
+        unify(shape[axis], len(self.scale), "scale: its size, and that of the axis")
         return axis
 
 
@@ -98,14 +97,14 @@ class _Scaled(Elementwise):
 class Quantize(_Scaled):
     """`output = clamp(round(input / scale) + zero_point)`, in the range of `dtype`.
 
-    Rounding is to the nearest, ties to even, of the quotient in the input's type (float32 for
-    narrower ones); infinities are clamped, NaN becomes any integer. `scale` and
-    `zero_point` have one element, or one for each index of `axis`; a negative axis counts from the
-    last one. They must be constant: they become the quantization of the output's type, which is an
-    integer of 2 to 32 bits. A zero point out of its range is an error.
+    The quotient, in the input's type (float32 for narrower ones), is rounded to nearest, ties to
+    even; infinities are clamped, NaN becomes any integer. `scale` and `zero_point` have one
+    element, or one per index of `axis`; a negative axis counts from the last one. They must be
+    constant, because they become the quantization of the output's type, which is an integer of 2 to
+    32 bits. A zero point out of its range is an error.
 
-    `dtype` may be a float of 4 or 8 bits as well. Then nothing is rounded to an integer:
-    `output = cast(input / scale + zero_point)`, as CAST does it with `saturate`.
+    `dtype` may also be a float of 4 or 8 bits. Then nothing is rounded to an integer: `output =
+    cast(input / scale + zero_point)`, as CAST does with `saturate`.
     """
 
     __slots__ = ()
@@ -137,10 +136,10 @@ class Quantize(_Scaled):
 
 @operator("DEQUANTIZE", core=True)
 class Dequantize(Elementwise):
-    """`output = (input - zero_point) * scale` in float32, as the input's quantization says.
+    """`output = (input - zero_point) * scale` in float32, by the input's quantization.
 
-    Computed in float64 and rounded once. The input is of an integer type of 2 to 32 bits, or a
-    float of 4 or 8 bits, with a scale and a zero point for the whole or for each index of an axis.
+    It is computed in float64 and rounded once. The input has an integer type of 2 to 32 bits or a
+    float type of 4 or 8 bits, with a scale and a zero point per tensor or per index of an axis.
     """
 
     __slots__ = ()
@@ -155,8 +154,8 @@ class Dequantize(Elementwise):
         shape, axis = shape_of(self.input), self.input.type.quantization.axis
         if axis is not None:
             count = len(self.input.type.quantization.scale)
-            along = axis_in(axis, len(shape), "input: the axis of its quantization")
-            same(shape[along], count, "input: the size of an axis, and the number of its scales")
+            along = normalize_axis(axis, len(shape), "input: the axis of its quantization")
+            unify(shape[along], count, "input: the size of an axis, and the number of its scales")
         return shape
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
@@ -174,16 +173,16 @@ class Dequantize(Elementwise):
 
 @operator("DEQUANTIZE_BLOCKS")
 class DequantizeBlocks(Operator):
-    """`output = (input - zero_point) * scale`, with a scale and a zero point for each block.
+    """`output = (input - zero_point) * scale`, with a scale and a zero point per block.
 
-    A block is `block_size` elements along `axis` (negative: counted from the last one), the last
-    one of a row maybe fewer. `scale` and `zero_point` have a number for each block: their shape is
-    the input's, but for `axis`. A zero point that is left out is 0. The output is of the scale's
-    type, to which the difference, computed in float32, is rounded once after it is multiplied. Of a
-    quantized tensor it reads the integers, not what they stand for.
+    A block is `block_size` elements along `axis` (negative: counted from the last one); the last
+    block may be shorter. `scale` and `zero_point` have one element per block: the input's shape
+    except on `axis`. The default zero point is 0. The output has the scale's type. The difference
+    is computed in float32, and the product is rounded once. The operator reads the stored integers
+    of a quantized tensor.
 
-    A device may take what is multiplied with such integers of 4 bits or fewer, in MAT_MUL or
-    FULLY_CONNECTED, as int8 with a scale for each block.
+    If the output for integers of 4 bits or fewer is an operand of MAT_MUL or FULLY_CONNECTED, a
+    device may round the other operand to int8 with a scale per block.
 
     Source: ONNX's DequantizeLinear with `block_size`.
     """
@@ -201,14 +200,14 @@ class DequantizeBlocks(Operator):
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         if self.block_size < 1:
             raise ValueError(f"block_size: {self.block_size} is not positive")
         blocks = (*shape[:axis], ceil_div(shape[axis], self.block_size), *shape[axis + 1 :])
         for slot, operand in (("scale", self.scale), ("zero_point", self.zero_point)):
-            own = () if operand is None else of_rank(shape_of(operand), len(shape), slot)
-            for size, wanted in zip(own, blocks, strict=False):
-                same(size, wanted, f"{slot}: a size, and the number of blocks")
+            actual = () if operand is None else require_rank(shape_of(operand), len(shape), slot)
+            for size, expected in zip(actual, blocks, strict=False):
+                unify(size, expected, f"{slot}: a size, and the number of blocks")
         return shape
 
     def reference(self, input: Array, scale: Array, zero_point: Array | None) -> Array:
@@ -218,42 +217,42 @@ class DequantizeBlocks(Operator):
         return (steps * self._spread(scale.astype(np.float32), input)).astype(scale.dtype)
 
     def _spread(self, numbers: Array, input: Array) -> Array:
-        """For each element, the number of its block."""
-        axis = axis_in(self.axis, input.ndim)
-        places = np.arange(input.shape[axis]) // self.block_size
-        return np.take(numbers, places, axis)
+        """Return the number of each element's block, for each element."""
+        axis = normalize_axis(self.axis, input.ndim)
+        blocks = np.arange(input.shape[axis]) // self.block_size
+        return np.take(numbers, blocks, axis)
 
     def decompose(self, b: Builder) -> Operand | None:
-        axis = axis_in(self.axis, len(shape_of(self.input)))
+        axis = normalize_axis(self.axis, len(shape_of(self.input)))
         size = shape_of(self.input)[axis]
         if not isinstance(size, int):
             return None
-        places = b.constant(np.arange(size) // self.block_size)
+        blocks = b.constant(np.arange(size) // self.block_size)
 
         def spread(operand: Operand) -> Operand:
-            wide = b.add(Cast, bare(b, operand), ElementType.FLOAT32)
-            return b.add(Gather, wide, places, axis=axis)
+            wide = b.add(Cast, build_bare(b, operand), ElementType.FLOAT32)
+            return b.add(Gather, wide, blocks, axis=axis)
 
-        steps = b.add(Cast, bare(b, self.input), ElementType.FLOAT32)
+        steps = b.add(Cast, build_bare(b, self.input), ElementType.FLOAT32)
         if self.zero_point is not None:
             steps = b.add(Sub, steps, spread(self.zero_point))
         product = b.add(Mul, steps, spread(self.scale))
         return b.add(Cast, product, self.scale.type.element_type)
 
 
-def bare(b: Builder, operand: Operand) -> Operand:
-    """The integers of an operand, whatever they stand for."""
+def build_bare(b: Builder, operand: Operand) -> Operand:
+    """Build an unquantized operand from the stored integers of an operand."""
     return operand if operand.type.quantization is None else b.add(Reinterpret, operand, bare=True)
 
 
 @operator("REINTERPRET", core=True)
 class Reinterpret(_Scaled):
-    """The input's integers as they are, standing for other reals than before.
+    """The input's integers unchanged, with another quantization.
 
-    They stand for `(integer - zero_point) * scale` from now on, which says nothing of what they
-    stood for. `scale` and `zero_point` have one element, or one for each index of `axis`; a
-    negative axis counts from the last one. They must be constant: they become the quantization of
-    the output's type. With `bare`, the integers stand for themselves, and `scale` is not read.
+    They represent `(integer - zero_point) * scale`, independently of the input's quantization.
+    `scale` and `zero_point` have one element, or one per index of `axis`; a negative axis counts
+    from the last one. They must be constant, because they become the quantization of the output's
+    type. With `bare`, the output is unquantized, and `scale` is ignored.
     """
 
     __slots__ = ()
@@ -267,10 +266,10 @@ class Reinterpret(_Scaled):
     def storage(self, plain: tuple[TensorType, ...]) -> tuple[TensorType, ...]:
         (type_,) = plain
         try:
-            own = None if self.bare else self._quantization(type_.element_type)
+            quantization = None if self.bare else self._quantization(type_.element_type)
         except ComputedParameter as error:
             raise ModelError(f"{self.type}.{error}, but must be constant") from None
-        return (TensorType(type_.element_type, type_.shape, own),)
+        return (TensorType(type_.element_type, type_.shape, quantization),)
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
         return axes[0] if self.bare or axes[0] != self._axis() else None
@@ -281,13 +280,13 @@ class Reinterpret(_Scaled):
 
 @operator("DYNAMIC_QUANTIZE")
 class DynamicQuantize(Operator):
-    """The input as bytes, on a scale that reaches from its least element to its greatest.
+    """The input as 8-bit integers, with a scale from its smallest to its largest element.
 
-    With `low = min(0, least)` and `high = max(0, greatest)`, the second output is
-    `scale = (high - low) / 255`, or 1 if that is 0, the third `zero_point = round(-low / scale)`,
-    both without axes, and the first `clamp(round(input / scale) + zero_point)`, all of them in
-    float32 and rounded to the nearest, ties to even. There must be elements; with one that is not
-    finite, the outputs are not specified.
+    With `low = min(0, min(input))` and `high = max(0, max(input))`, the second output is `scale =
+    (high - low) / 255`, or 1 if that is 0, the third `zero_point = round(-low / scale)`, both
+    scalars, and the first `clamp(round(input / scale) + zero_point)`, all computed in float32 and
+    rounded to nearest, ties to even. The input must not be empty; if it contains NaN or an
+    infinity, the outputs are unspecified.
 
     Source: ONNX's DynamicQuantizeLinear.
     """

@@ -1,4 +1,4 @@
-"""Operators that repeat, shift, reverse or blank parts of a tensor."""
+"""Operators that repeat, shift, reverse or mask parts of a tensor."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import ALL_TYPES, INDICES, MAX_RANK
-from crosschip.ops.definition.kinds import Layout, shape_asked
+from crosschip.ops.definition.kinds import Layout, shape_parameter
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, refused_if, reshaped, within
-from crosschip.ops.definition.shapes import axis_in, same
+from crosschip.ops.definition.shape_values import Sizes, check_lengths, fail_if, reshape
+from crosschip.ops.definition.shapes import normalize_axis, unify
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     flag,
@@ -31,18 +31,18 @@ from crosschip.ops.standard.logical import Where
 
 @operator("TILE")
 class Tile(Layout):
-    """The input, `repeats[i]` times one after the other on each axis `i`.
+    """The input, repeated `repeats[i]` times on each axis `i`.
 
-    If there are fewer repeats than axes, the first axes are repeated once; if there are more, the
-    input has axes of size 1 before its own, as in NumPy. A repeat of 0 leaves nothing; a negative
-    one is refused.
+    If there are fewer repeats than axes, the first axes are not repeated; if there are more, the
+    input gets leading axes of size 1, as in NumPy. A repeat of 0 gives an empty output; a negative
+    one is an error.
     """
 
     __slots__ = ()
     repeats = integers()
 
     def infer_shape(self) -> Shape:
-        shape, repeats = shape_of(self.input), shape_asked(self, "repeats")
+        shape, repeats = shape_of(self.input), shape_parameter(self, "repeats")
         if any(isinstance(count, int) and count < 0 for count in repeats):
             raise ValueError(f"repeats: {list(repeats)} has a negative number")
         rank = max(len(shape), len(repeats))
@@ -54,33 +54,33 @@ class Tile(Layout):
         return np.tile(input, self.repeats)
 
     def decompose(self, b: Builder) -> Operand | None:
-        """Each axis `[size]` becomes `[1, size]`, `[count, size]` and then `[count * size]`."""
+        """Reshape each axis to `[1, size]`, expand it to `[count, size]`, and merge both."""
         sizes = Sizes(b, self.input)
         rank = len(sizes.shape)
         try:
             repeats = self.repeats
         except ComputedParameter:
-            return self._computed(b) if 2 * rank <= MAX_RANK else None
-        own = (1,) * (len(repeats) - rank) + sizes.shape
+            return self._repeat_computed(b) if 2 * rank <= MAX_RANK else None
+        input_sizes = (1,) * (len(repeats) - rank) + sizes.shape
         counts = (1,) * (rank - len(repeats)) + repeats
         axes: list[tuple[Dim, int, Dim]] = []
-        for count, size in zip(counts, own, strict=True):
+        for count, size in zip(counts, input_sizes, strict=True):
             axes += [(size, 1, size)] if count == 1 else [(1, count, count), (size, 1, size)]
         if len(axes) > MAX_RANK:
             return None
-        split, expanded, grown = ([axis[place] for axis in axes] for place in range(3))
-        repeated = b.add(Expand, reshaped(b, self.input, sizes, sizes.shape, split), expanded)
-        output_shape = [size * count for count, size in zip(counts, own, strict=True)]
-        return reshaped(b, repeated, sizes, grown, output_shape)
+        split, expanded, merged = ([axis[field] for axis in axes] for field in range(3))
+        repeated = b.add(Expand, reshape(b, self.input, sizes, sizes.shape, split), expanded)
+        output_shape = [size * count for count, size in zip(counts, input_sizes, strict=True)]
+        return reshape(b, repeated, sizes, merged, output_shape)
 
-    def _computed(self, b: Builder) -> Operand | None:
-        """The input as often on each axis as is known only at run time."""
+    def _repeat_computed(self, b: Builder) -> Operand | None:
+        """Build the repetition with repeats that are computed at run time."""
         rank, operand = len(shape_of(self.input)), self.operand("repeats")
         if operand is None or operand.type.static_shape != (rank,):
             return None
         repeats = b.add(Cast, operand, ElementType.INT64)
         negative = b.add(Less, repeats, b.constant(np.zeros(1, np.int64)))
-        repeats = refused_if(b, negative, repeats)
+        repeats = fail_if(b, negative, repeats)
         ones = b.constant(np.ones((rank, 1), np.int64))
         pairs = b.add(Concat, [b.add(Reshape, repeats, (-1, 1)), ones], 1)
         split = b.add(Unsqueeze, self.input, range(0, 2 * rank, 2))
@@ -91,11 +91,11 @@ class Tile(Layout):
 
 @operator("ROLL")
 class Roll(Layout):
-    """Moves the elements `shifts[i]` places on along each axis `axes[i]`, and around at the end.
+    """Circular shift of the elements by `shifts[i]` along each axis `axes[i]`.
 
-    `output[(j + shift) mod size] = input[j]`. A negative shift moves them back, a negative axis
-    counts from the last one, and an axis may be named several times. Without `axes`, the elements
-    are moved in C order as if there were one axis, by the one shift.
+    `output[(j + shift) mod size] = input[j]`. A negative axis counts from the last one, and an axis
+    may occur several times. Without `axes`, the flattened input (C order) is shifted by the single
+    shift.
     """
 
     __slots__ = ()
@@ -105,7 +105,7 @@ class Roll(Layout):
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
         for axis in self.axes or ():
-            axis_in(axis, len(shape), "axes")
+            normalize_axis(axis, len(shape), "axes")
         if len(self.shifts) != (1 if self.axes is None else len(self.axes)):
             raise ValueError(f"shifts: has {len(self.shifts)} numbers, but must have one an axis")
         return shape
@@ -115,29 +115,29 @@ class Roll(Layout):
 
     def decompose(self, b: Builder) -> Operand:
         if self.axes is None:
-            rolled = self._rolled(b, b.add(Reshape, self.input, (-1,)), self.shifts[0], 0)
+            rolled = self._roll(b, b.add(Reshape, self.input, (-1,)), self.shifts[0], 0)
             sizes = Sizes(b, self.input)
-            return reshaped(b, rolled, sizes, (), sizes.shape)
+            return reshape(b, rolled, sizes, (), sizes.shape)
         result = self.input
         for shift, axis in zip(self.shifts, self.axes, strict=True):
-            result = self._rolled(b, result, shift, axis)
+            result = self._roll(b, result, shift, axis)
         return result
 
     @staticmethod
-    def _rolled(b: Builder, input: Operand, shift: int, axis: int) -> Operand:
+    def _roll(b: Builder, input: Operand, shift: int, axis: int) -> Operand:
         sizes = Sizes(b, input)
         size = sizes.computed(sizes.shape[axis])
         first, one, back = (b.constant(np.array([n])) for n in (0, 1, shift))
-        places = b.add(Sub, b.add(Range, first, size, one), back)
-        return b.add(Gather, input, b.add(Mod, places, size), axis)
+        source = b.add(Sub, b.add(Range, first, size, one), back)
+        return b.add(Gather, input, b.add(Mod, source, size), axis)
 
 
 @operator("REVERSE_SEQUENCE")
 class ReverseSequence(Layout):
-    """Reverses the first `lengths[i]` entries on `time_axis` of each entry `i` on `batch_axis`.
+    """Reversal of the first `lengths[i]` entries on `time_axis` for each index `i` of `batch_axis`.
 
-    The entries after them stay. A length is at least 0 and at most the size of `time_axis`. A
-    negative axis counts from the last one. Source: ONNX's ReverseSequence.
+    The other entries stay. A length is at least 0 and at most the size of `time_axis`. A negative
+    axis counts from the last one. Source: ONNX's ReverseSequence.
     """
 
     __slots__ = ()
@@ -152,7 +152,7 @@ class ReverseSequence(Layout):
         if lengths is not None:
             if len(lengths) != 1:
                 raise ValueError(f"lengths: has {len(lengths)} axes, not 1")
-            same(shape[batch], lengths[0], "lengths: the sizes of it and of batch_axis")
+            unify(shape[batch], lengths[0], "lengths: the sizes of it and of batch_axis")
         return shape
 
     def reference(self, input: Array, lengths: Array) -> Array:
@@ -171,17 +171,19 @@ class ReverseSequence(Layout):
         rows = b.add(Transpose, self.input, perm)
         sizes = Sizes(b, rows)
         zero, one = b.constant(np.array([0])), b.constant(np.array([1]))
-        places = b.add(Range, zero, sizes.computed(sizes.shape[1]), one)
+        positions = b.add(Range, zero, sizes.computed(sizes.shape[1]), one)
         lengths_int64 = b.add(Cast, self.lengths, ElementType.INT64)
-        lengths = b.add(Reshape, within(b, lengths_int64, sizes.computed(sizes.shape[1])), (-1, 1))
-        mirrored = b.add(Sub, b.add(Sub, lengths, one), places)
-        source = b.add(Where, b.add(Less, places, lengths), mirrored, places)
-        picked = b.add(GatherND, rows, b.add(Unsqueeze, source, (2,)), 1)
-        return b.add(Transpose, picked, np.argsort(perm).tolist())
+        lengths = b.add(
+            Reshape, check_lengths(b, lengths_int64, sizes.computed(sizes.shape[1])), (-1, 1)
+        )
+        mirrored = b.add(Sub, b.add(Sub, lengths, one), positions)
+        source = b.add(Where, b.add(Less, positions, lengths), mirrored, positions)
+        gathered = b.add(GatherND, rows, b.add(Unsqueeze, source, (2,)), 1)
+        return b.add(Transpose, gathered, np.argsort(perm).tolist())
 
     def _axes(self, rank: int) -> tuple[int, int]:
-        time = axis_in(self.time_axis, rank, "time_axis")
-        batch = axis_in(self.batch_axis, rank, "batch_axis")
+        time = normalize_axis(self.time_axis, rank, "time_axis")
+        batch = normalize_axis(self.batch_axis, rank, "batch_axis")
         if time == batch:
             raise ValueError(f"batch_axis: {self.batch_axis} is time_axis too")
         return time, batch
@@ -189,10 +191,10 @@ class ReverseSequence(Layout):
 
 @operator("TRILU")
 class Trilu(Operator):
-    """The input's last two axes as matrices, with 0 on one side of a diagonal.
+    """Upper or lower triangle of the matrices in the input's last two axes.
 
-    `output[…, i, j] = input[…, i, j]` where `j - i >= k` (`upper`) or `j - i <= k` (otherwise), and
-    0 elsewhere, or false. `k` may lie beyond the matrix. Source: ONNX's Trilu.
+    `output[…, i, j] = input[…, i, j]` where `j - i >= k` (`upper`) or `j - i <= k` (otherwise),
+    else 0 or false. `k` may be beyond the matrix. Source: ONNX's Trilu.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Recurrent networks of one layer: RNN, GRU and LSTM, over time steps in one or both directions."""
+"""Recurrent networks of one layer (RNN, GRU, LSTM) in one or both directions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.types import FLOATS, INDICES
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import Sizes, within
-from crosschip.ops.definition.shapes import same
+from crosschip.ops.definition.shape_values import Sizes, check_lengths
+from crosschip.ops.definition.shapes import unify
 from crosschip.ops.definition.slots import (
     Parameter,
     choice,
@@ -40,7 +40,7 @@ _SIGMOID, _TANH = CellFunction.SIGMOID, CellFunction.TANH
 
 
 class Direction(IntEnum):
-    """In which order time steps are read."""
+    """Order in which time steps are processed."""
 
     FORWARD = 0
     REVERSE = 1
@@ -48,12 +48,12 @@ class Direction(IntEnum):
 
     @property
     def passes(self) -> tuple[bool, ...]:
-        """For each pass over the time steps, whether it runs backwards."""
+        """Return, for each pass over the time steps, whether it runs backwards."""
         return {0: (False,), 1: (True,), 2: (False, True)}[self]
 
 
 def _functions() -> Parameter[tuple[CellFunction, ...]]:
-    """The activation functions of all passes, the cell's own by default."""
+    """Declare the activation functions of all passes; by default those of the cell."""
     return Parameter(
         INDICES,
         lambda array: tuple(map(CellFunction, array.ravel().tolist())),
@@ -66,33 +66,34 @@ def _functions() -> Parameter[tuple[CellFunction, ...]]:
 
 
 class Recurrent(Operator):
-    """Base of recurrent networks.
+    """Base class of recurrent networks.
 
-    The input is [T, N, input_size]: T time steps of a batch of N. D passes are made over it: one,
+    The input is [T, N, input_size]: T time steps of a batch of N. There are D passes over it: one,
     forwards or backwards, or with BIDIRECTIONAL both, forwards first. For each pass, `weight` is
-    [D, G * H, input_size], `recurrence_weight` [D, G * H, H] and `bias` [D, 2 * G * H]: weights of
-    G gates, one after the other, for H hidden values; of the bias, the first half (`Wb` in the
-    formulas) goes with the input, the second (`Rb`) with the hidden values. Left out, it is 0.
+    [D, G * H, input_size], `recurrence_weight` [D, G * H, H] and `bias` [D, 2 * G * H]: consecutive
+    weights of G gates for the hidden size H. The first half of the bias (`Wb` in the formulas) is
+    added to the product with the input, the second (`Rb`) to that with the hidden state. The
+    default bias is 0.
 
-    The states start as `initial_hidden` and `initial_cell` ([D, N, H]), or as 0. With
+    The initial states are `initial_hidden` and `initial_cell` ([D, N, H]), by default 0. With
     `sequence_lengths` ([N]), a sequence ends after that many steps: its states keep their values in
-    the steps after, a backward pass starts at its last step, and its outputs after it are 0.
-    Lengths must be from 0 to T.
+    later steps, a backward pass starts at its last step, and its outputs after it are 0. Lengths
+    must be from 0 to T.
 
-    Outputs: 1. the hidden values after each step, [T, D, N, H], at the place of the input they
-    are for; 2. the last hidden values, [D, N, H]; for LSTM 3. the last cell values, [D, N, H].
-    There must be at least one time step. A sequence with a number that is not finite, in its input
-    or its initial states, is not specified; with one in a weight or bias, nothing is.
+    Outputs: 1. the hidden states after each step, [T, D, N, H], at the index of the step's input;
+    2. the last hidden states, [D, N, H]; for LSTM 3. the last cell states, [D, N, H]. There must be
+    at least one time step. A sequence is unspecified if its input or initial states contain NaN or
+    an infinity; all outputs are if a weight or bias does.
 
     `activations` lists the functions (`f`, `g`, `h`) of each pass, one pass after the other, and
-    `activation_alpha` and `activation_beta` their parameters, one for each function; empty lists
-    mean the cell's own functions, and the functions' own parameters. What goes into a function is
-    clipped to `[-clip, clip]`; a negative `clip` is an error. AFFINE is `alpha * x + beta`,
-    LEAKY_RELU `x < 0 ? alpha * x : x`, THRESHOLDED_RELU `x > alpha ? x : 0`, SCALED_TANH
-    `alpha * tanh(beta * x)`, HARD_SIGMOID `max(0, min(1, alpha * x + beta))`, ELU
-    `x < 0 ? alpha * (e ** x - 1) : x`, SOFTSIGN `x / (1 + |x|)`, SOFTPLUS `log(1 + e ** x)`.
-    `alpha` is 1 where not given, 0.01 for LEAKY_RELU and 0.2 for HARD_SIGMOID; `beta` is 0, 1 for
-    SCALED_TANH and 0.5 for HARD_SIGMOID.
+    `activation_alpha` and `activation_beta` their parameters, one per function; empty lists mean
+    the cell's default functions, and the functions' default parameters. The argument of a function
+    is clipped to `[-clip, clip]`; a negative `clip` is an error. AFFINE is `alpha * x + beta`,
+    LEAKY_RELU `x < 0 ? alpha * x : x`, THRESHOLDED_RELU `x > alpha ? x : 0`, SCALED_TANH `alpha *
+    tanh(beta * x)`, HARD_SIGMOID `max(0, min(1, alpha * x + beta))`, ELU `x < 0 ? alpha * (e ** x -
+    1) : x`, SOFTSIGN `x / (1 + |x|)`, SOFTPLUS `log(1 + e ** x)`. The default `alpha` is 1, but
+    0.01 for LEAKY_RELU and 0.2 for HARD_SIGMOID; the default `beta` is 0, but 1 for SCALED_TANH and
+    0.5 for HARD_SIGMOID.
     """
 
     __slots__ = ()
@@ -122,8 +123,8 @@ class Recurrent(Operator):
         _, _, hidden = _three("recurrence_weight", self.recurrence_weight)
         if steps == 0:
             raise ValueError("input: has no time steps")
-        for slot, wanted in self.wanted_shapes().items():
-            self._check_shape(slot, wanted)
+        for slot, expected in self.wanted_shapes().items():
+            self._check_shape(slot, expected)
         last = (len(self.direction.passes), batch, hidden)
         return [(steps, *last), *(last for _ in self.states)]
 
@@ -143,41 +144,43 @@ class Recurrent(Operator):
         tensors = self._terms(b, hidden)
         lengths = tensors["sequence_lengths"]
         if lengths is not None:
-            most = np.array([steps], lengths.operand.type.element_type.dtype)
-            tensors["sequence_lengths"] = Term(b, within(b, lengths.operand, b.constant(most)))
-        # It broadcasts to the batch, whose size need not be known.
+            limit = np.array([steps], lengths.operand.type.element_type.dtype)
+            tensors["sequence_lengths"] = Term(
+                b, check_lengths(b, lengths.operand, b.constant(limit))
+            )
+        # It broadcasts to the batch, whose size may be unknown.
         zero = Term(b, b.constant(np.zeros((1, hidden), self.input.type.element_type.dtype)))
         return [output.operand for output in self._run(Terms(b, hidden), tensors, steps, zero)]
 
     def _terms(self, b: Builder, hidden: int) -> dict[str, Term | None]:
-        """What fills each slot; refused when it runs where it has not the shape that it must."""
+        """Build the operand of each slot, with a check of its shape that fails at run time."""
         _, batch, size = shape_of(self.input)
         sizes, passes = Sizes(b, self.input), len(self.direction.passes)
-        known = self._shapes_for(batch, size, hidden, passes)
+        inferred_shapes = self._shapes_for(batch, size, hidden, passes)
         _, own_batch, own_size = sizes.shape
-        wanted = self._shapes_for(own_batch, own_size, hidden, passes)
+        runtime_shapes = self._shapes_for(own_batch, own_size, hidden, passes)
         terms: dict[str, Term | None] = {"input": Term(b, self.input)}
-        for slot, shape in wanted.items():
+        for slot, shape in runtime_shapes.items():
             operand = self.operand(slot)
-            if operand is not None and operand.type.shape != known[slot]:
+            if operand is not None and operand.type.shape != inferred_shapes[slot]:
                 operand = b.add(Reshape, operand, sizes(shape), allow_zero=True)
             terms[slot] = None if operand is None else Term(b, operand)
         return terms
 
     def step(self, p: Cell, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
-        """The states after a time step, the hidden values first.
+        """Return the states after a time step, the hidden state first.
 
         Args:
             p: the weights and functions.
-            x: for each gate, its weights times the input, plus `Wb`.
-            states: the states before.
+            x: for each gate, the product of its weights and the input, plus `Wb`.
+            states: the previous states.
         """
         raise NotImplementedError(f"{self.type} has no formula")
 
     def _run(
         self, algebra: Algebra, tensors: Mapping[str, Any], steps: int, zero: Any
     ) -> tuple[Any, ...]:
-        """The outputs, as values of an algebra."""
+        """Return the outputs, as values of an algebra."""
         hidden_of_passes, last_of_passes = [], []
         for index, backwards in enumerate(self.direction.passes):
             p = ScanDirection(
@@ -195,32 +198,36 @@ class Recurrent(Operator):
                 states = [p.unless_over(step, *pair) for pair in zip(after, states, strict=True)]
             hidden_of_passes.append(algebra.stack(hidden, 0))
             last_of_passes.append(states)
-        last = (algebra.stack(each, 0) for each in zip(*last_of_passes, strict=True))
+        last = (
+            algebra.stack(states_of_passes, 0)
+            for states_of_passes in zip(*last_of_passes, strict=True)
+        )
         return (algebra.stack(hidden_of_passes, 1), *last)
 
     def functions_of(self, algebra: GateAlgebra, index: int) -> list[Gate]:
-        """The activation functions of a scan, by its index."""
+        """Return the activation functions of the pass with an index."""
         gates = []
-        for place, own in enumerate(self.functions, index * len(self.functions)):
-            function = self.activations[place] if self.activations else own
-            alpha = self.activation_alpha[place] if self.activation_alpha else function.alpha
-            beta = self.activation_beta[place] if self.activation_beta else function.beta
+        for position, default in enumerate(self.functions, index * len(self.functions)):
+            function = self.activations[position] if self.activations else default
+            alpha = self.activation_alpha[position] if self.activation_alpha else function.alpha
+            beta = self.activation_beta[position] if self.activation_beta else function.beta
             gates.append(algebra.gate(function, alpha, beta, self.clip))
         return gates
 
     def _check_functions(self) -> None:
-        wanted = len(self.direction.passes) * len(self.functions)
+        expected = len(self.direction.passes) * len(self.functions)
         for slot in ("activations", "activation_alpha", "activation_beta"):
             count = len(getattr(self, slot))
-            if count not in (0, wanted):
-                raise ValueError(f"{slot}: has {count} entries, but must have {wanted} or none")
+            if count not in (0, expected):
+                raise ValueError(f"{slot}: has {count} entries, but must have {expected} or none")
 
     def wanted_shapes(self) -> dict[str, Shape]:
-        """The shapes that its tensors must have beside the input's, by slot.
+        """Return the expected shapes of all tensors except the input, by slot.
 
         Raises:
-            ValueError: one has another number of axes; the message starts with the slot.
-            UnknownRank: the number of axes is not known.
+            ValueError: the input or the recurrence weight has the wrong rank; the message starts
+                with the slot.
+            UnknownRank: a rank is unknown.
         """
         _, batch, size = _three("input", self.input)
         _, _, hidden = _three("recurrence_weight", self.recurrence_weight)
@@ -236,16 +243,16 @@ class Recurrent(Operator):
             **dict.fromkeys(self.states, (passes, batch, hidden)),
         }
 
-    def _check_shape(self, slot: str, wanted: Shape) -> None:
+    def _check_shape(self, slot: str, expected: Shape) -> None:
         operand = self.operand(slot)
         if operand is None or operand.type.shape is None:
             return
-        if len(operand.type.shape) != len(wanted):
+        if len(operand.type.shape) != len(expected):
             raise ValueError(
-                f"{slot}: has {len(operand.type.shape)} axes, but must have {len(wanted)}"
+                f"{slot}: has {len(operand.type.shape)} axes, but must have {len(expected)}"
             )
-        for axis, (own, size) in enumerate(zip(operand.type.shape, wanted, strict=True)):
-            same(own, size, f"{slot}: its size on axis {axis}, and that which it must have")
+        for axis, (actual, size) in enumerate(zip(operand.type.shape, expected, strict=True)):
+            unify(actual, size, f"{slot}: its size on axis {axis}, and that which it must have")
 
 
 def _three(slot: str, operand: Operand) -> Shape:
@@ -274,7 +281,7 @@ class RNN(Recurrent):
 
 @operator("GRU")
 class GRU(Recurrent):
-    """Gated recurrent units. The gates are in the order update (z), reset (r), hidden (h).
+    """Gated recurrent units. The order of gates is update (z), reset (r), hidden (h).
 
     - `z = f(x @ W_z.T + Wb_z + h @ R_z.T + Rb_z)`, `r` likewise; `f` is SIGMOID.
     - `c = g(x @ W_h.T + Wb_h + (r * h) @ R_h.T + Rb_h)`; `g` is TANH. With `linear_before_reset`,
@@ -303,7 +310,7 @@ class GRU(Recurrent):
 
 @operator("LSTM")
 class LSTM(Recurrent):
-    """Long short-term memory. The gates are in the order input, output, forget, cell (i, o, f, c).
+    """Long short-term memory. The order of gates is input, output, forget, cell (i, o, f, c).
 
     - `i = f(x @ W_i.T + Wb_i + h @ R_i.T + Rb_i + P_i * c)`, and `forget` with the weights of f;
       the function `f` is SIGMOID. With `input_forget`, `forget = 1 - i`.
@@ -311,7 +318,7 @@ class LSTM(Recurrent):
     - `o = f(x @ W_o.T + Wb_o + h @ R_o.T + Rb_o + P_o * c)`, with the new `c`.
     - `h = o * h(c)`; the function `h` is TANH.
 
-    `peephole` is [D, 3 * H]: `P_i`, `P_o` and `P_f`; left out, they are 0.
+    `peephole` is [D, 3 * H]: `P_i`, `P_o` and `P_f`; by default 0.
 
     Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", Neural Computation 9, 1997; Gers
     and Schmidhuber, "Recurrent Nets that Time and Count", IJCNN 2000, for the peepholes.
@@ -348,13 +355,13 @@ _BYTES = frozenset({ElementType.INT8, ElementType.UINT8})
 
 @operator("DYNAMIC_QUANTIZE_LSTM")
 class DynamicQuantizeLSTM(LSTM):
-    """LSTM with weights in bytes, whose other factors are rounded to bytes before each product.
+    """LSTM with 8-bit weights, which rounds the other factor to 8 bits before each product.
 
-    The weights stand for `(weight - weight_zero_point) * weight_scale`, those of the hidden values
-    likewise, with a scale and a zero point for each pass ([D]) or each row ([D, 4 * H]); zero
-    points that are left out are 0. The input as a whole, and in each step the hidden values of all
-    the batch, are rounded as DYNAMIC_QUANTIZE does it, to what its bytes stand for. A device may
-    find the scale for a part of the batch at a time.
+    The weights represent `(weight - weight_zero_point) * weight_scale`, the recurrence weights
+    likewise, with a scale and a zero point per pass ([D]) or per row ([D, 4 * H]); the default zero
+    points are 0. The whole input, and in each step the hidden states of the whole batch, are
+    quantized like DYNAMIC_QUANTIZE and dequantized. A device may compute the scale for a part of
+    the batch at a time.
 
     Source: ONNX Runtime's DynamicQuantizeLSTM.
     """
@@ -373,22 +380,22 @@ class DynamicQuantizeLSTM(LSTM):
 
     def step(self, p: Cell, x: Sequence[Any], *states: Any) -> tuple[Any, ...]:
         h, c = states
-        return super().step(p, x, p.in_bytes(h), c)
+        return super().step(p, x, p.round_to_bytes(h), c)
 
     def _run(
         self, algebra: Algebra, tensors: Mapping[str, Any], steps: int, zero: Any
     ) -> tuple[Any, ...]:
-        return super()._run(algebra, self.in_reals(algebra, tensors), steps, zero)
+        return super()._run(algebra, self.dequantize_tensors(algebra, tensors), steps, zero)
 
-    def in_reals(self, algebra: Algebra, tensors: Mapping[str, Any]) -> dict[str, Any]:
-        """What fills the slots, with weights as reals, and the input as its bytes stand for."""
+    def dequantize_tensors(self, algebra: Algebra, tensors: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the tensors by slot, with dequantized weights and a rounded input."""
         weights = {
             slot: algebra.reals(
                 tensors[slot], tensors[f"{slot}_scale"], tensors[f"{slot}_zero_point"]
             )
             for slot in ("weight", "recurrence_weight")
         }
-        return {**tensors, **weights, "input": algebra.in_bytes(tensors["input"])}
+        return {**tensors, **weights, "input": algebra.round_to_bytes(tensors["input"])}
 
     def _shapes_for(self, batch: Dim, size: Dim, hidden: Dim, passes: int) -> dict[str, Shape]:
         shapes = super()._shapes_for(batch, size, hidden, passes)

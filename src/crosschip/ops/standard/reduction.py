@@ -1,4 +1,4 @@
-"""Operators that reduce axes to one value each, and sums and products up to each element."""
+"""Reductions of axes to one value, and cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, ElementType, Operand, Shape
 from crosschip.ir.dimension import product
-from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
+from crosschip.ir.types import BOOLEANS, FLOATS, HALF_FLOATS, NUMBERS
 from crosschip.ops.definition.kinds import Elementwise
 from crosschip.ops.definition.operator import Operator, UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import axes_in, axis_in, unknown_sizes
+from crosschip.ops.definition.shapes import normalize_axes, normalize_axis, unknown_sizes
 from crosschip.ops.definition.slots import ComputedParameter, flag, integer, integers, tensor
 from crosschip.ops.standard.arithmetic import Add, Clip, Div, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
@@ -24,28 +24,26 @@ from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.slicing import Slice
 from crosschip.ops.standard.unary import Abs, Exp, Log, Sqrt
 
-NARROW_FLOATS = frozenset({ElementType.FLOAT16, ElementType.BFLOAT16})
 
-
-def widened(b: Builder, operand: Operand) -> Operand:
-    """Narrow floats as float32: a sum may leave their range where what is made of it is in it."""
-    narrow = operand.type.element_type in NARROW_FLOATS
+def cast_wide(b: Builder, operand: Operand) -> Operand:
+    """Cast float16 and bfloat16 to float32, whose range holds sums of their values."""
+    narrow = operand.type.element_type in HALF_FLOATS
     return b.add(Cast, operand, ElementType.FLOAT32) if narrow else operand
 
 
-def narrowed(b: Builder, operand: Operand, like: Operand) -> Operand:
-    """An operand as elements of another's type."""
+def cast_like(b: Builder, operand: Operand, like: Operand) -> Operand:
+    """Cast an operand to another operand's element type."""
     element_type = like.type.element_type
-    own = operand.type.element_type
-    return operand if own is element_type else b.add(Cast, operand, element_type)
+    operand_type = operand.type.element_type
+    return operand if operand_type is element_type else b.add(Cast, operand, element_type)
 
 
 class Reduction(Operator):
-    """Base of reductions: each reduces `axes` to one value, or all axes if it is empty.
+    """Base class of reductions of `axes`, or of all axes if `axes` is empty.
 
-    A negative axis counts from the last one; naming an axis twice is an error. A reduced axis has
-    size 1 in the output with `keepdim`, else it is removed. The output's element type is the
-    input's.
+    A negative axis counts from the last one; an axis that occurs twice is an error. A reduced axis
+    has size 1 in the output with `keepdim`, else it is removed. The output has the input's element
+    type.
     """
 
     __slots__ = ()
@@ -56,7 +54,7 @@ class Reduction(Operator):
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
         try:
-            axes = axes_in(self.axes, len(shape)) or range(len(shape))
+            axes = normalize_axes(self.axes, len(shape)) or range(len(shape))
         except ComputedParameter:
             return self._shape_by_count(len(shape))
         if self.keepdim:
@@ -64,21 +62,21 @@ class Reduction(Operator):
         return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
     def check_rules(self) -> None:
-        # What it is decomposed into has the same parameters, and the same rules.
+        # The decomposition has the same parameters and rules.
         return
 
     def row_axis(self, axes: Sequence[int | None]) -> int | None:
-        rows, reduced = axes[0], axes_in(self.axes, len(shape_of(self.input)))
+        rows, reduced = axes[0], normalize_axes(self.axes, len(shape_of(self.input)))
         if rows is None or not reduced or rows in reduced:
             return None
         return rows if self.keepdim else rows - sum(axis < rows for axis in reduced)
 
     def over(self) -> tuple[Operand | None, Operand | None]:
-        """The operands for `axes` and `keepdim`, to reduce something else in the same way."""
+        """Return the operands of `axes` and `keepdim`, to build another reduction."""
         return self.operand("axes"), self.operand("keepdim")
 
     def _shape_by_count(self, rank: int) -> Shape:
-        """The shape as far as it is known where only the number of axes is known, if at all."""
+        """Return the shape as far as it follows from the number of axes."""
         if self.keepdim:
             return unknown_sizes(rank)
         axes = self.operand("axes")
@@ -93,10 +91,10 @@ class Reduction(Operator):
 
 @operator("REDUCE_SUM", core=True)
 class ReduceSum(Reduction):
-    """The sum of the elements; integers wrap around on overflow, no elements give 0.
+    """The sum of the elements; integers wrap around on overflow, the sum of no elements is 0.
 
-    A NaN makes the sum NaN, and so do infinities of both signs. In which order floating-point
-    numbers are added is free.
+    The sum is NaN if an element is NaN, or if there are infinities of both signs. Floating-point
+    numbers are added in any order.
     """
 
     __slots__ = ()
@@ -107,11 +105,11 @@ class ReduceSum(Reduction):
 
 @operator("REDUCE_PROD", core=True)
 class ReduceProd(Reduction):
-    """The product of the elements; integers wrap around on overflow, no elements give 1.
+    """The product of the elements; integers wrap around on overflow, that of no elements is 1.
 
-    A NaN makes the product NaN, and so does 0 with an infinity. In which order floating-point
-    numbers are multiplied is free: a product of numbers of which some alone overflow or underflow
-    is not specified.
+    The product is NaN if an element is NaN, or if there are 0 and an infinity. Floating-point
+    numbers are multiplied in any order: the product is unspecified if the product of some of its
+    factors overflows or underflows.
     """
 
     __slots__ = ()
@@ -127,10 +125,10 @@ class ReduceProd(Reduction):
 
 @operator("REDUCE_MAX", core=True)
 class ReduceMax(Reduction):
-    """The greatest element; NaN if there is a NaN.
+    """The maximum; NaN if an element is NaN.
 
-    No elements give the least value of the type: minus infinity, the lowest integer, or false.
-    Of booleans, true is the greater one.
+    The maximum of no elements is the smallest value of the type: minus infinity, the smallest
+    integer, or false. True is greater than false.
     """
 
     __slots__ = ()
@@ -143,10 +141,10 @@ class ReduceMax(Reduction):
 
 @operator("REDUCE_MIN", core=True)
 class ReduceMin(Reduction):
-    """The least element; NaN if there is a NaN.
+    """The minimum; NaN if an element is NaN.
 
-    No elements give the greatest value of the type: infinity, the highest integer, or true.
-    Of booleans, false is the lesser one.
+    The minimum of no elements is the largest value of the type: infinity, the largest integer, or
+    true. False is less than true.
     """
 
     __slots__ = ()
@@ -159,9 +157,9 @@ class ReduceMin(Reduction):
 
 @operator("REDUCE_MEAN")
 class ReduceMean(Reduction):
-    """The arithmetic mean: the sum, as REDUCE_SUM has it, divided by the number of elements.
+    """The arithmetic mean: the sum, as in REDUCE_SUM, divided by the number of elements.
 
-    No elements give NaN, and so does a NaN among them.
+    The mean of no elements is NaN; so is the mean if an element is NaN.
     """
 
     __slots__ = ()
@@ -173,14 +171,14 @@ class ReduceMean(Reduction):
         return np.asarray(total / count.astype(input.dtype))
 
     def decompose(self, b: Builder) -> Operand:
-        wide = widened(b, self.input)
+        wide = cast_wide(b, self.input)
         total = b.add(ReduceSum, wide, *self.over())
-        return narrowed(b, b.add(Div, total, self._count(b, wide)), self.input)
+        return cast_like(b, b.add(Div, total, self._count(b, wide)), self.input)
 
     def _count(self, b: Builder, wide: Operand) -> Operand:
-        """The number of elements that are reduced to one."""
+        """Build the number of elements per reduced value."""
         shape, dtype = shape_of(wide), wide.type.element_type
-        axes = axes_in(self.axes, len(shape)) or tuple(range(len(shape)))
+        axes = normalize_axes(self.axes, len(shape)) or tuple(range(len(shape)))
         count = product(tuple(shape[axis] for axis in axes))
         if isinstance(count, int):
             return b.constant(np.array(count, dtype.dtype))
@@ -190,7 +188,7 @@ class ReduceMean(Reduction):
 
 @operator("REDUCE_ALL")
 class ReduceAll(Reduction):
-    """True if all elements are true; of no elements, they are."""
+    """True if all elements are true, also if there are none."""
 
     __slots__ = ()
     input = tensor(BOOLEANS)
@@ -204,7 +202,7 @@ class ReduceAll(Reduction):
 
 @operator("REDUCE_ANY")
 class ReduceAny(Reduction):
-    """True if any element is true; of no elements, none is."""
+    """True if any element is true; false if there are none."""
 
     __slots__ = ()
     input = tensor(BOOLEANS)
@@ -217,7 +215,7 @@ class ReduceAny(Reduction):
 
 
 def limits(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """The least and the greatest value of an element type."""
+    """Return the smallest and the largest value of an element type."""
     if dtype.kind == "b":
         return False, True
     if dtype.kind in "iu":
@@ -227,9 +225,9 @@ def limits(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 @operator("REDUCE_L1")
 class ReduceL1(Reduction):
-    """The sum of the absolute values: `sum(abs(input))`; no elements give 0.
+    """The sum of the absolute values: `sum(abs(input))`; 0 for no elements.
 
-    Integers wrap around on overflow; the absolute value of the lowest one is itself.
+    Integers wrap around on overflow; the absolute value of the smallest one is itself.
     """
 
     __slots__ = ()
@@ -243,7 +241,7 @@ class ReduceL1(Reduction):
 
 @operator("REDUCE_SUM_SQUARE")
 class ReduceSumSquare(Reduction):
-    """The sum of the squares: `sum(input * input)`; no elements give 0.
+    """The sum of the squares: `sum(input * input)`; 0 for no elements.
 
     Integers wrap around on overflow.
     """
@@ -259,9 +257,9 @@ class ReduceSumSquare(Reduction):
 
 @operator("REDUCE_L2")
 class ReduceL2(Reduction):
-    """The Euclidean norm: `sqrt(sum(input * input))`; no elements give 0.
+    """The Euclidean norm: `sqrt(sum(input * input))`; 0 for no elements.
 
-    The squares are not scaled, so that the norm is infinite where their sum is.
+    The squares are not scaled, so the norm is infinite if their sum overflows.
     """
 
     __slots__ = ()
@@ -271,15 +269,15 @@ class ReduceL2(Reduction):
         return np.sqrt(np.sum(input * input, self.axes or None, keepdims=self.keepdim))
 
     def decompose(self, b: Builder) -> Operand:
-        squares = b.add(ReduceSumSquare, widened(b, self.input), *self.over())
-        return narrowed(b, b.add(Sqrt, squares), self.input)
+        squares = b.add(ReduceSumSquare, cast_wide(b, self.input), *self.over())
+        return cast_like(b, b.add(Sqrt, squares), self.input)
 
 
 @operator("REDUCE_LOG_SUM")
 class ReduceLogSum(Reduction):
     """The natural logarithm of the sum: `log(sum(input))`.
 
-    It is minus infinity for a sum of 0, which is that of no elements, and NaN for a negative one.
+    It is minus infinity for a sum of 0, also for no elements, and NaN for a negative sum.
     """
 
     __slots__ = ()
@@ -289,17 +287,17 @@ class ReduceLogSum(Reduction):
         return np.log(np.sum(input, self.axes or None, keepdims=self.keepdim))
 
     def decompose(self, b: Builder) -> Operand:
-        total = b.add(ReduceSum, widened(b, self.input), *self.over())
-        return narrowed(b, b.add(Log, total), self.input)
+        total = b.add(ReduceSum, cast_wide(b, self.input), *self.over())
+        return cast_like(b, b.add(Log, total), self.input)
 
 
 @operator("REDUCE_LOG_SUM_EXP")
 class ReduceLogSumExp(Reduction):
-    """The natural logarithm of the sum of powers of e: `log(sum(exp(input)))`.
+    """The natural logarithm of the sum of exponentials: `log(sum(exp(input)))`.
 
-    It is computed as `m + log(sum(exp(input - m)))`, where `m` is the greatest element brought
-    into the finite range of the type, so that no power overflows. It is infinity if an element is,
-    minus infinity if all elements are or there are none, and NaN if an element is.
+    It is computed as `m + log(sum(exp(input - m)))`, where `m` is the maximum clamped to the finite
+    range of the type, so that no exponential overflows. It is infinity if an element is, minus
+    infinity if all elements are or there are none, and NaN if an element is.
     """
 
     __slots__ = ()
@@ -315,23 +313,17 @@ class ReduceLogSumExp(Reduction):
 
     def decompose(self, b: Builder) -> Operand:
         axes, keepdim = self.over()
-        # NumPy's finfo, which has types, does not know bfloat16.
+        # NumPy's finfo, which has type annotations, does not support bfloat16.
         finite = ml_dtypes.finfo(self.input.type.element_type.dtype)  # type: ignore[no-untyped-call]
         low, high = float(finite.min), float(finite.max)
-        each = b.add(Clip, b.add(ReduceMax, self.input, axes), low, high)
-        powers = b.add(Exp, b.add(Sub, self.input, each))
+        kept_maximum = b.add(Clip, b.add(ReduceMax, self.input, axes), low, high)
+        powers = b.add(Exp, b.add(Sub, self.input, kept_maximum))
         greatest = b.add(Clip, b.add(ReduceMax, self.input, axes, keepdim), low, high)
         return b.add(Add, b.add(Log, b.add(ReduceSum, powers, axes, keepdim)), greatest)
 
 
-@operator("CUM_SUM", core=True)
-class CumSum(Elementwise):
-    """The sum of the elements up to each one along `axis`: `output[i] = sum(input[0 … i])`.
-
-    With `exclusive` the element itself is left out, so that the first sum is 0; with `reverse`
-    sums run from the last element backwards. A negative `axis` counts from the last one. Integers
-    wrap around on overflow; a NaN makes every sum NaN that it is in.
-    """
+class _Cumulative(Elementwise):
+    """Base class of cumulative reductions along an axis."""
 
     __slots__ = ()
     input = tensor(NUMBERS)
@@ -341,80 +333,75 @@ class CumSum(Elementwise):
 
     def infer_shape(self) -> Shape:
         shape = shape_of(self.input)
-        _check_axis(self, len(shape))
+        try:
+            normalize_axis(self.axis, len(shape))
+        except ComputedParameter:
+            return shape  # the axis does not affect it
         return shape
 
+    def accumulate(self, function: np.ufunc, neutral: int, input: Array) -> Array:
+        """Return the cumulative results; `neutral` is the first one if `exclusive`."""
+        axis = self.axis
+        array = np.flip(input, axis) if self.reverse else input
+        result = function.accumulate(array, axis, dtype=input.dtype)
+        if self.exclusive:
+            size = result.shape[axis]
+            first = np.full_like(np.take(result, range(min(1, size)), axis), neutral)
+            result = np.concatenate([first, np.take(result, range(size - 1), axis)], axis)
+        return np.flip(result, axis) if self.reverse else result
+
+
+@operator("CUM_SUM", core=True)
+class CumSum(_Cumulative):
+    """The cumulative sum along `axis`: `output[i] = sum(input[0 … i])`.
+
+    With `exclusive`, element `i` is excluded, so the first sum is 0; with `reverse`, sums run from
+    the last element backwards. A negative `axis` counts from the last one. Integers wrap around on
+    overflow; a NaN makes each sum that includes it NaN.
+    """
+
+    __slots__ = ()
+
     def reference(self, input: Array) -> Array:
-        return _accumulated(np.add, 0, input, self.axis, self.exclusive, self.reverse)
+        return self.accumulate(np.add, 0, input)
 
 
 @operator("CUM_PROD")
-class CumProd(Elementwise):
-    """The product of the elements up to each one along `axis`: `output[i] = prod(input[0 … i])`.
+class CumProd(_Cumulative):
+    """The cumulative product along `axis`: `output[i] = prod(input[0 … i])`.
 
-    With `exclusive` the element itself is left out, so that the first product is 1; with `reverse`
-    products run from the last element backwards. A negative `axis` counts from the last one.
-    Integers wrap around on overflow; a NaN makes every product NaN that it is in.
+    With `exclusive`, element `i` is excluded, so the first product is 1; with `reverse`, products
+    run from the last element backwards. A negative `axis` counts from the last one. Integers wrap
+    around on overflow; a NaN makes each product that includes it NaN.
     """
 
     __slots__ = ()
-    input = tensor(NUMBERS)
-    axis = integer(-1)
-    exclusive = flag(False)
-    reverse = flag(False)
-
-    def infer_shape(self) -> Shape:
-        shape = shape_of(self.input)
-        _check_axis(self, len(shape))
-        return shape
 
     def reference(self, input: Array) -> Array:
-        return _accumulated(np.multiply, 1, input, self.axis, self.exclusive, self.reverse)
+        return self.accumulate(np.multiply, 1, input)
 
     def decompose(self, b: Builder) -> Operand | None:
         shape = shape_of(self.input)
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         size = shape[axis]
         if not isinstance(size, int):
             return None
-        value = _flipped(b, self.input, axis) if self.reverse else self.input
+        value = _flip(b, self.input, axis) if self.reverse else self.input
         if self.exclusive:
-            value = _moved(b, value, axis, min(1, size))
-        length = 1  # how many elements each product is of
+            value = _shift(b, value, axis, min(1, size))
+        length = 1  # the number of factors of each product
         while length < size:
-            value = b.add(Mul, value, _moved(b, value, axis, length))
+            value = b.add(Mul, value, _shift(b, value, axis, length))
             length *= 2
-        return _flipped(b, value, axis) if self.reverse else value
+        return _flip(b, value, axis) if self.reverse else value
 
 
-def _check_axis(op: CumSum | CumProd, rank: int) -> None:
-    """`ValueError` if there is no such axis; one computed at run time changes no shape."""
-    try:
-        axis_in(op.axis, rank)
-    except ComputedParameter:
-        return
-
-
-def _accumulated(
-    function: np.ufunc, neutral: int, input: Array, axis: int, exclusive: bool, reverse: bool
-) -> Array:
-    """Sums or products up to each element."""
-    array = np.flip(input, axis) if reverse else input
-    result = function.accumulate(array, axis, dtype=input.dtype)
-    if exclusive:
-        before = np.full_like(np.take(result, range(min(1, result.shape[axis])), axis), neutral)
-        result = np.concatenate(
-            [before, np.take(result, range(result.shape[axis] - 1), axis)], axis
-        )
-    return np.flip(result, axis) if reverse else result
-
-
-def _flipped(b: Builder, operand: Operand, axis: int) -> Operand:
+def _flip(b: Builder, operand: Operand, axis: int) -> Operand:
     return b.add(Slice, operand, (axis,), (-1,), (-(2**31),), (-1,))
 
 
-def _moved(b: Builder, operand: Operand, axis: int, count: int) -> Operand:
-    """The elements `count` places further along the axis, and 1 in the places left."""
+def _shift(b: Builder, operand: Operand, axis: int, count: int) -> Operand:
+    """Build the elements shifted by `count` along the axis, with 1 in the first `count` entries."""
     pads = [0] * (2 * len(shape_of(operand)))
     pads[2 * axis : 2 * axis + 2] = [count, -count]
     one = b.constant(np.ones((), operand.type.element_type.dtype))

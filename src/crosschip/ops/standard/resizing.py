@@ -11,7 +11,7 @@ from crosschip.ir.types import BOOLEANS, FLOATS, INTEGERS
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.quantized import limits
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import of_rank
+from crosschip.ops.definition.shapes import require_rank
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     Parameter,
@@ -29,10 +29,10 @@ from crosschip.ops.numerics.resampling import (
     Neighbours,
     Rounding,
     axes_of,
-    extrapolated,
+    extrapolation_mask,
     nearest,
     neighbours,
-    scaled,
+    scaled_size,
 )
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.logical import Where
@@ -40,7 +40,7 @@ from crosschip.ops.standard.matrix import MatMul
 
 
 class _Resize(Operator):
-    """Base of resamplings to `shape` (height, width), or by `scales` where that is left out."""
+    """Base class of resampling to `shape` (height, width), or by `scales` without `shape`."""
 
     __slots__ = ()
     input = tensor(FLOATS)
@@ -55,7 +55,7 @@ class _Resize(Operator):
         return 0 if axes[0] == 0 and set(axes[1:]) <= {None} else None
 
     def infer_shape(self) -> Shape:
-        batch, channels, *image = of_rank(shape_of(self.input), 4, "input")
+        batch, channels, *image = require_rank(shape_of(self.input), 4, "input")
         if self.operand("shape") is None and self.operand("scales") is None:
             raise ValueError("shape: either it or scales must be given")
         if self.align_mode is AlignMode.CROP:
@@ -79,10 +79,12 @@ class _Resize(Operator):
     def _sizes(self, image: Sequence[Dim]) -> Sequence[Dim]:
         if self.operand("shape") is not None:
             return self.shape or ()
-        return [scaled(size, scale) for size, scale in zip(image, self.scales or (), strict=True)]
+        return [
+            scaled_size(size, scale) for size, scale in zip(image, self.scales or (), strict=True)
+        ]
 
     def _check_extrapolation(self) -> None:
-        """`ValueError` if the value beyond the image is not one of the image's element type."""
+        """Raise ValueError unless the extrapolation value is of the image's element type."""
         (slot, input), *_ = self.filled()
         element_type = slot.element_type(input)
         if self.operand("extrapolation_value") is None or element_type not in INTEGERS | BOOLEANS:
@@ -93,15 +95,18 @@ class _Resize(Operator):
             raise ValueError(f"extrapolation_value: {value:g} is not of the type {element_type}")
 
     def static_axes(self) -> list[Axis]:
-        """Height and width, as they are resampled, where that is known at compile time."""
-        image = static(shape_of(self.input)[2:])
+        """Return height and width as resampled axes, if they are known at compile time."""
+        return self.axes(static(shape_of(self.input)[2:]))
+
+    def axes(self, image: Sequence[int]) -> list[Axis]:
+        """Return height and width as resampled axes."""
         return axes_of(
             image, self.shape, self.scales, self.align_corners, self.align_mode, self.roi
         )
 
-    def extrapolated(self, b: Builder, output: Operand, axes: Sequence[Axis]) -> Operand:
-        """The output with `extrapolation_value` where it lies outside of the source."""
-        outside = extrapolated(axes)
+    def build_extrapolation(self, b: Builder, output: Operand, axes: Sequence[Axis]) -> Operand:
+        """Build the output with `extrapolation_value` for pixels outside the source."""
+        outside = extrapolation_mask(axes)
         if not outside.any():
             return output
         dtype = output.type.element_type.dtype
@@ -112,24 +117,24 @@ class _Resize(Operator):
 class ResizeNearest(_Resize):
     """The nearest pixel of an [N, C, H, W] image, for an image of another height and width.
 
-    The new size is `shape` (height, width), or, if that is left out, `floor(size * scale)` for
-    each of `scales`. The place in the source is, with `align_corners`, `target * ((size - 1) /
-    (new - 1))` (0 where `new` is 1), else by `align_mode`, with `ratio = size / new` where `shape`
-    is given, and else `1 / scale`:
+    The new size is `shape` (height, width), or, without `shape`, `floor(size * scale)` for each of
+    `scales`. The source coordinate is, with `align_corners`, `target * ((size - 1) / (new - 1))` (0
+    where `new` is 1), else by `align_mode`, with `ratio = size / new` if `shape` is present, else
+    `1 / scale`:
 
     - `HALF_PIXEL`: `(target + 0.5) * ratio - 0.5`; `ASYMMETRIC`: `target * ratio`;
-    - `PYTORCH_HALF_PIXEL`: as `HALF_PIXEL`, but 0 where `new` is 1;
-    - `SYMMETRIC_HALF_PIXEL`: as `HALF_PIXEL`, plus `(size - new / scale) / 2`;
+    - `PYTORCH_HALF_PIXEL`: like `HALF_PIXEL`, but 0 where `new` is 1;
+    - `SYMMETRIC_HALF_PIXEL`: like `HALF_PIXEL`, plus `(size - new / scale) / 2`;
     - `WHOLE_HALF_PIXEL`: `(target + 0.5) * ratio`;
     - `CROP`: `(start + target * (end - start) / (new - 1)) * (size - 1)`, the middle of that where
-      `new` is 1, with `roi` being the starts, then the ends of height and width; a place outside
-      of `[0, size - 1]` gives `extrapolation_value`;
+      `new` is 1; `roi` is the starts, then the ends of height and width; a coordinate outside `[0,
+      size - 1]` gives `extrapolation_value`;
     - `SCALED_CORNERS`: `target * ((size - 1) / (size * scale - 1))`, 0 where `size * scale` is 1.
 
-    All of it is in float32. `rounding` makes a pixel of a place: `DOWN` and `UP` the one before or
-    after it, `DOWN_AT_HALF` and `UP_AT_HALF` the nearest one, `USUAL` is `UP_AT_HALF` with
-    `align_corners` and else `DOWN`. The pixel is clamped to the image. Elements are moved as they
-    are, NaN included. An image without pixels is refused unless the new one has none either.
+    All of this is in float32. `rounding` maps a coordinate to a pixel: `DOWN` and `UP` always round
+    down or up, `DOWN_AT_HALF` and `UP_AT_HALF` round to nearest, `USUAL` is `UP_AT_HALF` with
+    `align_corners`, else `DOWN`. The pixel is clamped to the image. Elements are copied unchanged,
+    NaN included. An image without pixels is an error unless the new image has none either.
 
     Sources: NNAdapter's RESIZE_NEAREST, Paddle's nearest_interp_v2, ONNX's Resize.
     """
@@ -143,16 +148,16 @@ class ResizeNearest(_Resize):
     extrapolation_value = real(0.0)
 
     def reference(self, input: Array) -> Array:
-        axes = axes_of(
-            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
-        )
+        axes = self.axes(input.shape[2:])
         rows, columns = (nearest(axis, self.rounding, self.align_corners) for axis in axes)
         output = input[:, :, rows[:, None], columns]
-        return np.where(extrapolated(axes), np.array(self.extrapolation_value, input.dtype), output)
+        return np.where(
+            extrapolation_mask(axes), np.array(self.extrapolation_value, input.dtype), output
+        )
 
     @property
     def moves_integers(self) -> bool:
-        # The value beyond the image is a real, which other integers stand for.
+        # The extrapolation value is a real, so its quantized value differs.
         return super().moves_integers and not self._may_extrapolate()
 
     def _may_extrapolate(self) -> bool:
@@ -166,11 +171,11 @@ class ResizeNearest(_Resize):
         for number, axis in enumerate(axes):
             pixels = nearest(axis, self.rounding, self.align_corners)
             output = b.add(Gather, output, pixels, axis=2 + number)
-        return self.extrapolated(b, output, axes)
+        return self.build_extrapolation(b, output, axes)
 
 
 class _Interpolation(_Resize):
-    """Base of resamplings in which a pixel is a sum of weighted neighbours, axis by axis."""
+    """Base class of resampling in which a pixel is a weighted sum of neighbours, axis by axis."""
 
     __slots__ = ()
     align_mode = choice(AlignMode, AlignMode.HALF_PIXEL)
@@ -178,11 +183,11 @@ class _Interpolation(_Resize):
     antialias: Parameter[bool]
 
     def neighbours(self, axis: Axis) -> Neighbours:
-        """The source pixels that count for each pixel of the target."""
+        """Return the source pixels that contribute to each target pixel."""
         raise NotImplementedError
 
-    def interpolated(self, input: Array, axes: Sequence[Axis], extrapolation: float) -> Array:
-        output = input
+    def reference(self, input: Array) -> Array:
+        axes, output = self.axes(input.shape[2:]), input
         for number, axis in ((2, axes[0]), (3, axes[1])):
             pixels, weights = self.neighbours(axis)
             along = (-1,) + (1,) * (3 - number)
@@ -193,31 +198,34 @@ class _Interpolation(_Resize):
                 ),
                 np.zeros((), input.dtype),
             )
-        return np.where(extrapolated(axes), np.array(extrapolation, input.dtype), output)
+        return np.where(
+            extrapolation_mask(axes), np.array(self.extrapolation_value, input.dtype), output
+        )
 
     def decompose(self, b: Builder) -> Operand:
         axes = self.static_axes()
         dtype = self.input.type.element_type.dtype
         rows, columns = (self.neighbours(a).matrix(a.size).astype(dtype) for a in axes)
         tall = b.add(MatMul, b.constant(rows), self.input)
-        return self.extrapolated(b, b.add(MatMul, tall, columns, transpose_y=True), axes)
+        return self.build_extrapolation(b, b.add(MatMul, tall, columns, transpose_y=True), axes)
 
 
 @operator("RESIZE_LINEAR")
 class ResizeLinear(_Interpolation):
     """Bilinear interpolation of an [N, C, H, W] image to another height and width.
 
-    Sizes and `ratio` are those of `RESIZE_NEAREST`; so are the places, `align_mode` being
-    `HALF_PIXEL` unless given. Along each axis the pixel at place `p` is `(1 - t) * source[i] + t *
-    source[i + 1]` with `i = floor(p)`, `t = p - i`; beyond the border, the pixel at the border
-    stands (or, with `exclude_outside`, nothing: the other weights are divided by their sum).
+    Sizes, `ratio` and coordinates are as in `RESIZE_NEAREST`; the default `align_mode` is
+    `HALF_PIXEL`. Along each axis the pixel at coordinate `p` is `(1 - t) * source[i] + t * source[i
+    + 1]` with `i = floor(p)`, `t = p - i`; pixels outside the image have the value of the border
+    pixel (or, with `exclude_outside`, weight 0: the other weights are divided by their sum).
 
-    With `antialias`, and where the target is smaller, `ratio = 1 / scale` pixels to either side
-    count, pixel `i` with the weight `max(0, 1 - abs(i - p) / ratio)` over the sum of all weights.
+    With `antialias`, and if the target is smaller, `ratio = 1 / scale` pixels on both sides
+    contribute, pixel `i` with the weight `max(0, 1 - abs(i - p) / ratio)` divided by the sum of all
+    weights.
 
-    Weights are exact to float32's precision. A channel of an image that has a pixel that is not
-    finite is not specified. A size of 0 gives an image without pixels, or an error. Sources:
-    NNAdapter's RESIZE_LINEAR, Paddle's bilinear_interp_v2, NNRt's RESIZE_BILINEAR, ONNX's Resize.
+    Weights have float32's precision. A channel of an image that contains NaN or an infinity is
+    unspecified. A size of 0 gives an image without pixels, or an error. Sources: NNAdapter's
+    RESIZE_LINEAR, Paddle's bilinear_interp_v2, NNRt's RESIZE_BILINEAR, ONNX's Resize.
     """
 
     __slots__ = ()
@@ -225,12 +233,6 @@ class ResizeLinear(_Interpolation):
     antialias = flag(False)
     roi = optional_reals(4)
     extrapolation_value = real(0.0)
-
-    def reference(self, input: Array) -> Array:
-        axes = axes_of(
-            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
-        )
-        return self.interpolated(input, axes, self.extrapolation_value)
 
     def neighbours(self, axis: Axis) -> Neighbours:
         def triangle(distance: Array) -> Array:
@@ -243,15 +245,15 @@ class ResizeLinear(_Interpolation):
 class ResizeCubic(_Interpolation):
     """Bicubic interpolation of an [N, C, H, W] image to another height and width.
 
-    Sizes, `ratio` and places are those of `RESIZE_LINEAR`. Along each axis four pixels around place
-    `p` count, pixel `i` with the weight `w(abs(i - p))`, where, with `a = coefficient`, `w(x) =
-    (a + 2) * x ** 3 - (a + 3) * x ** 2 + 1` for `x <= 1`, `a * (x ** 3 - 5 * x ** 2 + 8 * x - 4)`
-    for `x < 2`, else 0 (R. Keys, Cubic convolution interpolation for digital image processing,
-    1981). Beyond the border, the pixel at the border stands (or, with `exclude_outside`, nothing:
-    the other weights are divided by their sum).
+    Sizes, `ratio` and coordinates are as in `RESIZE_LINEAR`. Along each axis four pixels around
+    coordinate `p` contribute, pixel `i` with the weight `w(abs(i - p))`, where, with `a =
+    coefficient`, `w(x) = (a + 2) * x ** 3 - (a + 3) * x ** 2 + 1` for `x <= 1`, `a * (x ** 3 - 5 *
+    x ** 2 + 8 * x - 4)` for `x < 2`, else 0 (R. Keys, Cubic convolution interpolation for digital
+    image processing, 1981). Pixels outside the image have the value of the border pixel (or, with
+    `exclude_outside`, weight 0: the other weights are divided by their sum).
 
-    With `antialias`, and where the target is smaller, the weights are `w(abs(i - p) / ratio)` over
-    their sum, for `2 * ratio` pixels to either side. NaN, infinity and sizes of 0 as in
+    With `antialias`, and if the target is smaller, the weights are `w(abs(i - p) / ratio)` divided
+    by their sum, for `2 * ratio` pixels on both sides. NaN, infinity and sizes of 0 as in
     `RESIZE_LINEAR`.
 
     Sources: ONNX's Resize; Paddle's bicubic_interp_v2 and PyTorch have -0.75 as `coefficient`.
@@ -263,12 +265,6 @@ class ResizeCubic(_Interpolation):
     antialias = flag(False)
     roi = optional_reals(4)
     extrapolation_value = real(0.0)
-
-    def reference(self, input: Array) -> Array:
-        axes = axes_of(
-            input.shape[2:], self.shape, self.scales, self.align_corners, self.align_mode, self.roi
-        )
-        return self.interpolated(input, axes, self.extrapolation_value)
 
     def neighbours(self, axis: Axis) -> Neighbours:
         a = self.coefficient

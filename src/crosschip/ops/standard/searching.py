@@ -1,4 +1,4 @@
-"""Operators that find elements: the greatest, the least, those that are not 0 or not repeated."""
+"""Searches for elements: maximum, minimum, top k, nonzero and unique elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosschip.ir.dimension import product
 from crosschip.ir.types import BOOLEANS, FLOATS, NUMBERS
 from crosschip.ops.definition.operator import Operator, shape_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.definition.slots import (
     ComputedParameter,
     flag,
@@ -25,20 +25,20 @@ from crosschip.ops.standard.logical import BitwiseNot
 from crosschip.ops.standard.unary import Neg
 
 
-def _place(
+def _find_index(
     find: Callable[..., Any], input: Array, axis: int, keepdim: bool, select_last: bool
 ) -> Array:
-    """The place of the first element that NumPy looks for along an axis, or of the last one."""
-    turned = np.flip(input, axis) if select_last else input
-    position = find(turned, axis, keepdims=keepdim)
+    """Return the index of the first (or last) element along an axis that a NumPy function finds."""
+    array = np.flip(input, axis) if select_last else input
+    position = find(array, axis, keepdims=keepdim)
     return np.asarray(input.shape[axis] - 1 - position if select_last else position)
 
 
 class ArgExtreme(Operator):
-    """Base of ARG_MAX and ARG_MIN: the axis is removed, or of size 1 with `keepdim`.
+    """Base class of ARG_MAX and ARG_MIN: the axis is removed, or has size 1 with `keepdim`.
 
-    A negative `axis` counts from the last one. An axis of size 0 has no such element: an error.
-    The index is an int32 or int64, as `dtype` says.
+    A negative `axis` counts from the last one. An axis of size 0 is an error. The index is an int32
+    or int64, as `dtype` says.
     """
 
     __slots__ = ()
@@ -53,46 +53,47 @@ class ArgExtreme(Operator):
 
     def infer_shape(self) -> Shape:
         shape = list(shape_of(self.input))
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         if shape[axis] == 0:
             raise ValueError(f"axis: axis {axis} of the input has no elements")
         shape[axis : axis + 1] = [1] if self.keepdim else []
         return tuple(shape)
 
     def check_rules(self) -> None:
-        # What it is decomposed into has the same parameters, and the same rules.
+        # The decomposition has the same parameters and rules.
         return
 
 
 @operator("ARG_MAX", core=True)
 class ArgMax(ArgExtreme):
-    """The index of the greatest element along `axis`.
+    """The index of the maximum along `axis`.
 
-    Of equal elements it is the first one, or the last one with `select_last`. A NaN counts as
-    greater than any number, as in NumPy and ONNX's evaluator.
+    Of equal elements it is the first, or the last with `select_last`. NaN counts as greater than
+    any number, as in NumPy and ONNX's evaluator.
     """
 
     __slots__ = ()
 
     def reference(self, input: Array) -> Array:
-        return _place(np.argmax, input, self.axis, self.keepdim, self.select_last)
+        return _find_index(np.argmax, input, self.axis, self.keepdim, self.select_last)
 
 
 @operator("ARG_MIN")
 class ArgMin(ArgExtreme):
-    """The index of the least element along `axis`.
+    """The index of the minimum along `axis`.
 
-    Of equal elements it is the first one, or the last one with `select_last`. A NaN counts as
-    less than any number.
+    Of equal elements it is the first, or the last with `select_last`. NaN counts as less than any
+    number.
     """
 
     __slots__ = ()
 
     def reference(self, input: Array) -> Array:
-        return _place(np.argmin, input, self.axis, self.keepdim, self.select_last)
+        return _find_index(np.argmin, input, self.axis, self.keepdim, self.select_last)
 
     def decompose(self, b: Builder) -> Operand:
-        # The bitwise complement is an integer's negation, less one, which never overflows.
+        # The bitwise complement of an integer reverses the order like the negation, but cannot
+        # overflow.
         reverse = Neg if self.input.type.element_type in FLOATS else BitwiseNot
         parameters = map(self.operand, ("axis", "keepdim", "dtype", "select_last"))
         return b.add(ArgMax, b.add(reverse, self.input), *parameters)
@@ -100,15 +101,14 @@ class ArgMin(ArgExtreme):
 
 @operator("TOP_K", core=True)
 class TopK(Operator):
-    """The `k` greatest elements along `axis`, or the least ones without `largest`, in two outputs.
+    """The `k` largest elements along `axis`, or the smallest without `largest`, in two outputs.
 
-    1. The elements, the greatest (least) first, in the input's type.
+    1. The elements in descending (ascending) order, in the input's type.
     2. Their indices on the axis, as int32 or int64 (`return_indices_dtype`).
 
-    Of equal elements the one with the lower index comes first. A NaN counts as greater than any
-    number. Without `sorted` the caller does not need the order; this one is as good as any, and is
-    what the reference gives. A negative `axis` counts from the last one. A `k` that is negative or
-    above the axis' size is an error; a `k` of 0 gives empty outputs.
+    Equal elements are in the order of their indices. NaN counts as greater than any number. Without
+    `sorted` any order is valid; the reference sorts. A negative `axis` counts from the last one. A
+    `k` that is negative or exceeds the axis' size is an error; a `k` of 0 gives empty outputs.
     """
 
     __slots__ = ()
@@ -128,7 +128,7 @@ class TopK(Operator):
 
     def infer_shape(self) -> list[Shape]:
         shape = list(shape_of(self.input))
-        axis = axis_in(self.axis, len(shape))
+        axis = normalize_axis(self.axis, len(shape))
         try:
             _check_count(self.k, shape[axis])
             shape[axis] = self.k
@@ -138,7 +138,7 @@ class TopK(Operator):
 
     def reference(self, input: Array) -> tuple[Array, Array]:
         _check_count(self.k, input.shape[self.axis])
-        # A stable ascending order of what is flipped, flipped back, is a stable descending one.
+        # A stable descending order: flip, sort ascending (stable), and flip back.
         order = np.argsort(
             np.flip(input, self.axis) if self.largest else input, self.axis, kind="stable"
         )
@@ -157,10 +157,10 @@ def _check_count(k: int, size: object) -> None:
 
 @operator("NON_ZERO", core=True)
 class NonZero(Operator):
-    """The places of the elements that are not 0, in C order: a column each, of int64.
+    """The int64 indices of the nonzero elements in C order, one column per element.
 
-    The output's shape is `[rank, count]`. NaN is not 0, -0 is. A tensor without axes has no column
-    if it is 0, and else one of no indices.
+    The output's shape is `[rank, count]`. NaN is nonzero, -0 is zero. For a scalar, the output has
+    no rows, and one column if it is nonzero.
     """
 
     __slots__ = ()
@@ -179,14 +179,14 @@ class NonZero(Operator):
 
 @operator("UNIQUE", core=True)
 class Unique(Operator):
-    """The different elements of the input, or with `axis`, its different entries along that axis.
+    """The distinct elements of the input, or with `axis`, its distinct entries along that axis.
 
-    Without `axis`, the input is taken in C order. The outputs are the values; the index at which
-    each first occurs; for each element (or entry) of the input, the index of its value; and how
-    often each occurs; the last three lists of int64. Values are sorted, entries as lists of their
-    elements, unless `sorted` is false: then they are in the order in which they first occur. Where
-    NaNs go, and whether they count as one value, is not specified. A negative axis counts from the
-    last one. Source: ONNX's Unique.
+    Without `axis`, the input is flattened in C order. The outputs are the values; the index of each
+    value's first occurrence; for each element (or entry) of the input, the index of its value; and
+    the number of occurrences of each value; the last three are int64 lists. Values are sorted
+    (entries lexicographically); without `sorted`, they are in the order of their first occurrences.
+    The order of NaNs, and whether they are distinct, is unspecified. A negative axis counts from
+    the last one. Source: ONNX's Unique.
     """
 
     __slots__ = ()
@@ -207,7 +207,7 @@ class Unique(Operator):
             shape = self.input.type.shape
             return [count, count, (unknown() if shape is None else product(shape),), count]
         sizes = list(shape_of(self.input))
-        axis = axis_in(self.axis, len(sizes))
+        axis = normalize_axis(self.axis, len(sizes))
         size, sizes[axis] = sizes[axis], count[0]
         return [tuple(sizes), count, (size,), count]
 

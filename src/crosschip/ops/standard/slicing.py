@@ -1,4 +1,4 @@
-"""Operators that take a box out of a tensor."""
+"""Operators that extract a box from a tensor."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
-from crosschip.ir.dimension import is_natural, least
+from crosschip.ir.dimension import is_natural, minimum
 from crosschip.ops.definition.kinds import Layout
 from crosschip.ops.definition.operator import UnknownRank, shape_of, shape_value_of
 from crosschip.ops.definition.registry import operator
-from crosschip.ops.definition.shape_values import refused_if
-from crosschip.ops.definition.shapes import axes_in, axis_in
+from crosschip.ops.definition.shape_values import fail_if
+from crosschip.ops.definition.shapes import normalize_axes, normalize_axis
 from crosschip.ops.definition.slots import ComputedParameter, integer, integers, optional_integers
 from crosschip.ops.definition.windows import is_static
 from crosschip.ops.standard.comparison import Less
@@ -24,10 +24,10 @@ from crosschip.ops.standard.layout import Squeeze, Unsqueeze
 class Slice(Layout):
     """`input[starts[i]:ends[i]:steps[i]]` on each axis `axes[i]`, by Python's rules.
 
-    `axes` are the first ones if left out, and `steps` are 1; a step of 0 is refused, and so is an
-    axis that is named twice. A negative axis counts from the last one. A negative start or end
-    counts from the end of the axis; both are then clipped to the axis, so that a slice may be
-    empty. With a negative step, an end below `-2**30` means "to the first element".
+    By default, `axes` are the first ones, and `steps` are 1; a step of 0 is an error, and so is an
+    axis that occurs twice. A negative axis counts from the last one. A negative start or end counts
+    from the end of the axis; both are then clipped to the axis, so a slice may be empty. With a
+    negative step, an end below `-2**30` means "to the first element".
     """
 
     __slots__ = ()
@@ -45,18 +45,18 @@ class Slice(Layout):
                 shape[axis] = unknown() if bounds is None else part_size(shape[axis], *bounds)
             return tuple(shape)
         for axis, part in slices.items():
-            shape[axis] = sliced(shape[axis], part)
+            shape[axis] = slice_size(shape[axis], part)
         return tuple(shape)
 
     def _computed_slices(self, rank: int) -> Mapping[int, tuple[Dim, Dim] | None]:
-        """The starts and ends of the axes that may be sliced, where they follow from shapes."""
+        """Return starts and ends of the axes that may be sliced, if they follow from shapes."""
         unknown_bounds: Mapping[int, None] = dict.fromkeys(self._sliced_axes(rank))
         starts, ends = self.operand("starts"), self.operand("ends")
         if starts is None or ends is None:
             return unknown_bounds
         try:
             bounds = list(zip(shape_value_of(starts), shape_value_of(ends), strict=True))
-            axes = range(len(bounds)) if self.axes is None else axes_in(self.axes, rank)
+            axes = range(len(bounds)) if self.axes is None else normalize_axes(self.axes, rank)
             if self.steps not in (None, (1,) * len(bounds)):
                 return unknown_bounds
         except (ComputedParameter, UnknownRank):
@@ -64,12 +64,12 @@ class Slice(Layout):
         return dict(zip(axes, bounds, strict=True))
 
     def _sliced_axes(self, rank: int) -> Sequence[int]:
-        """The axes that may be sliced, where it shows only in a run by what."""
+        """Return the axes that may be sliced, if starts and ends are computed at run time."""
         lists = [self.operand(slot) for slot in ("axes", "starts", "ends", "steps")]
         counts = {o.type.static_shape for o in lists if o is not None} - {None}
         if len(counts) > 1:
             raise ValueError("starts: axes, starts, ends and steps must be equally many")
-        return axes_in(range(rank) if self.axes is None else self.axes, rank)
+        return normalize_axes(range(rank) if self.axes is None else self.axes, rank)
 
     def reference(self, input: Array) -> Array:
         slices = self._slices(input.ndim)
@@ -79,12 +79,12 @@ class Slice(Layout):
         return None if axes[0] is None else self.moved_axis(axes[0], len(shape_of(self.input)))
 
     def moved_axis(self, axis: int, rank: int) -> int | None:
-        axes = range(len(self.starts)) if self.axes is None else axes_in(self.axes, rank)
+        axes = range(len(self.starts)) if self.axes is None else normalize_axes(self.axes, rank)
         return None if axis in axes else axis
 
     def _slices(self, rank: int) -> dict[int, slice]:
         axes, starts, ends, steps = self.axes, self.starts, self.ends, self.steps
-        named = axes_in(range(len(starts)) if axes is None else axes, rank)
+        named = normalize_axes(range(len(starts)) if axes is None else axes, rank)
         strides = (1,) * len(starts) if steps is None else steps
         if not len(named) == len(starts) == len(ends) == len(strides):
             raise ValueError("starts: axes, starts, ends and steps must be equally many")
@@ -97,12 +97,12 @@ class Slice(Layout):
 
 
 def python_slice(start: int, end: int, step: int) -> slice:
-    """The slice that takes what the operator takes; an end far below 0 means "to the first"."""
+    """Return the slice with the operator's rules; an end below -2**30 means "to the first"."""
     return slice(start, None if step < 0 and end < -(2**30) else end, step)
 
 
-def sliced(size: Dim, part: slice) -> Dim:
-    """The size of what a slice takes of an axis; unknown unless it follows."""
+def slice_size(size: Dim, part: slice) -> Dim:
+    """Return the size of a slice of an axis; unknown unless it follows."""
     if isinstance(size, int):
         return len(range(size)[part])
     if part.step != 1:
@@ -111,20 +111,20 @@ def sliced(size: Dim, part: slice) -> Dim:
 
 
 def part_size(size: Dim, start: Dim, end: Dim) -> Dim:
-    """The size of what a slice takes of an axis, one by one; unknown unless it follows."""
-    first, last = _place(size, start), _place(size, end)
+    """Return the size of a slice with step 1 of an axis; unknown unless it follows."""
+    first, last = _elements_before(size, start), _elements_before(size, end)
     if first is None or last is None:
         return unknown()
-    return last - least(first, last)
+    return last - minimum(first, last)
 
 
-def _place(size: Dim, bound: Dim) -> Dim | None:
-    """How many elements are before a bound, which may count from the end, if that follows."""
+def _elements_before(size: Dim, bound: Dim) -> Dim | None:
+    """Return the number of elements before a bound, which may be negative; `None` if unknown."""
     if isinstance(bound, int) and bound >= 2**30:
         return size
     if is_natural(bound):
-        return least(size, bound)
-    return size - least(size, -bound) if is_natural(-bound) else None
+        return minimum(size, bound)
+    return size - minimum(size, -bound) if is_natural(-bound) else None
 
 
 _FAR = 2**31 - 1
@@ -132,23 +132,22 @@ _FAR = 2**31 - 1
 _Bounds = tuple[int, int, int]
 
 _Section = tuple[int | None, _Bounds | int]
-"""One thing between the brackets: an axis of the input, with the slice or the index that is taken
-of it; no axis where there is a new one."""
+"""An axis of the input (`None` for a new axis), and the slice or index taken of it."""
 
 
 @operator("STRIDED_SLICE")
 class StridedSlice(Layout):
-    """Python's `input[begin[0]:end[0]:strides[0], …]`, with masks for what else Python can write.
+    """Python's `input[begin[0]:end[0]:strides[0], …]`, with masks for other subscripts.
 
-    `begin`, `end` and `strides` have one number for each thing between the brackets. Bit `i` of a
-    mask says of thing `i`: of `ellipsis_mask`, that it is `...`, as many whole axes as are left
-    (one at most, and meant at the end where there is none); else of `new_axis_mask`, that it is a
-    new axis of size 1; else of `shrink_axis_mask`, that it is the index `begin[i]`, which leaves no
-    axis; else it is a slice, without its begin if `begin_mask` has the bit, without its end if
+    `begin`, `end` and `strides` have one number per subscript. Bit `i` of a mask applies to
+    subscript `i`. In `ellipsis_mask` it means `...`, all remaining axes (at most one; if there is
+    none, it is implied at the end); in `new_axis_mask` a new axis of size 1; in `shrink_axis_mask`
+    the index `begin[i]`, which removes the axis. The first of these masks with the bit applies.
+    Otherwise the subscript is a slice, without begin if `begin_mask` has the bit, without end if
     `end_mask` has it.
 
-    Negative numbers count from the end of the axis. A slice is clipped to the axis, an index
-    outside of it is refused, and so is a stride of 0. Source: TensorFlow's `strided_slice`.
+    Negative numbers count from the end of the axis. A slice is clipped to the axis; an index out of
+    range is an error, and so is a stride of 0. Source: TensorFlow's `strided_slice`.
     """
 
     __slots__ = ()
@@ -166,7 +165,7 @@ class StridedSlice(Layout):
         try:
             sections = self._sections(len(shape))
         except ComputedParameter as error:
-            return self._ranked(len(shape), error)
+            return self._unknown_sizes(len(shape), error)
         sizes: list[Dim] = []
         for axis, part in sections:
             if axis is None:
@@ -174,18 +173,20 @@ class StridedSlice(Layout):
             elif isinstance(part, int):
                 _check_index(part, shape[axis])
             else:
-                sizes.append(sliced(shape[axis], python_slice(*part)))
+                sizes.append(slice_size(shape[axis], python_slice(*part)))
         return tuple(sizes)
 
-    def _ranked(self, rank: int, error: ComputedParameter) -> Shape:
-        """Unknown sizes, if at least the number of things between the brackets is known."""
+    def _unknown_sizes(self, rank: int, error: ComputedParameter) -> Shape:
+        """Return unknown sizes if the number of subscripts is known."""
         lengths = [self.operand(slot) for slot in ("begin", "end", "strides")]
-        known = [o.type.static_shape for o in lengths if o is not None and o.type.static_shape]
-        if not known:
+        lengths_known = [
+            o.type.static_shape for o in lengths if o is not None and o.type.static_shape
+        ]
+        if not lengths_known:
             raise error
-        if len(set(known)) > 1:
+        if len(set(lengths_known)) > 1:
             raise ValueError("begin: begin, end and strides must be equally many") from None
-        ones = (1,) * known[0][0]
+        ones = (1,) * lengths_known[0][0]
         sections = _sections(rank, ones, ones, ones, self._masks())
         return tuple(
             1 if axis is None else unknown()
@@ -198,8 +199,8 @@ class StridedSlice(Layout):
         for axis, part in self._sections(input.ndim):
             if isinstance(part, int) and axis is not None:
                 _check_index(part, input.shape[axis])
-            one = part if isinstance(part, int) else python_slice(*part)
-            index.append(None if axis is None else one)
+            subscript = part if isinstance(part, int) else python_slice(*part)
+            index.append(None if axis is None else subscript)
         return input[tuple(index)]
 
     def decompose(self, b: Builder) -> Operand:
@@ -211,11 +212,11 @@ class StridedSlice(Layout):
         bounds = [_bounds(part) for axis, part in sections if axis is not None]
         starts, ends, steps = zip(*bounds, strict=True) if bounds else ((), (), ())
         result = b.add(Slice, self.input, axes, starts, ends, steps)
-        gone = [axis for axis, part in sections if axis is not None and isinstance(part, int)]
-        if gone:
-            result = b.add(Squeeze, result, gone)
+        removed = [axis for axis, part in sections if axis is not None and isinstance(part, int)]
+        if removed:
+            result = b.add(Squeeze, result, removed)
         remaining = [axis for axis, part in sections if axis is None or not isinstance(part, int)]
-        new = [place for place, axis in enumerate(remaining) if axis is None]
+        new = [position for position, axis in enumerate(remaining) if axis is None]
         return b.add(Unsqueeze, result, new) if new else result
 
     def _sections(self, rank: int) -> Sequence[_Section]:
@@ -233,38 +234,38 @@ def _sections(
     strides: Sequence[int],
     masks: Mapping[str, int],
 ) -> Sequence[_Section]:
-    """The sections between the brackets; `ValueError` if the parameters do not go together."""
+    """Return the section of each subscript; raise ValueError if parameters do not match."""
     count = len(begin)
     if not count == len(end) == len(strides):
         raise ValueError("begin: begin, end and strides must be equally many")
 
-    def has(name: str, place: int) -> bool:
-        return bool(masks[f"{name}_mask"] >> place & 1)
+    def has(name: str, position: int) -> bool:
+        return bool(masks[f"{name}_mask"] >> position & 1)
 
-    ellipses = [place for place in range(count) if has("ellipsis", place)]
+    ellipses = [position for position in range(count) if has("ellipsis", position)]
     if len(ellipses) > 1:
         raise ValueError(f"ellipsis_mask: {masks['ellipsis_mask']} has more than one bit")
-    whole = ellipses[0] if ellipses else count
-    new = sum(has("new_axis", place) for place in range(count) if place != whole)
-    left = rank - (count - len(ellipses) - new)
-    if left < 0:
-        raise ValueError(f"begin: is for {rank - left} axes, but the input has {rank}")
+    ellipsis = ellipses[0] if ellipses else count
+    new = sum(has("new_axis", position) for position in range(count) if position != ellipsis)
+    remaining = rank - (count - len(ellipses) - new)
+    if remaining < 0:
+        raise ValueError(f"begin: is for {rank - remaining} axes, but the input has {rank}")
     sections: list[_Section] = []
     axes = iter(range(rank))
-    for place in range(max(count, whole + 1)):
-        if place == whole:
-            sections += [(next(axes), (0, _FAR, 1)) for _ in range(left)]
-        elif has("new_axis", place):
+    for position in range(max(count, ellipsis + 1)):
+        if position == ellipsis:
+            sections += [(next(axes), (0, _FAR, 1)) for _ in range(remaining)]
+        elif has("new_axis", position):
             sections.append((None, 0))
-        elif has("shrink_axis", place):
-            sections.append((next(axes), begin[place]))
+        elif has("shrink_axis", position):
+            sections.append((next(axes), begin[position]))
         else:
-            step = strides[place]
+            step = strides[position]
             if step == 0:
                 raise ValueError("strides: 0 is not a step")
             first, last = (0, _FAR) if step > 0 else (_FAR, -_FAR)
-            start = first if has("begin", place) else begin[place]
-            stop = last if has("end", place) else end[place]
+            start = first if has("begin", position) else begin[position]
+            stop = last if has("end", position) else end[position]
             sections.append((next(axes), (start, stop, step)))
     return sections
 
@@ -275,7 +276,7 @@ def _check_index(index: int, size: Dim) -> None:
 
 
 def _bounds(part: _Bounds | int) -> _Bounds:
-    """The slice that takes a part; of an index, the one entry."""
+    """Return the slice that takes a part; an index takes one entry."""
     return (part, part + 1 or _FAR, 1) if isinstance(part, int) else part
 
 
@@ -283,10 +284,10 @@ def _bounds(part: _Bounds | int) -> _Bounds:
 class Crop(Layout):
     """The box of the input that begins at `offset` and has the sizes `shape`.
 
-    It crops `axis`, which counts from the last one if negative, and the axes after it, and leaves
-    those before it whole. `shape` has a size for each cropped axis, or one for each axis of the
-    input, of which those of whole axes are not looked at. `offset` has one number for each cropped
-    axis, or one for all. The box must lie in the input. Source: Caffe's Crop layer.
+    It crops `axis`, which counts from the last one if negative, and all later axes. `shape` has one
+    size per cropped axis, or one per axis of the input, of which those of other axes are ignored.
+    `offset` has one number per cropped axis, or one for all. The box must be inside the input.
+    Source: Caffe's Crop layer.
     """
 
     __slots__ = ()
@@ -316,12 +317,12 @@ class Crop(Layout):
         if not is_static(shape_of(self.input)[axis:]):
             sizes = b.add(Slice, b.add(ShapeOf, self.input), (0,), (axis,), (rank,))
             short = b.add(Less, sizes, last)
-            first = refused_if(b, short, first)
+            first = fail_if(b, short, first)
         return b.add(Slice, self.input, range(axis, rank), first, last)
 
     def _box(self, rank: int) -> tuple[int, Sequence[int], Sequence[int]]:
-        """The first axis that is cropped, and where the box starts and ends from it on."""
-        shape, first, offset = self.shape, axis_in(self.axis, rank), self.offset
+        """Return the first cropped axis, and the start and end of the box from that axis on."""
+        shape, first, offset = self.shape, normalize_axis(self.axis, rank), self.offset
         cropped = rank - first
         if len(shape) not in (cropped, rank):
             raise ValueError(f"shape: has {len(shape)} sizes, not {cropped} or {rank}")

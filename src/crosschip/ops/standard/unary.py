@@ -1,4 +1,4 @@
-"""Functions of one number, element by element.
+"""Elementwise functions of one number.
 
 Signs, powers, logarithms, rounding, trigonometric and hyperbolic functions and their inverses.
 """
@@ -20,7 +20,7 @@ from crosschip.ops.standard.logical import Or, Where
 
 @operator("ABS")
 class Abs(Elementwise):
-    """`output = |input|`; the least integer of a type has no positive one, and gives itself."""
+    """`output = |input|`; the smallest integer of a type gives itself."""
 
     __slots__ = ()
     input = tensor(NUMBERS)
@@ -37,7 +37,7 @@ class Abs(Elementwise):
 
 @operator("NEG")
 class Neg(Elementwise):
-    """`output = -input`; integers wrap around, so that the least one gives itself."""
+    """`output = -input`; integers wrap around, so the smallest one gives itself."""
 
     __slots__ = ()
     input = tensor(NUMBERS)
@@ -47,13 +47,13 @@ class Neg(Elementwise):
         return np.negative(input)
 
     def decompose(self, b: Builder) -> Operand:
-        # From -0, because 0 - 0 is 0, but the negative of 0 is -0.
+        # From -0, because 0 - 0 is 0, but the negation of 0 is -0.
         return b.add(Sub, number(-0.0, self.input), self.input)
 
 
 @operator("SIGN")
 class Sign(Elementwise):
-    """1 where the input is greater than 0, -1 where it is less, 0 where it is 0; NaN stays NaN."""
+    """1 where the input is positive, -1 where it is negative, 0 where it is 0; NaN stays NaN."""
 
     __slots__ = ()
     input = tensor(NUMBERS)
@@ -86,7 +86,7 @@ class Square(Elementwise):
 
 @operator("SQRT", core=True)
 class Sqrt(Unary):
-    """The square root, rounded as IEEE 754 says; NaN of what is less than 0, and -0 of -0."""
+    """The square root, rounded as in IEEE 754; NaN for negative inputs, and -0 for -0."""
 
     __slots__ = ()
 
@@ -96,7 +96,7 @@ class Sqrt(Unary):
 
 @operator("RSQRT")
 class Rsqrt(Unary):
-    """`output = 1 / sqrt(input)`; an infinity of 0, NaN of what is less."""
+    """`output = 1 / sqrt(input)`; an infinity for 0, NaN for negative inputs."""
 
     __slots__ = ()
 
@@ -109,7 +109,7 @@ class Rsqrt(Unary):
 
 @operator("RECIPROCAL")
 class Reciprocal(Unary):
-    """`output = 1 / input`; an infinity of the same sign of 0."""
+    """`output = 1 / input`; for 0, an infinity of the same sign."""
 
     __slots__ = ()
 
@@ -122,9 +122,9 @@ class Reciprocal(Unary):
 
 @operator("EXP", core=True)
 class Exp(Unary):
-    """`output = e ** input`; an infinity where that is beyond the element type, 0 of -infinity.
+    """`output = e ** input`; an infinity if that overflows the element type, 0 for -infinity.
 
-    Where it is more than half of the greatest number of the element type, it may be an infinity.
+    A result above half of the largest number of the element type may be an infinity.
     """
 
     __slots__ = ()
@@ -135,7 +135,7 @@ class Exp(Unary):
 
 @operator("LOG", core=True)
 class Log(Unary):
-    """The natural logarithm; -infinity of 0, NaN of what is less."""
+    """The natural logarithm; -infinity for 0, NaN for negative inputs."""
 
     __slots__ = ()
 
@@ -155,7 +155,7 @@ class Erf(Unary):
 
 @operator("FLOOR", core=True)
 class Floor(Unary):
-    """The greatest whole number that is not above the input; infinities and NaN stay."""
+    """The largest integer not above the input; infinities and NaN stay."""
 
     __slots__ = ()
 
@@ -165,7 +165,7 @@ class Floor(Unary):
 
 @operator("CEIL")
 class Ceil(Unary):
-    """The least whole number that is not below the input; infinities and NaN stay."""
+    """The smallest integer not below the input; infinities and NaN stay."""
 
     __slots__ = ()
 
@@ -178,7 +178,7 @@ class Ceil(Unary):
 
 @operator("ROUND", core=True)
 class Round(Unary):
-    """The nearest whole number, the even one of two; infinities and NaN stay."""
+    """The nearest integer, ties to even; infinities and NaN stay."""
 
     __slots__ = ()
 
@@ -187,7 +187,7 @@ class Round(Unary):
 
 
 class Predicate(Unary):
-    """Base of questions about one real; the results are true or false."""
+    """Base class of predicates on one real, with boolean results."""
 
     __slots__ = ()
 
@@ -197,7 +197,7 @@ class Predicate(Unary):
 
 @operator("IS_NAN")
 class IsNaN(Predicate):
-    """True where the input is not a number."""
+    """True where the input is NaN."""
 
     __slots__ = ()
 
@@ -210,7 +210,7 @@ class IsNaN(Predicate):
 
 @operator("IS_INF")
 class IsInf(Predicate):
-    """True where the input is infinite, of a sign for which `detect_…` says that it counts."""
+    """True where the input is an infinity of a sign that is enabled by a `detect_…` parameter."""
 
     __slots__ = ()
     detect_negative = flag(True)
@@ -221,7 +221,7 @@ class IsInf(Predicate):
         return (negative & self.detect_negative) | (positive & self.detect_positive)
 
     def decompose(self, b: Builder) -> Operand:
-        # NaN equals nothing.
+        # NaN, which stands for a disabled sign, equals nothing.
         negative = -np.inf if self.detect_negative else np.nan
         positive = np.inf if self.detect_positive else np.nan
         return b.add(Or, *(b.add(Equal, self.input, sign) for sign in (negative, positive)))
@@ -229,7 +229,7 @@ class IsInf(Predicate):
 
 @operator("SIN", core=True)
 class Sin(Unary):
-    """The sine of an angle in radians; NaN of an infinity."""
+    """The sine of an angle in radians; NaN for infinities."""
 
     __slots__ = ()
 
@@ -239,7 +239,7 @@ class Sin(Unary):
 
 @operator("COS", core=True)
 class Cos(Unary):
-    """The cosine of an angle in radians; NaN of an infinity."""
+    """The cosine of an angle in radians; NaN for infinities."""
 
     __slots__ = ()
 
@@ -249,7 +249,7 @@ class Cos(Unary):
 
 @operator("TAN")
 class Tan(Unary):
-    """The tangent of an angle in radians; NaN of an infinity."""
+    """The tangent of an angle in radians; NaN for infinities."""
 
     __slots__ = ()
 
@@ -262,7 +262,7 @@ class Tan(Unary):
 
 @operator("ASIN")
 class Asin(Unary):
-    """The angle from -π/2 to π/2 whose sine the input is; NaN where it is not in [-1, 1]."""
+    """The arcsine, from -π/2 to π/2; NaN where the input is not in [-1, 1]."""
 
     __slots__ = ()
 
@@ -278,7 +278,7 @@ class Asin(Unary):
 
 @operator("ACOS")
 class Acos(Unary):
-    """The angle from 0 to π whose cosine the input is; NaN where it is not in [-1, 1]."""
+    """The arccosine, from 0 to π; NaN where the input is not in [-1, 1]."""
 
     __slots__ = ()
 
@@ -293,7 +293,7 @@ class Acos(Unary):
 
 @operator("ATAN", core=True)
 class Atan(Unary):
-    """The angle from -π/2 to π/2 whose tangent the input is; those two of the infinities."""
+    """The arctangent, from -π/2 to π/2, which it is for infinities."""
 
     __slots__ = ()
 
@@ -324,7 +324,7 @@ class Cosh(Unary):
         return np.cosh(input)
 
     def decompose(self, b: Builder) -> Operand:
-        # The square of e ** (x / 2), halved first, because it may be beyond the element type.
+        # The square of e ** (x / 2), halved first, because the square may overflow.
         power = b.add(Exp, b.add(Mul, b.add(Abs, self.input), 0.5))
         half = b.add(Mul, power, 0.5)
         inverse = b.add(Div, number(0.5, self.input), power)
@@ -341,8 +341,8 @@ class Asinh(Unary):
         return np.arcsinh(input)
 
     def decompose(self, b: Builder) -> Operand:
-        # input² + 1 may be beyond the element type; with the greater of |input| and 1 taken out of
-        # the root, nothing is.
+        # input² + 1 may overflow; factoring out the maximum of |input| and 1 from the root avoids
+        # that.
         size = b.add(Abs, self.input)
         greater, less = b.add(Max, size, 1.0), b.add(Min, size, 1.0)
         root = b.add(Sqrt, b.add(Add, b.add(Square, b.add(Div, less, greater)), 1.0))
@@ -370,7 +370,7 @@ class Acosh(Unary):
 class Atanh(Unary):
     """`output = log((1 + input) / (1 - input)) / 2`.
 
-    An infinity of 1 and -1, NaN where the input is not between them.
+    An infinity for 1 and -1, NaN where the input is not between them.
     """
 
     __slots__ = ()
@@ -385,9 +385,9 @@ class Atanh(Unary):
 
 
 def log_1_plus(b: Builder, x: Operand) -> Operand:
-    """`log(1 + x)` from core operators, with all digits for a small `x`, too.
+    """Build `log(1 + x)` from core operators, with full precision for small `x`.
 
-    What rounding adds to `1 + x` is taken off again, as far as it counts in the logarithm.
+    The rounding error of `1 + x` is corrected to first order.
     """
     total = b.add(Add, x, 1.0)
     counted = b.add(Sub, total, 1.0)

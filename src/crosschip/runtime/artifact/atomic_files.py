@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from crosschip.ir import InputError
+from crosschip.ir.file_queries import StrPath
 from crosschip.ir.files import open_own
-from crosschip.ir.reading import StrPath
 from crosschip.ir.text import legible
 
 _SUFFIX = ".part"

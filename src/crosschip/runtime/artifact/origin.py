@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 import xxhash
 
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.file_queries import Reading, State, repeat_query, state_of
 from crosschip.ir.files import open_regular
-from crosschip.ir.reading import Reading, State, asked_again, state_of
 from crosschip.ir.source_code import editable_code, state_of_code
 
 _PIECE = 2**24
@@ -59,7 +59,8 @@ class Origin:
         try:
             return (
                 all(
-                    asked_again(question, path) == answer for question, path, answer in self.answers
+                    repeat_query(question, path) == answer
+                    for question, path, answer in self.answers
                 )
                 and all(_has_digest(path, digest, self.seed) for path, digest in self.files)
                 and all(state_of_code(place) == state for place, state in self.code)

@@ -7,7 +7,7 @@ from typing import Any
 
 from crosschip.hal import YES, Support
 from crosschip.ir import Model, Operand, Operation
-from crosschip.ir.bodies import every_constant
+from crosschip.ir.bodies import walk_constants
 from crosschip.ir.dimension import name_of
 from crosschip.ir.encoding import Fresh, decode_size, encode_shape
 from crosschip.lowering.decomposition import model_of_parts
@@ -136,8 +136,8 @@ def omitted_constants(
     Integers that stand for themselves are kept: rules of operators may look at them.
     """
     needed = {id(operand.content) for operand in _needed_constants(placement, devices)}
-    needed |= {id(o.content) for s in compiled_later for o in every_constant(s.model)}
-    constants = list(every_constant(placement.original)) + list(every_constant(placement.model))
+    needed |= {id(o.content) for s in compiled_later for o in walk_constants(s.model)}
+    constants = list(walk_constants(placement.original)) + list(walk_constants(placement.model))
     return {
         id(operand.content)
         for operand in constants
@@ -166,7 +166,7 @@ def _constants_of(operations: Sequence[Operation]) -> Iterator[Operand]:
     for operation in operations:
         yield from (operand for operand in operation.inputs if operand is not None)
         for body in operation.bodies:
-            yield from every_constant(body)
+            yield from walk_constants(body)
             yield from body.outputs.values()
 
 

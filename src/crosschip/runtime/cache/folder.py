@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from crosschip.ir import CacheError
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.file_queries import StrPath
 from crosschip.ir.files import open_own
-from crosschip.ir.reading import StrPath
 from crosschip.ir.text import legible
 from crosschip.runtime.artifact.atomic_files import (
     remove_abandoned_files,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from crosschip.hal import Options
 from crosschip.ir import ControlFlow, Extension, Model, Operand, Operation
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.version import VERSION
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.artifact.container import FORMAT_VERSION
@@ -58,7 +58,7 @@ def model_key(model: Model, fingerprints: Fingerprints | None = None) -> str:
     """Return a SHA-256, in hexadecimal, of a model with its weights and all names in it."""
     content = _Content(fingerprints)
     content.add("model", model.name, *model.inputs, "outputs", *model.outputs)
-    content.add(*(operation.name for operation in every_operation(model)))
+    content.add(*(operation.name for operation in walk_operations(model)))
     content.add_model(model)
     return content.digest.hexdigest()
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from crosschip.hal import Device, Offer, Options, Rule, Support
 from crosschip.ir import InputError, Model, Operation
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.suggestion import did_you_mean
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.configuration import Properties
@@ -118,7 +118,7 @@ def host_of_kernels(
     """
     if any(own_name(name) == _HOST for name in opened):
         return {}
-    packaged = (o for o in every_operation(model) if isinstance(o, PackagedOperator))
+    packaged = (o for o in walk_operations(model) if isinstance(o, PackagedOperator))
     if not any(operation.computes() for operation in packaged):
         return {}
     device = open_device(in_driver(_HOST) if isolate else _HOST)

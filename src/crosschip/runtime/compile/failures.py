@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from functools import partial
 
 from crosschip.hal import CompileError, Options
-from crosschip.hal.halving import Extent, Failure, Halving
+from crosschip.hal.bisection import Bisection, Extent, Failure
 from crosschip.ir import Model, Operation
 from crosschip.runtime.guard.devices import GuardedDevice
 from crosschip.runtime.placement.segments import Segment, part_of
@@ -56,7 +56,7 @@ class FailureSearch:
             options: the compile options.
         """
         segment = failed.segment
-        halving: Halving[Operation, CompileError] = Halving(
+        bisection: Bisection[Operation, CompileError] = Bisection(
             partial(_error_of, segment, device, options), _named, self._left
         )
         atoms = segment.operations
@@ -66,8 +66,8 @@ class FailureSearch:
                 "fault in at most %d compilations of parts",
                 *(device.name, segment.name, len(atoms), self._left),
             )
-        failures = halving.search(atoms, failed.error)
-        self._left -= halving.compilations
+        failures = bisection.search(atoms, failed.error)
+        self._left -= bisection.compilations
         return {
             operation: self._reason(failure, device.name)
             for failure in failures

@@ -10,9 +10,9 @@ from typing import Any, cast
 
 from crosschip.hal import Kind, Options, Performance
 from crosschip.ir import InputError, Model
-from crosschip.ir.binding import shapes_and_sizes, unnamed_sizes
 from crosschip.ir.budget import check_sizes
 from crosschip.ir.dataclass import dataclass
+from crosschip.ir.shape_binding import shapes_and_sizes, unnamed_sizes
 from crosschip.passes import Specialize, simplify
 from crosschip.runtime.artifact.container import is_shipped
 from crosschip.runtime.compile.devices import host_of_kernels, open_devices

@@ -12,7 +12,7 @@ from typing import Any
 
 from crosschip.hal import Device, Options
 from crosschip.ir import Model
-from crosschip.ir.bodies import every_constant
+from crosschip.ir.bodies import walk_constants
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.artifact.header import Identity
 from crosschip.runtime.cache.fingerprints import Fingerprints
@@ -125,7 +125,7 @@ def _task(
     prepared = prepare(source, request, owned)
     fingerprints = Fingerprints()
     if store is not None:
-        fingerprints.begin(every_constant(prepared.model))
+        fingerprints.begin(walk_constants(prepared.model))
     automatic = request.devices == "auto"
     return _Task(prepared, token, store, automatic=automatic, fingerprints=fingerprints)
 

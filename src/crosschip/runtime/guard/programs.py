@@ -28,7 +28,7 @@ from crosschip.ir import (
     TensorType,
 )
 from crosschip.ir.interruption import raise_interruption
-from crosschip.ir.sizing import ShapeCheck, SizeReader
+from crosschip.ir.size_reader import ShapeCheck, SizeReader
 from crosschip.ir.types import OBJECTS, PYTHONS_TYPES
 from crosschip.runtime.copies import Copied, Copies
 from crosschip.runtime.guard.calls import call, failure, kind_of
@@ -89,7 +89,7 @@ class GuardedProgram(SegmentProgram):
         self._rules = call(name, "telling its rules", tuple, program.rules)
         self.copies = Copies()
         # What the sizes of inputs are known by: what shows them, or if that is not all, all shapes.
-        self._places = self._reader.places if self._reader.is_complete else None
+        self._places = self._reader.locations if self._reader.is_complete else None
         self._accepted: dict[tuple[Any, ...], tuple[Sequence[Shape], int, int]] = {}
         self._segment = model.name
         sides = self._inputs, self._types

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from crosschip.hal import YES, Offer
-from crosschip.hal.work import multiply_adds
+from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Model, Operation
 from crosschip.ir.dataclass import dataclass
 from crosschip.lowering.decomposition import Ask

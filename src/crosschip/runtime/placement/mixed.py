@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 
 from crosschip.ir import Model, Operation
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.dataclass import dataclass
 from crosschip.runtime.placement.constraints import Constraints, Home
 
@@ -45,7 +45,7 @@ class Mixed:
         if not self.in_float32:
             return constraints
         homes: dict[Operation, Home] = {}
-        for operation in every_operation(self.model):
+        for operation in walk_operations(self.model):
             home = constraints.homes.get(operation, Home(tuple(devices), _OTHERS))
             line = self.in_float32.get(operation)
             if line is not None:

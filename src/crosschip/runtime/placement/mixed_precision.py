@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosschip.ir import ElementType, Model, Operand, Operation
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.types import FLOATS
 from crosschip.lowering.mixed_precision import InFloat, is_quantized
 from crosschip.ops import Operator
@@ -66,7 +66,7 @@ def mixed(
             if sources_by_entry[entry] and not quantized[entry]:
                 _warn(entry, _no_effect(sources_by_entry[entry], model))
     names.update(operation.name for operation in lines)
-    ordered = [o.name for o in every_operation(model) if o.name in names]
+    ordered = [o.name for o in walk_operations(model) if o.name in names]
     return Mixed(model, tuple(dict.fromkeys(ordered)), lines)
 
 
@@ -89,7 +89,7 @@ def _all_of(sources: Sequence[Source]) -> list[Operation]:
         for operation in source.operations:
             operations.append(operation)
             for body in operation.bodies:
-                operations += every_operation(body)
+                operations += walk_operations(body)
     return operations
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from crosschip.ir import Model, Operation, Origin
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.dataclass import dataclass
 
 
@@ -69,7 +69,7 @@ def sources_of(model: Model) -> Sequence[Source]:
     operations_in: list[list[Operation]] = []
     place: dict[Origin, int] = {}
     moved: dict[int, int] = {}
-    for operation in every_operation(model):
+    for operation in walk_operations(model):
         origins = origins_of(operation)
         known = {_followed(moved, place[origin]) for origin in origins if origin in place}
         number = min(known, default=len(origins_in))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from crosschip.ir import Operand
-from crosschip.ir.deferred import Deferred
 from crosschip.ir.encoding import Fresh, decode_type, encode_type
+from crosschip.ir.model import Deferred
 from crosschip.runtime.outline import Outline, StoredOutline, StoredPart
 
 if TYPE_CHECKING:

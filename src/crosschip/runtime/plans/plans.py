@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosschip.hal import Device
 from crosschip.ir import DeviceError, InputError, ModelFileError
-from crosschip.ir.reading import Reading, noting
+from crosschip.ir.file_queries import Reading, record_queries
 from crosschip.ir.version import VERSION
 from crosschip.runtime.artifact.container import FORMAT_VERSION, Artifact
 from crosschip.runtime.artifact.header import (
@@ -212,7 +212,7 @@ class Plans:
         """Record what a compilation reads, and whether it warns."""
         from crosschip.runtime.plans.warning_recorder import WarningRecorder
 
-        with noting() as reading, WarningRecorder() as heard:
+        with record_queries() as reading, WarningRecorder() as heard:
             yield
         self._reading, self._warned = reading, heard.warned
 

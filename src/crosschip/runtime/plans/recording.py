@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from crosschip.hal import Rule
-from crosschip.ir.bodies import every_operation
-from crosschip.ir.reading import Reading
+from crosschip.ir.bodies import walk_operations
+from crosschip.ir.file_queries import Reading
 from crosschip.ops.definition.custom import PackagedOperator
 from crosschip.runtime.artifact.compiled_model import Contents, describe_placement
 from crosschip.runtime.artifact.header import (
@@ -85,7 +85,7 @@ def _is_plain(placement: Placement) -> bool:
         for decision in placement.all_decisions()
         for support in decision.refusals
     )
-    packaged = any(isinstance(o, PackagedOperator) for o in every_operation(placement.original))
+    packaged = any(isinstance(o, PackagedOperator) for o in walk_operations(placement.original))
     return not (
         failed
         or packaged

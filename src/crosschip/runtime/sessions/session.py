@@ -12,7 +12,7 @@ from crosschip.hal.device import OutOfRange
 from crosschip.ir import Array, Dim, InputError
 from crosschip.ir.closing import Closing
 from crosschip.ir.dataclass import dataclass
-from crosschip.ir.sizing import SizeReader
+from crosschip.ir.size_reader import SizeReader
 from crosschip.runtime.copies import Copies
 from crosschip.runtime.guard.programs import shapes_of, tensors_among
 from crosschip.runtime.outline import Outline
@@ -252,7 +252,7 @@ class Session(Closing):
         return self._first.read(shapes)
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        sizes = self._reader.agreeing(shapes)
+        sizes = self._reader.read_checked(shapes)
         if sizes is None:  # this says what does not fit
             self._all.sizes(dict(zip(self._names, shapes, strict=True)))
         elif self._runner.sizes.ranges:

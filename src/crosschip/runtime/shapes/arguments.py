@@ -7,7 +7,7 @@ from typing import Any
 
 from crosschip.hal import Sizes
 from crosschip.ir import Dim, InputError, TensorType
-from crosschip.ir.binding import bind, concrete, open_names
+from crosschip.ir.shape_binding import bind, concrete, open_names
 from crosschip.runtime.shapes.padding import Buckets
 
 Ranges = Mapping[str, Sequence[int] | Sequence[Sequence[int]]]

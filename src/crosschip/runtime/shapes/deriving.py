@@ -22,7 +22,7 @@ from crosschip.ir import (
     TensorType,
     symbol,
 )
-from crosschip.ir.bodies import every_operation
+from crosschip.ir.bodies import walk_operations
 from crosschip.ir.dataclass import dataclass
 from crosschip.ir.dimension import name_of
 from crosschip.lowering.static_shapes import DependsOnData, Fixing, elements_or_zeros
@@ -85,7 +85,7 @@ class ShapeSearch:
         self._bounds = {entry.name: (entry.least, entry.most) for entry in sizes.ranges}
         if sizes.profiles:
             self._bounds.update((name, (value, value)) for name, value in sizes.profiles[0])
-        inferences = sum(1 for _ in every_operation(model))
+        inferences = sum(1 for _ in walk_operations(model))
         self._effort = max(_MOST_INFERENCES, _MOST_WALKS * inferences)
         self._types: dict[str, TensorType] = {}
         self._roles: dict[str, Role] = {}
@@ -176,7 +176,7 @@ class ShapeSearch:
         for name, shape in self._shapes_at(sizes).items():
             fixing.take(self._model.inputs[name], shape)
         for index, operation in enumerate(self._model.operations):
-            self._effort -= 1 + sum(1 for body in operation.bodies for _ in every_operation(body))
+            self._effort -= 1 + sum(1 for body in operation.bodies for _ in walk_operations(body))
             read = [fixing[operand] for operand in operation.inputs if operand is not None]
             if all(operand.type.static_shape is not None for operand in read):
                 try:
@@ -197,7 +197,7 @@ class ShapeSearch:
 
         Nothing is seen where sizes of what it reads do not follow from those of inputs.
         """
-        self._effort -= 1 + sum(1 for body in operation.bodies for _ in every_operation(body))
+        self._effort -= 1 + sum(1 for body in operation.bodies for _ in walk_operations(body))
         fixing = Fixing(dict(sizes))
         for operand in operation.inputs:
             if operand is None or operand.is_constant:

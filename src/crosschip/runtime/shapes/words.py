@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from crosschip.ir import TensorType
-from crosschip.ir.binding import bind, open_names
 from crosschip.ir.dimension import is_unknown
+from crosschip.ir.shape_binding import bind, open_names
 
 Given = Mapping[str, int | tuple[int, ...]]
 """What `shapes=` takes: shapes by the names of inputs, and sizes by their own."""

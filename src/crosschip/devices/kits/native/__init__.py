@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from crosschip.hal.device import Device
 from crosschip.ir import InputError
-from crosschip.ir.extras import install_command
+from crosschip.ir.errors import install_command
 
 if TYPE_CHECKING:
     from pathlib import Path

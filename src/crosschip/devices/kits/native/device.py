@@ -14,7 +14,7 @@ from crosschip.devices.kits.native.memory import NativeBuffer
 from crosschip.devices.kits.native.program import NativeProgram, SubmittingProgram
 from crosschip.hal.buffers import Buffer
 from crosschip.hal.capabilities import Capabilities, Instance, Kind, Precision, Sizing
-from crosschip.hal.device import CompileError, Device, alone
+from crosschip.hal.device import CompileError, Device, single_operation_model
 from crosschip.hal.options import Options
 from crosschip.hal.program import Program
 from crosschip.hal.support import Estimate, Offer, Rule, Support
@@ -123,7 +123,7 @@ class NativeDevice(Device):
     def supports(self, operation: Operation, options: Options) -> Support:
         if not isinstance(operation, Operator):
             return Support.no(operation, "", "is no standard operator", Rule.OPERATOR)
-        return self._answers(alone(operation), options)[0]
+        return self._answers(single_operation_model(operation), options)[0]
 
     def _answers(self, model: Model, options: Options) -> list[Support]:
         ffi = foreign()

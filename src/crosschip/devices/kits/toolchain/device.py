@@ -17,10 +17,10 @@ from crosschip.devices.kits.toolchain.answers import Answers
 from crosschip.devices.kits.toolchain.files import FileToolchain
 from crosschip.devices.kits.toolchain.program import OutputMap
 from crosschip.devices.kits.worker import Died, Refused
+from crosschip.hal.bisection import Bisection, Extent
 from crosschip.hal.capabilities import Capabilities, Precision, Sizing
-from crosschip.hal.converters import refused as refusal_of
+from crosschip.hal.converters import to_support
 from crosschip.hal.device import CompileError
-from crosschip.hal.halving import Extent, Halving
 from crosschip.hal.options import Options
 from crosschip.hal.program import Program
 from crosschip.hal.support import YES, Group, Offer, Refusal, Rule, Support
@@ -117,7 +117,7 @@ class Toolchain(FileToolchain):
                 inside.update(member.name for member in unit.operations)
             else:
                 core = index[unit.whole.name]
-                answers[core] = limits[core] = refusal_of(unit.whole, refusal)
+                answers[core] = limits[core] = to_support(unit.whole, refusal)
         for operation, answer in zip(model.operations, limits, strict=True):
             if answer and operation.name not in inside:
                 declined = self._check_float32(operation, options)
@@ -149,12 +149,12 @@ class Toolchain(FileToolchain):
             named = self.named_in(model, self.complaint(error.output))
             if named:
                 raise CompileError(self._reason(error), named) from error
-            halving: Halving[tuple[Operation, ...], Refused] = Halving(
+            bisection: Bisection[tuple[Operation, ...], Refused] = Bisection(
                 lambda some: self._refusal_of(model, some, options), lambda *_: (), _MAX_TRIALS
             )
             alone = [
                 operation
-                for failure in halving.search(_atoms(model), error)
+                for failure in bisection.search(_atoms(model), error)
                 if failure.extent is Extent.ALONE
                 for atom in failure.parts
                 for operation in atom
@@ -185,7 +185,7 @@ class Toolchain(FileToolchain):
         if not answer:
             return answer
         refusal = self.limit(operation, options)
-        return YES if refusal is None else refusal_of(operation, refusal)
+        return YES if refusal is None else to_support(operation, refusal)
 
     def _check_float32(self, operation: Operation, options: Options) -> Support | None:
         """Return a refusal of float32 operations if the caller has not requested float16."""

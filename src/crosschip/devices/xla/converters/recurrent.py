@@ -25,7 +25,7 @@ class _Arrays:
     def split(self, value: Value, count: int) -> list[Value]:
         return list(jnp.split(value, count))
 
-    def transposed(self, value: Value) -> Value:
+    def transpose(self, value: Value) -> Value:
         return value.T
 
     def stack(self, values: Sequence[Value], axis: int) -> Value:
@@ -37,7 +37,7 @@ class _Arrays:
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
         return lambda x: _FORMULAS[function](bounded(x, -clip, clip), alpha, beta)
 
-    def in_bytes(self, value: Value) -> Value:
+    def round_to_bytes(self, value: Value) -> Value:
         if not value.size:
             return value
         low, high = jnp.minimum(value.min(), 0), jnp.maximum(value.max(), 0)
@@ -81,7 +81,7 @@ def recurrent(g: Graph, op: Recurrent) -> Sequence[Value]:
         for operand in [op.operand(slot.name)]
     }
     if isinstance(op, DynamicQuantizeLSTM):
-        tensors = op.in_reals(_Arrays(), tensors)
+        tensors = op.dequantize_tensors(_Arrays(), tensors)
     steps, batch = tensors["input"].shape[:2]
     lengths = tensors["sequence_lengths"]
     if lengths is not None:

@@ -16,7 +16,7 @@ from crosschip.importers.onnx.node import Node, axis_from_front, imports
 from crosschip.importers.onnx.unrolling import MAX_TRIPS
 from crosschip.ir import ElementType, If, Loop, ModelError, Operand, Scan, UnsupportedError
 from crosschip.ir.loops import CONDITION, ITERATION
-from crosschip.ir.widening import without_axis
+from crosschip.ir.type_joins import without_axis
 from crosschip.onnx_messages import GraphProto
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.joining import Concat

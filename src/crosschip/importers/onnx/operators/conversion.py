@@ -5,7 +5,8 @@ from __future__ import annotations
 from crosschip.importers.onnx.node import Node, imports, only
 from crosschip.importers.onnx.tensors import element_type
 from crosschip.ir import ElementType, Operand, UnsupportedError
-from crosschip.ops.numerics.casting import SATURATING, PowerRounding
+from crosschip.ir.types import NARROW_FLOATS
+from crosschip.ops.numerics.casting import PowerRounding
 from crosschip.ops.standard.conversion import BitCast, Cast
 
 
@@ -33,7 +34,7 @@ def add_cast(
     """Convert an operand to an element type."""
     if operand.type.element_type is target:
         return operand
-    if target not in SATURATING:
+    if target not in NARROW_FLOATS:
         return node.add(Cast, operand, target)
     return node.add(Cast, operand, target, saturate=saturate, round_mode=rounding)
 

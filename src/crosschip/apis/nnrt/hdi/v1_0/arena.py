@@ -14,7 +14,7 @@ from crosschip.apis.nnrt.hdi.v1_0.interface import AnyNnrtDevice
 from crosschip.apis.nnrt.hdi.v1_0.types import Format, IOTensor, SharedBuffer
 from crosschip.apis.nnrt.hdi.v1_0.writing import tensor_of
 from crosschip.ir import Array, DeviceError, Operand, TensorType
-from crosschip.ir.binding import named_sizes
+from crosschip.ir.shape_binding import named_sizes
 
 Driver = AnyNnrtDevice[Any, Any]
 

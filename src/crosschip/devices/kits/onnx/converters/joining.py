@@ -9,7 +9,7 @@ import numpy as np
 
 from crosschip.devices.kits.onnx.converters.table import MOVABLE, converts, rank_of, refused_unless
 from crosschip.devices.kits.onnx.graph import Graph
-from crosschip.ops.definition.shapes import axis_in
+from crosschip.ops.definition.shapes import normalize_axis
 from crosschip.ops.standard import joining
 
 
@@ -43,7 +43,7 @@ def _may_differ(op: joining.Concat) -> bool:
     first = shapes[0]
     if first is None or None in shapes:
         return True
-    axis = axis_in(op.axis, len(first))
+    axis = normalize_axis(op.axis, len(first))
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes if shape is not None}
     return len(others) > 1
 
@@ -57,7 +57,7 @@ def _only_differing_axis(op: joining.Concat) -> int | None:
     first = shapes[0]
     if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
         return None
-    concat_axis = axis_in(op.axis, len(first))
+    concat_axis = normalize_axis(op.axis, len(first))
     sizes = zip(*(shape for shape in shapes if shape is not None), strict=True)
     differ = [
         axis
@@ -71,7 +71,7 @@ def _is_concat_axis(g: Graph, op: joining.Concat, shape: str) -> str:
     """Return a boolean per axis: whether it is the concatenation's."""
     rank = next((len(part.type.shape) for part in op.parts if part.type.shape is not None), None)
     if rank is not None:
-        return g.constant(np.arange(rank) == axis_in(op.axis, rank))
+        return g.constant(np.arange(rank) == normalize_axis(op.axis, rank))
     count = g.add("Size", shape)
     axes = g.add("Range", g.constant(np.array(0)), count, g.constant(np.array(1)))
     from_end = g.constant(np.array(op.axis))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crosschip.devices.kits.onnx.lowering import arithmetic, networks, reduction
-from crosschip.hal.device import alone
+from crosschip.hal.device import single_operation_model
 from crosschip.ir import Operation
 from crosschip.ops.standard.activation import HardSwish, PRelu, Swish
 from crosschip.ops.standard.arithmetic import Div, Mod
@@ -57,5 +57,5 @@ def lower(operation: Operation) -> Sequence[Operation]:
     """Rewrite an operation into operations to convert; they keep its name."""
     if type(operation) not in _REWRITTEN:
         return (operation,)
-    parts = run(alone(operation), PASSES).operations
-    return [part if part is operation else part.called(operation.name) for part in parts]
+    parts = run(single_operation_model(operation), PASSES).operations
+    return [part if part is operation else part.with_name(operation.name) for part in parts]

@@ -1,4 +1,4 @@
-"""Named sizes, read off the shapes of tensors in every call."""
+"""Values of named sizes, read from tensor shapes in each call."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from crosschip.ir.types import TensorType
 
 
 class SizeReader:
-    """Reads the values of named sizes off the shapes of tensors of some types.
+    """Reads the values of named sizes from the shapes of tensors.
 
     Args:
-        types: the types.
+        types: the tensors' types.
 
     Attributes:
-        places: for each size the index of the tensor that shows it, and the axis.
-        is_complete: whether the sizes determine all shapes.
+        locations: for each named size, the index of a tensor and the axis that it is read from.
+        is_complete: whether the named sizes determine all shapes.
     """
 
     def __init__(self, types: Sequence[TensorType]) -> None:
-        self._places: dict[str, tuple[int, int]] = {}
+        self._locations: dict[str, tuple[int, int]] = {}
         self._fixed: list[tuple[int, int, int]] = []
         self._again: list[tuple[int, int, int, int]] = []
         self._derived: list[tuple[int, int, Dimension]] = []
-        self._alike: list[tuple[int, int]] = []
+        self._duplicates: list[tuple[int, int]] = []
         self._ranks: list[tuple[int, int]] = []
         first: dict[Shape, int] = {}
         for index, type_ in enumerate(types):
@@ -34,22 +34,22 @@ class SizeReader:
                 continue
             model = first.setdefault(type_.shape, index)
             if model != index:
-                self._alike.append((index, model))
+                self._duplicates.append((index, model))
             else:
                 self._ranks.append((index, len(type_.shape)))
                 self._note(index, type_.shape)
-        self.places = tuple(self._places.values())
+        self.locations = tuple(self._locations.values())
         self.is_complete = all(
             type_.shape is not None and all(map(self.knows, type_.shape)) for type_ in types
         )
 
     def read(self, shapes: Sequence[Shape]) -> dict[str, Dim]:
-        """The sizes, by name, of shapes that have as many axes as their types."""
-        return {name: shapes[index][axis] for name, (index, axis) in self._places.items()}
+        """Return the named sizes, read from shapes whose ranks match the types."""
+        return {name: shapes[index][axis] for name, (index, axis) in self._locations.items()}
 
-    def agreeing(self, shapes: Sequence[Shape]) -> dict[str, Dim] | None:
-        """The sizes, by name; `None` if a shape does not fit its type, or one does not another."""
-        for index, model in self._alike:
+    def read_checked(self, shapes: Sequence[Shape]) -> dict[str, Dim] | None:
+        """Return the named sizes; `None` if shapes contradict their types or each other."""
+        for index, model in self._duplicates:
             if shapes[index] != shapes[model]:
                 return None
         for index, rank in self._ranks:
@@ -75,27 +75,27 @@ class SizeReader:
                 self._fixed.append((index, axis, size))
             elif name is None:
                 self._derived.append((index, axis, size))
-            elif name in self._places:
-                self._again.append((index, axis, *self._places[name]))
+            elif name in self._locations:
+                self._again.append((index, axis, *self._locations[name]))
             else:
-                self._places[name] = index, axis
+                self._locations[name] = index, axis
 
     def knows(self, size: Dim) -> bool:
-        """Tell whether the shapes that are read determine a size."""
-        return not isinstance(size, Dimension) or size.names <= self._places.keys()
+        """Return whether the values of the named sizes determine a size."""
+        return not isinstance(size, Dimension) or size.names <= self._locations.keys()
 
 
 class ShapeCheck:
-    """Checks shapes of tensors of some types, by sizes that are read elsewhere.
+    """Checks tensor shapes against types, given the values of named sizes.
 
     Args:
-        types: the types.
-        reader: reads the sizes; those of the types that it does not know may be any.
+        types: the tensors' types.
+        reader: reader of the named sizes; a size that it does not know may have any value.
     """
 
     def __init__(self, types: Sequence[TensorType], reader: SizeReader) -> None:
         self._ranks: list[tuple[int, int]] = []
-        self._alike: list[tuple[int, int]] = []
+        self._duplicates: list[tuple[int, int]] = []
         self._fixed: list[tuple[int, int, int]] = []
         self._open: dict[Dimension, list[tuple[int, int]]] = {}
         first: dict[Shape, int] = {}
@@ -104,7 +104,7 @@ class ShapeCheck:
                 continue
             model = first.setdefault(type_.shape, index)
             if model != index and all(map(reader.knows, type_.shape)):
-                self._alike.append((index, model))
+                self._duplicates.append((index, model))
                 continue
             self._ranks.append((index, len(type_.shape)))
             for axis, size in enumerate(type_.shape):
@@ -114,26 +114,26 @@ class ShapeCheck:
                     self._open.setdefault(size, []).append((index, axis))
 
     def fits(self, shapes: Sequence[Shape], sizes: Mapping[str, Dim]) -> bool:
-        """Tell whether shapes fit the types, where their named sizes are these."""
+        """Return whether shapes match the types for these values of the named sizes."""
         for index, rank in self._ranks:
             if len(shapes[index]) != rank:
                 return False
-        for index, model in self._alike:
+        for index, model in self._duplicates:
             if shapes[index] != shapes[model]:
                 return False
         for index, axis, fixed in self._fixed:
             if shapes[index][axis] != fixed:
                 return False
-        for size, places in self._open.items():
+        for size, locations in self._open.items():
             value = substitute(size, sizes)
-            for index, axis in places:
+            for index, axis in locations:
                 if shapes[index][axis] != value:
                     return False
         return True
 
 
 def names_are_proven(model: Model) -> bool:
-    """Tell whether sizes of one name are equal: shapes that a file declares may say so wrongly."""
+    """Return whether sizes of one name are equal for certain; a file may declare wrong shapes."""
     return not any(
         isinstance(operation, Extension)
         and any(operand.type.static_shape is None for operand in operation.outputs)

@@ -1,4 +1,4 @@
-"""The arithmetic that operations take."""
+"""Arithmetic cost of operations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from crosschip.ops.standard.recurrent import Recurrent
 
 
 def multiply_adds(operation: Operation) -> int:
-    """The multiplications, each with an addition, of what has weights or multiplies matrices.
+    """Return the number of multiply-adds of a convolution, matrix product or recurrent network.
 
-    Of convolutions, matrix products and recurrent networks, that is; of others it is 0. Where sizes
-    are open, too: what they are multiplied with is not counted.
+    It is 0 for other operations. Dynamic dimensions do not count as factors.
     """
     elements = prod(operation.outputs[0].type.static_shape or ())
     match operation:

@@ -1,8 +1,7 @@
-"""The entry points of installed packages: read once, as that takes as long as opening a device.
+"""Entry points of installed packages, read once per process.
 
-Python's own module for it takes several times as long to import. So packages that are installed as
-they mostly are, in folders, are looked at here; where some are installed in another way, or the
-module is imported already, the module is asked.
+`importlib.metadata` takes several times as long to import as this module takes to read them. It is
+used only if it is imported already, or if a package is not installed in a plain folder.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Named(Protocol):
-        """Something with a name."""
+        """Object with a name."""
 
         @property
         def name(self) -> str: ...
 
     class EntryPoint(Protocol):
-        """An entry point, with those of the attributes of Python's own that are used."""
+        """The attributes of `importlib.metadata.EntryPoint` that crosschip uses."""
 
         @property
         def name(self) -> str: ...
@@ -50,13 +49,13 @@ _MODULE = "importlib.metadata"
 
 @dataclass(frozen=True, slots=True)
 class _Distribution:
-    """An installed package, by the folder of its metadata."""
+    """Installed package, identified by its metadata folder."""
 
     folder: str
 
     @property
     def name(self) -> str:
-        # Seldom asked for.
+        # Rarely needed, and slow to import.
         from importlib.metadata import Distribution
         from pathlib import Path
 
@@ -66,7 +65,7 @@ class _Distribution:
 
 @dataclass(frozen=True, slots=True)
 class _EntryPoint:
-    """An entry point that has been read here."""
+    """Entry point that this module has read."""
 
     name: str
     value: str
@@ -78,7 +77,7 @@ class _EntryPoint:
         return _without_extras(self.value).partition(":")[0]
 
     def load(self) -> Any:
-        """The object that it names."""
+        """Import and return the object that the entry point names."""
         target: Any = import_module(self.module)
         for attribute in filter(None, _without_extras(self.value).partition(":")[2].split(".")):
             target = getattr(target, attribute)
@@ -86,17 +85,17 @@ class _EntryPoint:
 
 
 class _Unusual(Exception):
-    """Something is installed in a way that Python's own module knows better."""
+    """A package is installed in a form that only `importlib.metadata` supports."""
 
 
 @lru_cache(maxsize=32)
 def entry_points(group: str) -> tuple[EntryPoint, ...]:
-    """The entry points of a group."""
+    """Return the entry points of a group."""
     return tuple([entry for entry in _read_all() if entry.group == group])
 
 
-def look_again() -> None:
-    """Read them anew when they are next asked for: what is installed has changed."""
+def clear_entry_points() -> None:
+    """Clear the cache after packages were installed or removed."""
     entry_points.cache_clear()
     _read_all.cache_clear()
 
@@ -113,27 +112,27 @@ def _read_all() -> Sequence[EntryPoint]:
 
 
 def _read() -> Iterator[EntryPoint]:
-    """The entry points of all packages, of several of a name those of the first.
+    """Yield the entry points of all packages; of packages with equal names, those of the first.
 
     Raises:
         OSError: metadata cannot be read.
-        UnicodeDecodeError: they are no text.
-        _Unusual: there are other ways to find packages, or metadata of another form.
+        UnicodeDecodeError: metadata is not text.
+        _Unusual: another finder is installed, or the metadata has another form.
     """
     if any(f is not PathFinder and hasattr(f, "find_distributions") for f in sys.meta_path):
         raise _Unusual
-    seen: set[str] = set()
+    packages: set[str] = set()
     for folder in sys.path:
-        for place in _folders(folder):
-            stem = os.path.basename(place).rpartition(".")[0].partition("-")[0]
+        for metadata_folder in _folders(folder):
+            stem = os.path.basename(metadata_folder).rpartition(".")[0].partition("-")[0]
             package = re.sub(r"[-_.]+", "_", stem).lower()
-            if package not in seen:
-                seen.add(package)
-                yield from _entries(place)
+            if package not in packages:
+                packages.add(package)
+                yield from _entries(metadata_folder)
 
 
 def _folders(folder: str) -> list[str]:
-    """The folders of metadata in a folder of packages."""
+    """Return the metadata folders in a folder of packages."""
     if not isinstance(folder, str) or folder.endswith(".egg") or os.path.isfile(folder):
         raise _Unusual
     try:
@@ -143,10 +142,10 @@ def _folders(folder: str) -> list[str]:
     return [os.path.join(folder, name) for name in names if name.lower().endswith(_METADATA)]
 
 
-def _entries(place: str) -> Iterator[EntryPoint]:
-    """The entry points of one package."""
+def _entries(metadata_folder: str) -> Iterator[EntryPoint]:
+    """Yield the entry points of one package."""
     try:
-        with open(os.path.join(place, "entry_points.txt"), encoding="utf-8") as file:
+        with open(os.path.join(metadata_folder, "entry_points.txt"), encoding="utf-8") as file:
             lines = file.read().splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return
@@ -158,15 +157,15 @@ def _entries(place: str) -> Iterator[EntryPoint]:
             name, equals, value = map(str.strip, line.partition("="))
             if not equals or not _is_plain(value):
                 raise _Unusual
-            yield _EntryPoint(name, value, group, _Distribution(place))
+            yield _EntryPoint(name, value, group, _Distribution(metadata_folder))
 
 
 def _is_plain(value: str) -> bool:
-    """Tell whether it is `module` or `module:attribute`, perhaps with extras, and no more."""
+    """Return whether a value is `module` or `module:attribute`, optionally with extras."""
     parts = _without_extras(value).split(":")
     return len(parts) < 3 and all(name.isidentifier() for part in parts for name in part.split("."))
 
 
 def _without_extras(value: str) -> str:
-    """The value without the extras that it needs: `module:attribute [extra]`."""
+    """Return the value without its extras: `module:attribute` for `module:attribute [extra]`."""
     return value.partition("[")[0].strip()

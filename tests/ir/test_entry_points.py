@@ -1,4 +1,4 @@
-"""Entry points: they are those that Python's own module finds, however packages are installed."""
+"""Entry points equal those of `importlib.metadata`, however packages are installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 _COMPARE = """
 import json, sys
 BEFORE
-from crosschip.ir.installed import _read_all
+from crosschip.ir.entry_points import _read_all
 found = list(_read_all())
 asked = "importlib.metadata" in sys.modules
 told = sorted((e.group, e.name, e.value, e.module, e.dist.name) for e in found)
@@ -39,13 +39,13 @@ def run(code: str, *folders: Path) -> str:
 
 
 def compare(*folders: Path, before: str = "") -> tuple[bool, list[list[str]]]:
-    """Whether Python's own module was asked, and what is in the group `here`."""
+    """Return whether `importlib.metadata` was used, and the entry points of the group `here`."""
     asked, found = json.loads(run(_COMPARE.replace("BEFORE", before), *folders))
     return asked, found
 
 
 def install(folder: Path, package: str, text: str, kind: str = "dist-info") -> Path:
-    """Put the metadata of a package into a folder."""
+    """Write the metadata of a package into a folder."""
     place = folder / f"{package}-1.0.{kind}"
     place.mkdir(parents=True)
     metadata = "METADATA" if kind == "dist-info" else "PKG-INFO"
@@ -72,7 +72,7 @@ def test_the_first_of_several_packages_of_a_name_counts(tmp_path: Path) -> None:
 
 
 def packed(folder: Path) -> Path:
-    """A file that packages are imported from."""
+    """Create a zip file of packages."""
     with zipfile.ZipFile(folder / "packed.zip", "w") as archive:
         archive.writestr("one-1.0.dist-info/METADATA", "Name: one\nVersion: 1.0\n")
         archive.writestr("one-1.0.dist-info/entry_points.txt", "[here]\na = b")
@@ -80,7 +80,7 @@ def packed(folder: Path) -> Path:
 
 
 def egg(folder: Path) -> Path:
-    """A folder that is a package by itself."""
+    """Create a folder that is a package."""
     place = folder / "one-1.0.egg"
     (place / "EGG-INFO").mkdir(parents=True)
     (place / "EGG-INFO" / "PKG-INFO").write_text("Name: one\nVersion: 1.0\n")
@@ -125,7 +125,7 @@ def test_what_an_entry_point_names_is_loaded(tmp_path: Path) -> None:
     install(tmp_path, "one", "[here]\na = module\nb = module:A.b\nc = nowhere\nd = module:x")
     (tmp_path / "module.py").write_text("class A:\n    b = 7\n")
     run(
-        "from crosschip.ir.installed import entry_points\n"
+        "from crosschip.ir.entry_points import entry_points\n"
         "import sys\n"
         "found = {entry.name: entry for entry in entry_points('here')}\n"
         "import module\n"

@@ -1,4 +1,4 @@
-"""Finding what does not compile by compiling halves."""
+"""Bisection of parts that do not compile."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.hal.halving import Extent, Failure, Halving
+from crosschip.hal.bisection import Bisection, Extent, Failure
 
 
 def search(
     count: int, bad: set[int], allowed: int, named: set[int] | None = None
-) -> tuple[list[Failure[int, str]], Halving[int, str]]:
+) -> tuple[list[Failure[int, str]], Bisection[int, str]]:
     def compile(some: Sequence[int]) -> str | None:
         return "no" if bad & set(some) else None
 
-    halving: Halving[int, str] = Halving(
+    bisection: Bisection[int, str] = Bisection(
         compile, lambda _, some: sorted((named or set()) & set(some)), allowed
     )
-    return halving.search(range(count), "no"), halving
+    return bisection.search(range(count), "no"), bisection
 
 
 @given(st.integers(2, 40), st.sets(st.integers(0, 39), min_size=1))
@@ -37,8 +37,8 @@ def test_what_is_told_fails_however_few_compilations_are_allowed(
 ) -> None:
     wrong = bad & set(range(count))
     if wrong:
-        failures, halving = search(count, bad, allowed)
-        assert halving.compilations <= allowed
+        failures, bisection = search(count, bad, allowed)
+        assert bisection.compilations <= allowed
         assert failures
         for failure in failures:
             assert wrong & set(failure.parts)
@@ -46,22 +46,22 @@ def test_what_is_told_fails_however_few_compilations_are_allowed(
 
 
 def test_what_only_fails_together_is_told_as_such() -> None:
-    halving: Halving[int, str] = Halving(
+    bisection: Bisection[int, str] = Bisection(
         lambda some: "no" if len(some) == 8 else None, lambda *_: (), 100
     )
-    (failure,) = halving.search(range(8), "no")
+    (failure,) = bisection.search(range(8), "no")
     assert (list(failure.parts), failure.extent) == (list(range(8)), Extent.TOGETHER)
 
 
 def test_what_an_error_names_is_not_looked_for() -> None:
-    failures, halving = search(64, {10, 50}, 100, named={50})
+    failures, bisection = search(64, {10, 50}, 100, named={50})
     assert [list(failure.parts) for failure in failures] == [[50]]
-    assert halving.compilations == 0
+    assert bisection.compilations == 0
 
 
 def test_it_compiles_no_more_often_than_it_may() -> None:
-    failures, halving = search(1024, {700}, 25)
-    assert ([list(f.parts) for f in failures], halving.compilations) == ([[700]], 20)
-    failures, halving = search(1024, {700}, 6)
+    failures, bisection = search(1024, {700}, 25)
+    assert ([list(f.parts) for f in failures], bisection.compilations) == ([[700]], 20)
+    failures, bisection = search(1024, {700}, 6)
     assert (len(failures[0].parts), failures[0].extent) == (64, Extent.UNFINISHED)
-    assert halving.compilations == 6
+    assert bisection.compilations == 6

@@ -1,4 +1,4 @@
-"""The sizes that inputs leave open, as shapes of arrays and the words of callers tell them."""
+"""Named sizes of model inputs, bound from concrete shapes and from the `shapes` option."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from crosschip.ir.types import TensorType
 def shapes_and_sizes(
     types: Mapping[str, TensorType], shapes_or_sizes: Mapping[str, Sequence[int | None] | int]
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, int]]:
-    """The caller's words about a model's inputs, as shapes of inputs and as named sizes.
+    """Split the caller's `shapes` option into input shapes and named sizes.
 
     Args:
-        types: the inputs' types, by name.
-        shapes_or_sizes: a shape by the name of an input, in which `None` leaves a size open; or one
-            size by the name that types have for it.
+        types: input types by input name.
+        shapes_or_sizes: a shape by input name, in which `None` keeps a size dynamic; or an integer
+            by the name of a dynamic size.
 
     Raises:
-        InputError: there is neither an input nor an open size of a name, or what is given is not
-            a shape or a size.
+        InputError: a name is neither an input nor a dynamic size, or a value is neither a shape
+            nor a size.
     """
     if not isinstance(shapes_or_sizes, Mapping):
         raise InputError(f'shapes is {shapes_or_sizes!r}, but must be like {{"x": [1, 3, 224]}}')
@@ -54,17 +54,17 @@ def shapes_and_sizes(
 
 
 def open_names(types: Iterable[TensorType]) -> list[str]:
-    """The names of the sizes that types leave open, in order of appearance."""
+    """Return the names of the dynamic sizes in the types, in order of appearance."""
     sizes = [size for type_ in types for size in type_.shape or () if isinstance(size, Dimension)]
     names = dict.fromkeys(name for size in sizes for name in sorted(size.names))
     return [name for name in names if not name.startswith("?")]
 
 
 def _fixed_sizes(name: str, type_: TensorType, shape: Sequence[int | None]) -> dict[str, int]:
-    """The sizes that a shape gives where it does not leave them open with `None`, by name.
+    """Return the named sizes that a shape fixes; `None` in the shape keeps a size dynamic.
 
     Raises:
-        InputError: the input cannot have the shape, or a size in it follows from others.
+        InputError: the shape does not match the input's type, or it fixes a derived size.
     """
     if type_.shape is None:
         raise InputError(
@@ -98,10 +98,9 @@ _LIKE_SHAPE = (
 
 
 def unnamed_sizes(types: Mapping[str, TensorType]) -> dict[str, Dimension]:
-    """Names for the sizes of inputs that have none, by what stands for them: `x_2` for `x`'s third.
+    """Return a name for each anonymous size of the inputs: `x_2` for the third axis of input `x`.
 
-    Args:
-        types: the inputs' types, by name.
+    The keys of the result are the symbols of the anonymous sizes.
     """
     used_names = {*open_names(types.values()), *types}
     symbols: dict[str, Dimension] = {}
@@ -124,25 +123,25 @@ def unnamed_sizes(types: Mapping[str, TensorType]) -> dict[str, Dimension]:
 def concrete(
     name: str, shape: Sequence[int] | int, rank: int | None = None, like: str = "[1, 3, 224]"
 ) -> tuple[int, ...]:
-    """The shape as plain integers; if `rank` is given, so many.
+    """Return a shape as a tuple of plain integers.
 
     Args:
-        name: of the input or size that it is for.
-        shape: what was given.
-        rank: how many sizes there must be; any number if `None`.
-        like: what to give instead, for the message.
+        name: the input or size that the shape belongs to, for the message.
+        shape: the shape that the caller passed.
+        rank: the required number of sizes; `None` accepts any number.
+        like: an example of a valid shape, for the message.
 
     Raises:
-        InputError: it is not a list of sizes, or one of them is negative.
+        InputError: it is not a list of sizes, a size is negative, or the rank differs.
     """
     try:
         sizes = tuple(map(index, shape))  # type: ignore[arg-type]  # what it raises is caught
     except TypeError:
         sizes = (-1,)
     if any(size < 0 for size in sizes) or rank not in (None, len(sizes)):
-        wanted = "a shape for" if rank is None else "the size"
+        expected = "a shape for" if rank is None else "the size"
         raise InputError(
-            f"{shape!r} is not {wanted} {name!r}; give one like {like if rank is None else '3'}"
+            f"{shape!r} is not {expected} {name!r}; give one like {like if rank is None else '3'}"
         )
     return sizes
 
@@ -152,16 +151,16 @@ def bind(
     shapes: Mapping[str, Sequence[int]],
     known_sizes: Mapping[str, Dim] | None = None,
 ) -> dict[str, Dim]:
-    """The named sizes that concrete shapes of inputs tell.
+    """Return the values of the named sizes that concrete input shapes determine.
 
     Args:
-        types: the inputs' types, by name.
-        shapes: the shapes of some or all of them, by name.
-        known_sizes: named sizes that are known besides.
+        types: input types by input name.
+        shapes: shapes of some or all inputs by input name.
+        known_sizes: values of named sizes that are already bound.
 
     Raises:
-        InputError: there is no such input, or it cannot have its shape, or not together with
-            the others.
+        InputError: an input does not exist, a shape does not match its type, or two shapes
+            contradict each other.
     """
     sizes: dict[str, Dim] = dict(known_sizes or {})
     derived: list[tuple[str, Dim, int]] = []
@@ -189,7 +188,7 @@ def bind(
 
 
 def named_sizes(types: Sequence[TensorType], shapes: Sequence[Shape | None]) -> dict[str, Dim]:
-    """The sizes that types have names for, as they are in tensors of these shapes."""
+    """Return the value of each named size in the types, read from tensors of these shapes."""
     sizes: dict[str, Dim] = {}
     for type_, shape in zip(types, shapes, strict=True):
         for size, actual in zip(type_.shape or (), shape or (), strict=False):

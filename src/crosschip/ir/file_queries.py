@@ -1,7 +1,7 @@
-"""The questions that loading a model asks the file system, so that they can be asked again.
+"""File system queries of loading a model, recorded so that they can be repeated.
 
-What loads a model looks at files by the functions here and by `files.DataFile`. Whoever has taken
-note of the answers knows, when all are the same again, that the same model would come of them.
+Loaders access the file system through this module and `files.DataFile`. If all recorded queries
+still have the same answers, loading again would give the same model.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 StrPath = str | os.PathLike[str]
-"""A path as the system takes it: to import Python's own paths takes as long as to load a model."""
+"""A path as `os` accepts it; importing `pathlib` takes as long as loading a model."""
 
 State = tuple[int, int, int, int, int]
-"""The device, inode, size and times of a file; no other content has the same by accident."""
+"""Device, inode, size, modification and change time of a file, which identify its content."""
 
 Kind = Literal["file", "folder", "other", ""]
 Answer = TypeVar("Answer", bound=str)
@@ -30,11 +30,11 @@ Answer = TypeVar("Answer", bound=str)
 
 @dataclass(slots=True)
 class Reading:
-    """The answers of the file system.
+    """Recorded answers of the file system.
 
     Attributes:
-        files: the state of each file that was opened to be read, by its path.
-        answers: what else was asked, and of which path, with the answer.
+        files: the state of each file that was opened for reading, by path.
+        answers: the answer to each other query, by the query's name and the path.
     """
 
     files: dict[str, State] = field(default_factory=dict)
@@ -45,8 +45,8 @@ _reading: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 
 @contextmanager
-def noting() -> Iterator[Reading]:
-    """Take note of what is asked meanwhile."""
+def record_queries() -> Iterator[Reading]:
+    """Record all queries of the `with` block."""
     reading = Reading()
     token = _reading.set(reading)
     try:
@@ -56,58 +56,58 @@ def noting() -> Iterator[Reading]:
 
 
 def note_file(path: StrPath, descriptor: int) -> None:
-    """Take note of a file that has been opened, if somebody takes note."""
+    """Record an opened file, if queries are recorded."""
     reading = _reading.get()
     if reading is not None:
         reading.files[_absolute(path)] = state_of(descriptor)
 
 
 def state_of(descriptor: int) -> State:
-    """The state of an open file."""
+    """Return the state of an open file."""
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def kind(path: StrPath) -> Kind:
-    """What is at a path; empty if nothing is."""
+    """Return the kind of the entry at a path; empty if there is none."""
     result: Kind = ""
     if os.path.exists(path):
         result = "folder" if os.path.isdir(path) else "file" if os.path.isfile(path) else "other"
-    return _noted("kind", path, result)
+    return _record("kind", path, result)
 
 
-def listed(folder: StrPath) -> list[Path]:
-    """What is in a folder, sorted.
+def list_folder(folder: StrPath) -> list[Path]:
+    """Return the entries of a folder, sorted.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the folder cannot be read.
     """
-    # Few models are folders, and it takes long to import.
+    # Few models are folders, and `pathlib` is slow to import.
     from pathlib import Path
 
     paths = sorted(Path(folder).iterdir())
     names = [f"{path.name}/" if path.is_dir() else path.name for path in paths]
-    _noted("listed", folder, "\n".join(names))
+    _record("listed", folder, "\n".join(names))
     return paths
 
 
-def resolved(path: StrPath) -> str:
-    """A path without symbolic links."""
-    return _noted("resolved", path, os.path.realpath(path))
+def resolve_path(path: StrPath) -> str:
+    """Return a path without symbolic links."""
+    return _record("resolved", path, os.path.realpath(path))
 
 
-def asked_again(question: str, path: str) -> str:
-    """The answer to a question of a `Reading`, as it is now.
+def repeat_query(question: str, path: str) -> str:
+    """Return the current answer to a recorded query.
 
     Raises:
-        OSError: there is none any more.
+        OSError: it cannot be answered any more.
     """
-    with noting() as reading:
-        {"kind": kind, "listed": listed, "resolved": resolved}[question](path)
+    with record_queries() as reading:
+        {"kind": kind, "listed": list_folder, "resolved": resolve_path}[question](path)
     return reading.answers[question, _absolute(path)]
 
 
-def _noted(question: str, path: StrPath, answer: Answer) -> Answer:
+def _record(question: str, path: StrPath, answer: Answer) -> Answer:
     reading = _reading.get()
     if reading is not None:
         reading.answers[question, _absolute(path)] = answer
@@ -115,6 +115,6 @@ def _noted(question: str, path: StrPath, answer: Answer) -> Answer:
 
 
 def _absolute(path: StrPath) -> str:
-    """A path from the root, through whatever links it goes."""
+    """Return an absolute path; symbolic links stay."""
     path = os.fspath(path)
     return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)

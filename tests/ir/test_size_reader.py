@@ -1,4 +1,4 @@
-"""Named sizes, read off shapes in every call."""
+"""Values of named sizes, read from shapes in each call."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosschip.ir import Dim, ElementType, InputError, TensorType, symbol, unknown
-from crosschip.ir.binding import bind
-from crosschip.ir.sizing import ShapeCheck, SizeReader
+from crosschip.ir.shape_binding import bind
+from crosschip.ir.size_reader import ShapeCheck, SizeReader
 
 n, m = symbol("n"), symbol("m")
 
@@ -37,7 +37,7 @@ def test_shapes_agree_where_binding_takes_them(
         shapes.append(tuple(sizes))
     by_name = {f"x{index}": type_ for index, type_ in enumerate(types)}
     given_ = {f"x{index}": shape for index, shape in enumerate(shapes)}
-    found = SizeReader(types).agreeing(shapes)
+    found = SizeReader(types).read_checked(shapes)
     try:
         bound = bind(by_name, given_)
     except InputError:
@@ -49,7 +49,7 @@ def test_shapes_agree_where_binding_takes_them(
 def test_a_size_that_only_an_expression_shows_is_not_read() -> None:
     reader = SizeReader(_types([(n + 1, 3)]))
     assert reader.read([(5, 3)]) == {}
-    assert reader.agreeing([(5, 3)]) == {}
+    assert reader.read_checked([(5, 3)]) == {}
     assert not reader.knows(n)
     assert reader.knows(7)
 
@@ -102,5 +102,5 @@ def test_where_sizes_are_complete_shapes_follow_from_those_at_their_places(
         for type_ in types
     ]
     sizes = reader.read(shapes)
-    assert list(sizes.values()) == [shapes[index][axis] for index, axis in reader.places]
+    assert list(sizes.values()) == [shapes[index][axis] for index, axis in reader.locations]
     assert [type_.substitute(sizes).static_shape for type_ in types] == shapes

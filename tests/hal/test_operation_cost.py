@@ -1,4 +1,4 @@
-"""How much arithmetic operations take, counted by hand."""
+"""Arithmetic cost of operations, counted by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.modelling import float32, model_of
 
-from crosschip.hal.work import multiply_adds
+from crosschip.hal.operation_cost import multiply_adds
 from crosschip.ir import Array, Builder, ElementType, Operand, TensorType
 from crosschip.ir.dimension import symbol
 from crosschip.ops import Operator

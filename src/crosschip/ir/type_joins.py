@@ -1,7 +1,6 @@
-"""Types of values that come from several places, or that change from one time to the next.
+"""Types of values that several bodies produce, or that change between iterations of a loop.
 
-A body of control flow is read with the types that all its values have: where an axis has one size
-one time and another the next, the type says that the size is unknown.
+A body's type is valid for all values: a size that differs between them is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from crosschip.ir.types import TensorType
 
 
 def names_in(types: Iterable[TensorType]) -> frozenset[str]:
-    """The names of all sizes that types depend on."""
+    """Return the names of all sizes that the types depend on."""
     return frozenset(
         name
         for type_ in types
@@ -25,37 +24,37 @@ def names_in(types: Iterable[TensorType]) -> frozenset[str]:
     )
 
 
-def joined(first: TensorType, second: TensorType) -> TensorType:
-    """The narrowest type of values that are of the one or of the other; differing sizes are open.
+def join_types(first: TensorType, second: TensorType) -> TensorType:
+    """Return the most specific type that includes both types; sizes that differ are unknown.
 
     Raises:
         ModelError: element types or quantizations differ.
     """
     _expect_alike(first, second)
     value = first.shape_value if first.shape_value == second.shape_value else None
-    return replace(first, shape=_joined_shape(first.shape, second.shape), shape_value=value)
+    return replace(first, shape=_join_shapes(first.shape, second.shape), shape_value=value)
 
 
-def visible(type_: TensorType, names: frozenset[str]) -> TensorType:
-    """The type as it is seen where only sizes of these names mean something; others are unknown."""
+def hide_inner_sizes(type_: TensorType, names: frozenset[str]) -> TensorType:
+    """Return the type outside a scope: sizes that depend on other names than these are unknown."""
 
     def seen(size: Dim) -> Dim:
         return size if isinstance(size, int) or size.names <= names else unknown()
 
     shape = None if type_.shape is None else tuple(map(seen, type_.shape))
-    known = type_.shape_value is not None and names_in([type_]) <= names
-    return replace(type_, shape=shape, shape_value=type_.shape_value if known else None)
+    is_visible = type_.shape_value is not None and names_in([type_]) <= names
+    return replace(type_, shape=shape, shape_value=type_.shape_value if is_visible else None)
 
 
-def widened(old: TensorType, new: TensorType, outer: frozenset[str], effort: int) -> TensorType:
-    """The type of a carried value that begins with one type, once it may have another, too.
+def widen_type(old: TensorType, new: TensorType, outer: frozenset[str], effort: int) -> TensorType:
+    """Return a loop-carried type that includes the old and the new type.
 
     Args:
-        old: its type so far; a size that is just a name, and none of `outer`, is open already.
-        new: the type of what takes its place.
-        outer: the names of sizes that stay what they are as long as values are carried.
-        effort: how many times it has been widened; from the third time on all sizes are given
-            up, and then the rank, so that an end is reached soon.
+        old: the type so far; a size that is a mere name, not in `outer`, is unknown already.
+        new: the type of the next value.
+        outer: the names of sizes that are constant during the loop.
+        effort: the number of previous widenings; from the third on, all sizes become unknown, then
+            the rank, so that the iteration terminates.
 
     Raises:
         ModelError: element types or quantizations differ.
@@ -78,16 +77,16 @@ _MAX_WIDENINGS = 2
 
 
 def is_open(size: Dim, outer: frozenset[str]) -> bool:
-    """Tell whether a size may be any: it is a name of its own."""
+    """Return whether a size may have any value: it is a mere name from inside the loop."""
     name = name_of(size)
     return name is not None and name not in outer
 
 
 def without_axis(type_: TensorType, axis: int) -> TensorType:
-    """The type of a slice along an axis, which is counted from either end.
+    """Return the type of a slice along an axis, which may be negative.
 
     Raises:
-        ModelError: there is no such axis.
+        ModelError: the type has no such axis.
     """
     if type_.shape is None:
         return replace(type_, shape_value=None)
@@ -97,23 +96,23 @@ def without_axis(type_: TensorType, axis: int) -> TensorType:
 
 
 def with_axis(type_: TensorType, axis: int, size: Dim) -> TensorType:
-    """The type of slices of a type along a new axis, which is counted from either end.
+    """Return the type of slices stacked along a new axis, which may be negative.
 
     Raises:
-        ModelError: the result cannot have such an axis.
+        ModelError: the axis is out of range.
     """
     if type_.shape is None:
         return replace(type_, shape_value=None)
     rank = len(type_.shape) + 1
     if not -rank <= axis < rank:
         raise ModelError(f"there is no axis {axis} of {rank}")
-    place = axis % rank
-    shape = (*type_.shape[:place], size, *type_.shape[place:])
+    position = axis % rank
+    shape = (*type_.shape[:position], size, *type_.shape[position:])
     return replace(type_, shape=shape, shape_value=None)
 
 
 def axis_of(type_: TensorType, axis: int) -> int:
-    """The axis counted from the front; `ModelError` if there is none."""
+    """Return a non-negative axis; raise ModelError if the type has no such axis."""
     rank = len(type_.shape or ())
     if not -rank <= axis < rank:
         raise ModelError(f"there is no axis {axis} of {type_}")
@@ -121,10 +120,10 @@ def axis_of(type_: TensorType, axis: int) -> int:
 
 
 def common_size(sizes: Sequence[Dim]) -> Dim:
-    """The size that all of these are: the first that is known, else the first.
+    """Return the common value of equal sizes: the known one, else the first.
 
     Raises:
-        ModelError: two are known and differ.
+        ModelError: two known sizes differ.
     """
     known = sorted({size for size in sizes if isinstance(size, int)})
     if len(known) > 1:
@@ -132,7 +131,7 @@ def common_size(sizes: Sequence[Dim]) -> Dim:
     return known[0] if known else sizes[0]
 
 
-def _joined_shape(first: Shape | None, second: Shape | None) -> Shape | None:
+def _join_shapes(first: Shape | None, second: Shape | None) -> Shape | None:
     if first is None or second is None or len(first) != len(second):
         return None
     return tuple(a if a == b else unknown() for a, b in zip(first, second, strict=True))

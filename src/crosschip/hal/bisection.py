@@ -1,4 +1,4 @@
-"""The search for what a compiler fails on, where it does not say."""
+"""Bisection of compiler failures that name no operations."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ E = TypeVar("E")
 
 
 class Extent(Enum):
-    """How far a failure has been narrowed down."""
+    """How far a failure was narrowed down."""
 
     ALONE = "alone"
     """The part is a single one, or the error names it."""
     TOGETHER = "together"
-    """Both halves of the part compile, and the whole of it does not."""
+    """Both halves of the part compile, but the whole part does not."""
     UNFINISHED = "unfinished"
-    """The part does not compile, and no more compilations were allowed."""
+    """The part does not compile, and the limit of compilations is reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure(Generic[T, E]):
-    """A part that does not compile.
+    """Part that does not compile.
 
     Attributes:
-        parts: what it consists of, in order.
-        error: what its own compilation failed with.
-        extent: how far it has been narrowed down.
+        parts: its elements, in order.
+        error: the error of compiling it.
+        extent: how far it was narrowed down.
     """
 
     parts: Sequence[T]
@@ -38,17 +38,17 @@ class Failure(Generic[T, E]):
     extent: Extent
 
 
-class Halving(Generic[T, E]):
-    """Finds what does not compile by compiling halves of it, one after the other.
+class Bisection(Generic[T, E]):
+    """Search for parts that do not compile, by recursive bisection.
 
     Args:
-        compile: compiles some parts, in order, without the others; the error, `None` if it works.
-        named: those of some parts that an error names.
-        allowed: how many compilations there may be in all searches.
+        compile: compiles some parts, in order; returns the error, or `None` on success.
+        named: returns the parts that an error names.
+        allowed: the limit of compilations over all searches.
 
     Attributes:
-        compilations: how many there were.
-        allowed: as given.
+        compilations: the number of compilations so far.
+        allowed: the limit.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class Halving(Generic[T, E]):
         self._named = named
 
     def search(self, whole: Sequence[T], error: E) -> list[Failure[T, E]]:
-        """What fails in a whole that does not compile.
+        """Return the failures in parts that do not compile together.
 
-        Where no more compilations are allowed, what is left of a failing part is told as a whole if
-        nothing in it has been found, and else is left to the next search.
+        At the limit of compilations, the remaining parts are returned as one failure if no failure
+        was found in them; otherwise they are left to the next search.
 
         Args:
             whole: all parts, in order.
-            error: what the compilation of the whole failed with.
+            error: the error of compiling all parts.
         """
         named = self._named(error, whole)
         if named:
@@ -79,14 +79,14 @@ class Halving(Generic[T, E]):
             return [Failure(whole, error, Extent.ALONE)]
         middle = len(whole) // 2
         failures: list[Failure[T, E]] = []
-        left: Sequence[T] = whole
+        remaining: Sequence[T] = whole
         for half in (whole[:middle], whole[middle:]):
             if self.compilations >= self.allowed:
-                return failures or [Failure(left, error, Extent.UNFINISHED)]
+                return failures or [Failure(remaining, error, Extent.UNFINISHED)]
             self.compilations += 1
             failure = self._compile(half)
             if failure is None:
-                left = whole[middle:]
+                remaining = whole[middle:]
             else:
                 failures += self.search(half, failure)
         return failures or [Failure(whole, error, Extent.TOGETHER)]
