@@ -63,7 +63,7 @@ class Endpoint:
 
     @classmethod
     def of(cls, device: str, where: str, properties: Mapping[str, str], code: str = "") -> Endpoint:
-        """The endpoint that a device's name tells, as in `openvino@driver`.
+        """Return the endpoint that a device's name tells, as in `openvino@driver`.
 
         Args:
             device: what stands before the `@`.
@@ -109,7 +109,7 @@ class Endpoint:
 
 
 def death_of(process: int, reason: str) -> Death:
-    """A death that has just been noticed."""
+    """Return a death that has just been noticed."""
     return Death(time.time(), process, reason)
 
 
@@ -127,7 +127,7 @@ def deaths_at(path: Path) -> Sequence[Death]:
 
 
 def folder() -> Path:
-    """The user's folder for sockets, closed to all others.
+    """Return the user's folder for sockets, closed to all others.
 
     Raises:
         DeviceError: it cannot be made, or is somebody else's.
@@ -155,7 +155,7 @@ def folder() -> Path:
 
 
 def _stem(device: str, properties: Sequence[tuple[str, str]], code: str) -> str:
-    """The name of a driver's files: the same for all who would start the same driver."""
+    """Return the name of a driver's files: the same for all who would start the same driver."""
     identity = [
         device,
         properties,

@@ -54,7 +54,7 @@ class Owner:
 
 
 def own(path: Path, device: str) -> int:
-    """A descriptor that makes this process the only one to serve at a socket.
+    """Return a descriptor that makes this process the only one to serve at a socket.
 
     Args:
         path: of the socket.
@@ -95,7 +95,7 @@ def forget(path: Path) -> None:
 
 
 def owned(path: Path) -> bool:
-    """Tell whether a process serves at a socket, or is about to. Nobody notices the question."""
+    """Return whether a process serves at a socket, or is about to. Nobody notices the question."""
     try:
         descriptor = open_own(_file(path), os.O_RDONLY)
     except OSError:
@@ -107,7 +107,7 @@ def owned(path: Path) -> bool:
 
 
 def owner(path: Path) -> Owner | None:
-    """The process that serves at a socket, or did last; `None` if nothing is known of one."""
+    """Return the process that serves at a socket, or did last; `None` if nothing is known of one."""
     alive = owned(path)
     try:
         with open_regular(_file(path), follow=False) as file:
@@ -197,7 +197,7 @@ def _write(descriptor: int, device: str, process: int | None) -> None:
 
 
 def _held(path: Path) -> int | None:
-    """A descriptor that holds the lock; `None` if another one does.
+    """Return a descriptor that holds the lock; `None` if another one does.
 
     Raises:
         OSError: there can be no such file.
@@ -221,7 +221,7 @@ def _locked(descriptor: int) -> bool:
 
 
 def _holds_lock(process: int, file: Path) -> bool:
-    """Tell whether a process holds a lock file's lock, which the kernel lists with its descriptors.
+    """Return whether a process holds a lock file's lock, which the kernel lists with its descriptors.
 
     Raises:
         OSError: there is no such process or file, or it may not be looked at.
@@ -237,5 +237,5 @@ def _holds_lock(process: int, file: Path) -> bool:
 
 
 def _is_process(number: object) -> bool:
-    """Tell whether a value can be the number of a process that may be killed."""
+    """Return whether a value can be the number of a process that may be killed."""
     return type(number) is int and _FIRST_PROCESS < number <= _LAST_PROCESS

@@ -5,7 +5,7 @@
  *
  *     CROSSCHIP_PYTHON            the path of the interpreter that the library was built for
  *     CROSSCHIP_PATHS_CODE        code in Python that finds the installation
- *     CROSSCHIP_SIDE              the function that makes the module of the library's Python side
+ *     CROSSCHIP_INIT_BINDINGS              the function that makes the module of the library's Python side
  *     CROSSCHIP_CONNECTING_CODE   code in Python that connects it; it has the module as "module"
  */
 #include <dlfcn.h>
@@ -21,7 +21,7 @@ static int crosschip_state = CROSSCHIP_NEW;
 static char crosschip_problem[1024];
 static pthread_mutex_t crosschip_one_starts = PTHREAD_MUTEX_INITIALIZER;
 
-PyMODINIT_FUNC CROSSCHIP_SIDE(void);
+PyMODINIT_FUNC CROSSCHIP_INIT_BINDINGS(void);
 static const char *crosschip_py_last_error(void);
 
 static int crosschip_fail(const char *what, const char *why)
@@ -151,7 +151,7 @@ static int crosschip_connect(void)
     if (names)
         done = PyRun_String(CROSSCHIP_PATHS_CODE, Py_file_input, names, names);
     if (done)
-        module = CROSSCHIP_SIDE();
+        module = CROSSCHIP_INIT_BINDINGS();
     Py_CLEAR(done);
     if (module && !PyDict_SetItemString(names, "module", module))
         done = PyRun_String(CROSSCHIP_CONNECTING_CODE, Py_file_input, names, names);

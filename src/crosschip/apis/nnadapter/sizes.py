@@ -1,4 +1,4 @@
-"""Sizes of inputs that a program leaves open, with the shapes that it allows for them."""
+"""The dynamic dimensions of a model's inputs, with the shapes that the program lists for them."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from collections.abc import Sequence
 
 from crosschip.apis.nnadapter.enumerations import NNADAPTER_UNKNOWN
 from crosschip.apis.nnadapter.graph import NNAdapterOperand
-from crosschip.apis.nnadapter.results import misshapen
+from crosschip.apis.nnadapter.results import invalid_dimensions
 from crosschip.ir import Dim, symbol
 
 
-class OpenSizes:
-    """The open sizes of a model's inputs.
+class DynamicDimensions:
+    """The dynamic dimensions of a model's inputs.
 
-    Shapes are allowed together: the first of each input, the second of each, and so on. So two
-    sizes that are equal in each of them are one size, and one that is always the same is known.
+    The i-th listed shapes of all inputs belong together. Therefore two dimensions that are equal in
+    every combination become one symbol, and a dimension that never differs becomes static.
 
     Args:
         inputs: the inputs.
 
     Raises:
-        Failure: inputs differ in how many shapes they allow.
+        Failure: inputs list different numbers of shapes.
     """
 
     def __init__(self, inputs: Sequence[NNAdapterOperand]) -> None:
         counts = {operand.type.dimensions.dynamic_count for operand in inputs} - {0}
         if len(counts) > 1:
-            raise misshapen(f"inputs allow different numbers of shapes: {sorted(counts)}")
+            raise invalid_dimensions(f"inputs allow different numbers of shapes: {sorted(counts)}")
         self._count = max(counts, default=0)
         self._names: dict[tuple[int, ...], str] = {}
         self._by_axis: dict[tuple[NNAdapterOperand, int], Dim] = {}
         for operand in inputs:
             for axis, size in enumerate(operand.type.dimensions.data):
                 if size == NNADAPTER_UNKNOWN:
-                    self._by_axis[operand, axis] = self._named(operand, axis)
+                    self._by_axis[operand, axis] = self._dimension(operand, axis)
 
     def of(self, operand: NNAdapterOperand, axis: int) -> Dim:
-        """The size of an axis; that of another operand than an input stands for itself."""
+        """Return the size of an axis; for an operand that is no input, a symbol of its own."""
         return self._by_axis.get((operand, axis), symbol(f"{operand.name}_{axis}"))
 
     @property
     def ranges(self) -> dict[str, tuple[int, int]]:
-        """The least and the greatest value of each size that shapes are allowed for, by name."""
+        """The minimum and maximum of each dimension with listed shapes, by name."""
         return {name: (min(values), max(values)) for values, name in self._names.items()}
 
     @property
     def profiles(self) -> tuple[dict[str, int], ...]:
-        """The values of these sizes in each of the shapes, by name."""
+        """The values of the dynamic dimensions in each combination of shapes, by name."""
         if not self._names:
             return ()
         return tuple(
@@ -54,7 +54,7 @@ class OpenSizes:
             for index in range(self._count)
         )
 
-    def _named(self, operand: NNAdapterOperand, axis: int) -> Dim:
+    def _dimension(self, operand: NNAdapterOperand, axis: int) -> Dim:
         shapes = operand.type.dimensions.dynamic_data
         if not shapes:
             return symbol(f"{operand.name}_{axis}")

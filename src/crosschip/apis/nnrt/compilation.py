@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from crosschip.apis.buffers import octets
+from crosschip.apis.buffers import byte_view
 from crosschip.apis.nnrt.conformance import as_reference
 from crosschip.apis.nnrt.descriptions import member
 from crosschip.apis.nnrt.device import name_of
@@ -49,12 +49,12 @@ class Shared:
         self._holders = 1
 
     def hold(self) -> Shared:
-        """The same, held once more."""
+        """Return the same, held once more."""
         self._holders += 1
         return self
 
     def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        """The outputs for some inputs; without a priority, nothing waits in a queue."""
+        """Return the outputs for some inputs; without a priority, nothing waits in a queue."""
         if self.priority is Priority.NONE:
             return self.model.run(inputs)
         return self.model.submit(inputs, priority=self.priority).result()
@@ -129,12 +129,12 @@ def OH_NNCompilation_ConstructWithOfflineModelBuffer(modelBuffer: Any) -> OH_NNC
 @returns_value
 def OH_NNCompilation_ExportCacheToBuffer(compilation: OH_NNCompilation) -> bytes:
     """Return what has been compiled as bytes, to be imported later."""
-    own = live(compilation, OH_NNCompilation)
-    if own.built is None:
+    compilation = live(compilation, OH_NNCompilation)
+    if compilation.built is None:
         raise invalid("the compilation has not been built")
     if as_reference():
         raise Failure(Code.OH_NN_UNSUPPORTED, "the source exports nothing")
-    return own.built.model.to_bytes()
+    return compilation.built.model.to_bytes()
 
 
 @returns_code
@@ -148,12 +148,12 @@ def OH_NNCompilation_AddExtensionConfig(
     compilation: OH_NNCompilation, configName: str, configValue: Any
 ) -> None:
     """Give a setting for the device; values of one name are joined by `|`."""
-    own = live(compilation, OH_NNCompilation)
+    compilation = live(compilation, OH_NNCompilation)
     if not isinstance(configName, str) or not configName:
         raise invalid(f"the name of a setting is {configName!r}")
     value = _content(configValue)
-    old = own.extensions.get(configName)
-    own.extensions[configName] = value if old is None else old + b"|" + value
+    old = compilation.extensions.get(configName)
+    compilation.extensions[configName] = value if old is None else old + b"|" + value
 
 
 @returns_code
@@ -168,11 +168,11 @@ def OH_NNCompilation_SetCache(compilation: OH_NNCompilation, cachePath: str, ver
 
     A relative path is relative to the current directory of this call.
     """
-    own = _setting(compilation)
+    compilation = _setting(compilation)
     named = isinstance(cachePath, str) and cachePath
     if not named or not isinstance(version, int) or version < 0:
         raise invalid(f"the folder is {cachePath!r} and the version {version!r}")
-    own.cache = (os.path.abspath(cachePath), version)
+    compilation.cache = (os.path.abspath(cachePath), version)
 
 
 @returns_code
@@ -200,20 +200,24 @@ def OH_NNCompilation_EnableFloat16(compilation: OH_NNCompilation, enableFloat16:
 @returns_code
 def OH_NNCompilation_Build(compilation: OH_NNCompilation) -> None:
     """Compile; can be done once."""
-    own = live(compilation, OH_NNCompilation)
-    if own.built is not None:
+    compilation = live(compilation, OH_NNCompilation)
+    if compilation.built is not None:
         again: Callable[[str], Failure] = invalid if as_reference() else forbidden
         raise again("the compilation has been built")
-    mode = member(OH_NN_PerformanceMode, own.performance)
-    priority = member(OH_NN_Priority, own.priority)
+    mode = member(OH_NN_PerformanceMode, compilation.performance)
+    priority = member(OH_NN_Priority, compilation.priority)
     try:
-        device = name_of(own.device)
+        device = name_of(compilation.device)
     except Failure as error:
         raise Failure(Code.OH_NN_FAILED, str(error)) from None
-    if own.model is not None and own.saved is not None:
+    if compilation.model is not None and compilation.saved is not None:
         raise invalid("there is a model, and what was compiled earlier")
-    compiled = _compile(own, device, mode) if own.model is not None else _loaded(own)
-    own.built = Shared(compiled, Priority(int(priority)))
+    compiled = (
+        _compile(compilation, device, mode)
+        if compilation.model is not None
+        else _loaded(compilation)
+    )
+    compilation.built = Shared(compiled, Priority(int(priority)))
 
 
 @returns_nothing
@@ -224,14 +228,14 @@ def OH_NNCompilation_Destroy(compilation: OH_NNCompilation | None) -> None:
 
 
 def _before_build(compilation: OH_NNCompilation) -> OH_NNCompilation:
-    own = live(compilation, OH_NNCompilation)
-    if own.built is not None:
+    compilation = live(compilation, OH_NNCompilation)
+    if compilation.built is not None:
         raise forbidden("the compilation has been built")
-    return own
+    return compilation
 
 
 def _setting(compilation: OH_NNCompilation) -> OH_NNCompilation:
-    """A compilation that takes settings; as the source has it, one that is built takes them too."""
+    """Return a compilation that takes settings; as the source has it, one that is built takes them too."""
     if as_reference():
         return live(compilation, OH_NNCompilation)
     return _before_build(compilation)
@@ -244,7 +248,7 @@ def _checked_late(compilation: OH_NNCompilation, kind: type[Any], value: object)
 
 
 def _content(buffer: Any) -> bytes:
-    held = octets(buffer).tobytes() if buffer is not None else b""
+    held = byte_view(buffer).tobytes() if buffer is not None else b""
     if not held:
         raise invalid("there is nothing in the buffer")
     return held
@@ -292,7 +296,7 @@ def _loaded(own: OH_NNCompilation) -> CompiledModel:
 
 
 def _place(own: OH_NNCompilation) -> tuple[str, str]:
-    """The folder of the cache, and the name of what is kept there.
+    """Return the folder of the cache, and the name of what is kept there.
 
     Raises:
         Failure: there is no such folder, or a later version is kept in it.

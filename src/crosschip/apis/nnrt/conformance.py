@@ -23,7 +23,7 @@ def set_conformance(conformance: Conformance | None) -> None:
 
 
 def as_reference() -> bool:
-    """Tell whether the source's behaviour holds."""
+    """Return whether the source's behaviour holds."""
     if _chosen is not None:
         return _chosen is Conformance.REFERENCE
     return os.environ.get("OH_NN_CONFORMANCE") == Conformance.REFERENCE.value

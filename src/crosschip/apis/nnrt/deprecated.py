@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.apis.buffers import octets
+from crosschip.apis.buffers import byte_view
 from crosschip.apis.nnrt.conformance import as_reference
 from crosschip.apis.nnrt.descriptions import data_type, element_type
 from crosschip.apis.nnrt.enumerations import OH_NN_TensorType
@@ -29,39 +29,39 @@ def OH_NNExecutor_SetInput(
     executor: OH_NNExecutor, inputIndex: int, tensor: OH_NN_Tensor, dataBuffer: Any
 ) -> None:
     """Set an input, which is copied."""
-    own = live(executor, OH_NNExecutor)
-    _, operand = at(own.built.model.inputs, inputIndex)
-    own.inputs[inputIndex] = _array(operand, tensor, dataBuffer).copy()
+    executor = live(executor, OH_NNExecutor)
+    _, operand = at(executor.built.model.inputs, inputIndex)
+    executor.inputs[inputIndex] = _array(operand, tensor, dataBuffer).copy()
 
 
 @returns_code
 def OH_NNExecutor_SetOutput(executor: OH_NNExecutor, outputIndex: int, dataBuffer: Any) -> None:
     """Set the memory that an output is written to."""
-    own = live(executor, OH_NNExecutor)
-    _, operand = at(own.built.model.outputs, outputIndex)
-    own.outputs[outputIndex] = _place(operand, dataBuffer)
+    executor = live(executor, OH_NNExecutor)
+    _, operand = at(executor.built.model.outputs, outputIndex)
+    executor.outputs[outputIndex] = _place(operand, dataBuffer)
 
 
 @returns_code
 def OH_NNExecutor_Run(executor: OH_NNExecutor) -> None:
     """Run with the inputs and outputs that have been set."""
-    own = live(executor, OH_NNExecutor)
-    model = own.built.model
+    executor = live(executor, OH_NNExecutor)
+    model = executor.built.model
     for kind, places, operands in (
-        ("input", own.inputs, model.inputs),
-        ("output", own.outputs, model.outputs),
+        ("input", executor.inputs, model.inputs),
+        ("output", executor.outputs, model.outputs),
     ):
         missing = [index for index in range(len(operands)) if index not in places]
         if missing:
             raise invalid(f"{kind} {missing[0]} has not been set")
-    arrays = {name: own.inputs[index] for index, name in enumerate(model.inputs)}
-    outputs = own.built.run(arrays)
+    arrays = {name: executor.inputs[index] for index, name in enumerate(model.inputs)}
+    outputs = executor.built.run(arrays)
     for index, (name, array) in enumerate(outputs.items()):
-        place = own.outputs[index]
+        place = executor.outputs[index]
         if place.size < array.nbytes:
             raise invalid(f"{name}: takes {array.nbytes} bytes, but there are {place.size}")
         place[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    own.shapes = [array.shape for array in outputs.values()]
+    executor.shapes = [array.shape for array in outputs.values()]
 
 
 @returns_handle
@@ -69,9 +69,9 @@ def OH_NNExecutor_AllocateInputMemory(
     executor: OH_NNExecutor, inputIndex: int, length: int
 ) -> OH_NN_Memory:
     """Memory for an input."""
-    own = live(executor, OH_NNExecutor)
-    at(own.built.model.inputs, inputIndex)
-    return _allocated(own, ("input", inputIndex), length)
+    executor = live(executor, OH_NNExecutor)
+    at(executor.built.model.inputs, inputIndex)
+    return _allocated(executor, ("input", inputIndex), length)
 
 
 @returns_handle
@@ -79,9 +79,9 @@ def OH_NNExecutor_AllocateOutputMemory(
     executor: OH_NNExecutor, outputIndex: int, length: int
 ) -> OH_NN_Memory:
     """Memory for an output."""
-    own = live(executor, OH_NNExecutor)
-    at(own.built.model.outputs, outputIndex)
-    return _allocated(own, ("output", outputIndex), length)
+    executor = live(executor, OH_NNExecutor)
+    at(executor.built.model.outputs, outputIndex)
+    return _allocated(executor, ("output", outputIndex), length)
 
 
 @returns_nothing
@@ -105,10 +105,10 @@ def OH_NNExecutor_SetInputWithMemory(
     executor: OH_NNExecutor, inputIndex: int, tensor: OH_NN_Tensor, memory: OH_NN_Memory
 ) -> None:
     """Set an input to memory of it, which is read when the model runs."""
-    own = live(executor, OH_NNExecutor)
-    _, operand = at(own.built.model.inputs, inputIndex)
-    held = _owned(own, ("input", inputIndex), memory)
-    own.inputs[inputIndex] = _array(operand, tensor, held.data)
+    executor = live(executor, OH_NNExecutor)
+    _, operand = at(executor.built.model.inputs, inputIndex)
+    held = _owned(executor, ("input", inputIndex), memory)
+    executor.inputs[inputIndex] = _array(operand, tensor, held.data)
 
 
 @returns_code
@@ -116,14 +116,14 @@ def OH_NNExecutor_SetOutputWithMemory(
     executor: OH_NNExecutor, outputIndex: int, memory: OH_NN_Memory
 ) -> None:
     """Set an output to memory of it."""
-    own = live(executor, OH_NNExecutor)
-    _, operand = at(own.built.model.outputs, outputIndex)
-    held = _owned(own, ("output", outputIndex), memory)
-    own.outputs[outputIndex] = _place(operand, held.data)
+    executor = live(executor, OH_NNExecutor)
+    _, operand = at(executor.built.model.outputs, outputIndex)
+    held = _owned(executor, ("output", outputIndex), memory)
+    executor.outputs[outputIndex] = _place(operand, held.data)
 
 
 def _array(operand: Operand, tensor: OH_NN_Tensor, buffer: Any) -> Array:
-    """An input in a buffer, which may be longer."""
+    """Return an input in a buffer, which may be longer."""
     if not isinstance(tensor, OH_NN_Tensor):
         raise invalid(f"{tensor!r} is no OH_NN_Tensor")
     shape = tuple(tensor.dimensions)
@@ -136,7 +136,7 @@ def _array(operand: Operand, tensor: OH_NN_Tensor, buffer: Any) -> Array:
         raise invalid(f"{list(shape)} of {tensor.dataType!r} is not {operand.type}")
     if tensor.type != OH_NN_TensorType.OH_NN_TENSOR:
         raise invalid(f"the input has the type {tensor.type!r}, but inputs are OH_NN_TENSOR")
-    dtype, held = element_type(tensor.dataType).dtype, octets(buffer)
+    dtype, held = element_type(tensor.dataType).dtype, byte_view(buffer)
     size = math.prod(shape) * dtype.itemsize
     if held.size < size:
         raise invalid(f"the buffer has {held.size} bytes, but {size} are needed")
@@ -144,8 +144,8 @@ def _array(operand: Operand, tensor: OH_NN_Tensor, buffer: Any) -> Array:
 
 
 def _place(operand: Operand, buffer: Any) -> Array:
-    """The bytes of a buffer that an output is written to."""
-    held, shape = octets(buffer), operand.type.static_shape
+    """Return the bytes of a buffer that an output is written to."""
+    held, shape = byte_view(buffer), operand.type.static_shape
     needed = 1 if shape is None else math.prod(shape) * operand.type.element_type.dtype.itemsize
     if held.size < needed or not held.flags.writeable:
         raise invalid(f"the buffer has {held.size} bytes, or is read-only; {needed} are needed")

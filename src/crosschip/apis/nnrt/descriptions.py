@@ -54,7 +54,7 @@ class NN_TensorDesc(Handle):
         self.format = format
 
     def copy(self) -> NN_TensorDesc:
-        """The same description, to be changed on its own."""
+        """Return the same description, to be changed on its own."""
         return NN_TensorDesc(self.name, self.data_type, self.shape, self.format)
 
     @property
@@ -84,7 +84,7 @@ class NN_QuantParam(Handle):
 
 @cache
 def element_type(data_type: OH_NN_DataType) -> ElementType:
-    """The type of the elements.
+    """Return the type of the elements.
 
     Raises:
         Failure: it is not known.
@@ -96,7 +96,7 @@ def element_type(data_type: OH_NN_DataType) -> ElementType:
 
 
 def described(type_: TensorType) -> OH_NN_Tensor:
-    """A tensor's type as NNRt has it.
+    """Return a tensor's type as NNRt has it.
 
     Raises:
         UnsupportedError: NNRt has no such type.
@@ -122,7 +122,7 @@ def described(type_: TensorType) -> OH_NN_Tensor:
 
 @cache
 def data_type(element_type: ElementType) -> OH_NN_DataType:
-    """The number of a type of elements.
+    """Return the number of a type of elements.
 
     Raises:
         Failure: there is none.
@@ -134,7 +134,7 @@ def data_type(element_type: ElementType) -> OH_NN_DataType:
 
 
 def member(kind: type[Any], value: object) -> Any:
-    """A member of an enumeration.
+    """Return a member of an enumeration.
 
     Raises:
         Failure: there is none of that value.
@@ -159,15 +159,15 @@ def OH_NNTensorDesc_Destroy(tensorDesc: NN_TensorDesc) -> None:
 @returns_code
 def OH_NNTensorDesc_SetName(tensorDesc: NN_TensorDesc, name: str) -> None:
     """Give a description a name."""
-    own = live(tensorDesc, NN_TensorDesc)
+    tensorDesc = live(tensorDesc, NN_TensorDesc)
     if not isinstance(name, str):
         raise invalid(f"the name is {name!r}, but must be text")
-    own.name = name
+    tensorDesc.name = name
 
 
 @returns_value
 def OH_NNTensorDesc_GetName(tensorDesc: NN_TensorDesc) -> str:
-    """The name; empty if there is none."""
+    """Return the name; empty if there is none."""
     return live(tensorDesc, NN_TensorDesc).name
 
 
@@ -179,22 +179,22 @@ def OH_NNTensorDesc_SetDataType(tensorDesc: NN_TensorDesc, dataType: OH_NN_DataT
 
 @returns_value
 def OH_NNTensorDesc_GetDataType(tensorDesc: NN_TensorDesc) -> OH_NN_DataType:
-    """The type of the elements."""
+    """Return the type of the elements."""
     return live(tensorDesc, NN_TensorDesc).data_type
 
 
 @returns_code
 def OH_NNTensorDesc_SetShape(tensorDesc: NN_TensorDesc, shape: Sequence[int]) -> None:
     """Set the sizes, of which there are from 1 to 10; what has no axes is never given any."""
-    own = live(tensorDesc, NN_TensorDesc)
+    tensorDesc = live(tensorDesc, NN_TensorDesc)
     if shape is None or not 1 <= len(shape) <= _MOST_AXES:
         raise invalid(f"the shape is {shape!r}, but must have from 1 to {_MOST_AXES} sizes")
-    own.shape = tuple(map(int, shape))
+    tensorDesc.shape = tuple(map(int, shape))
 
 
 @returns_value
 def OH_NNTensorDesc_GetShape(tensorDesc: NN_TensorDesc) -> tuple[int, ...]:
-    """The sizes; none if they have never been set."""
+    """Return the sizes; none if they have never been set."""
     return live(tensorDesc, NN_TensorDesc).shape or ()
 
 
@@ -206,26 +206,26 @@ def OH_NNTensorDesc_SetFormat(tensorDesc: NN_TensorDesc, format: OH_NN_Format) -
 
 @returns_value
 def OH_NNTensorDesc_GetFormat(tensorDesc: NN_TensorDesc) -> OH_NN_Format:
-    """The order in which the axes of an image are stored."""
+    """Return the order in which the axes of an image are stored."""
     return live(tensorDesc, NN_TensorDesc).format
 
 
 @returns_value
 def OH_NNTensorDesc_GetElementCount(tensorDesc: NN_TensorDesc) -> int:
-    """The number of elements; `OH_NN_DYNAMIC_SHAPE` if that is open."""
+    """Return the number of elements; `OH_NN_DYNAMIC_SHAPE` if that is open."""
     return math.prod(_known(tensorDesc))
 
 
 @returns_value
 def OH_NNTensorDesc_GetByteSize(tensorDesc: NN_TensorDesc) -> int:
-    """The number of bytes that the elements take.
+    """Return the number of bytes that the elements take.
 
     `OH_NN_DYNAMIC_SHAPE` if that is open; as the source has it, it succeeds with 0.
     """
-    own = live(tensorDesc, NN_TensorDesc)
-    if as_reference() and own.shape is not None and min(own.shape) < 0:
+    tensorDesc = live(tensorDesc, NN_TensorDesc)
+    if as_reference() and tensorDesc.shape is not None and min(tensorDesc.shape) < 0:
         return 0
-    return math.prod(_known(own)) * element_type(own.data_type).dtype.itemsize
+    return math.prod(_known(tensorDesc)) * element_type(tensorDesc.data_type).dtype.itemsize
 
 
 @returns_handle
@@ -265,11 +265,11 @@ def _listed(values: Sequence[Any] | None, name: str) -> Sequence[Any]:
 
 
 def _known(tensorDesc: NN_TensorDesc) -> tuple[int, ...]:
-    own = live(tensorDesc, NN_TensorDesc)
-    if own.shape is None:
+    tensorDesc = live(tensorDesc, NN_TensorDesc)
+    if tensorDesc.shape is None:
         raise invalid("the shape has not been set")
-    if min(own.shape) < 0:
-        raise Failure(Code.OH_NN_DYNAMIC_SHAPE, f"{list(own.shape)} has an open size")
-    if math.prod(own.shape) > _MOST_ELEMENTS:
-        raise invalid(f"{list(own.shape)} has more elements than there can be")
-    return own.shape
+    if min(tensorDesc.shape) < 0:
+        raise Failure(Code.OH_NN_DYNAMIC_SHAPE, f"{list(tensorDesc.shape)} has an open size")
+    if math.prod(tensorDesc.shape) > _MOST_ELEMENTS:
+        raise invalid(f"{list(tensorDesc.shape)} has more elements than there can be")
+    return tensorDesc.shape

@@ -20,13 +20,13 @@ _TYPES: Mapping[Kind, OH_NN_DeviceType] = {
 
 @returns_value
 def OH_NNDevice_GetAllDevicesID() -> list[int]:
-    """The numbers of all devices that can be used."""
+    """Return the numbers of all devices that can be used."""
     return list(devices())
 
 
 @returns_value
 def OH_NNDevice_GetName(deviceID: int) -> str:
-    """The name that crosschip gives a device."""
+    """Return the name that crosschip gives a device."""
     try:
         return name_of(deviceID)
     except Failure as error:
@@ -35,7 +35,7 @@ def OH_NNDevice_GetName(deviceID: int) -> str:
 
 @returns_value
 def OH_NNDevice_GetType(deviceID: int) -> OH_NN_DeviceType:
-    """The sort of hardware that a device is."""
+    """Return the sort of hardware that a device is."""
     name = name_of(deviceID)
     return next(_TYPES[instance.kind] for known, instance in instances() if known == name)
 
@@ -45,7 +45,7 @@ _known: dict[int, str] = {}
 
 
 def devices() -> dict[int, str]:
-    """The devices that can be used, by number: always the same one for the same name."""
+    """Return the devices that can be used, by number: always the same one for the same name."""
     global _known
     _known = {
         int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little") + 1: name
@@ -56,7 +56,7 @@ def devices() -> dict[int, str]:
 
 
 def name_of(number: int) -> str:
-    """The name that crosschip gives a device; 0 stands for the first.
+    """Return the name that crosschip gives a device; 0 stands for the first.
 
     Raises:
         Failure: there is none of that number.

@@ -66,10 +66,10 @@ class OH_NNExecutor(Handle):
 @returns_handle
 def OH_NNExecutor_Construct(compilation: OH_NNCompilation) -> OH_NNExecutor:
     """Make what runs a compiled model; the compilation may be destroyed right after."""
-    own = live(compilation, OH_NNCompilation)
-    if own.built is None:
+    compilation = live(compilation, OH_NNCompilation)
+    if compilation.built is None:
         raise invalid("the compilation has not been built")
-    return OH_NNExecutor(own.built.hold())
+    return OH_NNExecutor(compilation.built.hold())
 
 
 @returns_nothing
@@ -81,48 +81,48 @@ def OH_NNExecutor_Destroy(executor: OH_NNExecutor | None) -> None:
 
 @returns_value
 def OH_NNExecutor_GetInputCount(executor: OH_NNExecutor) -> int:
-    """The number of inputs."""
+    """Return the number of inputs."""
     return len(live(executor, OH_NNExecutor).built.model.inputs)
 
 
 @returns_value
 def OH_NNExecutor_GetOutputCount(executor: OH_NNExecutor) -> int:
-    """The number of outputs."""
+    """Return the number of outputs."""
     return len(live(executor, OH_NNExecutor).built.model.outputs)
 
 
 @returns_handle
 def OH_NNExecutor_CreateInputTensorDesc(executor: OH_NNExecutor, index: int) -> NN_TensorDesc:
-    """A description of an input, for the program to destroy; -1 stands for open sizes."""
+    """Return a description of an input, for the program to destroy; -1 stands for open sizes."""
     inputs = live(executor, OH_NNExecutor).built.model.inputs
     return _description(*at(inputs, index))
 
 
 @returns_handle
 def OH_NNExecutor_CreateOutputTensorDesc(executor: OH_NNExecutor, index: int) -> NN_TensorDesc:
-    """A description of an output, for the program to destroy: after a run, of what it made."""
-    own = live(executor, OH_NNExecutor)
-    desc = _description(*at(own.built.model.outputs, index))
-    if own.shapes is not None:
-        desc.shape = own.shapes[index]
+    """Return a description of an output, for the program to destroy: after a run, of what it made."""
+    executor = live(executor, OH_NNExecutor)
+    desc = _description(*at(executor.built.model.outputs, index))
+    if executor.shapes is not None:
+        desc.shape = executor.shapes[index]
     return desc
 
 
 @returns_value
 def OH_NNExecutor_GetOutputShape(executor: OH_NNExecutor, outputIndex: int) -> tuple[int, ...]:
-    """The shape that an output had in the last run; before it the declared one, -1 where open."""
-    own = live(executor, OH_NNExecutor)
-    name, operand = at(own.built.model.outputs, outputIndex)
-    if own.shapes is None:
+    """Return the shape that an output had in the last run; before it the declared one, -1 where open."""
+    executor = live(executor, OH_NNExecutor)
+    name, operand = at(executor.built.model.outputs, outputIndex)
+    if executor.shapes is None:
         return _description(name, operand).shape or ()
-    return own.shapes[outputIndex]
+    return executor.shapes[outputIndex]
 
 
 @returns_value
 def OH_NNExecutor_GetInputDimRange(
     executor: OH_NNExecutor, index: int
 ) -> tuple[list[int], list[int]]:
-    """The least and the greatest size of each axis of an input."""
+    """Return the least and the greatest size of each axis of an input."""
     _, operand = at(live(executor, OH_NNExecutor).built.model.inputs, index)
     shape = operand.type.shape or ()
     return (
@@ -155,9 +155,9 @@ def OH_NNExecutor_RunSync(
     outputTensor: Sequence[NN_Tensor],
 ) -> None:
     """Run, and return when the outputs have been written, with their shapes."""
-    own = live(executor, OH_NNExecutor)
-    inputs = _arranged(own, inputTensor, outputTensor)
-    _write(own, own.built.run(inputs), outputTensor)
+    executor = live(executor, OH_NNExecutor)
+    inputs = _arranged(executor, inputTensor, outputTensor)
+    _write(executor, executor.built.run(inputs), outputTensor)
 
 
 @returns_code
@@ -179,17 +179,17 @@ def OH_NNExecutor_RunAsync(
     """
     if not inputTensor or not outputTensor:
         raise invalid(f"the inputs are {inputTensor!r} and the outputs {outputTensor!r}")
-    own = _asynchronous(executor, userData)
-    inputs = _arranged(own, inputTensor, outputTensor)
+    executor = _asynchronous(executor, userData)
+    inputs = _arranged(executor, inputTensor, outputTensor)
     if not isinstance(timeout, int) or timeout <= 0:
         raise invalid(f"the timeout is {timeout!r}, but must be positive")
-    if own.on_run_done is None:
+    if executor.on_run_done is None:
         raise forbidden("nothing is called at the end of a run: SetOnRunDone has not been called")
-    done, died = own.on_run_done, _Once(own.on_service_died, userData)
-    end = own.built.model.on_death(died)
+    done, died = executor.on_run_done, _Once(executor.on_service_died, userData)
+    end = executor.built.model.on_death(died)
     try:
-        request = own.built.model.submit(
-            inputs, priority=own.built.priority, deadline=timeout / 1000, wait=False
+        request = executor.built.model.submit(
+            inputs, priority=executor.built.priority, deadline=timeout / 1000, wait=False
         )
     except BaseException:
         end()
@@ -198,7 +198,7 @@ def OH_NNExecutor_RunAsync(
     def finish(ended: Request) -> None:
         code = Code.OH_NN_SUCCESS
         try:
-            _write(own, ended.result(), outputTensor)
+            _write(executor, ended.result(), outputTensor)
         except Exception as error:
             code = failed("OH_NNExecutor_RunAsync", error)
             if isinstance(error, DeviceError):
@@ -228,16 +228,16 @@ class _Once:
 
 
 def _asynchronous(executor: OH_NNExecutor, callback: object) -> OH_NNExecutor:
-    own = live(executor, OH_NNExecutor)
+    executor = live(executor, OH_NNExecutor)
     if callback is None:
         raise invalid("the function or the data of the program is none")
     if as_reference():
         raise forbidden("the source runs nothing asynchronously")
-    return own
+    return executor
 
 
 def at(operands: Mapping[str, Operand], index: int) -> tuple[str, Operand]:
-    """An input or output, with its name.
+    """Return an input or output, with its name.
 
     Raises:
         Failure: there is none of that index.
@@ -257,7 +257,7 @@ def _description(name: str, operand: Operand) -> NN_TensorDesc:
 def _arranged(
     own: OH_NNExecutor, inputs: Sequence[NN_Tensor], outputs: Sequence[NN_Tensor]
 ) -> dict[str, Array]:
-    """The inputs by name."""
+    """Return the inputs by name."""
     model = own.built.model
     for tensors, operands in ((inputs, model.inputs), (outputs, model.outputs)):
         if tensors is None or len(tensors) != len(operands):

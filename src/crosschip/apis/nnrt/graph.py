@@ -153,7 +153,7 @@ def build(model: OH_NNModel) -> Model:
 
 
 def _ordered(model: OH_NNModel) -> Iterator[Operation]:
-    """The operations, each after those that make what it reads."""
+    """Yield the operations, each after those that make what it reads."""
     makers: dict[int, int] = {}
     for place, operation in enumerate(model.operations):
         for index in operation.outputs:

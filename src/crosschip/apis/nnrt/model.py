@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.apis.buffers import octets
+from crosschip.apis.buffers import byte_view
 from crosschip.apis.nnrt.conformance import as_reference
 from crosschip.apis.nnrt.descriptions import (
     BITS,
@@ -70,7 +70,7 @@ def OH_NNModel_AddTensorToModel(model: OH_NNModel, tensorDesc: NN_TensorDesc) ->
 @returns_code
 def OH_NNModel_AddTensor(model: OH_NNModel, tensor: OH_NN_Tensor) -> None:
     """Add a tensor with its purpose and quantization. Deprecated."""
-    own = _building(model)
+    model = _building(model)
     if not isinstance(tensor, OH_NN_Tensor):
         raise invalid(f"{tensor!r} is no OH_NN_Tensor")
     type_ = member(OH_NN_TensorType, tensor.type)
@@ -80,7 +80,7 @@ def OH_NNModel_AddTensor(model: OH_NNModel, tensor: OH_NN_Tensor) -> None:
         quantization = _quantization(
             params.scale, params.zeroPoint, params.numBits, tensor.dimensions
         )
-    added = _add_tensor(own, tensor.dataType, tensor.dimensions)
+    added = _add_tensor(model, tensor.dataType, tensor.dimensions)
     added.type, added.quantization = type_, quantization
 
 
@@ -110,7 +110,7 @@ def OH_NNModel_SetTensorData(model: OH_NNModel, index: int, dataBuffer: Any) -> 
         raise invalid(f"tensor {index} has its elements already")
     if min(tensor.shape, default=0) < 0:
         raise forbidden(f"tensor {index} has an open size")
-    held, dtype = octets(dataBuffer), element_type(tensor.data_type).dtype
+    held, dtype = byte_view(dataBuffer), element_type(tensor.data_type).dtype
     expected = math.prod(tensor.shape) * dtype.itemsize
     if held.size != expected:
         raise invalid(f"tensor {index} takes {expected} bytes, not {held.size}")
@@ -136,21 +136,21 @@ def OH_NNModel_AddOperation(
         inputIndices: the places of the tensors that it reads, in the operator's order.
         outputIndices: those of the tensors that it makes.
     """
-    own = _building(model)
+    model = _building(model)
     code = member(OH_NN_OperationType, op)
     if inputIndices is None or outputIndices is None or paramIndices is None:
         raise invalid("the indices are none")
     for indices in (inputIndices, outputIndices):
         if not 1 <= len(indices) <= _MOST:
             raise invalid(f"there are {len(indices)} indices, but must be from 1 to {_MOST}")
-        if any(_tensor(own, index).type for index in indices):
+        if any(_tensor(model, index).type for index in indices):
             raise invalid("an input or output is a parameter, by its type")
     if set(inputIndices) & set(outputIndices):
         raise invalid("a tensor is both an input and an output")
     _check_counts(code, len(inputIndices), len(outputIndices))
-    _check_parameters(code, [_tensor(own, index) for index in paramIndices])
+    _check_parameters(code, [_tensor(model, index) for index in paramIndices])
     operation = Operation(code, tuple(paramIndices), tuple(inputIndices), tuple(outputIndices))
-    own.operations.append(operation)
+    model.operations.append(operation)
 
 
 @returns_code
@@ -158,17 +158,17 @@ def OH_NNModel_SpecifyInputsAndOutputs(
     model: OH_NNModel, inputIndices: Sequence[int], outputIndices: Sequence[int]
 ) -> None:
     """Say, once, which tensors are the model's inputs and outputs, in this order."""
-    own = _building(model)
-    if own.inputs is not None:
+    model = _building(model)
+    if model.inputs is not None:
         raise forbidden("inputs and outputs have been specified")
     if not inputIndices or not outputIndices:
         raise invalid("a model has inputs and outputs")
     for index in (*inputIndices, *outputIndices):
-        if _tensor(own, index).type or own.tensors[index].value is not None:
+        if _tensor(model, index).type or model.tensors[index].value is not None:
             raise invalid(f"tensor {index} is a constant or a parameter")
     if len({*inputIndices, *outputIndices}) < len(inputIndices) + len(outputIndices):
         raise invalid("a tensor is specified twice")
-    own.inputs, own.outputs = tuple(inputIndices), tuple(outputIndices)
+    model.inputs, model.outputs = tuple(inputIndices), tuple(outputIndices)
 
 
 @returns_code
@@ -178,25 +178,25 @@ def OH_NNModel_Finish(model: OH_NNModel) -> None:
     The source leaves it to the device to refuse what breaks the rules of an operator; as the source
     has it, that fails when the model is compiled.
     """
-    own = _building(model)
-    if not own.tensors or not own.operations or own.inputs is None:
+    model = _building(model)
+    if not model.tensors or not model.operations or model.inputs is None:
         raise forbidden("the model has no tensors, no operations, or no inputs and outputs")
-    own.closed = True
+    model.closed = True
     try:
-        own.finished = build(own)
+        model.finished = build(model)
     except (Error, Failure) as error:
         if not as_reference():
             raise
-        own.refusal = str(error)
+        model.refusal = str(error)
 
 
 @returns_value
 def OH_NNModel_GetAvailableOperations(model: OH_NNModel, deviceID: int) -> list[bool]:
     """Tell of each operation, in the order added, whether a device runs it."""
-    own = live(model, OH_NNModel)
-    if own.finished is None and not own.refusal:
+    model = live(model, OH_NNModel)
+    if model.finished is None and not model.refusal:
         raise forbidden("the model has not been finished")
-    finished = own.whole()
+    finished = model.whole()
     try:
         device = name_of(deviceID)
     except Failure as error:
@@ -205,17 +205,17 @@ def OH_NNModel_GetAvailableOperations(model: OH_NNModel, deviceID: int) -> list[
     missing = {origin for decision in placement.unplaced for origin in decision.operation.origins}
     unsupported = {output for origin in missing for output in origin.outputs}
     return [
-        not any(own.tensors[index].name in unsupported for index in operation.outputs)
-        for operation in own.operations
+        not any(model.tensors[index].name in unsupported for index in operation.outputs)
+        for operation in model.operations
     ]
 
 
 def _building(model: OH_NNModel) -> OH_NNModel:
-    """A model that is still being built."""
-    own = live(model, OH_NNModel)
-    if own.closed:
+    """Return a model that is still being built."""
+    model = live(model, OH_NNModel)
+    if model.closed:
         raise forbidden("the model has been finished, and cannot change")
-    return own
+    return model
 
 
 def _tensor(model: OH_NNModel, index: int) -> Tensor:

@@ -27,7 +27,7 @@ def write_program(calls: Calls, folder: Path, name: str) -> Written:
 
 
 def _tables(calls: Calls, weights: Weights) -> str:
-    """The part of the program that is this model's."""
+    """Return the part of the program that is this model's."""
     scales: list[float] = []
     zeros: list[int] = []
     tensors = list(_tensors(calls, weights, scales, zeros))
@@ -59,8 +59,8 @@ def _tables(calls: Calls, weights: Weights) -> str:
 def _tensors(
     calls: Calls, weights: Weights, scales: list[float], zeros: list[int]
 ) -> Iterator[str]:
-    """The entries of tensors; their scales are added to those of the others."""
-    for (tensor, value), place in zip(calls.tensors, weights.places, strict=True):
+    """Yield the entries of tensors; their scales are added to those of the others."""
+    for (tensor, value), place in zip(calls.tensors, weights.offsets, strict=True):
         first, quantization = len(scales), tensor.quantParam
         if quantization is not None:
             scales.extend(map(float, quantization.scale))

@@ -47,5 +47,5 @@ returns_nothing = RESULTS.returns_nothing
 
 
 def forbidden(text: str) -> Failure:
-    """A failure for a call that comes too early, too late or twice."""
+    """Return a failure for a call that comes too early, too late or twice."""
     return Failure(Code.OH_NN_OPERATION_FORBIDDEN, text)

@@ -88,7 +88,7 @@ def uses() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]
 
 @cache
 def parameter_types(type_: OH_NN_TensorType) -> tuple[OH_NN_DataType, ...]:
-    """The element types that a parameter may have; the first is the one to write."""
+    """Return the element types that a parameter may have; the first is the one to write."""
     for types, endings in _ENDINGS.items():
         if type_.name.endswith(tuple(endings)):
             return types

@@ -119,31 +119,31 @@ def OH_NNTensor_Destroy(tensor: NN_Tensor) -> None:
 
 @returns_handle
 def OH_NNTensor_GetTensorDesc(tensor: NN_Tensor) -> NN_TensorDesc:
-    """The description of a tensor, which is the tensor's own."""
+    """Return the description of a tensor, which is the tensor's own."""
     return live(tensor, NN_Tensor).desc
 
 
 @returns_handle
 def OH_NNTensor_GetDataBuffer(tensor: NN_Tensor) -> memoryview:
-    """The memory of a tensor, to be read and written."""
+    """Return the memory of a tensor, to be read and written."""
     return live(tensor, NN_Tensor).memory
 
 
 @returns_value
 def OH_NNTensor_GetFd(tensor: NN_Tensor) -> int:
-    """The file that the memory is."""
+    """Return the file that the memory is."""
     return live(tensor, NN_Tensor).descriptor
 
 
 @returns_value
 def OH_NNTensor_GetSize(tensor: NN_Tensor) -> int:
-    """The number of bytes of the file that may be used."""
+    """Return the number of bytes of the file that may be used."""
     return live(tensor, NN_Tensor).size
 
 
 @returns_value
 def OH_NNTensor_GetOffset(tensor: NN_Tensor) -> int:
-    """The place in the file where the elements begin, in bytes."""
+    """Return the place in the file where the elements begin, in bytes."""
     return live(tensor, NN_Tensor).offset
 
 
@@ -156,7 +156,7 @@ def _checked(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_TensorDesc:
 
 
 def _file(size: int) -> int:
-    """A file in memory, or a temporary one where there are none.
+    """Return a file in memory, or a temporary one where there are none.
 
     Raises:
         Failure: there is no more memory, or there are no more files.

@@ -140,7 +140,7 @@ class Connection:
             os.close(descriptor)
 
     def ask(self, kind: type[T], make: Callable[[int], Request], send: Sequence[int] = ()) -> T:
-        """The answer to a request, without which no descriptor comes along.
+        """Return the answer to a request, without which no descriptor comes along.
 
         Args:
             kind: the answer's type.
@@ -158,7 +158,7 @@ class Connection:
     def ask_for(
         self, kind: type[T], make: Callable[[int], Request], send: Sequence[int] = ()
     ) -> tuple[T, list[int]]:
-        """The answer to a request, and the descriptors that come along; the caller closes them.
+        """Return the answer to a request, and the descriptors that come along; the caller closes them.
 
         Raises:
             Died, DeviceError: as for `ask`.
@@ -185,7 +185,7 @@ class Connection:
         raise self._gone(f"answered with {type(answer).__name__} instead of {kind.__name__}")
 
     def fileno(self) -> int:
-        """The socket's descriptor."""
+        """Return the socket's descriptor."""
         return self._channel.end.fileno()
 
     def end(self) -> None:
@@ -295,7 +295,7 @@ class Connection:
             raise self._gone(f"has given no sign of life for {silence:g} seconds", kill=True)
 
     def _may_be_busy(self) -> bool:
-        """Tell whether it may be silent because its engine is at work and lets nothing else run."""
+        """Return whether it may be silent because its engine is at work and lets nothing else run."""
         return self._effort.busy or any(w.preparing for w in list(self._pending.values()))
 
     def _check_work(self) -> None:
@@ -319,7 +319,7 @@ class Connection:
         return self._board is not None and number in self._board.running()
 
     def _gone(self, how: str, *, kill: bool = False) -> Died:
-        """The error that the service is gone, which all others who wait get, too."""
+        """Return the error that the service is gone, which all others who wait get, too."""
         if self.alive:
             self.alive = False
             self.why = f"the driver's process {self.process} {how}"

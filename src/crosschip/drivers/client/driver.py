@@ -67,7 +67,7 @@ class Driver:
         self._callbacks: list[Callable[[str], None]] = []
 
     def link(self) -> Link:
-        """The link to a process that lives, which is started if it has to be.
+        """Return the link to a process that lives, which is started if it has to be.
 
         Raises:
             DeviceLost: it has died too often of late.
@@ -89,7 +89,7 @@ class Driver:
     def run(
         self, program: RemoteProgram, inputs: Sequence[Array], places: Sequence[Array | None]
     ) -> Sequence[Array]:
-        """The outputs of a program; if the process dies, from the one that replaces it.
+        """Return the outputs of a program; if the process dies, from the one that replaces it.
 
         Raises:
             DeviceLost: it has died too often.
@@ -156,14 +156,14 @@ class Driver:
             link.connection.forget()
 
     def _explained(self) -> str:
-        """The reason of the last death, which was a request's doing and not the driver's own."""
+        """Return the reason of the last death, which was a request's doing and not the driver's own."""
         with suppress(DeviceError):
             self.link()  # which takes note of the death, if nobody has
         self.record.explained()
         return self.record.reason
 
     def _connected_again(self) -> Link:
-        """A link to the process that takes the place of one that was there.
+        """Return a link to the process that takes the place of one that was there.
 
         Raises:
             DeviceLost: there is none, or it gives no answer.
@@ -246,7 +246,7 @@ _LOCK = threading.Lock()
 
 
 def driver_at(endpoint: Endpoint, name: str, policy: Policy, timeouts: Timeouts) -> Driver:
-    """The driver at an endpoint, one for all who use it in this process."""
+    """Return the driver at an endpoint, one for all who use it in this process."""
     key = endpoint, name, timeouts
     with _LOCK:
         driver = _DRIVERS.get(key)

@@ -33,7 +33,7 @@ class Effort:
 
 
 def _processor_seconds(process: int) -> float:
-    """The seconds for which its threads have run; 0 if it is not there."""
+    """Return the seconds for which its threads have run; 0 if it is not there."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text()
     except OSError:

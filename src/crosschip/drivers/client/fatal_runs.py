@@ -70,7 +70,7 @@ class FatalRun:
 
     @classmethod
     def read(cls, path: Path) -> FatalRun:
-        """The run in a file.
+        """Return the run in a file.
 
         Raises:
             InputError: it holds none, or is damaged.

@@ -30,7 +30,7 @@ class Link:
         self.forgotten: list[int] = []
 
     def query(self, model: Model, options: Options) -> Offer:
-        """The device's answer about a model."""
+        """Return the device's answer about a model."""
         with _packed(model) as content:
             answer, descriptors = self.connection.ask_for(
                 messages.Answers, lambda n: messages.Query(n, options), [content.descriptor]
@@ -38,7 +38,7 @@ class Link:
         return messages.decode_offer(memory.read(descriptors, answer.size))
 
     def prepare(self, model: Model, options: Options, saved: memory.Sealed | None) -> int:
-        """The number of a program that is compiled, or loaded from what it was saved as."""
+        """Return the number of a program that is compiled, or loaded from what it was saved as."""
         while self.forgotten:
             self.discard(self.forgotten.pop())
         with _packed(model) as content:

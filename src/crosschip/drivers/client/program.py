@@ -64,7 +64,7 @@ class RemoteProgram(Program):
         return self._driver.run(self, inputs, places)
 
     def prepare(self, link: Link) -> int:
-        """The program's number in a process; it is prepared there if it has not been."""
+        """Return the program's number in a process; it is prepared there if it has not been."""
         prepared = self._prepared
         if prepared is not None and prepared[0] is link:
             return prepared[1]
@@ -85,7 +85,7 @@ class RemoteProgram(Program):
         *,
         alone: bool,
     ) -> Sequence[Array]:
-        """The outputs, computed in one process.
+        """Return the outputs, computed in one process.
 
         Args:
             link: to the process.
@@ -141,7 +141,7 @@ class RemoteProgram(Program):
     def _input_tensor(
         self, link: Link, type_: TensorType, value: Any, leases: list[Lease]
     ) -> Tensor:
-        """An input in shared memory; one that lies there already is not copied."""
+        """Return an input in shared memory; one that lies there already is not copied."""
         shape = None
         if type_.element_type in PYTHONS_TYPES:
             value = np.frombuffer(values.to_bytes(value), np.uint8)
@@ -176,7 +176,7 @@ class RemoteProgram(Program):
         places: Sequence[Array | None],
         descriptors: list[int],
     ) -> list[Any]:
-        """The outputs as arrays in the memory that they came in, or in the caller's places."""
+        """Return the outputs as arrays in the memory that they came in, or in the caller's places."""
         arrays: list[Any] = []
         for index, tensor in enumerate(outputs):
             lease, type_ = leases[index], self._outputs[index]
@@ -205,7 +205,7 @@ def _forget(places: list[tuple[Link, int]]) -> None:
 
 
 def _bytes_of(type_: TensorType) -> int | None:
-    """The bytes of a tensor, at least one; `None` if that is open."""
+    """Return the bytes of a tensor, at least one; `None` if that is open."""
     if type_.static_shape is None or type_.element_type in PYTHONS_TYPES:
         return None
     return max(1, prod(type_.static_shape) * type_.element_type.dtype.itemsize)

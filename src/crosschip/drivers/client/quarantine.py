@@ -70,7 +70,7 @@ def _digest(program: RemoteProgram, inputs: Sequence[Array]) -> str:
 
 
 def _place(digest: str) -> Path:
-    """The path of a new file in the folder of such runs."""
+    """Return the path of a new file in the folder of such runs."""
     from platformdirs import user_cache_path
 
     folder = user_cache_path("crosschip") / "quarantine"

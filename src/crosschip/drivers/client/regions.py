@@ -41,7 +41,7 @@ class Lease(np.ndarray[Any, Any]):
 
     @classmethod
     def of(cls, region: _Region, owner: Regions) -> Lease:
-        """The lease of a region that nobody else has."""
+        """Return the lease of a region that nobody else has."""
         lease = cls((region.buffer.bufferSize,), np.uint8, region.mapping)
         lease._region = region
         lease.buffer = region.buffer
@@ -50,11 +50,11 @@ class Lease(np.ndarray[Any, Any]):
         return lease
 
     def part(self, size: int) -> SharedBuffer:
-        """The first bytes, as messages name them."""
+        """Return the first bytes, as messages name them."""
         return SharedBuffer(self.buffer.fd, self.buffer.bufferSize, 0, size)
 
     def holding(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """A tensor at the beginning."""
+        """Return a tensor at the beginning."""
         return np.ndarray(shape, dtype, self)
 
     def __del__(self) -> None:
@@ -63,7 +63,7 @@ class Lease(np.ndarray[Any, Any]):
 
 
 def lease_of(array: Array) -> Lease | None:
-    """The lease of a region that an array begins with; `None` if there is none."""
+    """Return the lease of a region that an array begins with; `None` if there is none."""
     base = array.base
     if type(base) is not Lease:
         return None
@@ -84,7 +84,7 @@ class Regions:
         self._excess: list[_Region] = []
 
     def take(self, size: int) -> Lease:
-        """A region of at least so many bytes, whose elements may be anything.
+        """Return a region of at least so many bytes, whose elements may be anything.
 
         Raises:
             Died: the service is gone.

@@ -84,7 +84,7 @@ class Process:
 def connected(
     endpoint: Endpoint, client: str, timeouts: Timeouts
 ) -> tuple[Connection, Process | None]:
-    """A connection to the driver of an endpoint, which is started if there is none.
+    """Return a connection to the driver of an endpoint, which is started if there is none.
 
     Args:
         endpoint: whose.
@@ -129,7 +129,7 @@ def connected(
 
 
 def last_words(endpoint: Endpoint) -> str:
-    """The end of what a driver wrote, as the end of a sentence; empty if it wrote nothing."""
+    """Return the end of what a driver wrote, as the end of a sentence; empty if it wrote nothing."""
     try:
         written = file_end(endpoint.words, _LOOKED_THROUGH).decode(errors="replace")
     except OSError:
@@ -142,7 +142,7 @@ def last_words(endpoint: Endpoint) -> str:
 
 
 def unknown_process(path: Path) -> DeviceError:
-    """The error that a driver gives no answer, and that nobody knows which process it is."""
+    """Return the error that a driver gives no answer, and that nobody knows which process it is."""
     return DeviceError(
         f"{path}: the driver there gives no answer, and it cannot be told which process it is (it "
         "may be in another container or PID namespace), so none was killed; end it where it runs"
@@ -150,7 +150,7 @@ def unknown_process(path: Path) -> DeviceError:
 
 
 def _started(endpoint: Endpoint) -> Process:
-    """A process that will serve, or will find that another one does."""
+    """Return a process that will serve, or will find that another one does."""
     settings = [
         f"--property={endpoint.device.partition(':')[0]}.{name}={value}"
         for name, value in endpoint.properties

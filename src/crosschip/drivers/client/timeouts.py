@@ -37,7 +37,7 @@ class Timeouts:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Timeouts:
-        """The patience that properties tell; others are left aside.
+        """Return the patience that properties tell; others are left aside.
 
         Raises:
             InputError: one is no number of seconds.

@@ -55,7 +55,7 @@ class DriverReport:
     deaths: Sequence[Death]
 
     def document(self) -> Mapping[str, Any]:
-        """All of it, for JSON; figures are there only of a driver that is not offline."""
+        """Return all of it, for JSON; figures are there only of a driver that is not offline."""
         figures = msgspec.to_builtins(self.figures) if self.figures else {}
         return {
             **figures,
@@ -81,7 +81,7 @@ class Watcher(Closing):
         self._connections: dict[Path, Connection] = {}
 
     def look(self) -> Sequence[DriverReport]:
-        """The drivers at this moment, by device; also those that have died of late.
+        """Return the drivers at this moment, by device; also those that have died of late.
 
         Raises:
             DeviceError: there can be no folder for drivers.
@@ -146,7 +146,7 @@ def look(paths: Sequence[Path] | None = None) -> Sequence[DriverReport]:
 
 
 def running(names: Sequence[str]) -> Mapping[Path, Owner]:
-    """The drivers that run, by socket.
+    """Return the drivers that run, by socket.
 
     Args:
         names: devices, whose drivers in the user's folder are meant, and paths of sockets; all in
@@ -178,7 +178,7 @@ def running(names: Sequence[str]) -> Mapping[Path, Owner]:
 
 
 def _known() -> Sequence[Path]:
-    """The sockets of drivers that crosschip has started, now and of late; others are forgotten."""
+    """Return the sockets of drivers that crosschip has started, now and of late; others are forgotten."""
     place = folder()
     since = time.time() - _LATELY_SECONDS
     for path in {f.with_suffix(".sock") for f in place.iterdir() if f.suffix in SUFFIXES}:

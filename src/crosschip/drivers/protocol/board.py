@@ -12,7 +12,7 @@ NUMBERS = np.dtype(np.uint64)
 
 
 def size_of(places: int) -> int:
-    """The bytes of a board with so many places."""
+    """Return the bytes of a board with so many places."""
     return places * NUMBERS.itemsize
 
 
@@ -35,5 +35,5 @@ class Board:
         self._numbers[place] = 0
 
     def running(self) -> frozenset[int]:
-        """The runs that are noted."""
+        """Return the runs that are noted."""
         return frozenset(int(number) for number in self._numbers if number)

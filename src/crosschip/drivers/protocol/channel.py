@@ -62,7 +62,7 @@ class Channel:
             self.end.send(message)
 
     def receive(self, *, wait: bool = True) -> tuple[memoryview, list[int]]:
-        """The next message, valid until the one after it, and the descriptors that came along.
+        """Return the next message, valid until the one after it, and the descriptors that came along.
 
         Args:
             wait: whether to wait for it, as long as the socket allows.
@@ -94,7 +94,7 @@ class Channel:
 
 
 def peer(end: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end of a connection."""
+    """Return the process and the user at the other end of a connection."""
     credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     process, user, _ = _CREDENTIALS.unpack(credentials)
     return process, user

@@ -25,7 +25,7 @@ _LITTLE = 1 << 24
 
 
 def allocate(size: int) -> int:
-    """A descriptor of new memory that both sides may read and write.
+    """Return a descriptor of new memory that both sides may read and write.
 
     Args:
         size: bytes, at least one.
@@ -95,7 +95,7 @@ class Sealed(Closing):
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
 
     def read(self) -> bytes:
-        """A copy of the bytes that count."""
+        """Return a copy of the bytes that count."""
         with mapped(self.descriptor, writable=False) as mapping:
             return bytes(mapping[: self.size])
 
@@ -107,7 +107,7 @@ class Sealed(Closing):
 
 
 def read(descriptors: Sequence[int], size: int) -> bytes:
-    """The bytes in memory whose descriptor came along with a message that tells its size.
+    """Return the bytes in memory whose descriptor came along with a message that tells its size.
 
     Raises:
         DeviceError: it is not sealed, or smaller.
@@ -147,7 +147,7 @@ def mapped(descriptor: int, *, writable: bool, most: int | None = None) -> memor
 
 
 def reserved(size: int) -> int:
-    """A descriptor of memory that is there: to write into it cannot fail any more.
+    """Return a descriptor of memory that is there: to write into it cannot fail any more.
 
     Raises:
         DeviceError: there is not so much.
@@ -168,7 +168,7 @@ def reserved(size: int) -> int:
 
 
 def _available() -> int:
-    """The bytes of memory that may be taken without taking them from somebody."""
+    """Return the bytes of memory that may be taken without taking them from somebody."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -176,7 +176,7 @@ def _available() -> int:
 
 
 def mapping(descriptor: int, size: int, *, writable: bool) -> memoryview:
-    """The first bytes of memory that nobody can cut off; without a descriptor, as Python's has one.
+    """Return the first bytes of memory that nobody can cut off; without a descriptor, as Python's has one.
 
     Args:
         descriptor: of it; stays the caller's to close.
@@ -211,7 +211,7 @@ _FAILED = ctypes.c_void_p(-1).value
 
 @lru_cache(maxsize=1024)
 def rounded(size: int) -> int:
-    """The size of memory to take for so many bytes: of whole pages, and few different ones."""
+    """Return the size of memory to take for so many bytes: of whole pages, and few different ones."""
     pages = max(1, -(-size // _PAGE))
     step = 1 << max(0, pages.bit_length() - 3)
     return -(-pages // step) * step * _PAGE

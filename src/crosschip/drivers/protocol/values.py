@@ -14,7 +14,7 @@ _ARRAY, _TEXTS = 1, 2
 
 
 def to_bytes(value: Any) -> bytes:
-    """A value that crosses: an array of numbers or text, a list, a dictionary, a number, `None`.
+    """Return a value that crosses: an array of numbers or text, a list, a dictionary, a number, `None`.
 
     Raises:
         DeviceError: it is something else, or nested too deeply.
@@ -26,7 +26,7 @@ def to_bytes(value: Any) -> bytes:
 
 
 def from_bytes(written: bytes | memoryview) -> Any:
-    """The value that was written.
+    """Return the value that was written.
 
     Raises:
         DeviceError: the bytes are none.

@@ -85,6 +85,6 @@ class Measures:
 
 
 def resident() -> int:
-    """The bytes of memory that this process takes."""
+    """Return the bytes of memory that this process takes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")

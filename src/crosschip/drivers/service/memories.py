@@ -62,7 +62,7 @@ class Memories:
         return SharedBuffer(number, size, 0, size), descriptor
 
     def take(self, descriptors: Sequence[int], held: ExitStack) -> list[Array]:
-        """The bytes of memory of the client's, which nobody may be able to write to any more.
+        """Return the bytes of memory of the client's, which nobody may be able to write to any more.
 
         Args:
             descriptors: of each piece of memory.
@@ -91,7 +91,7 @@ class Memories:
         self._arrays.clear()
 
     def bytes_in(self, part: SharedBuffer) -> Array:
-        """The bytes of a part of memory.
+        """Return the bytes of a part of memory.
 
         Raises:
             Broken: there is no such part.
@@ -107,7 +107,7 @@ class Memories:
         return whole[part.offset : end]
 
     def array(self, part: SharedBuffer, element_type: ElementType, shape: tuple[int, ...]) -> Array:
-        """The elements of a tensor in a part of memory.
+        """Return the elements of a tensor in a part of memory.
 
         Raises:
             Broken: the part has another size than they, or does not begin where elements may.

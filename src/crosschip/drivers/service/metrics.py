@@ -79,7 +79,7 @@ class _Collector:
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics. Those of the process, its memory among them, are the library's own."""
+        """Yield the metrics. Those of the process, its memory among them, are the library's own."""
         yield from self._counters()
         yield from self._gauges()
         yield self._histogram()

@@ -85,7 +85,7 @@ class Prepared:
         self._accepted = list(shapes)
 
     def check_value(self, index: int, value: Any) -> Any:
-        """An input that is no tensor of numbers, once it is known to be of its type.
+        """Return an input that is no tensor of numbers, once it is known to be of its type.
 
         Raises:
             Broken: it is not.
@@ -100,7 +100,7 @@ class Prepared:
         return value
 
     def run(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> list[Any]:
-        """The outputs, and those of the rules.
+        """Return the outputs, and those of the rules.
 
         Raises:
             DeviceError: what the program made is not what the model says.
@@ -139,7 +139,7 @@ def _bytes_of(type_: TensorType) -> int | None:
 
 
 def _fits(type_: TensorType, shape: tuple[int, ...], sizes: dict[Any, int]) -> bool:
-    """Tell whether a tensor's type allows a shape, beside others with the same open sizes."""
+    """Return whether a tensor's type allows a shape, beside others with the same open sizes."""
     if type_.shape is None:
         return True
     return len(shape) == len(type_.shape) and all(

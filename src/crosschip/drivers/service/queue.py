@@ -44,7 +44,7 @@ class Queue(Generic[T]):
             heappush(self._heap, (-priority, self._count, alone, work))
 
     def take(self) -> T | None:
-        """The next work, under way from now on; `None` if there is none, or enough is under way."""
+        """Return the next work, under way from now on; `None` if there is none, or enough is under way."""
         with self._lock:
             if not self._heap or self._alone or self.running >= self.workers:
                 return None

@@ -122,7 +122,7 @@ class Service(Closing):
         self._ending.set()
 
     def _left_alone(self) -> bool:
-        """Tell whether there has been no client for long enough; who only watches is none."""
+        """Return whether there has been no client for long enough; who only watches is none."""
         if self._linger is None or any(not session.watches for session in self._present()):
             return False
         return monotonic() - self._left > self._linger
@@ -148,7 +148,7 @@ class Service(Closing):
         return msgspec.structs.replace(self._description, number=number)
 
     def figures(self) -> messages.Figures:
-        """The service at this moment."""
+        """Return the service at this moment."""
         measures, queue = self.measures, self.queue
         return messages.Figures(
             self.name,
@@ -169,7 +169,7 @@ class Service(Closing):
         )
 
     def _clients(self) -> tuple[messages.ClientStatus, ...]:
-        """The processes that are connected, each with all its connections."""
+        """Return the processes that are connected, each with all its connections."""
         sessions: dict[int, list[Session]] = {}
         for session in self._present():
             if session.is_client:

@@ -370,7 +370,7 @@ class Session:
         return prepared
 
     def _accept_run(self, request: Run) -> Job | None:
-        """A run that is taken on, once all that it names has been found."""
+        """Return a run that is taken on, once all that it names has been found."""
         prepared = self._program(request.program)
         prepared.check_shapes([tensor.shape for tensor in request.inputs])
         if len(request.outputs) != len(prepared.outputs):

@@ -65,7 +65,7 @@ class Sharing:
         self._lock = Lock()
 
     def take(self, key: Key, make: Callable[[], Shared]) -> Shared:
-        """The program that is known by a key, made if there is none. One thread at a time asks.
+        """Return the program that is known by a key, made if there is none. One thread at a time asks.
 
         Args:
             key: of `key_of`.

@@ -53,7 +53,7 @@ class _Place:
         self._bytes: Array = np.empty(0, np.uint8)
 
     def of(self, shape: Sequence[int], size: int) -> IOTensor:
-        """The tensor, with memory for so many bytes."""
+        """Return the tensor, with memory for so many bytes."""
         if self._buffer is None or size > self._bytes.nbytes:
             self.close()
             self._buffer = self._driver.AllocateBuffer(max(size, 1))
@@ -63,19 +63,19 @@ class _Place:
         return msgspec.structs.replace(self._tensor, dimensions=tuple(shape), data=data)
 
     def write(self, array: Array) -> IOTensor:
-        """The tensor, with the elements of an array in its memory."""
+        """Return the tensor, with the elements of an array in its memory."""
         tensor = self.of(array.shape, array.nbytes)
         np.copyto(self._bytes[: array.nbytes].view(array.dtype).reshape(array.shape), array)
         return tensor
 
     def room(self) -> IOTensor:
-        """The tensor, with memory for what will be written as far as its size is known."""
+        """Return the tensor, with memory for what will be written as far as its size is known."""
         if self.expected is None:
             return self.of((), max(self._bytes.nbytes, _FIRST_GUESS))
         return self.of(self.expected, self._size(self.expected))
 
     def read(self, shape: Sequence[int]) -> Array:
-        """The elements that a run has written.
+        """Return the elements that a run has written.
 
         Raises:
             DeviceError: they are not such an output, or take more than the room for it.
@@ -138,13 +138,13 @@ class Arena:
         self._last: Sequence[tuple[int, ...]] = ()
 
     def written(self, inputs: Sequence[Array]) -> Sequence[IOTensor]:
-        """The inputs of a run, with their elements."""
+        """Return the inputs of a run, with their elements."""
         if self._open:
             self._expect([array.shape for array in inputs])
         return [place.write(array) for place, array in zip(self._inputs, inputs, strict=True)]
 
     def places(self) -> Sequence[IOTensor]:
-        """The outputs, with room for them."""
+        """Return the outputs, with room for them."""
         return [place.room() for place in self._outputs]
 
     def grow(self, sizes: Sequence[Sequence[int]]) -> bool:

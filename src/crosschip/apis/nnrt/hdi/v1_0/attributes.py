@@ -428,14 +428,14 @@ ATTRIBUTES: Mapping[int, type[Attributes]] = {
 
 
 def encoded(attributes: Attributes) -> bytes:
-    """The bytes of attributes."""
+    """Return the bytes of attributes."""
     return _ENCODER.encode(attributes)
 
 
 def decoded(
     node_type: int, encoded: bytes, structures: Mapping[int, type[Attributes]] = ATTRIBUTES
 ) -> Any:
-    """The attributes of a node.
+    """Return the attributes of a node.
 
     Args:
         node_type: its operator.

@@ -204,7 +204,7 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         return SharedBuffer(descriptor, whole.nbytes, 0, whole.nbytes)
 
     def data(self, buffer: SharedBuffer) -> Array:
-        """The data in a buffer, which is mapped once if the device has allocated it."""
+        """Return the data in a buffer, which is mapped once if the device has allocated it."""
         own = self._own(buffer)
         if own is None:
             return memory.elements(buffer)
@@ -222,12 +222,12 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         return own.bytes[buffer.offset : buffer.offset + size].view(dtype).reshape(shape)
 
     def _within_range(self, program: Program, model: StandardModel, options: Options) -> Program:
-        """A program that refuses runs which the device would compute wrong."""
+        """Return a program that refuses runs which the device would compute wrong."""
         guard = InputGuard(model, conditions_of(self._device, model, options))
         return Conditional(program, guard) if guard else program
 
     def _takes_sizes(self, model: StandardModel) -> bool:
-        """Tell whether the device compiles the open sizes of a model's inputs."""
+        """Return whether the device compiles the open sizes of a model's inputs."""
         if self._capabilities.sizing is Sizing.FREE:
             return True
         bounded = self._options.sizes.bounded if self.IsDynamicInputSupported() else frozenset()
@@ -235,17 +235,17 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         return all(isinstance(size, int) or name_of(size) in bounded for size in sizes)
 
     def _called(self, model: StandardModel, config: Config) -> StandardModel:
-        """A model with the name that its wishes give it."""
+        """Return a model with the name that its wishes give it."""
         return model
 
     @abstractmethod
     def _prepared(
         self, program: Program, model: StandardModel, options: Options, config: Config
     ) -> Prepared:
-        """A program as a prepared model."""
+        """Return a program as a prepared model."""
 
     def _own(self, buffer: SharedBuffer) -> _Memory | None:
-        """The memory that the device has allocated for a buffer, all of whose data is in it."""
+        """Return the memory that the device has allocated for a buffer, all of whose data is in it."""
         own = self._memories.get(buffer.fd)
         if own is None or own.buffer.bufferSize != buffer.bufferSize:
             return None
@@ -253,7 +253,7 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         return own if inside else None
 
     def _options_of(self, config: ModelConfig) -> Options:
-        """The options of a model's wishes.
+        """Return the options of a model's wishes.
 
         Raises:
             HdiError: the device cannot keep them.

@@ -102,7 +102,7 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
         self._version = "{}.{}".format(*self._driver.GetVersion())
 
     def open_driver(self) -> AnyNnrtDevice[Config, Prepared]:
-        """The driver of the chip that `instance` names.
+        """Return the driver of the chip that `instance` names.
 
         Raises:
             DeviceError: it cannot be opened.
@@ -181,11 +181,11 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
 
     @abstractmethod
     def _config(self, options: Options, model: Model) -> Config:
-        """The wishes for a model."""
+        """Return the wishes for a model."""
 
     @abstractmethod
     def _program(self, prepared: Prepared, model: Model) -> Program:
-        """A prepared model as a program."""
+        """Return a prepared model as a program."""
 
     def _model_config(self, options: Options) -> ModelConfig:
         able = self._driver.IsPerformanceModeSupported()
@@ -210,7 +210,7 @@ class HdiDevice(AnyHdiDevice[ModelConfig, IPreparedModel]):
 
 
 def device_over(driver: INnrtDevice, properties: Mapping[str, str] | None = None) -> HdiDevice:
-    """A crosschip device over a driver that is open, which stays the caller's to close.
+    """Return a crosschip device over a driver that is open, which stays the caller's to close.
 
     Raises:
         DeviceError: the chip is offline, or the driver has no such property.
@@ -220,7 +220,7 @@ def device_over(driver: INnrtDevice, properties: Mapping[str, str] | None = None
 
 
 def told_by(driver: Driver) -> dict[str, object]:
-    """The attributes of the class of a driver's device."""
+    """Return the attributes of the class of a driver's device."""
     return {
         "__doc__": f"The chip {driver.GetDeviceName()}, behind NNRt's driver interface.",
         "vendor": driver.GetVendorName(),
@@ -257,7 +257,7 @@ class AnyHdiProgram(Program, Generic[Prepared]):
 
     @abstractmethod
     def _run(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
-        """The sizes of the outputs, which are in their memory.
+        """Return the sizes of the outputs, which are in their memory.
 
         Raises:
             DeviceError: they are not.
@@ -297,7 +297,7 @@ _SAVED = msgspec.msgpack.Decoder(list[bytes])
 def _answer(
     operation: Operation, place: int, written: WrittenModel, answers: Sequence[bool], nodes: Nodes
 ) -> Support:
-    """The driver's answer about an operation: about all nodes that it is written as."""
+    """Return the driver's answer about an operation: about all nodes that it is written as."""
     error = written.refused.get(place)
     if isinstance(error, InexpressibleError):
         return Support.no(operation, error.slot, f"{error.why} ({_named(nodes)})", Rule.VALUE)
@@ -325,7 +325,7 @@ def _mode(mode: Performance) -> PerformanceMode:
 
 
 def _chosen(properties: Mapping[str, str], name: str, known: Mapping[str, T], usual: str) -> T:
-    """The meaning of a property.
+    """Return the meaning of a property.
 
     Raises:
         DeviceError: it has none.

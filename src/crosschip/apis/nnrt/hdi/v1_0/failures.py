@@ -14,7 +14,7 @@ class Failing:
     """Something whose methods fail with the codes of version 1.0."""
 
     def failure(self, error: Error) -> HdiError:
-        """The failure of a method in which an error was raised."""
+        """Return the failure of a method in which an error was raised."""
         if isinstance(error, HdiError):
             return error
         code = ReturnCode.HDF_FAILURE
@@ -47,10 +47,10 @@ def with_codes(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S
 
 
 def lacking(what: str) -> HdiError:
-    """The error about what a device cannot do."""
+    """Return the error about what a device cannot do."""
     return HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, what)
 
 
 def wrong(what: str) -> HdiError:
-    """The error about what a caller says."""
+    """Return the error about what a caller says."""
     return HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, what)

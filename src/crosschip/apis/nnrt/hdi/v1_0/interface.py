@@ -53,7 +53,7 @@ class AnyPreparedModel(ABC):
 
     @abstractmethod
     def ExportModelCache(self) -> Sequence[SharedBuffer]:
-        """The compiled model, from which the device prepares it again; the caller releases it.
+        """Return the compiled model, from which the device prepares it again; the caller releases it.
 
         Raises:
             HdiError: the device does not save models.
@@ -61,7 +61,7 @@ class AnyPreparedModel(ABC):
 
     @abstractmethod
     def GetVersion(self) -> tuple[int, int]:
-        """The version of the interface."""
+        """Return the version of the interface."""
 
 
 Config = TypeVar("Config", bound=ModelConfig)
@@ -73,19 +73,19 @@ class AnyNnrtDevice(ABC, Generic[Config, Prepared]):
 
     @abstractmethod
     def GetDeviceName(self) -> str:
-        """The chip's name."""
+        """Return the chip's name."""
 
     @abstractmethod
     def GetVendorName(self) -> str:
-        """The name of its vendor."""
+        """Return the name of its vendor."""
 
     @abstractmethod
     def GetDeviceType(self) -> DeviceType:
-        """The sort of chip."""
+        """Return the sort of chip."""
 
     @abstractmethod
     def GetDeviceStatus(self) -> DeviceStatus:
-        """The state that it is in."""
+        """Return the state that it is in."""
 
     @abstractmethod
     def GetSupportedOperation(self, model: Model) -> Sequence[bool]:
@@ -97,23 +97,23 @@ class AnyNnrtDevice(ABC, Generic[Config, Prepared]):
 
     @abstractmethod
     def IsFloat16PrecisionSupported(self) -> bool:
-        """Tell whether it computes float32 models in float16 if asked to."""
+        """Return whether it computes float32 models in float16 if asked to."""
 
     @abstractmethod
     def IsPerformanceModeSupported(self) -> bool:
-        """Tell whether a performance mode can be set."""
+        """Return whether a performance mode can be set."""
 
     @abstractmethod
     def IsPrioritySupported(self) -> bool:
-        """Tell whether a priority can be set."""
+        """Return whether a priority can be set."""
 
     @abstractmethod
     def IsDynamicInputSupported(self) -> bool:
-        """Tell whether sizes of inputs may be open."""
+        """Return whether sizes of inputs may be open."""
 
     @abstractmethod
     def IsModelCacheSupported(self) -> bool:
-        """Tell whether prepared models can be saved."""
+        """Return whether prepared models can be saved."""
 
     @abstractmethod
     def PrepareModel(self, model: Model, config: Config) -> Prepared:
@@ -151,7 +151,7 @@ class AnyNnrtDevice(ABC, Generic[Config, Prepared]):
 
     @abstractmethod
     def GetVersion(self) -> tuple[int, int]:
-        """The version of the interface."""
+        """Return the version of the interface."""
 
 
 class IPreparedModel(AnyPreparedModel):

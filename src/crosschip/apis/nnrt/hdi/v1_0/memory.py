@@ -38,7 +38,7 @@ def allocate(length: int) -> SharedBuffer:
 
 
 def holding(parts: list[tuple[int, Array]]) -> int:
-    """The descriptor of new memory that holds arrays and that nobody can change any more.
+    """Return the descriptor of new memory that holds arrays and that nobody can change any more.
 
     Args:
         parts: the arrays, each with the offset that it is to have.
@@ -61,7 +61,7 @@ def release(buffer: SharedBuffer) -> None:
 
 
 def elements(buffer: SharedBuffer, *, constant: bool = False) -> Array:
-    """The data in a buffer, as bytes: the memory itself where nobody can take it away.
+    """Return the data in a buffer, as bytes: the memory itself where nobody can take it away.
 
     Args:
         buffer: it.
@@ -87,7 +87,7 @@ def elements(buffer: SharedBuffer, *, constant: bool = False) -> Array:
 
 
 def mapped(buffer: SharedBuffer, *, writable: bool) -> Array:
-    """All bytes of memory that nobody can shrink, themselves; they stay after its descriptor.
+    """Return all bytes of memory that nobody can shrink, themselves; they stay after its descriptor.
 
     Raises:
         HdiError: it cannot be mapped.
@@ -99,7 +99,7 @@ def mapped(buffer: SharedBuffer, *, writable: bool) -> Array:
 
 
 def aligned(held: Array, alignment: int) -> Array:
-    """The bytes themselves if they begin at a multiple of `alignment`, else a copy that does."""
+    """Return the bytes themselves if they begin at a multiple of `alignment`, else a copy that does."""
     if not held.ctypes.data % alignment:
         return held
     room = np.empty(held.nbytes + alignment, np.uint8)
@@ -123,7 +123,7 @@ def fill(buffer: SharedBuffer, array: Array) -> None:
 
 
 def _checked(buffer: SharedBuffer) -> int:
-    """The seals of memory that is as it is said; 0 where it can have none."""
+    """Return the seals of memory that is as it is said; 0 where it can have none."""
     if buffer.offset + buffer.dataSize > buffer.bufferSize:
         raise HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, f"{buffer}: the data is not in it")
     try:

@@ -32,7 +32,7 @@ class Memories(Protocol):
     alignment: int
 
     def data(self, buffer: SharedBuffer) -> Array:
-        """The data in a buffer, as bytes."""
+        """Return the data in a buffer, as bytes."""
 
     def place(self, buffer: SharedBuffer, type_: TensorType) -> Array | None:
         """Where in the device's own memory an output of known shape can be written."""
@@ -41,7 +41,7 @@ class Memories(Protocol):
         """Memory that holds a program, from which the device makes it again."""
 
     def GetVersion(self) -> tuple[int, int]:
-        """The version of the interface."""
+        """Return the version of the interface."""
 
 
 class AnyPrepared(Failing, AnyPreparedModel):
@@ -78,7 +78,7 @@ class AnyPrepared(Failing, AnyPreparedModel):
     def run(
         self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor]
     ) -> tuple[Sequence[Sequence[int]], Sequence[bool]]:
-        """The sizes of each output, and whether it has been written: its memory may be too small.
+        """Return the sizes of each output, and whether it has been written: its memory may be too small.
 
         Raises:
             Error: an input does not fit the model, memory is not as it is said, or the device
@@ -111,7 +111,7 @@ class AnyPrepared(Failing, AnyPreparedModel):
         return self._chip.GetVersion()
 
     def _array(self, tensor: IOTensor, type_: TensorType) -> Array:
-        """An input, in the memory that it comes in."""
+        """Return an input, in the memory that it comes in."""
         where = f"input {tensor.name!r}"
         if element_type(tensor.dataType) is not type_.element_type:
             raise wrong(f"{where}: is {tensor.dataType.name}, not {type_.element_type}")

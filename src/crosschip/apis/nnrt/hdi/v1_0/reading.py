@@ -113,7 +113,7 @@ class _Reader:
         return ReadModel(self.builder.build(), self.nodes, self.refused)
 
     def declared(self, index: int) -> TensorType:
-        """The type of a tensor, with a name for each open size."""
+        """Return the type of a tensor, with a name for each open size."""
         tensor = self.model.allTensors[index]
         shape = tuple(
             symbol(f"tensor_{index}_{axis}") if size < 0 else size
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def element_type(data_type: DataType) -> ElementType:
-    """The type of elements that a number stands for.
+    """Return the type of elements that a number stands for.
 
     Raises:
         HdiError: it is not known.
@@ -276,7 +276,7 @@ def _quantization(index: int, tensor: Tensor) -> Quantization | None:
 
 
 def _elements(index: int, tensor: Tensor) -> Array:
-    """The elements of a constant."""
+    """Return the elements of a constant."""
     dtype = element_type(tensor.dataType).dtype
     if min(tensor.dims, default=0) < 0:
         raise _invalid(f"tensor {index}: is a constant with an open size")
@@ -291,7 +291,7 @@ def _elements(index: int, tensor: Tensor) -> Array:
 
 
 def _ordered(model: Model) -> Iterator[int]:
-    """The places of the nodes, each after those that make what it reads."""
+    """Yield the places of the nodes, each after those that make what it reads."""
     makers = {index: place for place, node in enumerate(model.nodes) for index in node.outputIndex}
     needed = {
         place: [makers[index] for index in node.inputIndex if index in makers]
@@ -313,7 +313,7 @@ def _check_results(results: Sequence[Operand], declared: Sequence[TensorType]) -
 
 
 def _names(names: Sequence[str], stem: str) -> Sequence[str]:
-    """A name for each; those that are given where none is empty or there twice."""
+    """Return a name for each; those that are given where none is empty or there twice."""
     counts = Counter(names)
     if "" in counts or max(counts.values(), default=0) > 1:
         return [f"{stem}{place}" for place in range(len(names))]

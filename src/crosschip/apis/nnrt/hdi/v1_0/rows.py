@@ -88,7 +88,7 @@ class Nodes:
         return {operator: entries for operator, entries in by_operator.items() if entries}
 
     def decoded(self, node: Node) -> Any:
-        """The attributes of a node.
+        """Return the attributes of a node.
 
         Raises:
             HdiError: they are not those of its operator, or there is no such operator.
@@ -96,7 +96,7 @@ class Nodes:
         return decoded(node.nodeType, node.nodeAttr, self.structures)
 
     def node_type(self, code: int) -> NodeType:
-        """The operator of a code; in later versions a member of another enumeration."""
+        """Return the operator of a code; in later versions a member of another enumeration."""
         return cast(NodeType, self.node_types(code))
 
     def _entries(self, operator: type[Operator]) -> Iterable[Entry]:
@@ -119,7 +119,7 @@ def entry_of(
     attributes: Mapping[str, str | Rule],
     other_rules: Sequence[Rule],
 ) -> Entry:
-    """The entry of an operator that stands for a node.
+    """Return the entry of an operator that stands for a node.
 
     Args:
         operator: the operator.
@@ -194,7 +194,7 @@ def expressed(
 
 
 def _like(value: Any, default: object) -> object:
-    """A number or list of numbers in the form that a field has them.
+    """Return a number or list of numbers in the form that a field has them.
 
     Raises:
         ValueError: the field, which is float32, does not hold the number.

@@ -109,7 +109,7 @@ def write_parts(
 
 
 def tensor_of(type_: TensorType, format: Format) -> Tensor:
-    """A tensor of a type, without a name and elements.
+    """Return a tensor of a type, without a name and elements.
 
     Raises:
         UnsupportedError: the interface has no such type.
@@ -186,7 +186,7 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         )
 
     def ends(self) -> tuple[Sequence[int], Sequence[int]]:
-        """The tensors that no node makes, and those that no node reads."""
+        """Return the tensors that no node makes, and those that no node reads."""
         computed = [place for node in self._nodes for place in node.outputIndex]
         read = dict.fromkeys(place for node in self._nodes for place in node.inputIndex)
         inputs = [p for p in read if p not in set(computed) and self._values[p].value is None]
@@ -199,7 +199,7 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         names: Mapping[int, str],
         refused: Mapping[int, UnsupportedError],
     ) -> WrittenModel:
-        """The model of what has been written.
+        """Return the model of what has been written.
 
         Args:
             inputs: the places of its inputs.
@@ -223,7 +223,7 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         return WrittenModel(written, descriptor, self.spans, refused)
 
     def _constants(self) -> tuple[Mapping[int, SharedBuffer], int]:
-        """The parts of one memory that hold the elements of constants, by place."""
+        """Return the parts of one memory that hold the elements of constants, by place."""
         arrays: list[tuple[int, Array]] = []
         places: dict[int, tuple[int, int]] = {}
         end = 0

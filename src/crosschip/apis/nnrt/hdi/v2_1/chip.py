@@ -121,7 +121,7 @@ _UNSOUND = (NNRT_ReturnCode.NNRT_INVALID_PARAMETER, NNRT_ReturnCode.NNRT_INVALID
 
 
 def _heeded(extensions: Mapping[str, bytes]) -> str | None:
-    """The name that extensions give a model.
+    """Return the name that extensions give a model.
 
     Raises:
         HdiError: it is no text.
@@ -136,7 +136,7 @@ def _heeded(extensions: Mapping[str, bytes]) -> str | None:
 
 
 def _range(size: Dim, known: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """The smallest and the greatest value of a size."""
+    """Return the smallest and the greatest value of a size."""
     if isinstance(size, int):
         return size, size
     return known.get(name_of(size) or "", (0, _FARTHEST))

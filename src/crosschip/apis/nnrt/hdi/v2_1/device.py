@@ -37,7 +37,7 @@ class HdiDevice(AnyHdiDevice[ModelConfig, IPreparedModel]):
 
 
 def device_over(driver: INnrtDevice, properties: Mapping[str, str] | None = None) -> HdiDevice:
-    """A crosschip device over a driver that is open, which stays the caller's to close.
+    """Return a crosschip device over a driver that is open, which stays the caller's to close.
 
     Raises:
         DeviceError: the chip is offline, or the driver has no such property or another version.
@@ -76,7 +76,7 @@ class HdiProgram(AnyHdiProgram[IPreparedModel]):
         return self._tried(inputs, arena) if arena.grow(sizes) else sizes
 
     def _tried(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
-        """The sizes of a run's outputs, with ever more room until the driver has enough."""
+        """Return the sizes of a run's outputs, with ever more room until the driver has enough."""
         while True:
             try:
                 return self._prepared.Run(inputs, arena.places())

@@ -34,7 +34,7 @@ class IPreparedModel(AnyPreparedModel):
 
     @abstractmethod
     def GetInputDimRanges(self) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]:
-        """The smallest sizes of each input, and the greatest; the same where a size is known."""
+        """Return the smallest sizes of each input, and the greatest; the same where a size is known."""
 
 
 class INnrtDevice(AnyNnrtDevice[ModelConfig, IPreparedModel]):

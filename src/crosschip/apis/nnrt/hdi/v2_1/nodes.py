@@ -131,7 +131,7 @@ _RULES: Mapping[tuple[str, str], Rule] = {
 
 
 def _newer(operator: type[Operator]) -> Iterator[Entry]:
-    """The entries of an operator that version 2.1 adds."""
+    """Yield the entries of an operator that version 2.1 adds."""
     for name, like in _NEWER.items():
         for foreign in opset_mapping(operator).nnrt:
             if foreign.name == like.name:

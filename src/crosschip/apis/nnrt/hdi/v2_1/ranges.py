@@ -41,7 +41,7 @@ class Range(NamedTuple):
 
 
 def open_ranges(inputs: Mapping[str, Operand], least: Bounds, most: Bounds) -> Sequence[Range]:
-    """The ranges of those sizes of a model's inputs that are open.
+    """Return the ranges of those sizes of a model's inputs that are open.
 
     Raises:
         DeviceError: there is not a range for each size.
