@@ -9,8 +9,8 @@ from functools import lru_cache
 from crosschip.apis.nnadapter.device import NNAdapterDevice
 from crosschip.apis.nnadapter.drivers import (
     DRIVERS,
-    Settings,
     Setter,
+    Settings,
     drivers_of,
     prefix_of,
     set_threads,

@@ -14,8 +14,8 @@ from crosschip.apis.nnadapter.compilation import NNAdapterCompilation, result_of
 from crosschip.apis.nnadapter.results import (
     Handle,
     invalid,
-    live,
     invalid_dimensions,
+    live,
     returns_code,
     returns_nothing,
     returns_value,

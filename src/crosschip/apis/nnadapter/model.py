@@ -25,8 +25,8 @@ from crosschip.apis.nnadapter.graph import (
 )
 from crosschip.apis.nnadapter.results import (
     invalid,
-    live,
     invalid_dimensions,
+    live,
     returns_code,
     returns_nothing,
     returns_value,

@@ -41,7 +41,7 @@ def ignored_methods(
     """Decorate a class: add methods that accept their arguments and have no effect.
 
     Args:
-        notes: where their use is reported.
+        ignored: where their use is reported.
         methods: the defaults of each method's parameters, by name; `...` for one without a
             default.
         why: the reason to report instead of "has no meaning here", by method.

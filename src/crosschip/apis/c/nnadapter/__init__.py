@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from crosschip.apis import nnadapter as api
+from crosschip.apis.c.bindings import Bindings
 from crosschip.apis.c.handles import HANDLES
 from crosschip.apis.c.nnadapter.access import Access
 from crosschip.apis.c.nnadapter.types import Types
-from crosschip.apis.c.bindings import Bindings
 from crosschip.apis.nnadapter import NNAdapterResultCode as Code
 from crosschip.apis.nnadapter.results import RESULTS
 

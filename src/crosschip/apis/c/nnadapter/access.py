@@ -21,7 +21,7 @@ class Access:
         is_input: whether it accesses an input, and so writes the shape.
     """
 
-    __slots__ = ("_template", "_ffi", "_function", "_is_input", "_itemsize", "_types")
+    __slots__ = ("_ffi", "_function", "_is_input", "_itemsize", "_template", "_types")
 
     def __init__(self, ffi: Any, types: Types, function: Any, *, is_input: bool) -> None:
         self._ffi = ffi

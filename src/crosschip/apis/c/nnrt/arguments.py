@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from crosschip.apis.c.handles import HANDLES
 from crosschip.apis.c.bindings import Bindings
+from crosschip.apis.c.handles import HANDLES
 from crosschip.apis.nnrt import OH_NN_QuantParam, OH_NN_ReturnCode, OH_NN_Tensor
 from crosschip.apis.nnrt.results import RESULTS, invalid
 from crosschip.apis.results import Handle

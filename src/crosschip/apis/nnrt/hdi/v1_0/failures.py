@@ -1,4 +1,4 @@
-"""Failures of the methods of the interface, with the codes of its version."""
+"""Conversion of exceptions to `HdiError` with the codes of version 1.0."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError, ReturnCode
 from crosschip.ir import Error, ModelError, UnsupportedError
 
 
-class Failing:
-    """Something whose methods fail with the codes of version 1.0."""
+class HdiErrors:
+    """A mixin that converts exceptions to `HdiError` with the codes of version 1.0."""
 
     def failure(self, error: Error) -> HdiError:
-        """Return the failure of a method in which an error was raised."""
+        """Convert an error."""
         if isinstance(error, HdiError):
             return error
         code = ReturnCode.HDF_FAILURE
@@ -25,32 +25,32 @@ class Failing:
         return HdiError(code, str(error))
 
 
-S = TypeVar("S", bound=Failing)
+S = TypeVar("S", bound=HdiErrors)
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def with_codes(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """Decorator: errors of other kinds become `HdiError`."""
+    """Decorate a method: convert its errors to `HdiError`."""
 
     @wraps(method)
-    def called(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return method(self, *args, **kwargs)
         except Error as error:
-            failure = self.failure(error)
-            if failure is error:
+            converted = self.failure(error)
+            if converted is error:
                 raise
-            raise failure from error
+            raise converted from error
 
-    return called
-
-
-def lacking(what: str) -> HdiError:
-    """Return the error about what a device cannot do."""
-    return HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, what)
+    return wrapper
 
 
-def wrong(what: str) -> HdiError:
-    """Return the error about what a caller says."""
-    return HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, what)
+def unsupported(message: str) -> HdiError:
+    """Return an error for an unsupported feature."""
+    return HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, message)
+
+
+def invalid(message: str) -> HdiError:
+    """Return an error for an invalid argument."""
+    return HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, message)

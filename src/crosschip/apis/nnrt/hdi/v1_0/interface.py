@@ -1,6 +1,6 @@
-"""The methods of a device and of a prepared model, with the document's names.
+"""The abstract methods of a device and of a prepared model, with the document's names.
 
-What the document has as out parameters, these return; what it returns as a code, they raise.
+They return what the document declares as out parameters, and raise what it returns as a code.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from crosschip.ir import DeviceError
 
 
 class ReturnCode(IntEnum):
-    """The codes of V1_0's methods: those of OpenHarmony's driver framework (`HDF_STATUS`)."""
+    """The result codes of version 1.0, OpenHarmony's `HDF_STATUS`."""
 
     HDF_SUCCESS = 0
     HDF_FAILURE = -1
@@ -40,7 +40,7 @@ class HdiError(DeviceError):
     """A method of the interface failed.
 
     Attributes:
-        code: the code that it returns: a `ReturnCode`, or in later versions one of theirs.
+        code: the code to return: a `ReturnCode`, or a later version's.
     """
 
     def __init__(self, code: IntEnum, message: str) -> None:
@@ -49,14 +49,14 @@ class HdiError(DeviceError):
 
 
 class AnyPreparedModel(ABC):
-    """The methods that a model which a device has compiled has in all versions."""
+    """The version-independent methods of a prepared model."""
 
     @abstractmethod
     def ExportModelCache(self) -> Sequence[SharedBuffer]:
-        """Return the compiled model, from which the device prepares it again; the caller releases it.
+        """Return the compiled model, which the device can load again; the caller releases it.
 
         Raises:
-            HdiError: the device does not save models.
+            HdiError: the device cannot save models.
         """
 
     @abstractmethod
@@ -69,7 +69,7 @@ Prepared = TypeVar("Prepared", bound=AnyPreparedModel)
 
 
 class AnyNnrtDevice(ABC, Generic[Config, Prepared]):
-    """The methods that a chip's driver has in all versions."""
+    """The version-independent methods of a chip's driver."""
 
     @abstractmethod
     def GetDeviceName(self) -> str:
@@ -77,27 +77,27 @@ class AnyNnrtDevice(ABC, Generic[Config, Prepared]):
 
     @abstractmethod
     def GetVendorName(self) -> str:
-        """Return the name of its vendor."""
+        """Return the chip's vendor."""
 
     @abstractmethod
     def GetDeviceType(self) -> DeviceType:
-        """Return the sort of chip."""
+        """Return the kind of chip."""
 
     @abstractmethod
     def GetDeviceStatus(self) -> DeviceStatus:
-        """Return the state that it is in."""
+        """Return the chip's state."""
 
     @abstractmethod
     def GetSupportedOperation(self, model: Model) -> Sequence[bool]:
-        """Tell of each node of a model, in order, whether the device runs it.
+        """Return for each node of a model whether the device supports it.
 
         Raises:
-            HdiError: the model is damaged.
+            HdiError: the model is invalid.
         """
 
     @abstractmethod
     def IsFloat16PrecisionSupported(self) -> bool:
-        """Return whether it computes float32 models in float16 if asked to."""
+        """Return whether the device can compute float32 models in float16."""
 
     @abstractmethod
     def IsPerformanceModeSupported(self) -> bool:
@@ -109,44 +109,45 @@ class AnyNnrtDevice(ABC, Generic[Config, Prepared]):
 
     @abstractmethod
     def IsDynamicInputSupported(self) -> bool:
-        """Return whether sizes of inputs may be open."""
+        """Return whether inputs may have dynamic dimensions."""
 
     @abstractmethod
     def IsModelCacheSupported(self) -> bool:
-        """Return whether prepared models can be saved."""
+        """Return whether the device can save prepared models."""
 
     @abstractmethod
     def PrepareModel(self, model: Model, config: Config) -> Prepared:
         """Compile a model.
 
         Raises:
-            HdiError: the model is damaged, or the device does not run it.
+            HdiError: the model is invalid, or the device does not support it.
         """
 
     @abstractmethod
     def PrepareModelFromModelCache(
         self, modelCache: Sequence[SharedBuffer], config: Config
     ) -> Prepared:
-        """Make a prepared model from what `AnyPreparedModel.ExportModelCache` gave.
+        """Load a model that `AnyPreparedModel.ExportModelCache` returned.
 
         Raises:
-            HdiError: it is damaged or of another device, or the device does not save models.
+            HdiError: the model is damaged or another device's, or the device cannot load
+                models.
         """
 
     @abstractmethod
     def AllocateBuffer(self, length: int) -> SharedBuffer:
-        """Memory that the device shares with its caller.
+        """Allocate memory that device and caller share.
 
         Raises:
-            HdiError: there is not so much.
+            HdiError: memory is exhausted.
         """
 
     @abstractmethod
     def ReleaseBuffer(self, buffer: SharedBuffer) -> None:
-        """Give back what `AllocateBuffer` gave.
+        """Release memory that `AllocateBuffer` returned.
 
         Raises:
-            HdiError: it is not the device's.
+            HdiError: the device did not allocate it.
         """
 
     @abstractmethod
@@ -165,17 +166,16 @@ class IPreparedModel(AnyPreparedModel):
 
         Args:
             inputs: the model's inputs, in order.
-            outputs: where its outputs are to be written, in order. The sizes in these are not
-                looked at.
+            outputs: the memory of its outputs, in order; their dimensions are ignored.
 
         Returns:
-            The sizes of each output, and whether it has been written: its memory may be too small.
+            The shape of each output, and whether its memory was large enough to write it.
 
         Raises:
-            HdiError: an input does not fit the model, memory is not as it is said, or the device
+            HdiError: an input does not match the model, a buffer is invalid, or the device
                 failed.
         """
 
 
 class INnrtDevice(AnyNnrtDevice[ModelConfig, IPreparedModel]):
-    """A chip, as its driver's service shows it."""
+    """A chip's driver."""

@@ -1,4 +1,4 @@
-"""Failures of methods, with the codes that there are since 2.0."""
+"""Conversion of exceptions to `HdiError` with the codes of versions 2.0 and 2.1."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _CODES: Mapping[IntEnum, NNRT_ReturnCode] = {
     ReturnCode.HDF_ERR_IO: NNRT_ReturnCode.NNRT_INVALID_BUFFER,
     ReturnCode.HDF_ERR_BAD_FD: NNRT_ReturnCode.NNRT_INVALID_BUFFER,
 }
-"""The codes for those of version 1.0."""
+"""The replacements of version 1.0's codes."""
 
 
-class Failing(failures.Failing):
-    """Something whose methods fail with the codes that there are since 2.0."""
+class HdiErrors(failures.HdiErrors):
+    """A mixin that converts exceptions to `HdiError` with the codes of versions 2.0 and 2.1."""
 
     def failure(self, error: Error) -> HdiError:
         if isinstance(error, UnsupportedError):

@@ -1,4 +1,4 @@
-"""The methods of a device and of a prepared model since 2.0; 2.1 has the same."""
+"""The methods of a device and of a prepared model in versions 2.0 and 2.1."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ class IPreparedModel(AnyPreparedModel):
 
         Args:
             inputs: the model's inputs, in order.
-            outputs: where its outputs are to be written, in order. The sizes in these are not
-                looked at.
+            outputs: the memory of its outputs, in order; their dimensions are ignored.
 
         Returns:
-            The sizes of each output.
+            The shape of each output.
 
         Raises:
-            HdiError: an input does not fit the model, there is no room for an output
-                (`NNRT_INSUFFICIENT_BUFFER`), memory is not as it is said, or the device failed.
+            HdiError: an input does not match the model, an output's memory is too small
+                (`NNRT_INSUFFICIENT_BUFFER`), a buffer is invalid, or the device failed.
         """
 
     @abstractmethod
     def GetInputDimRanges(self) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]:
-        """Return the smallest sizes of each input, and the greatest; the same where a size is known."""
+        """Return the minimum and the maximum sizes of each input; equal for static ones."""
 
 
 class INnrtDevice(AnyNnrtDevice[ModelConfig, IPreparedModel]):
-    """A chip, as its driver's service shows it."""
+    """A chip's driver."""
 
     @abstractmethod
     def PrepareOfflineModel(
         self, modelCache: Sequence[SharedBuffer], config: ModelConfig
     ) -> IPreparedModel:
-        """Make a prepared model from one that was compiled elsewhere, for this sort of device.
+        """Load a model that was compiled in advance for this kind of device.
 
         Args:
-            modelCache: the compiled model: the last input of the custom node that is all of an
-                offline model.
-            config: the wishes; the custom node's attributes are its extensions.
+            modelCache: the compiled model: the last input of the custom node of which an
+                offline model consists.
+            config: the configuration; the custom node's attributes are its extensions.
 
         Raises:
-            HdiError: it is damaged or of another device, or the device takes none.
+            HdiError: the model is damaged or another device's, or the device does not load
+                offline models.
         """
