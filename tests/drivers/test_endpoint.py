@@ -66,8 +66,8 @@ def test_deaths_are_remembered_and_damage_is_passed_over(runtime: Path) -> None:
     endpoint = Endpoint.of("npu", f"unix:{runtime}/x.sock", {})
     assert list(endpoint.deaths()) == []
     first, second = death_of(1, "died of SIGKILL"), death_of(2, 'said "no"\n\x00')
-    endpoint.remember(first)
+    endpoint.record_death(first)
     with endpoint.path.with_suffix(".deaths").open("ab") as file:
         file.write(b"\xff\n[1]\nnull\n[1, 2, 3, 4]\n")
-    endpoint.remember(second)
+    endpoint.record_death(second)
     assert [first, second] == [death for death in endpoint.deaths() if death.process in (1, 2)]

@@ -1,4 +1,4 @@
-"""Files of runs that have killed their driver: all that it takes to run them once more."""
+"""Files of runs that killed their driver, sufficient to repeat them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEADER, _MODEL = "about.json", "model.chipm"
 
 
 class _Header(msgspec.Struct, frozen=True):
-    """What is written of a run beside the model and the inputs."""
+    """The metadata of a run, beside its model and inputs."""
 
     device: str
     properties: dict[str, str]
@@ -32,15 +32,15 @@ class _Header(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class FatalRun:
-    """A run.
+    """A run with everything needed to repeat it.
 
     Attributes:
-        device: what it was run on.
-        properties: the device's.
-        reason: why it is kept.
-        options: how the model was compiled.
-        model: what was run.
-        inputs: of what, in the order of the model's inputs.
+        device: the device's name.
+        properties: the device's properties.
+        reason: how the driver died.
+        options: the compile options.
+        model: the model.
+        inputs: the inputs, in the model's order.
     """
 
     device: str
@@ -51,10 +51,10 @@ class FatalRun:
     inputs: Sequence[Any]
 
     def write(self, path: Path) -> None:
-        """Write it to a new file.
+        """Write the run to a new file.
 
         Raises:
-            OSError: that cannot be written, or is there already.
+            OSError: the file exists, or cannot be written.
         """
         header = _Header(self.device, dict(self.properties), self.reason, self.options)
         with zipfile.ZipFile(path, "x") as file:
@@ -70,10 +70,10 @@ class FatalRun:
 
     @classmethod
     def read(cls, path: Path) -> FatalRun:
-        """Return the run in a file.
+        """Read a run from a file.
 
         Raises:
-            InputError: it holds none, or is damaged.
+            InputError: the file holds no run, or is damaged.
         """
         try:
             with io.BufferedReader(open_regular(path)) as content, zipfile.ZipFile(content) as file:

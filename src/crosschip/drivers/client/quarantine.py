@@ -1,4 +1,4 @@
-"""Runs that have killed their driver twice: they are refused, and kept as files that show it."""
+"""Refusal of runs that killed their driver twice, with files to reproduce them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Quarantine:
-    """The runs that a driver is not asked for any more; false while there are none.
+    """The refused runs of a driver; false if there are none.
 
     Args:
-        endpoint: the driver's.
+        endpoint: the driver's endpoint.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -32,7 +32,7 @@ class Quarantine:
         return bool(self._reasons)
 
     def check(self, program: RemoteProgram, inputs: Sequence[Array]) -> None:
-        """Refuse a run that is one of them.
+        """Raise `DeviceError` if a run is refused.
 
         Raises:
             DeviceError: it is.
@@ -42,20 +42,20 @@ class Quarantine:
             raise DeviceError(reason)
 
     def add(self, program: RemoteProgram, inputs: Sequence[Array], why: str) -> DeviceError:
-        """Keep a run from the driver from now on; the error that says so."""
+        """Refuse a run from now on and write its file; return the error."""
         digest = _digest(program, inputs)
         properties = dict(self._endpoint.properties)
         run = FatalRun(
             self._endpoint.device, properties, why, program.options, program.model, inputs
         )
         try:
-            path = _place(digest)
+            path = _new_file(digest)
             run.write(path)
-            where = f"it is kept in {path}; "
+            location = f"it is kept in {path}; "
         except OSError as error:
-            where = f"it could not be kept ({error.strerror}); "
+            location = f"it could not be kept ({error.strerror}); "
         reason = (
-            f"this run has killed the driver twice, and is not tried again; {where}"
+            f"this run has killed the driver twice, and is not tried again; {location}"
             f"`crosschip driver replay FILE` runs it once more. Last: {why}"
         )
         self._reasons[digest] = reason
@@ -69,8 +69,8 @@ def _digest(program: RemoteProgram, inputs: Sequence[Array]) -> str:
     return digest.hexdigest()
 
 
-def _place(digest: str) -> Path:
-    """Return the path of a new file in the folder of such runs."""
+def _new_file(digest: str) -> Path:
+    """Return the path of a new file in the quarantine folder."""
     from platformdirs import user_cache_path
 
     folder = user_cache_path("crosschip") / "quarantine"

@@ -1,4 +1,4 @@
-"""How long a driver is waited for."""
+"""Timeouts of a driver."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ SETTINGS: Mapping[str, str] = {
     "driver_run_seconds": "seconds after which a run counts as hanging; no limit if left out",
     "driver_compile_seconds": "seconds after which compiling counts as hanging; no limit",
 }
-"""The settings of a device in another process that are not the device's own."""
+"""The properties of a remote device that are not passed to the device itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a driver is waited for.
+    """The timeouts of a driver, in seconds.
 
     Attributes:
-        silence: seconds without a sign of life, or of work, after which it counts as dead.
-        run_seconds: seconds after which a run counts as hanging.
-        compile_seconds: seconds after which compiling, loading, saving or answering does.
+        silence: without a sign of life or of work, after which it is considered dead.
+        run_seconds: after which a run is considered hanging.
+        compile_seconds: after which compiling, loading, saving or a query is.
     """
 
     silence: float = 2.0
@@ -32,15 +32,15 @@ class Timeouts:
 
     @property
     def limited(self) -> bool:
-        """Tell whether anything counts as hanging."""
+        """Whether runs or compilations have a limit."""
         return min(self.run_seconds, self.compile_seconds) < math.inf
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Timeouts:
-        """Return the patience that properties tell; others are left aside.
+        """Return the timeouts in a device's properties; other properties are ignored.
 
         Raises:
-            InputError: one is no number of seconds.
+            InputError: a value is no positive number of seconds.
         """
         default = cls()
         return cls(

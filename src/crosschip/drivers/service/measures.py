@@ -1,4 +1,4 @@
-"""What a service counts of its runs."""
+"""Statistics of a service's runs."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from itertools import accumulate
 from pathlib import Path
 from time import monotonic
 
-_KEPT = 2048
+_MAX_RECENT = 2048
 _RATE_SECONDS = 5.0
 _PERCENTILES = (50, 90, 99)
 
 BOUNDS = (*(step * 10.0**power for power in range(-5, 1) for step in (1, 2.5, 5)), 10.0)
-"""Seconds up to which the runs of each bucket take; there is one more for those beyond."""
+"""The upper bounds of the histogram's buckets in seconds; one more bucket is unbounded."""
 
 
 class Measures:
-    """Counters of a service, added to by any thread.
+    """Statistics of a service; thread-safe.
 
     Attributes:
-        runs: how many have ended.
-        failures: how many of these failed.
-        copied: how many outputs were copied into memory of a client's.
+        runs: the number of ended runs.
+        failures: how many of them failed.
+        copied: how many outputs were copied to client memory.
     """
 
     def __init__(self) -> None:
@@ -35,14 +35,14 @@ class Measures:
         self.copied = 0
         self._seconds = 0.0
         self._buckets = [0] * (len(BOUNDS) + 1)
-        self._recent: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._recent: deque[tuple[float, float]] = deque(maxlen=_MAX_RECENT)
         self._lock = threading.Lock()
 
     def add(self, started: float, *, failed: bool, copied: int) -> None:
-        """Count a run that has ended now.
+        """Count a run that ends now.
 
         Args:
-            started: when it was taken on, on the clock of `time.monotonic`.
+            started: when it was accepted, on the clock of `time.monotonic`.
             failed: whether it failed.
             copied: how many of its outputs were copied.
         """
@@ -58,23 +58,23 @@ class Measures:
             self._recent.append((now, seconds))
 
     def histogram(self) -> tuple[Sequence[int], float]:
-        """How many runs took at most as long as each of `BOUNDS`, and last, how many there were.
+        """Return the cumulative histogram of run durations.
 
         Returns:
-            These numbers, and how many seconds all runs took together.
+            The number of runs up to each of `BOUNDS` and in total, and all runs' seconds together.
         """
         with self._lock:
             return list(accumulate(self._buckets)), self._seconds
 
     def rate(self) -> float:
-        """Runs a second, of late."""
+        """Return recent runs per second."""
         now = monotonic()
         recent = list(self._recent)
-        begin = max(now - _RATE_SECONDS, recent[0][0] if len(recent) == _KEPT else self.begin)
+        begin = max(now - _RATE_SECONDS, recent[0][0] if len(recent) == _MAX_RECENT else self.begin)
         return sum(end >= begin for end, _ in recent) / max(now - begin, 1e-3)
 
     def latency(self) -> Mapping[str, float]:
-        """Seconds from taking on to the end, by percentile, of the runs of late."""
+        """Return seconds from acceptance to end of recent runs, by percentile."""
         durations = sorted(seconds for _, seconds in list(self._recent))
         if not durations:
             return {}
@@ -85,6 +85,6 @@ class Measures:
 
 
 def resident() -> int:
-    """Return the bytes of memory that this process takes."""
+    """Return the process's resident memory in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""A service's figures for Prometheus, through its client library, on a port of this machine."""
+"""Prometheus metrics of a service, served on a local port."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _PREFIX = "crosschip_driver"
 
 
 @contextmanager
-def published(service: Service, port: int | None) -> Iterator[str]:
-    """Serve a service's figures as long as the `with` block runs.
+def serve_metrics(service: Service, port: int | None) -> Iterator[str]:
+    """Serve a service's metrics while the `with` block runs.
 
     Args:
-        service: whose.
-        port: where, 0 for one that is free; `None` to serve none.
+        service: the service.
+        port: the port, 0 for any free one; `None` to serve none.
 
     Yields:
-        Where they are read; empty if they are not.
+        The metrics' address; empty if none are served.
 
     Raises:
-        DeviceError: the port is not free.
+        DeviceError: the port is in use.
     """
     if port is None:
         yield ""
@@ -55,10 +55,10 @@ def published(service: Service, port: int | None) -> Iterator[str]:
 
 
 def require() -> None:
-    """Make sure that Prometheus' client library is there.
+    """Raise `InputError` unless Prometheus' client library is installed.
 
     Raises:
-        InputError: it is not.
+        InputError: it is not installed.
     """
     try:
         import prometheus_client  # noqa: F401
@@ -69,17 +69,17 @@ def require() -> None:
 
 
 class _Collector:
-    """The figures at the moment at which they are asked for; nothing is counted twice.
+    """Collector of a service's figures at the time of each request.
 
     Args:
-        service: whose.
+        service: the service.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics. Those of the process, its memory among them, are the library's own."""
+        """Yield the metrics, except those of the process, which the library provides."""
         yield from self._counters()
         yield from self._gauges()
         yield self._histogram()

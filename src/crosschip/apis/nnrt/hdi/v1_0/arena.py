@@ -57,7 +57,7 @@ class _Slot:
         if self._buffer is None or size > self._bytes.nbytes:
             self.close()
             self._buffer = self._driver.AllocateBuffer(max(size, 1))
-            mapped = memory.mapped(self._buffer, writable=True)
+            mapped = memory.map_buffer(self._buffer, writable=True)
             self._bytes = mapped[self._buffer.offset :]
         data = msgspec.structs.replace(self._buffer, dataSize=size)
         return msgspec.structs.replace(self._tensor, dimensions=tuple(shape), data=data)

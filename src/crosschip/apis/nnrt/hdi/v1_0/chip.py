@@ -170,7 +170,7 @@ class AnyChip(HdiErrors, AnyNnrtDevice[Config, Prepared], Closing):
     @with_codes
     def AllocateBuffer(self, length: int) -> SharedBuffer:
         buffer = memory.allocate(length)
-        self._memories[buffer.fd] = _Memory(buffer, memory.mapped(buffer, writable=True))
+        self._memories[buffer.fd] = _Memory(buffer, memory.map_buffer(buffer, writable=True))
         return buffer
 
     @with_codes

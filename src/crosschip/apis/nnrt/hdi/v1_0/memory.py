@@ -12,7 +12,7 @@ import numpy as np
 
 from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError, ReturnCode
 from crosschip.apis.nnrt.hdi.v1_0.types import SharedBuffer
-from crosschip.drivers.protocol.memory import mapping, reserved
+from crosschip.drivers.protocol.memory import map_memory, reserve
 from crosschip.ir import Array, DeviceError
 
 MAX_BYTES = 2**32 - 1
@@ -94,7 +94,7 @@ def map_buffer(buffer: SharedBuffer, *, writable: bool) -> Array:
         HdiError: it cannot be mapped.
     """
     try:
-        return np.frombuffer(mapping(buffer.fd, buffer.bufferSize, writable=writable), np.uint8)
+        return np.frombuffer(map_memory(buffer.fd, buffer.bufferSize, writable=writable), np.uint8)
     except DeviceError as error:
         raise HdiError(ReturnCode.HDF_ERR_IO, f"{buffer}: {error}") from None
 
@@ -147,7 +147,7 @@ def _check(buffer: SharedBuffer) -> int:
 def _new_memory(length: int) -> Iterator[int]:
     """Yield the descriptor of new memory; close it on errors."""
     try:
-        descriptor = reserved(length)
+        descriptor = reserve(length)
     except DeviceError as error:
         raise HdiError(ReturnCode.HDF_ERR_MALLOC_FAIL, str(error)) from None
     try:

@@ -89,8 +89,9 @@ class PreparedModel(HdiErrors, AnyPrepared, IPreparedModel):
         self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor]
     ) -> Sequence[Sequence[int]]:
         for range_ in self._dynamic_ranges:
-            if range_.index < len(inputs) and range_.axis < len(inputs[range_.index].dimensions):
-                range_.check(inputs[range_.index].dimensions[range_.axis])
+            index, axis = range_.position, range_.axis
+            if index < len(inputs) and axis < len(inputs[index].dimensions):
+                range_.check(inputs[index].dimensions[axis])
         sizes, written = self.run(inputs, outputs)
         for tensor, shape, was_written in zip(outputs, sizes, written, strict=True):
             if not was_written:

@@ -68,7 +68,7 @@ class HdiProgram(AnyHdiProgram[IPreparedModel]):
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         for range_ in self._ranges:
-            range_.check(inputs[range_.index].shape[range_.axis])
+            range_.check(inputs[range_.position].shape[range_.axis])
         return super().run(inputs)
 
     def _run(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:

@@ -18,14 +18,14 @@ class Range(NamedTuple):
 
     Attributes:
         name: the input's name.
-        index: the input's index.
+        position: the input's index.
         axis: the axis.
         least: the minimum.
         most: the maximum.
     """
 
     name: str
-    index: int
+    position: int
     axis: int
     least: int
     most: int

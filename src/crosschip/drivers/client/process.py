@@ -1,4 +1,4 @@
-"""Starting the process of a driver."""
+"""Starting a driver's process and connecting to it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from pathlib import Path
 from crosschip.drivers.client.connection import Connection, Died
 from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.endpoint import Endpoint
-from crosschip.drivers.ownership import kill_owner, owned
+from crosschip.drivers.ownership import is_owned, kill_owner
 from crosschip.ir import DeviceError
 from crosschip.ir.files import file_end, open_own
 
-_LOOK_SECONDS = 0.004
+_POLL_SECONDS = 0.004
 _START_SECONDS = 120.0
-_LAST_WORDS, _LOOKED_THROUGH = 1000, 100_000
+_MAX_LAST_WORDS, _LOG_BYTES = 1000, 100_000
 _FATAL = "Fatal Python error"
 _LINGER_SECONDS = 3.0
 
 
 class Process:
-    """A process that was started here, and whose end is noticed here.
+    """A driver's process that this process has started and waits for.
 
     Args:
-        arguments: of `crosschip`.
-        endpoint: whose driver it is; what the process writes goes beside its socket.
+        arguments: the arguments of `crosschip`.
+        endpoint: the driver's endpoint, whose log receives the output.
 
     Attributes:
-        number: the process's.
+        number: the process id.
 
     Raises:
         OSError: it cannot be started.
@@ -40,39 +40,39 @@ class Process:
 
     def __init__(self, arguments: Sequence[str], endpoint: Endpoint) -> None:
         command = [sys.executable, "-m", "crosschip", *arguments]
-        words = open_own(endpoint.words, os.O_WRONLY | os.O_CREAT)
+        log = open_own(endpoint.log, os.O_WRONLY | os.O_CREAT)
         try:
-            os.ftruncate(words, 0)
+            os.ftruncate(log, 0)
             self.number = os.posix_spawn(
                 sys.executable,
                 command,
                 os.environ,
                 file_actions=[
-                    (os.POSIX_SPAWN_DUP2, words, 1),
-                    (os.POSIX_SPAWN_DUP2, words, 2),
+                    (os.POSIX_SPAWN_DUP2, log, 1),
+                    (os.POSIX_SPAWN_DUP2, log, 2),
                     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 ],
                 setsid=True,
             )
         finally:
-            os.close(words)
+            os.close(log)
         self._fate = ""
         self._ended = threading.Event()
-        # Whoever starts a process must see to its end, or it stays in the system's table.
-        threading.Thread(target=self._await, name=f"driver-{self.number}", daemon=True).start()
+        # A child process must be waited for, or it becomes a zombie.
+        threading.Thread(target=self._wait, name=f"driver-{self.number}", daemon=True).start()
 
     def fate(self, seconds: float = 0.0) -> str:
-        """How it ended, in words; empty if it has not.
+        """Return how the process ended; empty if it has not.
 
         Args:
-            seconds: how long to wait for its end.
+            seconds: the time to wait for its end.
         """
         return self._fate if self._ended.wait(seconds) else ""
 
-    def _await(self) -> None:
+    def _wait(self) -> None:
         try:
             _, status = os.waitpid(self.number, 0)
-        except ChildProcessError:  # the program waits for all of its children itself
+        except ChildProcessError:  # the program has already waited for it
             self._fate = "ended"
         else:
             code = os.waitstatus_to_exitcode(status)
@@ -81,21 +81,22 @@ class Process:
         self._ended.set()
 
 
-def connected(
+def connect(
     endpoint: Endpoint, client: str, timeouts: Timeouts
 ) -> tuple[Connection, Process | None]:
-    """Return a connection to the driver of an endpoint, which is started if there is none.
+    """Connect to the driver of an endpoint, started if needed.
 
     Args:
-        endpoint: whose.
-        client: what this client calls itself.
-        timeouts: how long it is waited for.
+        endpoint: the endpoint.
+        client: the client's name.
+        timeouts: the timeouts.
 
     Returns:
-        The connection, and the process if it was started here.
+        The connection, and the process if this call started it.
 
     Raises:
-        DeviceError: it does not start, or nobody serves where crosschip does not start drivers.
+        DeviceError: the driver does not start; or none serves an endpoint that crosschip does
+            not start.
     """
     process: Process | None = None
     end = time.monotonic() + _START_SECONDS
@@ -108,7 +109,7 @@ def connected(
             if not endpoint.started:
                 raise
             killed = death.hangs and kill_owner(endpoint.path, death.process)
-            if death.hangs and not killed and owned(endpoint.path):
+            if death.hangs and not killed and is_owned(endpoint.path):
                 raise unknown_process(endpoint.path) from None
         except OSError as error:
             raise DeviceError(f"{endpoint.path}: {error.strerror}") from None
@@ -117,40 +118,40 @@ def connected(
                 f"{endpoint.path}: no driver serves there; start one with `crosschip driver serve "
                 f"{endpoint.device} --socket {endpoint.path}`"
             )
-        if process is not None and (fate := process.fate()) and not owned(endpoint.path):
+        if process is not None and (fate := process.fate()) and not is_owned(endpoint.path):
             raise DeviceError(f"the driver {fate} as it started{last_words(endpoint)}")
-        if process is None and not owned(endpoint.path):
-            process = _started(endpoint)
+        if process is None and not is_owned(endpoint.path):
+            process = _start(endpoint)
         if time.monotonic() > end:
             raise DeviceError(
                 f"the driver has not started in {_START_SECONDS:g} seconds{last_words(endpoint)}"
             )
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def last_words(endpoint: Endpoint) -> str:
-    """Return the end of what a driver wrote, as the end of a sentence; empty if it wrote nothing."""
+    """Return the end of a driver's log as the end of a sentence; empty without output."""
     try:
-        written = file_end(endpoint.words, _LOOKED_THROUGH).decode(errors="replace")
+        output = file_end(endpoint.log, _LOG_BYTES).decode(errors="replace")
     except OSError:
         return ""
-    # Python tells first what it was at when it had to end.
-    _, fatal, where = written.rpartition(_FATAL)
-    written = f"{fatal}{where[:_LAST_WORDS]}" if fatal else written[-_LAST_WORDS:]
-    words = "".join(c for c in " ".join(written.split()) if c.isprintable())
+    # faulthandler writes the stack after this line
+    _, fatal, stack = output.rpartition(_FATAL)
+    output = f"{fatal}{stack[:_MAX_LAST_WORDS]}" if fatal else output[-_MAX_LAST_WORDS:]
+    words = "".join(c for c in " ".join(output.split()) if c.isprintable())
     return f"; its last words: {words}" if words else ""
 
 
 def unknown_process(path: Path) -> DeviceError:
-    """Return the error that a driver gives no answer, and that nobody knows which process it is."""
+    """Return the error of an unresponsive driver whose process cannot be identified."""
     return DeviceError(
         f"{path}: the driver there gives no answer, and it cannot be told which process it is (it "
         "may be in another container or PID namespace), so none was killed; end it where it runs"
     )
 
 
-def _started(endpoint: Endpoint) -> Process:
-    """Return a process that will serve, or will find that another one does."""
+def _start(endpoint: Endpoint) -> Process:
+    """Start a process that will serve, or end because another one does."""
     settings = [
         f"--property={endpoint.device.partition(':')[0]}.{name}={value}"
         for name, value in endpoint.properties
@@ -161,6 +162,6 @@ def _started(endpoint: Endpoint) -> Process:
         return Process([*arguments, *linger, *settings], endpoint)
     except OSError as error:
         raise DeviceError(
-            f"{sys.executable} does not start, or {endpoint.words} cannot be written: "
+            f"{sys.executable} does not start, or {endpoint.log} cannot be written: "
             f"{error.strerror}"
         ) from None
