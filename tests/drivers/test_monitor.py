@@ -26,13 +26,13 @@ from tests.drivers.serving import LONG, until
 from crosschip.drivers.client.connection import Connection, Died
 from crosschip.drivers.client.device import RemoteDevice
 from crosschip.drivers.client.monitor import DriverReport, Monitor, look, running
-from crosschip.drivers.client.shutdown import stop
-from crosschip.drivers.client.timeouts import Timeouts
+from crosschip.drivers.client.policy import Timeouts
+from crosschip.drivers.client.process import stop
 from crosschip.drivers.endpoint import deaths_at
 from crosschip.drivers.ownership import acquire, clean_up, is_owned, read_owner, release
 from crosschip.drivers.protocol import messages
-from crosschip.drivers.service import measures
-from crosschip.drivers.service.measures import BOUNDS, Measures
+from crosschip.drivers.service import metrics
+from crosschip.drivers.service.metrics import BOUNDS, Measures
 from crosschip.ir import DeviceError, InputError
 
 DAY = 24 * 60 * 60
@@ -325,7 +325,7 @@ def test_of_several_reports_of_a_death_the_fullest_counts(tmp_path: Path) -> Non
 def test_the_histogram_counts_each_run_once(runs: list[tuple[float, bool]]) -> None:
     counted = Measures()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measures, "monotonic", lambda: 100.0)
+        patch.setattr(metrics, "monotonic", lambda: 100.0)
         for seconds, failed in runs:
             counted.add(100.0 - seconds, failed=failed, copied=1)
     taken = [100.0 - (100.0 - seconds) for seconds, _ in runs]
@@ -338,7 +338,7 @@ def test_the_histogram_counts_each_run_once(runs: list[tuple[float, bool]]) -> N
 
 def test_the_rate_is_right_for_many_runs_and_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(measures, "monotonic", lambda: now)
+    monkeypatch.setattr(metrics, "monotonic", lambda: now)
     counted = Measures()
     for _ in range(20_000):  # two thousand a second, for ten seconds
         now += 0.0005

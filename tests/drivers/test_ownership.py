@@ -19,9 +19,8 @@ from tests.drivers.serving import short_folder
 
 from crosschip.drivers.client import connection
 from crosschip.drivers.client.monitor import look
-from crosschip.drivers.client.process import Process, connect
-from crosschip.drivers.client.shutdown import stop
-from crosschip.drivers.client.timeouts import Timeouts
+from crosschip.drivers.client.policy import Timeouts
+from crosschip.drivers.client.process import Process, connect, stop
 from crosschip.drivers.endpoint import Endpoint, death_of, deaths_at
 from crosschip.drivers.ownership import acquire, is_owned, kill_owner, read_owner, release
 from crosschip.drivers.protocol import channel

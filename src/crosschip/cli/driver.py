@@ -122,7 +122,7 @@ def stop(
 ) -> None:
     """Stop drivers after their current runs. Their clients go on with new ones."""
     from crosschip.drivers.client.monitor import running
-    from crosschip.drivers.client.shutdown import stop as end
+    from crosschip.drivers.client.process import stop as end
 
     if bool(names) == all_drivers:
         raise typer.BadParameter("name drivers, or give --all", ctx=context)

@@ -66,7 +66,7 @@ KINDS: dict[str, Callable[[], int]] = {
 }
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("writable", [True, False])
 def test_what_is_no_safe_memory_is_refused(kind: str, writable: bool) -> None:
@@ -78,7 +78,7 @@ def test_what_is_no_safe_memory_is_refused(kind: str, writable: bool) -> None:
         os.close(descriptor)
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 def test_what_others_may_write_to_is_not_read_from() -> None:
     descriptor = memory.allocate(100)
     memory.map_shared(descriptor, writable=True)
@@ -87,7 +87,7 @@ def test_what_others_may_write_to_is_not_read_from() -> None:
     os.close(descriptor)
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 def test_a_mapping_stays_without_its_descriptor_as_long_as_it_is_used() -> None:
     descriptor = memory.allocate(5000)
     one, other = (memory.map_shared(descriptor, writable=True) for _ in range(2))
@@ -99,7 +99,7 @@ def test_a_mapping_stays_without_its_descriptor_as_long_as_it_is_used() -> None:
     assert len(other) == 5000
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 @given(st.binary(max_size=10_000))
 def test_sealed_memory_holds_what_was_written_for_good(content: bytes) -> None:
     with memory.Sealed.of(content) as made:
@@ -111,7 +111,7 @@ def test_sealed_memory_holds_what_was_written_for_good(content: bytes) -> None:
         assert memory.read([os.dup(made.descriptor)], len(content)) == content
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 def test_memory_that_a_message_lies_about_is_refused() -> None:
     with memory.Sealed.of(b"abc") as made:
         with pytest.raises(DeviceError, match="less memory than it tells of"):

@@ -15,8 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from crosschip.drivers.client.effort import Effort
-from crosschip.drivers.client.timeouts import Timeouts
+from crosschip.drivers.client.policy import Timeouts
 from crosschip.drivers.protocol import memory, messages
 from crosschip.drivers.protocol.board import Board
 from crosschip.drivers.protocol.channel import Channel, ProtocolError, close_all, peer
@@ -24,6 +23,42 @@ from crosschip.drivers.protocol.messages import Answer, Failure, Request
 from crosschip.hal import CompileError
 from crosschip.ir import DeviceError
 from crosschip.ir.interruption import raise_interruption
+
+_BUSY_SHARE = 0.1
+"""The minimum share of one CPU that a busy process gets on a loaded machine."""
+
+_USER, _SYSTEM = 11, 12
+"""The CPU time fields in `/proc/PID/stat`, counted after the name; see proc(5)."""
+
+
+class _CpuUse:
+    """The CPU use of a process from now on, to distinguish a busy one from a hanging one.
+
+    Args:
+        process: the process id.
+    """
+
+    def __init__(self, process: int) -> None:
+        self._process = process
+        self._start = monotonic()
+        self._before = _cpu_seconds(process)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has been using the CPU, as far as the system tells."""
+        passed = monotonic() - self._start
+        return _cpu_seconds(self._process) - self._before > _BUSY_SHARE * passed
+
+
+def _cpu_seconds(process: int) -> float:
+    """Return a process's CPU seconds; 0 if it does not exist."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return 0.0
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[_USER]) + int(fields[_SYSTEM])) / os.sysconf("SC_CLK_TCK")
+
 
 T = TypeVar("T", bound=Answer)
 
@@ -116,7 +151,7 @@ class Connection:
         self._reading = threading.Lock()
         self._last_message = monotonic()
         self._pinged_at: float | None = None
-        self._effort = Effort(self.process)
+        self._cpu_use = _CpuUse(self.process)
         self._next_check = 0.0
         self._run_seconds = 1.0
         """The moving average of seconds from a run's request to its answer."""
@@ -284,7 +319,7 @@ class Connection:
         now = monotonic()
         if self._pinged_at is None:
             self._pinged_at = now
-            self._effort = Effort(self.process)
+            self._cpu_use = _CpuUse(self.process)
             self._send(messages.Ping(0), ())
             return
         silence = self._timeouts.silence
@@ -296,7 +331,7 @@ class Connection:
 
     def _may_be_busy(self) -> bool:
         """Return whether the service may be silent because its engine is busy."""
-        return self._effort.busy or any(w.preparing for w in list(self._pending.values()))
+        return self._cpu_use.busy or any(w.preparing for w in list(self._pending.values()))
 
     def _check_limits(self) -> None:
         """Detect a run or a compilation that exceeds its time limit."""

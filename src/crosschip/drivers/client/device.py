@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from crosschip.drivers.client.driver import Driver, driver_at
-from crosschip.drivers.client.policy import Policy
+from crosschip.drivers.client.policy import SETTINGS, Policy, Timeouts
 from crosschip.drivers.client.program import RemoteProgram
 from crosschip.drivers.client.regions import Lease
-from crosschip.drivers.client.timeouts import SETTINGS, Timeouts
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.drivers.protocol import memory, messages
 from crosschip.hal import Capabilities, Device, Forking, Offer, Options, Performance, Program

@@ -11,12 +11,11 @@ from typing import TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from crosschip.drivers.client.connection import Died
+from crosschip.drivers.client.fatal_runs import Quarantine
 from crosschip.drivers.client.link import Link
-from crosschip.drivers.client.policy import Policy, Record
+from crosschip.drivers.client.policy import Policy, Record, Timeouts
 from crosschip.drivers.client.process import Process, connect, last_words
 from crosschip.drivers.client.program import RemoteProgram
-from crosschip.drivers.client.quarantine import Quarantine
-from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.endpoint import Endpoint, death_of
 from crosschip.drivers.ownership import kill_owner
 from crosschip.hal import CompileError, DeviceLost, urgency

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from crosschip.drivers.client.connection import Connection
-from crosschip.drivers.client.timeouts import Timeouts
+from crosschip.drivers.client.policy import Timeouts
 from crosschip.drivers.endpoint import Death, deaths_at, folder
 from crosschip.drivers.ownership import SUFFIXES, Owner, clean_up, read_owner
 from crosschip.drivers.protocol import messages
@@ -123,11 +123,7 @@ class Monitor(Closing):
         return DriverReport(device, path, state, problem, process, figures, restarts, deaths)
 
     def _figures(self, path: Path) -> Figures:
-        """Return a driver's figures.
-
-        Raises:
-            OSError, DeviceError: it does not answer.
-        """
+        """Return a driver's figures; raise `OSError` or `DeviceError` if it does not answer."""
         connection = self._connections.pop(path, None)
         if connection is not None and not connection.alive:
             connection.release()

@@ -13,10 +13,9 @@ from typing import Any
 
 from crosschip.drivers.client.driver import Driver
 from crosschip.drivers.client.fatal_runs import FatalRun
-from crosschip.drivers.client.policy import Policy
+from crosschip.drivers.client.policy import Policy, Timeouts
+from crosschip.drivers.client.process import stop
 from crosschip.drivers.client.program import RemoteProgram
-from crosschip.drivers.client.shutdown import stop
-from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.hal import DeviceLost
 from crosschip.ir import DeviceError

@@ -23,7 +23,7 @@ from crosschip.drivers.protocol import messages
 from crosschip.drivers.protocol.board import size_of
 from crosschip.drivers.protocol.channel import Channel, ProtocolError, peer
 from crosschip.drivers.service.limits import Accounts, Exceeded, Limits
-from crosschip.drivers.service.measures import Measures, resident
+from crosschip.drivers.service.metrics import Measures, resident
 from crosschip.drivers.service.program_cache import ProgramCache
 from crosschip.drivers.service.queue import Queue
 from crosschip.drivers.service.session import Job, Session

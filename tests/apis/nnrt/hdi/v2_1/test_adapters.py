@@ -323,7 +323,7 @@ def test_other_failures_are_not_tried_again() -> None:
 
 
 def test_room_is_not_doubled_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crosschip.apis.nnrt.hdi.v1_0.arena._MOST_GUESS", 10000)
+    monkeypatch.setattr("crosschip.apis.nnrt.hdi.v1_0.arena._MAX_GUESS", 10000)
     answer = Answering(code=Code.NNRT_INSUFFICIENT_BUFFER)
     with pytest.raises(HdiError, match="as told"):
         ran(answer)

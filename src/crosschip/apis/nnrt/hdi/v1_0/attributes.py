@@ -378,15 +378,13 @@ def structures_of(
     node_types: Iterable[IntEnum], namespace: Mapping[str, object]
 ) -> Mapping[int, type[Attributes]]:
     """Return the class of each node's attributes: `AddFusion` for `NODE_TYPE_ADD_FUSION`."""
-    classes = {
-        name.lower(): class_
-        for name, class_ in namespace.items()
-        if isinstance(class_, type) and issubclass(class_, Attributes)
+    codes = {
+        code.name.removeprefix("NODE_TYPE_").replace("_", "").lower(): code for code in node_types
     }
     return {
-        code: classes[code.name.removeprefix("NODE_TYPE_").replace("_", "").lower()]
-        for code in node_types
-        if code
+        codes[name.lower()]: class_
+        for name, class_ in namespace.items()
+        if isinstance(class_, type) and issubclass(class_, Attributes) and class_ is not Attributes
     }
 
 

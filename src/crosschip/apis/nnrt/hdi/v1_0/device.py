@@ -335,11 +335,7 @@ def _mode(mode: Performance) -> PerformanceMode:
 def _property_value(
     properties: Mapping[str, str], name: str, values: Mapping[str, T], default: str
 ) -> T:
-    """Return a property's value.
-
-    Raises:
-        DeviceError: the value is unknown.
-    """
+    """Return a property's value; raise `DeviceError` if the value is unknown."""
     key = properties.get(name, default)
     if key not in values:
         raise DeviceError(f"{name} is {key!r}, but must be one of {', '.join(values)}")

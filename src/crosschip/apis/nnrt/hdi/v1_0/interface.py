@@ -6,9 +6,10 @@ They return what the document declares as out parameters, and raise what it retu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Generic, TypeVar
+from functools import wraps
+from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from crosschip.apis.nnrt.hdi.v1_0.types import (
     DeviceStatus,
@@ -18,7 +19,7 @@ from crosschip.apis.nnrt.hdi.v1_0.types import (
     ModelConfig,
     SharedBuffer,
 )
-from crosschip.ir import DeviceError
+from crosschip.ir import DeviceError, Error, ModelError, UnsupportedError
 
 
 class ReturnCode(IntEnum):
@@ -179,3 +180,49 @@ class IPreparedModel(AnyPreparedModel):
 
 class INnrtDevice(AnyNnrtDevice[ModelConfig, IPreparedModel]):
     """A chip's driver."""
+
+
+class HdiErrors:
+    """A mixin that converts exceptions to `HdiError` with the codes of version 1.0."""
+
+    def failure(self, error: Error) -> HdiError:
+        """Convert an error."""
+        if isinstance(error, HdiError):
+            return error
+        code = ReturnCode.HDF_FAILURE
+        if isinstance(error, UnsupportedError):
+            code = ReturnCode.HDF_ERR_NOT_SUPPORT
+        elif isinstance(error, ModelError):
+            code = ReturnCode.HDF_ERR_INVALID_PARAM
+        return HdiError(code, str(error))
+
+
+S = TypeVar("S", bound=HdiErrors)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_codes(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Decorate a method: convert its errors to `HdiError`."""
+
+    @wraps(method)
+    def wrapper(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, *args, **kwargs)
+        except Error as error:
+            converted = self.failure(error)
+            if converted is error:
+                raise
+            raise converted from error
+
+    return wrapper
+
+
+def unsupported(message: str) -> HdiError:
+    """Return an error for an unsupported feature."""
+    return HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, message)
+
+
+def invalid(message: str) -> HdiError:
+    """Return an error for an invalid argument."""
+    return HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, message)

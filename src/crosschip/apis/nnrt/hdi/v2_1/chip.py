@@ -6,13 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from crosschip.apis.nnrt.hdi.v1_0.chip import AnyChip
-from crosschip.apis.nnrt.hdi.v1_0.failures import invalid, unsupported, with_codes
-from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError
-from crosschip.apis.nnrt.hdi.v1_0.prepared import AnyPrepared
+from crosschip.apis.nnrt.hdi.v1_0.chip import AnyChip, AnyPrepared
+from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError, invalid, unsupported, with_codes
 from crosschip.apis.nnrt.hdi.v1_0.types import IOTensor, SharedBuffer
-from crosschip.apis.nnrt.hdi.v2_1.failures import HdiErrors
-from crosschip.apis.nnrt.hdi.v2_1.interface import INnrtDevice, IPreparedModel
+from crosschip.apis.nnrt.hdi.v2_1.interface import HdiErrors, INnrtDevice, IPreparedModel
 from crosschip.apis.nnrt.hdi.v2_1.nodes import V2_0, V2_1
 from crosschip.apis.nnrt.hdi.v2_1.ranges import Bounds, Range, dynamic_ranges
 from crosschip.apis.nnrt.hdi.v2_1.types import ModelConfig, NNRT_ReturnCode
