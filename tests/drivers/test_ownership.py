@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +22,7 @@ from crosschip.drivers.client import connection
 from crosschip.drivers.client.monitor import look
 from crosschip.drivers.client.policy import Timeouts
 from crosschip.drivers.client.process import Process, connect, stop
-from crosschip.drivers.endpoint import Endpoint, death_of, deaths_at
+from crosschip.drivers.endpoint import Death, Endpoint, deaths_at
 from crosschip.drivers.ownership import acquire, is_owned, kill_owner, read_owner, release
 from crosschip.drivers.protocol import channel
 from crosschip.ir import DeviceError
@@ -180,7 +181,7 @@ def test_what_lies_in_the_place_of_a_drivers_file_is_left_alone(
             with pytest.raises(DeviceError, match=r"x\.lock: cannot be written: "):
                 acquire(path, "reference")
         case ".deaths":
-            endpoint.record_death(death_of(2, "why"))
+            endpoint.record_death(Death(time.time(), 2, "why"))
             assert deaths_at(path) == []
         case ".log":
             with pytest.raises(OSError, match=r"(?i)not a regular file|second name|directory"):

@@ -9,7 +9,6 @@ import re
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -110,11 +109,6 @@ class Endpoint:
             descriptor = open_own(self.path.with_suffix(".deaths"), flags)
             with open(descriptor, "ab", buffering=0) as file:
                 file.write(line.encode())
-
-
-def death_of(process: int, reason: str) -> Death:
-    """Return a death that has just occurred."""
-    return Death(time.time(), process, reason)
 
 
 def deaths_at(path: Path) -> Sequence[Death]:

@@ -57,7 +57,10 @@ def _build_library(compiler: str, library: Library, folder: Path) -> Built:
         names.write_text(f"{{ global: {'; '.join(exported(library))}; local: *; }};\n", "utf-8")
         # Replace the file: a program may have loaded the old one.
         new = target.with_suffix(".new")
-        _run([compiler, *_flags(library, names), "-o", str(new), str(code), *python_flags()])
+        command = [compiler, *_flags(library, names), "-o", str(new), str(code), *python_flags()]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise Error(f"{compiler} fails: {result.stderr.strip()}")
         new.replace(target)
     names_of_headers = (*library.included, library.exported, "crosschip.h")
     headers = [_copy_header(name, folder / "include") for name in names_of_headers]
@@ -112,12 +115,6 @@ def python_flags() -> list[str]:
         f"{sys.executable} has no shared library to be linked against; use a Python that was "
         "built with --enable-shared, as those of Linux distributions are"
     )
-
-
-def _run(command: Sequence[str]) -> None:
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise Error(f"{command[0]} fails: {result.stderr.strip()}")
 
 
 def _description(library: Library) -> str:

@@ -48,7 +48,7 @@ def _register_modules() -> None:
     from crosschip.apis import paddle_inference
 
     absent = {f"is_compiled_with_{name}": _return_false for name in _ABSENT}
-    device = _module("device", get_device=_cpu, **absent)
+    device = _module("device", get_device=lambda: "cpu", **absent)
     version = _module("version", full_version=VERSION, commit=VERSION)
     parts = {"device": device, "version": version, "inference": paddle_inference}
     package = _module("", __version__=VERSION, __path__=[], **absent, **parts)
@@ -64,7 +64,3 @@ def _module(name: str, **attributes: Any) -> ModuleType:
 
 def _return_false(*args: object) -> bool:
     return False
-
-
-def _cpu() -> str:
-    return "cpu"

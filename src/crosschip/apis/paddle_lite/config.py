@@ -124,7 +124,9 @@ class ConfigBase(NNAdapterSettings):
         arguments: dict[str, Any] = {"threads": self._threads}
         arguments["configuration"] = Configuration(performance=_PERFORMANCE[self._power])
         first = next(iter(places), None)
-        if self._half or (first and first.percision is PrecisionType.FP16 and not _on_gpu(first)):
+        if self._half or (
+            first and first.percision is PrecisionType.FP16 and first.target not in _ON_GPUS
+        ):
             arguments["precision"] = "float16"
         device_arguments = self._device_arguments([place.target for place in places])
         return {**arguments, **self.cache_arguments(), **device_arguments}
@@ -317,10 +319,6 @@ class _Optimised:
     def __call__(self, shapes: Shapes) -> Model:
         with spending():
             return with_overriding(load_lite(self._source, shapes))
-
-
-def _on_gpu(place: Place) -> bool:
-    return place.target in _ON_GPUS
 
 
 def _gpus() -> list[str]:

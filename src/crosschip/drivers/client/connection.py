@@ -205,7 +205,7 @@ class Connection:
             self._send(make(number), send)
             self._wait_for(waiter)
         except Died as death:
-            death.was_running = self._was_executing(number)
+            death.was_running = self._board is not None and number in self._board.running()
             raise
         finally:
             del self._pending[number]
@@ -324,14 +324,12 @@ class Connection:
             return
         silence = self._timeouts.silence
         waited = now - max(self._pinged_at, self._last_message)
-        if waited > silence and self._may_be_busy():
+        if waited > silence and (
+            self._cpu_use.busy or any(w.preparing for w in list(self._pending.values()))
+        ):
             silence = max(silence, _BUSY_SECONDS)
         if waited > silence:
             raise self._fail(f"has given no sign of life for {silence:g} seconds", kill=True)
-
-    def _may_be_busy(self) -> bool:
-        """Return whether the service may be silent because its engine is busy."""
-        return self._cpu_use.busy or any(w.preparing for w in list(self._pending.values()))
 
     def _check_limits(self) -> None:
         """Detect a run or a compilation that exceeds its time limit."""
@@ -349,9 +347,6 @@ class Connection:
 
     def _hangs(self, how: str) -> Died:
         return self._fail(how, kill=True)
-
-    def _was_executing(self, number: int) -> bool:
-        return self._board is not None and number in self._board.running()
 
     def _fail(self, how: str, *, kill: bool = False) -> Died:
         """Mark the connection unusable, wake all waiting threads, and return their error."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
@@ -16,7 +17,7 @@ from crosschip.drivers.client.link import Link
 from crosschip.drivers.client.policy import Policy, Record, Timeouts
 from crosschip.drivers.client.process import Process, connect, last_words
 from crosschip.drivers.client.program import RemoteProgram
-from crosschip.drivers.endpoint import Endpoint, death_of
+from crosschip.drivers.endpoint import Death, Endpoint
 from crosschip.drivers.ownership import kill_owner
 from crosschip.hal import CompileError, DeviceLost, urgency
 from crosschip.ir import Array, DeviceError
@@ -196,12 +197,9 @@ class Driver:
                 return
             self._record_death(link)
         with suppress(DeviceError):  # the next run reports it
-            self._prepare_all(self.link())
-
-    def _prepare_all(self, link: Link) -> None:
-        """Prepare all programs in a new process; runs prepare their own if they are earlier."""
-        for program in list(self.programs):
-            program.prepare(link)
+            new_link = self.link()
+            for program in list(self.programs):  # a run prepares its own if it is earlier
+                program.prepare(new_link)
 
     def _record_death(self, link: Link) -> None:
         """Record a death. The caller holds the lock."""
@@ -212,7 +210,7 @@ class Driver:
         reason = self._reason(link)
         self.record.record_death(reason)
         self.restarts += 1
-        self.endpoint.record_death(death_of(connection.process, reason))
+        self.endpoint.record_death(Death(time.time(), connection.process, reason))
         for callback in list(self._callbacks):
             threading.Thread(target=callback, args=(reason,), daemon=True).start()
 

@@ -178,7 +178,11 @@ class _Collector:
             ("runs", "Runs that have ended.", measures.runs),
             ("failures", "Runs that have failed.", measures.failures),
             ("copied_outputs", "Outputs copied into memory of clients.", measures.copied),
-            ("restarts", "Processes before this one that died.", self._deaths()),
+            (
+                "restarts",
+                "Processes before this one that died.",
+                len(deaths_at(self._service.path)),
+            ),
         ):
             family = CounterMetricFamily(f"{_PREFIX}_{name}", help_, labels=["device"])
             family.add_metric([self._service.name], value)
@@ -216,6 +220,3 @@ class _Collector:
         )
         family.add_metric([self._service.name], list(zip(bounds, counts, strict=True)), seconds)
         return family
-
-    def _deaths(self) -> int:
-        return len(deaths_at(self._service.path))

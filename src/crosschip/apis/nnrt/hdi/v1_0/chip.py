@@ -393,7 +393,9 @@ class AnyPrepared(HdiErrors, AnyPreparedModel):
             results = self._program.run_into(arrays, views)
         finally:
             urgency.reset(token)
-        self._check_rules(results[len(outputs) :])
+        for rule, holds in zip(self._program.rules, results[len(outputs) :], strict=True):
+            if not np.all(holds):
+                raise HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, rule)
         fits = [
             self._write_output(*arguments)
             for arguments in zip(results[: len(outputs)], outputs, views, strict=True)
@@ -423,12 +425,6 @@ class AnyPrepared(HdiErrors, AnyPreparedModel):
         alignment = max(dtype.alignment, self._chip.alignment)
         array: Array = memory.align(content, alignment).view(dtype)
         return array.reshape(shape)
-
-    def _check_rules(self, results: Sequence[Array]) -> None:
-        """Raise `HdiError` if a run broke a rule of an operator's definition."""
-        for rule, result in zip(self._program.rules, results, strict=True):
-            if not np.all(result):
-                raise HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, rule)
 
     def _write_output(self, result: Array, tensor: IOTensor, view: Array | None) -> bool:
         """Write an output to its memory; return whether the memory is large enough."""

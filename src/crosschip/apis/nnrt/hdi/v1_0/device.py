@@ -29,7 +29,6 @@ from crosschip.apis.nnrt.hdi.v1_0.types import (
     Format,
     IOTensor,
     ModelConfig,
-    Node,
     PerformanceMode,
     Priority,
     SharedBuffer,
@@ -317,15 +316,12 @@ def _answer(
     declined = [written.model.nodes[node] for node in written.nodes[index] if not answers[node]]
     if not declined:
         return YES
-    return Support.no(operation, "", f"the driver declines {_type_names(declined)}", Rule.OPERATOR)
+    names = ", ".join(dict.fromkeys(type_name(node).upper() for node in declined))
+    return Support.no(operation, "", f"the driver declines {names}", Rule.OPERATOR)
 
 
 def _version_name(nodes: Nodes) -> str:
     return "HDI V{}_{}".format(*nodes.version)
-
-
-def _type_names(nodes: Sequence[Node]) -> str:
-    return ", ".join(dict.fromkeys(type_name(node).upper() for node in nodes))
 
 
 def _mode(mode: Performance) -> PerformanceMode:

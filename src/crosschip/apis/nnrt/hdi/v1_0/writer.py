@@ -81,8 +81,8 @@ def write_model(
     """
     writer = _Writer(format, nodes, decompose=decompose)
     inputs, outputs = writer.written(model)
-    names = _names(zip(model.inputs, inputs, strict=True), zip(model.outputs, outputs, strict=True))
-    return writer.result(inputs, outputs, names, {})
+    pairs = zip((*inputs, *outputs), (*model.inputs, *model.outputs), strict=True)
+    return writer.result(inputs, outputs, dict(pairs), {})
 
 
 def write_parts(
@@ -248,7 +248,3 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         return {
             index_: SharedBuffer(fd, size, *location) for index_, location in locations.items()
         }, fd
-
-
-def _names(*ends: Iterator[tuple[str, int]] | zip[tuple[str, int]]) -> Mapping[int, str]:
-    return {index: name for end in ends for name, index in end}
