@@ -176,5 +176,5 @@ def _deaths(path: Path) -> Iterator[Death]:
         return
     for line in lines:
         with suppress(ValueError, TypeError, OverflowError, RecursionError):
-            moment, process, reason = json.loads(line)
-            yield Death(float(moment), int(process), str(reason))
+            seconds, process, reason = json.loads(line)
+            yield Death(float(seconds), int(process), str(reason))

@@ -92,7 +92,7 @@ def test_settings_without_meaning_are_accepted_and_said_once(
 ) -> None:
     ignored = IgnoredSettings(logging.getLogger("crosschip.paddle_inference"))
 
-    @ignored_methods(ignored, ignored_settings.METHODS, ignored_settings.WHY)
+    @ignored_methods(ignored, ignored_settings.METHODS, ignored_settings.REASONS)
     class Settings(Config):
         pass
 

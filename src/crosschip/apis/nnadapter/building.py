@@ -248,9 +248,9 @@ def _sort(model: NNAdapterModel) -> Iterator[NNAdapterOperation]:
     waiting: dict[NNAdapterOperation, int] = {}
     readers: dict[NNAdapterOperation, list[NNAdapterOperation]] = {}
     for operation in model.operations:
-        needed = {producers[o] for o in operation.inputs if o is not None and o in producers}
-        waiting[operation] = len(needed)
-        for producer in needed:
+        dependencies = {producers[o] for o in operation.inputs if o is not None and o in producers}
+        waiting[operation] = len(dependencies)
+        for producer in dependencies:
             readers.setdefault(producer, []).append(operation)
     ready = [operation.index for operation, count in waiting.items() if not count]
     count_sorted = 0

@@ -79,7 +79,9 @@ class Calls:
                 _checked_value(
                     NNAdapterModel_addOperation(model, call.code, input_operands, output_operands)
                 )
-            inputs, outputs = ([operands[i] for i in ends] for ends in (self.inputs, self.outputs))
+            inputs, outputs = (
+                [operands[i] for i in indices] for indices in (self.inputs, self.outputs)
+            )
             check(NNAdapterModel_identifyInputsAndOutputs(model, inputs, outputs))
             check(NNAdapterModel_finish(model))
         except Error:

@@ -160,12 +160,12 @@ def NNAdapterCompilation_queryInputsAndOutputs(
     """
     signature = result_of(compilation).signature
     types_by_kind = (signature.inputs, signature.outputs)
-    for places, types in zip((input_types, output_types), types_by_kind, strict=True):
-        if places is not None and len(places) != len(types):
-            raise invalid(f"there are {len(places)} places for {len(types)} types")
-    for places, types in zip((input_types, output_types), types_by_kind, strict=True):
-        if places is not None:
-            places[:] = [type_.copy() for type_ in types]
+    for target, types in zip((input_types, output_types), types_by_kind, strict=True):
+        if target is not None and len(target) != len(types):
+            raise invalid(f"there are {len(target)} places for {len(types)} types")
+    for target, types in zip((input_types, output_types), types_by_kind, strict=True):
+        if target is not None:
+            target[:] = [type_.copy() for type_ in types]
     return len(types_by_kind[0]), len(types_by_kind[1])
 
 

@@ -83,9 +83,9 @@ def check(type_: NNAdapterOperandType) -> None:
 
 
 def _check_sizes(dimensions: NNAdapterOperandDimensionType) -> None:
-    most = NNADAPTER_MAX_SIZE_OF_DIMENSIONS
-    if dimensions.count > most:
-        raise invalid_dimensions(f"{dimensions.count} axes are more than {most}")
+    max_rank = NNADAPTER_MAX_SIZE_OF_DIMENSIONS
+    if dimensions.count > max_rank:
+        raise invalid_dimensions(f"{dimensions.count} axes are more than {max_rank}")
     if dimensions.dynamic_count > NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS:
         raise invalid_dimensions(
             f"{dimensions.dynamic_count} shapes are more than "

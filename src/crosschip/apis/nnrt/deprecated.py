@@ -149,9 +149,11 @@ def _array(operand: Operand, tensor: OH_NN_Tensor, buffer: Any) -> Array:
 def _output_bytes(operand: Operand, buffer: Any) -> Array:
     """Return an output's buffer as bytes."""
     content, shape = byte_view(buffer), operand.type.static_shape
-    needed = 1 if shape is None else math.prod(shape) * operand.type.element_type.dtype.itemsize
-    if content.size < needed or not content.flags.writeable:
-        raise invalid(f"the buffer has {content.size} bytes, or is read-only; {needed} are needed")
+    required = 1 if shape is None else math.prod(shape) * operand.type.element_type.dtype.itemsize
+    if content.size < required or not content.flags.writeable:
+        raise invalid(
+            f"the buffer has {content.size} bytes, or is read-only; {required} are needed"
+        )
     return content
 
 

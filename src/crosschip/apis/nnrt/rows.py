@@ -115,14 +115,14 @@ def convert_operation(entry: Entry, operation: Operator) -> Expressed:
 def _convert_parameter(
     operand: Operand, type_: OH_NN_TensorType, slot: str, operation: Operator
 ) -> Operand:
-    where = f"{operation.name!r}: {operation.type}.{slot}"
+    context = f"{operation.name!r}: {operation.type}.{slot}"
     if operand.value is None:
-        raise UnsupportedError(f"{where}: must be constant there")
+        raise UnsupportedError(f"{context}: must be constant there")
     array = np.asarray(operand.value)
     name = parameter_types(type_)[0].name.removeprefix("OH_NN_").lower()
     converted = array.astype(name)
     if not np.array_equal(converted, array):
-        raise UnsupportedError(f"{where}: there is no number for {array.tolist()}")
+        raise UnsupportedError(f"{context}: there is no number for {array.tolist()}")
     parameter = getattr(type(operation), slot) if slot else None
     if isinstance(parameter, Parameter) and parameter.rank == 0:
         converted = converted.reshape(())

@@ -26,17 +26,17 @@ class IgnoredSettings:
         self._logger = logger
         self._reported: set[str] = set()
 
-    def warn_once(self, name: str, why: str = "has no meaning here") -> None:
+    def warn_once(self, name: str, reason: str = "has no meaning here") -> None:
         """Warn, once per name, that a setting is accepted without effect."""
         if name not in self._reported:
             self._reported.add(name)
-            self._logger.warning("%s is accepted, but %s", name, why)
+            self._logger.warning("%s is accepted, but %s", name, reason)
 
 
 def ignored_methods(
     ignored: IgnoredSettings,
     methods: Mapping[str, Mapping[str, object]],
-    why: Mapping[str, str] | None = None,
+    reasons: Mapping[str, str] | None = None,
 ) -> Callable[[type[T]], type[T]]:
     """Decorate a class: add methods that accept their arguments and have no effect.
 
@@ -44,12 +44,14 @@ def ignored_methods(
         ignored: where their use is reported.
         methods: the defaults of each method's parameters, by name; `...` for one without a
             default.
-        why: the reason to report instead of "has no meaning here", by method.
+        reasons: the reason to report instead of "has no meaning here", by method.
     """
 
     def decorate(kind: type[T]) -> type[T]:
         for name, parameters in methods.items():
-            setattr(kind, name, _ignored_method(ignored, name, parameters, (why or {}).get(name)))
+            setattr(
+                kind, name, _ignored_method(ignored, name, parameters, (reasons or {}).get(name))
+            )
         return kind
 
     return decorate
@@ -76,20 +78,22 @@ def _constant_method(name: str, constant: object) -> Callable[[object], object]:
 
 
 def _ignored_method(
-    ignored: IgnoredSettings, name: str, parameters: Mapping[str, object], why: str | None
+    ignored: IgnoredSettings, name: str, parameters: Mapping[str, object], reason: str | None
 ) -> Callable[..., None]:
     signature = inspect.Signature(
         [
             inspect.Parameter(
-                each,
+                parameter,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD,
                 default=_EMPTY if default is ... else default,
             )
-            for each, default in parameters.items()
+            for parameter, default in parameters.items()
         ]
     )
     warn_once = (
-        partial(ignored.warn_once, name) if why is None else partial(ignored.warn_once, name, why)
+        partial(ignored.warn_once, name)
+        if reason is None
+        else partial(ignored.warn_once, name, reason)
     )
 
     def method(self: object, *args: Any, **kwargs: Any) -> None:
@@ -100,5 +104,5 @@ def _ignored_method(
         warn_once()
 
     method.__name__ = name
-    method.__doc__ = f"Accepted; {why or 'it has no meaning here'}."
+    method.__doc__ = f"Accepted; {reason or 'it has no meaning here'}."
     return method

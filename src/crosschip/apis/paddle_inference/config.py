@@ -49,7 +49,7 @@ ignored_methods(
 
 
 @constant_methods(ignored_settings.ANSWERS)
-@ignored_methods(IGNORED, ignored_settings.METHODS, ignored_settings.WHY)
+@ignored_methods(IGNORED, ignored_settings.METHODS, ignored_settings.REASONS)
 class Config:
     """The configuration of a predictor; several predictors may use one.
 

@@ -80,7 +80,7 @@ METHODS: Mapping[str, Mapping[str, object]] = {
     "set_ipu_custom_info": {"ipu_custom_ops_info": (), "ipu_custom_patterns": None},
 }
 
-WHY: Mapping[str, str] = {
+REASONS: Mapping[str, str] = {
     "collect_shape_range_info": "no file is written: devices find out sizes by themselves",
     "enable_profile": "nothing is printed: `crosschip profile` measures where the time goes",
     "enable_save_optim_model": "no file is written: the cache keeps what is compiled",

@@ -110,11 +110,11 @@ class Tensor:
     def _widen(self, data: Array) -> Array:
         """Convert elements to a type that Paddle has."""
         native = data.dtype.newbyteorder("=")
-        wanted = _WIDER.get(native.name, native)
-        if np.dtype(wanted) not in TYPES:
-            known = ", ".join(dtype.name for dtype in TYPES)
-            raise InputError(f"{self._value.name!r} is given {data.dtype}; Paddle has {known}")
-        return data.astype(wanted)
+        wider = _WIDER.get(native.name, native)
+        if np.dtype(wider) not in TYPES:
+            supported = ", ".join(dtype.name for dtype in TYPES)
+            raise InputError(f"{self._value.name!r} is given {data.dtype}; Paddle has {supported}")
+        return data.astype(wider)
 
 
 def _array_view(data: Any) -> Array:

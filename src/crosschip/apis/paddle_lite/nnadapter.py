@@ -113,8 +113,8 @@ class NNAdapterSettings:
         check_token(model_cache_token)
         content = byte_view(model_cache_buffer).tobytes()
         if not content or model_cache_token in self._cache_buffers:
-            why = "was given before" if content else "has an empty buffer"
-            raise InputError(f"set_nnadapter_model_cache_buffers: {model_cache_token!r} {why}")
+            problem = "was given before" if content else "has an empty buffer"
+            raise InputError(f"set_nnadapter_model_cache_buffers: {model_cache_token!r} {problem}")
         self._cache_buffers[model_cache_token] = content
 
     def set_nnadapter_dynamic_shape_info(self, dynamic_shape_info: ShapeInfo) -> None:

@@ -69,8 +69,8 @@ class Tensor:
         if not isinstance(array, np.ndarray):
             raise InputError(f"from_numpy: {type(array).__name__} is no array of NumPy")
         if array.dtype.newbyteorder("=") not in TYPES:
-            known = ", ".join(dtype.name for dtype in TYPES)
-            raise InputError(f"from_numpy: {array.dtype} is given; Paddle Lite has {known}")
+            supported = ", ".join(dtype.name for dtype in TYPES)
+            raise InputError(f"from_numpy: {array.dtype} is given; Paddle Lite has {supported}")
         self._value.copy(array)
 
     def numpy(self) -> Array:

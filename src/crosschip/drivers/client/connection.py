@@ -41,13 +41,13 @@ class _CpuUse:
     def __init__(self, process: int) -> None:
         self._process = process
         self._start = monotonic()
-        self._before = _cpu_seconds(process)
+        self._start_seconds = _cpu_seconds(process)
 
     @property
     def busy(self) -> bool:
         """Whether it has been using the CPU, as far as the system tells."""
         passed = monotonic() - self._start
-        return _cpu_seconds(self._process) - self._before > _BUSY_SHARE * passed
+        return _cpu_seconds(self._process) - self._start_seconds > _BUSY_SHARE * passed
 
 
 def _cpu_seconds(process: int) -> float:
@@ -96,7 +96,7 @@ class _Waiter:
         preparing: whether the driver may be silent for long, as when compiling.
     """
 
-    __slots__ = ("answer", "began", "descriptors", "preparing", "wake")
+    __slots__ = ("answer", "descriptors", "preparing", "start", "wake")
 
     def __init__(self, *, preparing: bool) -> None:
         self.preparing = preparing
@@ -104,7 +104,7 @@ class _Waiter:
         self.descriptors: list[int] = []
         self.wake = threading.Lock()
         self.wake.acquire()
-        self.began = monotonic()
+        self.start = monotonic()
 
 
 class Connection:
@@ -210,7 +210,7 @@ class Connection:
         finally:
             del self._pending[number]
         if kind is messages.Ran:
-            self._run_seconds += (monotonic() - waiter.began - self._run_seconds) / 8
+            self._run_seconds += (monotonic() - waiter.start - self._run_seconds) / 8
         answer = waiter.answer
         if type(answer) is kind:
             return answer, waiter.descriptors
@@ -339,20 +339,20 @@ class Connection:
         self._next_check = now + _POLL_SECONDS
         running = board.running()
         for number, waiter in list(self._pending.items()):
-            elapsed = now - waiter.began
+            elapsed = now - waiter.start
             if waiter.preparing and elapsed > timeouts.compile_seconds:
                 raise self._hangs(f"has been compiling for {timeouts.compile_seconds:g} seconds")
             if number in running and elapsed > timeouts.run_seconds:
                 raise self._hangs(f"has been at a run for {timeouts.run_seconds:g} seconds")
 
-    def _hangs(self, how: str) -> Died:
-        return self._fail(how, kill=True)
+    def _hangs(self, problem: str) -> Died:
+        return self._fail(problem, kill=True)
 
-    def _fail(self, how: str, *, kill: bool = False) -> Died:
+    def _fail(self, problem: str, *, kill: bool = False) -> Died:
         """Mark the connection unusable, wake all waiting threads, and return their error."""
         if self.alive:
             self.alive = False
-            self.reason = f"the driver's process {self.process} {how}"
+            self.reason = f"the driver's process {self.process} {problem}"
             self.hangs = kill
             self._channel.shut_down()
             for other in list(self._pending.values()):

@@ -87,7 +87,7 @@ class Driver:
             return self._reconnect() if self._was_connected else self._connect()
 
     def run(
-        self, program: RemoteProgram, inputs: Sequence[Array], places: Sequence[Array | None]
+        self, program: RemoteProgram, inputs: Sequence[Array], targets: Sequence[Array | None]
     ) -> Sequence[Array]:
         """Run a program; if the process dies, run it again in the replacement.
 
@@ -97,20 +97,20 @@ class Driver:
         """
         if self.quarantine:
             self.quarantine.check(program, inputs)
-        strikes = 0
+        deaths = 0
         while True:
             try:
                 link = self.link()
-                outputs = program.run_on(link, inputs, places, urgency.get(), alone=strikes > 0)
+                outputs = program.run_on(link, inputs, targets, urgency.get(), alone=deaths > 0)
             except Died as death:
-                strikes += death.was_running
-                if strikes >= _MAX_DEATHS:
+                deaths += death.was_running
+                if deaths >= _MAX_DEATHS:
                     raise self.quarantine.add(program, inputs, self._blame_request()) from None
             else:
                 self.record.record_success()
                 return outputs
 
-    def attempt(self, doing: str, work: Callable[[Link], T]) -> T:
+    def attempt(self, activity: str, function: Callable[[Link], T]) -> T:
         """Call a function of the link; if the process dies, once more with its replacement.
 
         Raises:
@@ -119,11 +119,11 @@ class Driver:
         """
         for _ in range(_MAX_DEATHS):
             with suppress(Died):
-                result = work(self.link())
+                result = function(self.link())
                 self.record.record_success()
                 return result
         raise CompileError(
-            f"the driver died {_MAX_DEATHS} times while {doing}: {self._blame_request()}"
+            f"the driver died {_MAX_DEATHS} times while {activity}: {self._blame_request()}"
         )
 
     def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:

@@ -126,12 +126,12 @@ class Quarantine:
         if reason is not None:
             raise DeviceError(reason)
 
-    def add(self, program: RemoteProgram, inputs: Sequence[Array], why: str) -> DeviceError:
+    def add(self, program: RemoteProgram, inputs: Sequence[Array], death: str) -> DeviceError:
         """Refuse a run from now on and write its file; return the error."""
         digest = _digest(program, inputs)
         properties = dict(self._endpoint.properties)
         run = FatalRun(
-            self._endpoint.device, properties, why, program.options, program.model, inputs
+            self._endpoint.device, properties, death, program.options, program.model, inputs
         )
         try:
             path = _new_file(digest)
@@ -141,7 +141,7 @@ class Quarantine:
             location = f"it could not be kept ({error.strerror}); "
         reason = (
             f"this run has killed the driver twice, and is not tried again; {location}"
-            f"`crosschip driver replay FILE` runs it once more. Last: {why}"
+            f"`crosschip driver replay FILE` runs it once more. Last: {death}"
         )
         self._reasons[digest] = reason
         return DeviceError(reason)

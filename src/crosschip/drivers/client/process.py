@@ -140,8 +140,8 @@ def last_words(endpoint: Endpoint) -> str:
     # faulthandler writes the stack after this line
     _, fatal, stack = output.rpartition(_FATAL)
     output = f"{fatal}{stack[:_MAX_LAST_WORDS]}" if fatal else output[-_MAX_LAST_WORDS:]
-    words = "".join(c for c in " ".join(output.split()) if c.isprintable())
-    return f"; its last words: {words}" if words else ""
+    text = "".join(c for c in " ".join(output.split()) if c.isprintable())
+    return f"; its last words: {text}" if text else ""
 
 
 def unknown_process(path: Path) -> DeviceError:

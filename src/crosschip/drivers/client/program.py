@@ -112,7 +112,7 @@ class RemoteProgram(Program):
             buffers = tuple(
                 None if lease_ is None else lease_.buffer for lease_ in leases_of_outputs
             )
-            ran, descriptors = link.connection.ask_for(
+            result, descriptors = link.connection.ask_for(
                 messages.Ran,
                 lambda n: messages.Run(n, number, input_tensors, buffers, priority, alone),
             )
@@ -122,7 +122,7 @@ class RemoteProgram(Program):
             for lease in leases:
                 lease.lost = True
             raise
-        return self._results(link, ran.outputs, leases_of_outputs, targets, descriptors)
+        return self._results(link, result.outputs, leases_of_outputs, targets, descriptors)
 
     def save(self) -> bytes | None:
         if self.saved is None:

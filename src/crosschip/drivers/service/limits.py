@@ -44,13 +44,13 @@ class Account:
     """A client's use of one resource. Thread-safe.
 
     Args:
-        most: the limit.
-        what: the resource's name in messages.
+        limit: the limit.
+        resource: the resource's name in messages.
     """
 
-    def __init__(self, most: int, what: str) -> None:
-        self._most = most
-        self._what = what
+    def __init__(self, limit: int, resource: str) -> None:
+        self._limit = limit
+        self._resource = resource
         self._used = 0
         self._released: deque[int] = deque()
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class Account:
     @property
     def remaining(self) -> int:
         """The amount that remains."""
-        return self._most - self.used
+        return self._limit - self.used
 
     def take(self, amount: int = 1) -> None:
         """Count an amount as used.
@@ -73,13 +73,13 @@ class Account:
             Exceeded: it exceeds the limit.
         """
         with self._lock:
-            remaining = self._most - self._settle()
+            remaining = self._limit - self._settle()
             if amount <= remaining:
                 self._used += amount
                 return
         raise Exceeded(
-            f"{amount} {self._what} are asked for, and {remaining} are left of the {self._most} "
-            "that a client may have"
+            f"{amount} {self._resource} are asked for, and {remaining} are left of the "
+            f"{self._limit} that a client may have"
         )
 
     def release(self, amount: int = 1) -> None:

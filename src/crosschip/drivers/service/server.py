@@ -109,7 +109,7 @@ class Service(Closing):
         try:
             for index in range(self.threads):
                 worker = threading.Thread(
-                    target=self._work, args=(index,), name=f"worker-{index}", daemon=True
+                    target=self._run_worker, args=(index,), name=f"worker-{index}", daemon=True
                 )
                 worker.start()
                 self._threads.append(worker)
@@ -140,9 +140,9 @@ class Service(Closing):
                 self._last_client_left = monotonic()
         session.end()
 
-    def run_in_thread(self, work: Callable[[], None]) -> None:
+    def run_in_thread(self, function: Callable[[], None]) -> None:
         """Execute long work in its own thread."""
-        threading.Thread(target=work, name="preparing", daemon=True).start()
+        threading.Thread(target=function, name="preparing", daemon=True).start()
 
     def description(self, number: int) -> messages.Description:
         """Return the device's description as an answer."""
@@ -204,7 +204,7 @@ class Service(Closing):
             size_of(self.threads),
         )
 
-    def _work(self, slot: int) -> None:
+    def _run_worker(self, slot: int) -> None:
         """Process requests and jobs, as the worker thread of a slot of the board."""
         while not self._ending.is_set():
             for number, _ in self._epoll.poll(maxevents=1):

@@ -287,19 +287,19 @@ class Session:
         self._run_in_thread(request, resources, lambda: self._save(request, prepared, resources))
 
     def _run_in_thread(
-        self, request: Request, resources: ExitStack, work: Callable[[], None]
+        self, request: Request, resources: ExitStack, function: Callable[[], None]
     ) -> None:
         """Handle a long request in its own thread; release its resources if none starts."""
         with ExitStack() as on_failure:
             on_failure.push(resources)
             self.accounts.preparing.take()
             on_failure.callback(self.accounts.preparing.release)
-            self.service.run_in_thread(lambda: self._finish(request, work))
+            self.service.run_in_thread(lambda: self._finish(request, function))
             on_failure.pop_all()
 
-    def _finish(self, request: Request, work: Callable[[], None]) -> None:
+    def _finish(self, request: Request, function: Callable[[], None]) -> None:
         try:
-            self._handle(request, work)
+            self._handle(request, function)
         except ProtocolError:
             self.channel.shut_down()
         finally:

@@ -69,8 +69,8 @@ class Types:
         data = self.sizes(dimensions)
         shapes = dimensions.dynamic_count
         if shapes > NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS:
-            most = NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS
-            raise invalid_dimensions(f"{shapes} shapes are more than {most}")
+            limit = NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS
+            raise invalid_dimensions(f"{shapes} shapes are more than {limit}")
         dynamic = [list(dimensions.dynamic_data[row])[: len(data)] for row in range(shapes)]
         return NNAdapterOperandType(
             _member(NNAdapterOperandPrecisionCode, pointer.precision),

@@ -326,8 +326,8 @@ class CoreBindings(NNRtBindings):
         return self.objects(name, numbers, count)
 
     def _run_done_callback(self, function: Any) -> Callable[..., None]:
-        def done(run: _Run, code: Code, tensors: object, count: int) -> None:
+        def callback(run: _Run, code: Code, tensors: object, count: int) -> None:
             outputs = self.ffi.new("void *[]", [self.ffi.cast("void *", n) for n in run.outputs])
             function(run.data, code, outputs, count)
 
-        return done
+        return callback

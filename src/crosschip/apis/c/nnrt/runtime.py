@@ -136,9 +136,9 @@ class RuntimeBindings(NNRtBindings):
         )
 
     def OH_NNExecutor_SetOutputWithMemory(self, executor: int, index: int, memory: Any) -> Code:
-        held = self._memory(executor, memory)
+        allocated = self._memory(executor, memory)
         object_ = HANDLES.get(executor)
-        return api.OH_NNExecutor_SetOutputWithMemory(object_, index, held)  # type: ignore[arg-type]
+        return api.OH_NNExecutor_SetOutputWithMemory(object_, index, allocated)  # type: ignore[arg-type]
 
     def _allocate(
         self, executor: int, index: int, length: int, allocate: Callable[..., OH_NN_Memory | None]

@@ -407,18 +407,18 @@ class AnyPrepared(HdiErrors, AnyPreparedModel):
 
     def _array(self, tensor: IOTensor, type_: TensorType) -> Array:
         """Return an input's elements, without a copy where possible."""
-        where = f"input {tensor.name!r}"
+        context = f"input {tensor.name!r}"
         if element_type(tensor.dataType) is not type_.element_type:
-            raise invalid(f"{where}: is {tensor.dataType.name}, not {type_.element_type}")
+            raise invalid(f"{context}: is {tensor.dataType.name}, not {type_.element_type}")
         shape = tuple(tensor.dimensions)
         if min(shape, default=0) < 0 or not TensorType(type_.element_type, shape).fits(
             TensorType(type_.element_type, type_.shape)
         ):
-            raise invalid(f"{where}: has the sizes {list(shape)}, but must be {type_}")
+            raise invalid(f"{context}: has the sizes {list(shape)}, but must be {type_}")
         dtype = type_.element_type.dtype
         expected = math.prod(shape) * dtype.itemsize
         if tensor.data.dataSize != expected:
-            raise invalid(f"{where}: takes {expected} bytes, not {tensor.data.dataSize}")
+            raise invalid(f"{context}: takes {expected} bytes, not {tensor.data.dataSize}")
         content = self._chip.data(tensor.data)
         if dtype.kind == "b":
             content = (content != 0).view(np.uint8)

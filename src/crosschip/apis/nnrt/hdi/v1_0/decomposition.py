@@ -66,7 +66,9 @@ def _query(device: Device, options: Options) -> Ask:
     def ask(model: Model) -> Offer:
         offer = device.query(model, options)
         pairs = zip(map(screen, model.operations), offer.answers, strict=True)
-        answers: list[Support] = [own if refusal is None else refusal for refusal, own in pairs]
+        answers: list[Support] = [
+            support if refusal is None else refusal for refusal, support in pairs
+        ]
         return Offer(answers, offer.groups)
 
     return Narrowing(device.name, ask, capabilities, options)

@@ -65,8 +65,8 @@ def read_model(model: Model, nodes: Nodes = V1_0) -> StandardModel:
         UnsupportedError: a node has no standard operator.
     """
     parts = read_parts(model, nodes)
-    for node, why in parts.refused.items():
-        raise UnsupportedError(f"node {node}: {why}")
+    for node, reason in parts.refused.items():
+        raise UnsupportedError(f"node {node}: {reason}")
     return parts.model
 
 

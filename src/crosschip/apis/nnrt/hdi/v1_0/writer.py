@@ -224,9 +224,9 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         subgraph = SubGraph(
             "NNRt_SubGraph", tuple(inputs), tuple(outputs), tuple(range(len(self._nodes)))
         )
-        ends = (tuple(inputs), tuple(outputs))
-        written = Model("NNR_Model", *ends, tuple(self._nodes), tuple(tensors), (subgraph,))
-        return WrittenModel(written, descriptor, self.spans, refused)
+        boundary = (tuple(inputs), tuple(outputs))
+        exported = Model("NNR_Model", *boundary, tuple(self._nodes), tuple(tensors), (subgraph,))
+        return WrittenModel(exported, descriptor, self.spans, refused)
 
     def _constants(self) -> tuple[Mapping[int, SharedBuffer], int]:
         """Write all constants to one memory; return their locations and its descriptor."""

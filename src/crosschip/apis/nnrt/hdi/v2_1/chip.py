@@ -104,8 +104,8 @@ class PreparedModel(HdiErrors, AnyPrepared, IPreparedModel):
 
     @cached_property
     def _ranges(self) -> tuple[Bounds, Bounds]:
-        known = {item.name: (item.least, item.most) for item in self._options.sizes.ranges}
-        ranges = [[_range(size, known) for size in type_.shape or ()] for type_ in self._inputs]
+        bounds = {item.name: (item.least, item.most) for item in self._options.sizes.ranges}
+        ranges = [[_range(size, bounds) for size in type_.shape or ()] for type_ in self._inputs]
         least, most = ([[pair[end] for pair in pairs] for pairs in ranges] for end in (0, 1))
         return least, most
 
@@ -133,8 +133,8 @@ def _model_name(extensions: Mapping[str, bytes]) -> str | None:
         raise invalid("the extension ModelName is not text in UTF-8") from None
 
 
-def _range(size: Dim, known: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+def _range(size: Dim, bounds: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
     """Return a size's minimum and maximum."""
     if isinstance(size, int):
         return size, size
-    return known.get(name_of(size) or "", (0, _MAX_SIZE))
+    return bounds.get(name_of(size) or "", (0, _MAX_SIZE))

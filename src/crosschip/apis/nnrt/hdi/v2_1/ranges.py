@@ -40,7 +40,9 @@ class Range(NamedTuple):
             )
 
 
-def dynamic_ranges(inputs: Mapping[str, Operand], least: Bounds, most: Bounds) -> Sequence[Range]:
+def dynamic_ranges(
+    inputs: Mapping[str, Operand], minimums: Bounds, maximums: Bounds
+) -> Sequence[Range]:
     """Return the ranges of a model's dynamic input dimensions.
 
     Raises:
@@ -48,17 +50,17 @@ def dynamic_ranges(inputs: Mapping[str, Operand], least: Bounds, most: Bounds) -
         HdiError: a static size is out of its range.
     """
     ranks = [len(operand.type.shape or ()) for operand in inputs.values()]
-    if not ranks == list(map(len, least)) == list(map(len, most)):
+    if not ranks == list(map(len, minimums)) == list(map(len, maximums)):
         raise DeviceError(
-            f"the driver gives the ranges {least} to {most} for inputs of {ranks} sizes"
+            f"the driver gives the ranges {minimums} to {maximums} for inputs of {ranks} sizes"
         )
-    return list(_ranges(inputs, least, most))
+    return list(_ranges(inputs, minimums, maximums))
 
 
-def _ranges(inputs: Mapping[str, Operand], least: Bounds, most: Bounds) -> Iterator[Range]:
+def _ranges(inputs: Mapping[str, Operand], minimums: Bounds, maximums: Bounds) -> Iterator[Range]:
     for index, (name, operand) in enumerate(inputs.items()):
         for axis, size in enumerate(operand.type.shape or ()):
-            range_ = Range(name, index, axis, least[index][axis], most[index][axis])
+            range_ = Range(name, index, axis, minimums[index][axis], maximums[index][axis])
             if isinstance(size, int):
                 range_.check(size)
             else:
