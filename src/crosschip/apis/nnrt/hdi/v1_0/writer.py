@@ -80,7 +80,7 @@ def write_model(
         HdiError: memory for the constants is exhausted.
     """
     writer = _Writer(format, nodes, decompose=decompose)
-    inputs, outputs = writer.written(model)
+    inputs, outputs = writer.write(model)
     pairs = zip((*inputs, *outputs), (*model.inputs, *model.outputs), strict=True)
     return writer.result(inputs, outputs, dict(pairs), {})
 
@@ -180,8 +180,10 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         name = f"{type(attributes).__name__}:{len(self._nodes)}"
         if any(operand is None for operand in expression.inputs):
             raise UnsupportedError(f"{name}: an input in front of others cannot be left out")
-        inputs = tuple(self.place(operand) for operand in expression.inputs if operand is not None)
-        outputs = tuple(map(self.place, expression.outputs))
+        inputs = tuple(
+            self.index_of(operand) for operand in expression.inputs if operand is not None
+        )
+        outputs = tuple(map(self.index_of, expression.outputs))
         quantized = bool(outputs) and bool(self._tensors[outputs[0]].quantParams)
         self._nodes.append(
             Node(name, node_type, encode(attributes), inputs, outputs, QuantType(int(quantized)))
