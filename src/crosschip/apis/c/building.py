@@ -94,7 +94,7 @@ def _flags(library: Library, names: Path) -> list[str]:
     return [
         *("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden"),
         *("-D_GNU_SOURCE", "-D_CFFI_NO_LIMITED_API", f"-I{FOLDER}", f"-I{include}"),
-        # Python cannot be unloaded, so nor can what has started it.
+        # Python cannot be unloaded, so a library that started it must not be, either.
         *(f"-Wl,-soname,{library.file}", f"-Wl,--version-script={names}", "-Wl,-z,nodelete"),
         "-Wl,-z,defs",
     ]

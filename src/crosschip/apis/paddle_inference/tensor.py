@@ -123,7 +123,7 @@ def _array_view(data: Any) -> Array:
         if hasattr(data, "__dlpack__"):
             return np.from_dlpack(data)
         return np.asarray(data, copy=False)
-    except Exception as error:  # foreign code: whatever it raises is its failure
+    except Exception as error:  # foreign code may raise anything
         raise InputError(
             f"share_external_data: {type(data).__name__} is not on the processor as an array is "
             f"({error}); use copy_from_cpu"

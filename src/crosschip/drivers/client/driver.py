@@ -27,7 +27,7 @@ T = TypeVar("T")
 _MAX_DEATHS = 2
 """The number of deaths during one request after which it is considered their cause."""
 
-_FATE_SECONDS = 0.5
+_EXIT_SECONDS = 0.5
 
 
 class Driver:
@@ -219,8 +219,8 @@ class Driver:
         reason, process = link.connection.reason, self._process
         if link.connection.hangs or process is None or process.number != link.connection.process:
             return reason
-        fate = process.fate(_FATE_SECONDS)
-        sentence = f"the driver's process {process.number} {fate}" if fate else reason
+        exit_reason = process.exit_reason(_EXIT_SECONDS)
+        sentence = f"the driver's process {process.number} {exit_reason}" if exit_reason else reason
         return sentence + last_words(self.endpoint)
 
     def _lost(self) -> DeviceLost:

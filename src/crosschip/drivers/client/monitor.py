@@ -108,7 +108,7 @@ class Monitor(Closing):
         try:
             figures = self._figures(path)
         except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
-            problem = _fate(last_owner, deaths)
+            problem = _offline_reason(last_owner, deaths)
         except BlockingIOError:
             problem = "it lets nobody in any more"
         except OSError as error:
@@ -187,7 +187,7 @@ def _sockets() -> Sequence[Path]:
     return sorted(file.with_suffix(".sock") for file in directory.glob("*.lock"))
 
 
-def _fate(last_owner: Owner | None, deaths: Sequence[Death]) -> str:
+def _offline_reason(last_owner: Owner | None, deaths: Sequence[Death]) -> str:
     """Return why a socket does not answer."""
     if last_owner is None:
         return "no driver serves there"

@@ -58,28 +58,28 @@ class Process:
             )
         finally:
             os.close(log)
-        self._fate = ""
+        self._exit_reason = ""
         self._ended = threading.Event()
         # A child process must be waited for, or it becomes a zombie.
         threading.Thread(target=self._wait, name=f"driver-{self.number}", daemon=True).start()
 
-    def fate(self, seconds: float = 0.0) -> str:
+    def exit_reason(self, seconds: float = 0.0) -> str:
         """Return how the process ended; empty if it has not.
 
         Args:
             seconds: the time to wait for its end.
         """
-        return self._fate if self._ended.wait(seconds) else ""
+        return self._exit_reason if self._ended.wait(seconds) else ""
 
     def _wait(self) -> None:
         try:
             _, status = os.waitpid(self.number, 0)
         except ChildProcessError:  # the program has already waited for it
-            self._fate = "ended"
+            self._exit_reason = "ended"
         else:
             code = os.waitstatus_to_exitcode(status)
             died = f"died of {signal.Signals(-code).name}" if code < 0 else ""
-            self._fate = died or f"ended with status {code}"
+            self._exit_reason = died or f"ended with status {code}"
         self._ended.set()
 
 
@@ -120,8 +120,12 @@ def connect(
                 f"{endpoint.path}: no driver serves there; start one with `crosschip driver serve "
                 f"{endpoint.device} --socket {endpoint.path}`"
             )
-        if process is not None and (fate := process.fate()) and not is_owned(endpoint.path):
-            raise DeviceError(f"the driver {fate} as it started{last_words(endpoint)}")
+        if (
+            process is not None
+            and (exit_reason := process.exit_reason())
+            and not is_owned(endpoint.path)
+        ):
+            raise DeviceError(f"the driver {exit_reason} as it started{last_words(endpoint)}")
         if process is None and not is_owned(endpoint.path):
             process = _start(endpoint)
         if time.monotonic() > end:
