@@ -18,7 +18,7 @@ from tests.modelling import chain
 
 from crosschip.drivers import endpoint
 from crosschip.drivers.client.device import RemoteDevice
-from crosschip.drivers.client.watching import look
+from crosschip.drivers.client.monitor import look
 from crosschip.hal import Options
 from crosschip.ops.standard.activation import Relu
 

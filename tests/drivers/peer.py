@@ -90,7 +90,7 @@ class Peer:
         answer = messages.decode_answer(view)
         assert isinstance(answer, messages.Memory)
         try:
-            return answer.buffer, memory.mapped(descriptor, writable=True)
+            return answer.buffer, memory.map_shared(descriptor, writable=True)
         finally:
             os.close(descriptor)
 
@@ -104,7 +104,7 @@ class Peer:
         """What the service does."""
         return self.ask(messages.Status, messages.Watch(self.next())).figures
 
-    def cut_off(self) -> bool:
+    def is_disconnected(self) -> bool:
         """Tell whether the service ends the connection, after whatever it answers yet."""
         try:
             while True:

@@ -93,9 +93,9 @@ class Serving:
     ) -> None:
         self.device = device
         self.path = folder / "it.sock"
-        self.log = folder / "log"
+        self._log = folder / "log"
         command = [sys.executable, "-m", "crosschip", "driver", "serve", device]
-        with self.log.open("w") as log:
+        with self._log.open("w") as log:
             self._popen = subprocess.Popen(
                 [*command, "--socket", str(self.path), *options],
                 env={**os.environ, "PYTHONPATH": python_path(), **(environment or {})},
@@ -106,15 +106,15 @@ class Serving:
         self.process = self._popen.pid
         if most_bytes is not None:
             resource.prlimit(self.process, resource.RLIMIT_AS, (most_bytes, most_bytes))
-        until(self._answers, f"a service at {self.path}: {self.log.read_text()}")
+        until(self._answers, f"a service at {self.path}: {self._log.read_text()}")
 
     def held(self) -> Held:
         """What its process holds."""
         return held_by(self.process)
 
-    def words(self) -> str:
+    def read_log(self) -> str:
         """What it wrote."""
-        return self.log.read_text()
+        return self._log.read_text()
 
     def end(self) -> int:
         """End it as a system does; its exit status."""
@@ -127,7 +127,7 @@ class Serving:
         self._popen.wait(LONG)
 
     def _answers(self) -> bool:
-        assert self._popen.poll() is None, self.log.read_text()
+        assert self._popen.poll() is None, self._log.read_text()
         end = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with end:
             return end.connect_ex(str(self.path)) == 0
@@ -140,7 +140,7 @@ def serving(device: str = "reference", *options: str, **more: object) -> Iterato
         service = Serving(device, folder, *options, **more)  # type: ignore[arg-type]
         try:
             yield service
-            assert service.end() == 0, service.words()
+            assert service.end() == 0, service.read_log()
             assert not service.path.exists()
         finally:
             service.kill()

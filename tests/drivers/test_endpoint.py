@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosschip.drivers.endpoint import Endpoint, death_of, folder
+from crosschip.drivers.endpoint import Death, Endpoint, folder
 from crosschip.ir import DeviceError, InputError
 
 
@@ -65,9 +66,12 @@ def test_a_driver_that_runs_already_is_where_it_is(runtime: Path) -> None:
 def test_deaths_are_remembered_and_damage_is_passed_over(runtime: Path) -> None:
     endpoint = Endpoint.of("npu", f"unix:{runtime}/x.sock", {})
     assert list(endpoint.deaths()) == []
-    first, second = death_of(1, "died of SIGKILL"), death_of(2, 'said "no"\n\x00')
-    endpoint.remember(first)
+    first, second = (
+        Death(time.time(), 1, "died of SIGKILL"),
+        Death(time.time(), 2, 'said "no"\n\x00'),
+    )
+    endpoint.record_death(first)
     with endpoint.path.with_suffix(".deaths").open("ab") as file:
         file.write(b"\xff\n[1]\nnull\n[1, 2, 3, 4]\n")
-    endpoint.remember(second)
+    endpoint.record_death(second)
     assert [first, second] == [death for death in endpoint.deaths() if death.process in (1, 2)]

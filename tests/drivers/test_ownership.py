@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,12 +19,11 @@ from tests.drivers.drivers import served
 from tests.drivers.serving import short_folder
 
 from crosschip.drivers.client import connection
-from crosschip.drivers.client.starting import Process, connected
-from crosschip.drivers.client.stopping import stop
-from crosschip.drivers.client.timeouts import Timeouts
-from crosschip.drivers.client.watching import look
-from crosschip.drivers.endpoint import Endpoint, death_of, deaths_at
-from crosschip.drivers.ownership import disown, kill_owner, own, owned, owner
+from crosschip.drivers.client.monitor import look
+from crosschip.drivers.client.policy import Timeouts
+from crosschip.drivers.client.process import Process, connect, stop
+from crosschip.drivers.endpoint import Death, Endpoint, deaths_at
+from crosschip.drivers.ownership import acquire, is_owned, kill_owner, read_owner, release
 from crosschip.drivers.protocol import channel
 from crosschip.ir import DeviceError
 
@@ -84,7 +84,7 @@ def test_a_number_in_a_lock_file_is_no_process(number: object, signals: list[obj
 def test_who_does_not_hold_the_lock_is_not_killed(signals: list[object]) -> None:
     with short_folder() as folder:
         path = folder / "x.sock"
-        descriptor = own(path, "reference")
+        descriptor = acquire(path, "reference")
         other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
         try:
             assert not kill_owner(path, other.pid), "it has nothing to do with the socket"
@@ -98,19 +98,19 @@ def test_who_does_not_hold_the_lock_is_not_killed(signals: list[object]) -> None
         finally:
             for process in (other, reader):
                 process.communicate(b"\n")
-            disown(path, descriptor)
+            release(path, descriptor)
     assert signals == []
 
 
 def test_who_holds_the_lock_is_killed() -> None:
-    holding = (
-        "import sys; from pathlib import Path; from crosschip.drivers.ownership import own\n"
-        "own(Path(sys.argv[1]), 'reference'); print(flush=True); input()"
+    holder_code = (
+        "import sys; from pathlib import Path; from crosschip.drivers.ownership import acquire\n"
+        "acquire(Path(sys.argv[1]), 'reference'); print(flush=True); input()"
     )
     with short_folder() as folder:
         path = folder / "x.sock"
         holder = subprocess.Popen(
-            [sys.executable, "-c", holding, str(path)],
+            [sys.executable, "-c", holder_code, str(path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -132,7 +132,7 @@ def test_a_driver_of_another_namespace_is_lost_and_nothing_is_killed() -> None:
             patch.setattr(connection, "peer", lambda end: (next(numbers), channel.peer(end)[1]))
             endpoint = Endpoint("reference", driver.path)
             with pytest.raises(DeviceError, match=r"no answer.*another container.*end it"):
-                connected(endpoint, "test", Timeouts(silence=0.1))
+                connect(endpoint, "test", Timeouts(silence=0.1))
             with pytest.raises(DeviceError, match=r"x\.sock: .*so none was killed"):
                 stop(driver.path, 0.1)
             assert sent == []
@@ -175,13 +175,13 @@ def test_what_lies_in_the_place_of_a_drivers_file_is_left_alone(
     endpoint = Endpoint("reference", path)
     match suffix:
         case ".lock":
-            assert not owned(path)
-            assert owner(path) is None
+            assert not is_owned(path)
+            assert read_owner(path) is None
             assert look([path])[0].problem == "no driver serves there"
             with pytest.raises(DeviceError, match=r"x\.lock: cannot be written: "):
-                own(path, "reference")
+                acquire(path, "reference")
         case ".deaths":
-            endpoint.remember(death_of(2, "why"))
+            endpoint.record_death(Death(time.time(), 2, "why"))
             assert deaths_at(path) == []
         case ".log":
             with pytest.raises(OSError, match=r"(?i)not a regular file|second name|directory"):

@@ -1,1 +1,1 @@
-"""The programming interfaces of other systems, on the same models, devices and runtime."""
+"""Other systems' programming interfaces, on crosschip's models, devices and runtime."""

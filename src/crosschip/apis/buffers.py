@@ -1,4 +1,4 @@
-"""Memory that a program hands in."""
+"""Access to buffers that a program passes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from crosschip.ir import Array, InputError
 
 
-def octets(buffer: Any) -> Array:
-    """The bytes of what has Python's buffer protocol, shared with it.
+def byte_view(buffer: Any) -> Array:
+    """Return the bytes of an object with Python's buffer protocol, without a copy.
 
     Raises:
-        InputError: it has no such protocol, or is not contiguous.
+        InputError: the object has no such protocol, or is not contiguous.
     """
     if isinstance(buffer, np.ndarray) and buffer.flags.c_contiguous:
-        return buffer.reshape(-1).view(np.uint8)  # element types that the protocol does not know
+        return buffer.reshape(-1).view(np.uint8)  # the protocol does not know bfloat16 and the like
     try:
         return np.frombuffer(buffer, np.uint8)
     except (TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Programs in C that models are written out as: the files, and the elements of constants in one."""
+"""Writing a model as a C program: source file and file of constant elements."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ALIGNMENT = 64
 
 
 class Written(NamedTuple):
-    """The files of a program.
+    """The files of a generated program.
 
     Attributes:
-        source: the program in C.
-        weights: the elements of its constants.
+        source: the C source.
+        weights: the elements of the constants.
     """
 
     source: Path
@@ -28,62 +28,63 @@ class Written(NamedTuple):
 
 
 class Weights:
-    """Where the elements of constants are in their file.
+    """Layout of the constants in the weights file.
 
     Args:
-        values: the elements of each operand; `None` for one that is no constant.
+        values: the elements of each operand; `None` for an operand that is no constant.
 
     Attributes:
-        places: the place of each; that of none says nothing.
-        size: how many bytes the file has.
+        offsets: the byte offset of each operand's elements; meaningless for one that is no
+            constant.
+        size: the number of bytes of the file.
     """
 
     def __init__(self, values: Sequence[Array | None]) -> None:
         self._values = values
-        self.places: list[int] = []
+        self.offsets: list[int] = []
         self.size = 0
         for value in values:
-            self.places.append(-(-self.size // _ALIGNMENT) * _ALIGNMENT)
+            self.offsets.append(-(-self.size // _ALIGNMENT) * _ALIGNMENT)
             if value is not None:
-                self.size = self.places[-1] + value.nbytes
+                self.size = self.offsets[-1] + value.nbytes
 
     def write(self, path: Path) -> None:
         """Write the file.
 
         Raises:
-            InputError: it cannot be written there.
+            InputError: the file cannot be written.
         """
         write_user_file(path, self._parts())
 
     def _parts(self) -> Iterator[bytes]:
-        """Yield the content of the file, in order."""
+        """Yield the file's content, padded between constants."""
         end = 0
-        for value, place in zip(self._values, self.places, strict=True):
+        for value, offset in zip(self._values, self.offsets, strict=True):
             if value is not None:
-                yield bytes(place - end)
+                yield bytes(offset - end)
                 yield np.ascontiguousarray(value).tobytes()
-                end = place + value.nbytes
+                end = offset + value.nbytes
 
 
 def write(folder: Path, name: str, template: Path, part: str, weights: Weights) -> Written:
-    """Write the files of a program.
+    """Write a program's source and weights.
 
     Args:
-        folder: where; there is one already.
-        name: the name of the program; the files are `name.c` and `name.weights`.
-        template: the program, with `@NAME@` and `@MODEL@` for the name and the part.
-        part: what is this model's.
-        weights: the elements of its constants.
+        folder: an existing folder.
+        name: the program's name; the files are `name.c` and `name.weights`.
+        template: the C template, with `@NAME@` and `@MODEL@` for the name and the model's part.
+        part: the code that is specific to the model.
+        weights: the constants' elements.
     """
-    written = Written(folder / f"{name}.c", folder / f"{name}.weights")
-    weights.write(written.weights)
+    files = Written(folder / f"{name}.c", folder / f"{name}.weights")
+    weights.write(files.weights)
     text = template.read_text("utf-8").replace("@NAME@", name).replace("@MODEL@", part)
-    write_user_file(written.source, [text.encode()])
-    return written
+    write_user_file(files.source, [text.encode()])
+    return files
 
 
 def statement(text: str) -> Sequence[str]:
-    """The lines of a statement."""
+    """Return a statement wrapped into lines of at most 100 characters."""
     wrapper = textwrap.TextWrapper(100, "    ", " " * 8)
     wrapper.break_long_words = wrapper.break_on_hyphens = False
     return wrapper.wrap(text)

@@ -1,7 +1,4 @@
-"""Results of functions: a code, alone or with a value, and the text of the last failure.
-
-This is the one place where exceptions become codes.
-"""
+"""Return codes of the interfaces: convert exceptions to codes and keep the last error's text."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ _last = threading.local()
 
 
 class Failure(Exception):
-    """A failure whose code is known where it happens.
+    """An error that states the code to return.
 
     Attributes:
         code: the code that the function returns.
@@ -35,30 +32,31 @@ class Failure(Exception):
 
 
 def check(code: IntEnum) -> None:
-    """`Error` with the text of the last failure if a function's code is not that of success, 0."""
+    """Raise `Error` with the last error's text unless a function's code is 0, success."""
     if code:
         raise Error(f"{last_error()} ({code.name})")
 
 
 class Handle:
-    """A program's hold on an object: to be handed back, and looked into by no one."""
+    """An opaque object that a program owns and must destroy."""
 
     def __init__(self) -> None:
         self.destroyed = False
 
     def destroy(self) -> None:
-        """Release what it holds; functions refuse it from now on."""
+        """Release the resources; functions refuse the handle afterwards."""
         self.destroyed = True
 
 
 class Results(Generic[C]):
-    """The codes of an interface.
+    """Decorators that turn a function's exceptions into an interface's codes.
 
     Args:
-        logger: where failures are told.
-        success: the code of what succeeds.
-        invalid: the code of an argument that does not fit.
-        codes: the codes of other exceptions; the first that fits counts, and one fits all.
+        logger: where failures are logged.
+        success: the code of success.
+        invalid: the code for an invalid argument.
+        codes: the codes of other exceptions; the first whose type matches is used, the last
+            matches all.
     """
 
     def __init__(
@@ -74,14 +72,14 @@ class Results(Generic[C]):
         self._codes = codes
 
     def invalid(self, text: str) -> Failure:
-        """A failure for an argument that does not fit."""
+        """Return a failure for an invalid argument."""
         return Failure(self._invalid, text)
 
     def live(self, handle: object, kind: type[H]) -> H:
-        """A handle that can be used.
+        """Return a handle after checking that it can be used.
 
         Raises:
-            Failure: it is none, one of another kind, or has been destroyed.
+            Failure: the object is no such handle, or has been destroyed.
         """
         if not isinstance(handle, kind):
             raise self.invalid(f"{kind.__name__}: {handle!r} is none")
@@ -90,71 +88,71 @@ class Results(Generic[C]):
         return handle
 
     def returns_code(self, function: Callable[P, None]) -> Callable[P, C]:
-        """Decorator of a function that answers with a code alone."""
+        """Decorate a function that returns a code alone."""
 
         @wraps(function)
-        def answer(*args: P.args, **kwargs: P.kwargs) -> C:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> C:
             try:
                 function(*args, **kwargs)
             except Exception as error:
                 return self.failed(function.__name__, error)
             return self._success
 
-        return answer
+        return wrapper
 
     def returns_value(self, function: Callable[P, T]) -> Callable[P, tuple[C, T | None]]:
-        """Decorator of a function that answers with a code and a value, `None` on failure."""
+        """Decorate a function that returns a code and a value, `None` on failure."""
 
         @wraps(function)
-        def answer(*args: P.args, **kwargs: P.kwargs) -> tuple[C, T | None]:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> tuple[C, T | None]:
             try:
                 return self._success, function(*args, **kwargs)
             except Exception as error:
                 return self.failed(function.__name__, error), None
 
-        return answer
+        return wrapper
 
     def returns_handle(self, function: Callable[P, T]) -> Callable[P, T | None]:
-        """Decorator of a function that answers with a value alone, `None` on failure."""
+        """Decorate a function that returns a value alone, `None` on failure."""
 
         @wraps(function)
-        def answer(*args: P.args, **kwargs: P.kwargs) -> T | None:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> T | None:
             try:
                 return function(*args, **kwargs)
             except Exception as error:
                 self.failed(function.__name__, error)
                 return None
 
-        return answer
+        return wrapper
 
     def returns_nothing(self, function: Callable[P, None]) -> Callable[P, None]:
-        """Decorator of a function that answers nothing: a failure is only told."""
+        """Decorate a function that returns nothing: a failure is only logged."""
 
         @wraps(function)
-        def answer(*args: P.args, **kwargs: P.kwargs) -> None:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
             try:
                 function(*args, **kwargs)
             except Exception as error:
                 self.failed(function.__name__, error)
 
-        return answer
+        return wrapper
 
     def failed(self, name: str, error: Exception) -> C:
-        """The code of an exception, after its text has been kept and logged."""
+        """Log an exception, keep its text for `last_error` and return its code."""
         code: C
         if isinstance(error, Failure):
             code = error.code  # type: ignore[assignment]  # the interface's own
         else:
             code = next(code for kind, code in self._codes if isinstance(error, kind))
-        known = isinstance(error, Failure | Error)
-        message = str(error) if known else f"{type(error).__name__}: {error}"
+        is_ours = isinstance(error, Failure | Error)
+        message = str(error) if is_ours else f"{type(error).__name__}: {error}"
         _last.text = f"{name}: {message}"
         self._logger.warning("%s (%s)", _last.text, code.name)
-        if not known:
+        if not is_ours:
             self._logger.debug("%s", name, exc_info=error)
         return code
 
 
 def last_error() -> str:
-    """The text of the last failure in this thread; empty if there has been none."""
+    """Return the text of this thread's last failure; empty if none."""
     return getattr(_last, "text", "")

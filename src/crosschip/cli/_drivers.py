@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from crosschip.cli._show import console, table
-from crosschip.drivers.client.watching import OFFLINE, DriverReport, Watcher
+from crosschip.drivers.client.monitor import OFFLINE, DriverReport, Monitor
 from crosschip.drivers.protocol.messages import ClientStatus, Figures
 from crosschip.ir.text import legible
 
@@ -67,7 +67,7 @@ def summary(report: DriverReport) -> str:
     return ", ".join(words)
 
 
-def watch(watcher: Watcher, interval: float, count: int | None) -> None:
+def watch(watcher: Monitor, interval: float, count: int | None) -> None:
     """Show drivers again and again: in place on a terminal, else one look after the other."""
     looks = _looks(watcher, interval, count)
     if not console.is_terminal:
@@ -80,7 +80,7 @@ def watch(watcher: Watcher, interval: float, count: int | None) -> None:
 
 
 def _looks(
-    watcher: Watcher, interval: float, count: int | None
+    watcher: Monitor, interval: float, count: int | None
 ) -> Iterator[tuple[str, Sequence[DriverReport], Rates]]:
     before: Mapping[tuple[Path, int | None, int], int] = {}
     moment = time.monotonic()

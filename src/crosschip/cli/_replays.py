@@ -10,7 +10,7 @@ import numpy as np
 from crosschip.cli._drivers import short
 from crosschip.cli._show import console, table
 from crosschip.drivers.client.fatal_runs import FatalRun
-from crosschip.drivers.client.replaying import Outcome, Replay
+from crosschip.drivers.client.replay import Outcome, Replay
 from crosschip.ir.text import legible
 
 

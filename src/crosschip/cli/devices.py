@@ -15,7 +15,7 @@ from crosschip.ir import DeviceError
 from crosschip.runtime.discovery import DeviceReport
 
 if TYPE_CHECKING:
-    from crosschip.drivers.client.watching import DriverReport
+    from crosschip.drivers.client.monitor import DriverReport
 
 _Drivers = Mapping[str, Sequence["DriverReport"]]
 
@@ -49,7 +49,7 @@ def _drivers(names: Sequence[str]) -> _Drivers:
         return drivers_by_device
     with suppress(DeviceError):  # there can be no folder for them, so there are none
         if any(folder().iterdir()):
-            from crosschip.drivers.client.watching import look
+            from crosschip.drivers.client.monitor import look
 
             for report in look():
                 known = (

@@ -51,7 +51,7 @@ def serve(
     """Run a device as a service for other processes of the same user, until it is stopped."""
     from crosschip.drivers.endpoint import Endpoint
     from crosschip.drivers.service.limits import Limits
-    from crosschip.drivers.service.metrics import published, require
+    from crosschip.drivers.service.metrics import require, serve_metrics
     from crosschip.drivers.service.server import Service
     from crosschip.runtime.discovery import open_device
 
@@ -64,7 +64,7 @@ def serve(
     at_once = workers or opened.capabilities.concurrency or os.cpu_count() or 1
     service = Service(opened.device, device, path, at_once, limits, linger)
     signal.signal(signal.SIGTERM, lambda *_: service.stop())
-    with service, published(service, metrics_port) as address:
+    with service, serve_metrics(service, metrics_port) as address:
         if address:
             print(f"metrics: {address}", flush=True)
         service.serve()
@@ -74,7 +74,7 @@ def serve(
 def list_(socket: Sockets = None, as_json: _options.Json = False) -> None:
     """List the drivers that run, and those that died in the last day, with the reason."""
     from crosschip.cli._drivers import show
-    from crosschip.drivers.client.watching import look
+    from crosschip.drivers.client.monitor import look
 
     reports = look(socket)
     if as_json:
@@ -96,9 +96,9 @@ def top(
 ) -> None:
     """Watch the drivers and their clients at work, until Ctrl-C; with --json, look once."""
     from crosschip.cli._drivers import watch
-    from crosschip.drivers.client.watching import Watcher
+    from crosschip.drivers.client.monitor import Monitor
 
-    with Watcher(socket) as watcher:
+    with Monitor(socket) as watcher:
         if as_json:
             document([report.document() for report in watcher.look()])
         else:
@@ -121,8 +121,8 @@ def stop(
     as_json: _options.Json = False,
 ) -> None:
     """Stop drivers after their current runs. Their clients go on with new ones."""
-    from crosschip.drivers.client.stopping import stop as end
-    from crosschip.drivers.client.watching import running
+    from crosschip.drivers.client.monitor import running
+    from crosschip.drivers.client.process import stop as end
 
     if bool(names) == all_drivers:
         raise typer.BadParameter("name drivers, or give --all", ctx=context)
@@ -161,7 +161,7 @@ def replay(
     """
     from crosschip.cli import _replays
     from crosschip.drivers.client.fatal_runs import FatalRun
-    from crosschip.drivers.client.replaying import Outcome, replay
+    from crosschip.drivers.client.replay import Outcome, replay
 
     run = FatalRun.read(file)
     name = (device or run.device).partition("@")[0]

@@ -1,7 +1,7 @@
-"""Drivers in processes of their own.
+"""Devices in separate processes ("drivers").
 
-A service runs a device in its own process and answers on a Unix socket; `RemoteDevice` is a device
-like any other that asks one. Tensors, constants and saved programs lie in memory that both share,
-and only descriptors of it go through the socket. What a driver's fault takes along is its process,
-which another one replaces; nothing of that is seen but a number in a report.
+A service runs a device in its own process and serves a Unix socket; `RemoteDevice` is its client, a
+device like any other. Tensors, constants and saved programs lie in shared memory; only its
+descriptors are sent. If a driver's process crashes, a new one replaces it, and the caller notices
+no more than a counter in a report.
 """

@@ -1,4 +1,4 @@
-"""Where drivers are: the sockets of those that crosschip starts, and what is kept beside them."""
+"""Locations of drivers: sockets of those that crosschip starts, and the files beside them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import re
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,24 +19,24 @@ from crosschip.ir.files import file_end, open_own
 from crosschip.ir.version import VERSION
 
 _UNIX = "unix:"
-_LONGEST = 100
-"""The most bytes of a socket's path; systems allow some more."""
+_MAX_PATH = 100
+"""The maximum length of a socket's path in bytes, slightly below systems' limits."""
 
-_LONGEST_DEVICE = 30
-_LONGEST_NAME = _LONGEST_DEVICE + len("/-0123456789ab.sock")
+_MAX_DEVICE = 30
+_MAX_NAME = _MAX_DEVICE + len("/-0123456789ab.sock")
 
-_REMEMBERED = 100_000
-"""So many bytes of the list of deaths are looked at, from its end."""
+_MAX_BYTES = 100_000
+"""The number of bytes read from the end of the list of deaths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """The end of a driver's process that nobody asked for.
+    """An unexpected end of a driver's process.
 
     Attributes:
-        time: when, in seconds since 1970.
-        process: which.
-        reason: why, as far as it is known.
+        time: the time, in seconds since 1970.
+        process: the process id.
+        reason: the reason, as far as known.
     """
 
     time: float
@@ -47,13 +46,13 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The place of a driver.
+    """The location of a driver.
 
     Attributes:
         device: the device's name.
-        path: of the socket.
-        properties: of the device, where crosschip starts the driver.
-        started: whether it does.
+        path: the socket's path.
+        properties: the device's properties, if crosschip starts the driver.
+        started: whether crosschip starts the driver.
     """
 
     device: str
@@ -62,84 +61,84 @@ class Endpoint:
     started: bool = True
 
     @classmethod
-    def of(cls, device: str, where: str, properties: Mapping[str, str], code: str = "") -> Endpoint:
-        """The endpoint that a device's name tells, as in `openvino@driver`.
+    def of(
+        cls, device: str, location: str, properties: Mapping[str, str], code: str = ""
+    ) -> Endpoint:
+        """Return the endpoint of a device name such as `openvino@driver`.
 
         Args:
-            device: what stands before the `@`.
-            where: what stands behind it: `driver`, or `unix:` and the path of a socket.
-            properties: the device's.
-            code: the digest of the device's code, where it may be edited in place.
+            device: the part before the `@`.
+            location: the part after the `@`: `driver`, or `unix:` and a socket's path.
+            properties: the device's properties.
+            code: the digest of the device's code, for a device that is edited in place.
 
         Raises:
-            InputError: it is neither, or there are properties for a driver that runs already.
+            InputError: `location` is invalid, or properties are given for a running driver.
         """
-        if where.startswith(_UNIX):
+        if location.startswith(_UNIX):
             if properties:
                 raise InputError(
-                    f"{device}@{where} runs already, so it has its properties; give them to "
+                    f"{device}@{location} runs already, so it has its properties; give them to "
                     "`crosschip driver serve`"
                 )
-            return cls(device, Path(where.removeprefix(_UNIX)), started=False)
-        if where != "driver":
+            return cls(device, Path(location.removeprefix(_UNIX)), started=False)
+        if location != "driver":
             raise InputError(
-                f"{device}@{where}: there is no place {where!r}; write {device}@driver, or "
+                f"{device}@{location}: there is no place {location!r}; write {device}@driver, or "
                 f"{device}@unix:PATH for a driver that runs already"
             )
-        own = tuple(sorted(properties.items()))
-        return cls(device, folder() / f"{_stem(device, own, code)}.sock", own)
+        sorted_properties = tuple(sorted(properties.items()))
+        return cls(
+            device, folder() / f"{_stem(device, sorted_properties, code)}.sock", sorted_properties
+        )
 
     @property
-    def words(self) -> Path:
-        """What the process last wrote."""
+    def log(self) -> Path:
+        """The file of the process's output."""
         return self.path.with_suffix(".log")
 
     def deaths(self) -> Sequence[Death]:
-        """How its processes have come to their ends of late; see `deaths_at`."""
+        """Return the recent deaths of its processes; see `deaths_at`."""
         return deaths_at(self.path)
 
-    def remember(self, death: Death) -> None:
-        """Note a death for whoever wants to know."""
+    def record_death(self, death: Death) -> None:
+        """Record a death."""
         line = json.dumps([death.time, death.process, death.reason]) + "\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        with suppress(OSError):  # the folder may have been removed under us: nothing depends on it
+        with suppress(OSError):  # the folder may have been removed
             descriptor = open_own(self.path.with_suffix(".deaths"), flags)
             with open(descriptor, "ab", buffering=0) as file:
                 file.write(line.encode())
 
 
-def death_of(process: int, reason: str) -> Death:
-    """A death that has just been noticed."""
-    return Death(time.time(), process, reason)
-
-
 def deaths_at(path: Path) -> Sequence[Death]:
-    """How processes that served at a socket have come to their ends of late, the latest last.
+    """Return the recent deaths of processes that served a socket, the latest last.
 
-    Each client notes a death. Who has started the process knows the most of it, and says the most.
+    Every client records a death. The one that started the process knows most about it, so the
+    longest reason is kept.
     """
     by_process: dict[int, Death] = {}
     for death in _deaths(path.with_suffix(".deaths")):
-        known = by_process.get(death.process)
-        if known is None or len(known.reason) < len(death.reason):
+        recorded = by_process.get(death.process)
+        if recorded is None or len(recorded.reason) < len(death.reason):
             by_process[death.process] = death
     return sorted(by_process.values(), key=lambda death: death.time)
 
 
 def folder() -> Path:
-    """The user's folder for sockets, closed to all others.
+    """Return the user's private folder for sockets.
 
     Raises:
-        DeviceError: it cannot be made, or is somebody else's.
+        DeviceError: it cannot be created, or belongs to another user.
     """
     base = os.environ.get("XDG_RUNTIME_DIR")
-    everybodys = f"crosschip-{os.geteuid()}"
+    shared_name = f"crosschip-{os.geteuid()}"
     if base and Path(base).is_dir():
         path = Path(base, "crosschip")
     else:
-        path = Path(tempfile.gettempdir(), everybodys)
-    if len(os.fsencode(path)) > _LONGEST - _LONGEST_NAME:
-        path = Path("/tmp", everybodys)
+        path = Path(tempfile.gettempdir(), shared_name)
+    if len(os.fsencode(path)) > _MAX_PATH - _MAX_NAME:
+        path = Path("/tmp", shared_name)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         state = path.lstat()
@@ -155,7 +154,7 @@ def folder() -> Path:
 
 
 def _stem(device: str, properties: Sequence[tuple[str, str]], code: str) -> str:
-    """The name of a driver's files: the same for all who would start the same driver."""
+    """Return the stem of a driver's file names, derived from everything that identifies it."""
     identity = [
         device,
         properties,
@@ -167,15 +166,15 @@ def _stem(device: str, properties: Sequence[tuple[str, str]], code: str) -> str:
         code,
     ]
     digest = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:12]
-    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:_LONGEST_DEVICE]}-{digest}"
+    return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', device)[:_MAX_DEVICE]}-{digest}"
 
 
 def _deaths(path: Path) -> Iterator[Death]:
     try:
-        lines = file_end(path, _REMEMBERED).decode(errors="replace").splitlines()
+        lines = file_end(path, _MAX_BYTES).decode(errors="replace").splitlines()
     except OSError:
         return
     for line in lines:
         with suppress(ValueError, TypeError, OverflowError, RecursionError):
-            moment, process, reason = json.loads(line)
-            yield Death(float(moment), int(process), str(reason))
+            seconds, process, reason = json.loads(line)
+            yield Death(float(seconds), int(process), str(reason))

@@ -1,4 +1,4 @@
-"""Who serves at a socket: one process at a time, which holds a lock on a file beside it."""
+"""Ownership of a driver's socket: the one process that serves it holds a lock on a file."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from crosschip.ir.files import open_own, open_regular
 _LOCK = struct.Struct("hhqqi4x")
 """Linux's `struct flock`."""
 
-_PATIENCE_SECONDS, _LOOK_SECONDS = 0.2, 0.002
-"""So long a lock is waited for: whoever tidies, or is about to end, holds it for a moment."""
+_LOCK_SECONDS, _POLL_SECONDS = 0.2, 0.002
+"""The time to wait for the lock, which cleanup and ending processes hold briefly; poll interval."""
 
 _STARTING_SECONDS = 60.0
-"""So long a process may take until it serves: what it writes meanwhile is kept."""
+"""The maximum start-up time of a driver, during which its log file is kept."""
 
 _FIRST_PROCESS, _LAST_PROCESS = 1, 2**22
-"""The process that all others descend from, which is never killed; the most that Linux numbers."""
+"""The init process, which is never killed; Linux's maximum process id."""
 
-_HELD = re.compile(r"^lock:.*\bOFDLCK\b.*\bWRITE\b", re.MULTILINE)
-"""The line of `/proc/PID/fdinfo` about a lock that is held through a descriptor; see proc(5)."""
+_LOCK_LINE = re.compile(r"^lock:.*\bOFDLCK\b.*\bWRITE\b", re.MULTILINE)
+"""The line of `/proc/PID/fdinfo` for a lock held through a descriptor; see proc(5)."""
 
-_MOST_BYTES = 4096
-"""The most bytes of a lock file that are read."""
+_MAX_BYTES = 4096
+"""The maximum number of bytes read from a lock file."""
 
 SUFFIXES = (".sock", ".lock", ".log", ".deaths")
-"""Of the files of a driver: the socket, the lock, what the process wrote, how others died."""
+"""The suffixes of a driver's files: socket, lock, log and deaths of earlier processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that serves at a socket, or did last.
+    """The process that serves a socket, or served it last.
 
     Attributes:
-        device: what it runs.
-        process: its number; `None` if it has ended as it should.
-        alive: whether it is still there.
+        device: the device's name.
+        process: the process id; `None` after a regular end.
+        alive: whether the process still runs.
     """
 
     device: str
@@ -53,65 +53,65 @@ class Owner:
     alive: bool
 
 
-def own(path: Path, device: str) -> int:
-    """A descriptor that makes this process the only one to serve at a socket.
+def acquire(path: Path, device: str) -> int:
+    """Make this process the owner of a socket; return the lock's descriptor.
 
     Args:
-        path: of the socket.
-        device: what it runs, for whoever wants to know.
+        path: the socket's path.
+        device: the device's name, recorded in the lock file.
 
     Raises:
-        DeviceError: another one does, or nothing can be written there.
+        DeviceError: another process owns it, or the lock file cannot be written.
     """
-    end = time.monotonic() + _PATIENCE_SECONDS
+    end = time.monotonic() + _LOCK_SECONDS
     try:
-        while (descriptor := _held(path)) is None:
+        while (descriptor := _try_lock(path)) is None:
             if time.monotonic() > end:
                 raise DeviceError(f"{path}: a driver serves there already; connect to it")
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
     except OSError as error:
-        raise DeviceError(f"{_file(path)}: cannot be written: {error.strerror}") from None
+        raise DeviceError(f"{_lock_file(path)}: cannot be written: {error.strerror}") from None
     _write(descriptor, device, os.getpid())
     return descriptor
 
 
-def disown(path: Path, descriptor: int) -> None:
-    """End what `own` began; nothing is left but deaths that are to be told of."""
+def release(path: Path, descriptor: int) -> None:
+    """Release ownership; remove all files but unreported deaths."""
     path.unlink(missing_ok=True)
     if path.with_suffix(".deaths").exists():
-        known = owner(path)
-        _write(descriptor, known.device if known else "", None)
+        last_owner = read_owner(path)
+        _write(descriptor, last_owner.device if last_owner else "", None)
     else:
-        _file(path).unlink(missing_ok=True)
+        _lock_file(path).unlink(missing_ok=True)
     os.close(descriptor)
 
 
-def forget(path: Path) -> None:
-    """Remove what a driver has left that was killed because somebody wanted it to end."""
-    with suppress(OSError):  # nothing depends on it
-        descriptor = _held(path)
+def remove_files(path: Path) -> None:
+    """Remove the files of a driver that was stopped by killing it."""
+    with suppress(OSError):  # best effort
+        descriptor = _try_lock(path)
         if descriptor is not None:
-            disown(path, descriptor)
+            release(path, descriptor)
 
 
-def owned(path: Path) -> bool:
-    """Tell whether a process serves at a socket, or is about to. Nobody notices the question."""
+def is_owned(path: Path) -> bool:
+    """Return whether a process owns a socket. The owner does not notice the test."""
     try:
-        descriptor = open_own(_file(path), os.O_RDONLY)
+        descriptor = open_own(_lock_file(path), os.O_RDONLY)
     except OSError:
         return False
     try:
-        return _locked(descriptor)
+        return _is_locked(descriptor)
     finally:
         os.close(descriptor)
 
 
-def owner(path: Path) -> Owner | None:
-    """The process that serves at a socket, or did last; `None` if nothing is known of one."""
-    alive = owned(path)
+def read_owner(path: Path) -> Owner | None:
+    """Return the process that serves a socket, or served it last; `None` if unknown."""
+    alive = is_owned(path)
     try:
-        with open_regular(_file(path), follow=False) as file:
-            device, process = json.loads(file.read(_MOST_BYTES))
+        with open_regular(_lock_file(path), follow=False) as file:
+            device, process = json.loads(file.read(_MAX_BYTES))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     if not isinstance(device, str) or not (process is None or _is_process(process)):
@@ -120,16 +120,15 @@ def owner(path: Path) -> Owner | None:
 
 
 def kill_owner(path: Path, process: int) -> bool:
-    """Kill a process that does not answer, if it is the one that serves at a socket.
+    """Kill an unresponsive process, if it is the owner of a socket.
 
-    A number in a file, or from the other end of a socket, may be any process by now: of another PID
-    namespace, of a file that somebody else wrote, or one that has ended since. It is killed only
-    if the kernel says that it holds the lock of this socket, and by a descriptor that can mean no
-    other process.
+    A process id from a file or a socket may belong to any process: it may be from another PID
+    namespace, forged, or reused. Therefore the process is killed only if the kernel lists it as
+    holder of this socket's lock, and through a pidfd, which cannot change its meaning.
 
     Args:
-        path: of the socket.
-        process: the number that the process is said to have.
+        path: the socket's path.
+        process: the alleged process id.
 
     Returns:
         Whether it was killed.
@@ -138,56 +137,56 @@ def kill_owner(path: Path, process: int) -> bool:
         return False
     try:
         handle = os.pidfd_open(process)
-    except OSError:  # it is not there any more
+    except OSError:  # it has ended
         return False
     try:
-        if _holds_lock(process, _file(path)):
+        if _holds_lock(process, _lock_file(path)):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             return True
-    except OSError:  # it has ended meanwhile, or is somebody else's
+    except OSError:  # it has ended, or belongs to another user
         pass
     finally:
         os.close(handle)
     return False
 
 
-def tidy(path: Path, since: float) -> None:
-    """Remove what a driver has left that is not there any more: its socket, and what is old.
+def clean_up(path: Path, since: float) -> None:
+    """Remove the socket of a driver that has ended, and its old files.
 
     Args:
-        path: of the socket.
-        since: the moment, in seconds since 1970, that makes all before it old.
+        path: the socket's path.
+        since: the time, in seconds since 1970, before which files are old.
     """
-    with suppress(OSError):  # nothing depends on it
-        descriptor = _held(path)
+    with suppress(OSError):  # best effort
+        descriptor = _try_lock(path)
         if descriptor is None:
             return
         try:
-            _remove_left(path, since)
+            _remove_stale(path, since)
         finally:
             os.close(descriptor)
 
 
-def _remove_left(path: Path, since: float) -> None:
-    words, deaths = path.with_suffix(".log"), path.with_suffix(".deaths")
+def _remove_stale(path: Path, since: float) -> None:
+    log, deaths = path.with_suffix(".log"), path.with_suffix(".deaths")
     path.unlink(missing_ok=True)
-    if _written(_file(path)) < since and _written(deaths) < since:
+    if _modified(_lock_file(path)) < since and _modified(deaths) < since:
         deaths.unlink(missing_ok=True)
-        _file(path).unlink(missing_ok=True)
-        if _written(words, least=0) < time.time() - _STARTING_SECONDS:
-            words.unlink(missing_ok=True)
+        _lock_file(path).unlink(missing_ok=True)
+        if _modified(log, min_bytes=0) < time.time() - _STARTING_SECONDS:
+            log.unlink(missing_ok=True)
 
 
-def _written(file: Path, least: int = 1) -> float:
-    """When so much was last written to a file, in seconds since 1970; 0 if it never was."""
+def _modified(file: Path, min_bytes: int = 1) -> float:
+    """Return a file's modification time if it has at least `min_bytes` bytes, else 0."""
     try:
         state = file.stat()
     except FileNotFoundError:
         return 0.0
-    return state.st_mtime if state.st_size >= least else 0.0
+    return state.st_mtime if state.st_size >= min_bytes else 0.0
 
 
-def _file(path: Path) -> Path:
+def _lock_file(path: Path) -> Path:
     return path.with_suffix(".lock")
 
 
@@ -196,46 +195,46 @@ def _write(descriptor: int, device: str, process: int | None) -> None:
     os.pwrite(descriptor, json.dumps([device, process]).encode(), 0)
 
 
-def _held(path: Path) -> int | None:
-    """A descriptor that holds the lock; `None` if another one does.
+def _try_lock(path: Path) -> int | None:
+    """Try to acquire the lock; return its descriptor, or `None` if it is taken.
 
     Raises:
-        OSError: there can be no such file.
+        OSError: the lock file cannot be opened.
     """
-    file = _file(path)
+    file = _lock_file(path)
     descriptor = open_own(file, os.O_RDWR | os.O_CREAT)
     try:
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, _LOCK.pack(fcntl.F_WRLCK, 0, 0, 0, 0))
         if os.path.samestat(os.fstat(descriptor), file.lstat()):
             return descriptor
-    except OSError:  # it is locked, or who held it has removed it
+    except OSError:  # it is locked, or its last holder has removed it
         pass
     os.close(descriptor)
     return None
 
 
-def _locked(descriptor: int) -> bool:
+def _is_locked(descriptor: int) -> bool:
     request = _LOCK.pack(fcntl.F_WRLCK, 0, 0, 0, 0)
     answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, request)
     return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
 
 def _holds_lock(process: int, file: Path) -> bool:
-    """Tell whether a process holds a lock file's lock, which the kernel lists with its descriptors.
+    """Return whether a process holds a file's lock, by the kernel's list of its descriptors.
 
     Raises:
-        OSError: there is no such process or file, or it may not be looked at.
+        OSError: the process or the file does not exist, or access is denied.
     """
     state = file.lstat()
     for descriptor in os.listdir(f"/proc/{process}/fd"):
         with suppress(OSError):  # closed meanwhile
             if os.path.samestat(os.stat(f"/proc/{process}/fd/{descriptor}"), state):
                 descriptor_info = Path(f"/proc/{process}/fdinfo/{descriptor}").read_text()
-                if _HELD.search(descriptor_info):
+                if _LOCK_LINE.search(descriptor_info):
                     return True
     return False
 
 
 def _is_process(number: object) -> bool:
-    """Tell whether a value can be the number of a process that may be killed."""
+    """Return whether a value is a valid id of a process that may be killed."""
     return type(number) is int and _FIRST_PROCESS < number <= _LAST_PROCESS

@@ -44,7 +44,7 @@ def test_parts_end_with_the_whole_and_so_does_memory() -> None:
     handles = Handles()
     whole = handles.add(Thing())
     part = handles.add(Thing(), whole)
-    kept = handles.objects_of(part)["memory"] = Thing()
+    kept = handles.buffers_of(part)["memory"] = Thing()
     gone = weakref.ref(kept)
     del kept
     handles.remove(whole)

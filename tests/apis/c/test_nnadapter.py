@@ -46,7 +46,7 @@ def nn(libraries: Path) -> Any:
 def _nothing_is_left() -> Iterator[None]:
     """Handles that a test has not destroyed are forgotten after it."""
     yield
-    for number in [*HANDLES._held]:
+    for number in [*HANDLES._entries]:
         HANDLES.remove(number)
 
 

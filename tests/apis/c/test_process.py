@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.apis.c.conftest import Program, linked, run
 
-from crosschip.apis.c import building, side
+from crosschip.apis.c import bindings, building
 from crosschip.apis.c.building import build
 from crosschip.apis.c.libraries import LIBRARIES, Library
 from crosschip.apis.c.source import exported
@@ -32,9 +32,9 @@ def test_exported_symbols(library: Library, libraries: Path) -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.name)
 def test_the_python_side_has_every_function_and_no_other(library: Library) -> None:
-    module, _, kind = library.side.partition(":")
-    side = getattr(import_module(module), kind)
-    own = {name for name in vars(side) if not name.startswith("_")}
+    module, _, kind = library.bindings.partition(":")
+    bindings_class = getattr(import_module(module), kind)
+    own = {name for name in vars(bindings_class) if not name.startswith("_")}
     assert own == {function.name for function in library.header.functions}
 
 
@@ -108,7 +108,7 @@ def test_two_libraries_have_their_handles_in_common(
     libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     twin = replace(LIBRARIES[0], name="twin")
-    monkeypatch.setattr(side, "LIBRARIES", (*LIBRARIES, twin))
+    monkeypatch.setattr(bindings, "LIBRARIES", (*LIBRARIES, twin))
     (built,) = build(tmp_path, [twin])
     first = ctypes.CDLL(str(libraries / "lib" / "libnnadapter.so"))
     second = ctypes.CDLL(str(built.library))

@@ -120,7 +120,7 @@ def test_every_way_to_write_a_type(
     x = np.array([[0.5, -2]], np.float32)
     made = in_c(every_type, [x], "builtin_device", libraries, program, tmp_path)
     assert made == in_python(every_type, [x], "builtin_device")
-    relu, total = (np.frombuffer(octets, np.float32).reshape(3, 2) for octets in made)
+    relu, total = (np.frombuffer(byte_view, np.float32).reshape(3, 2) for byte_view in made)
     integers = np.array([[-7, 3], [100, -100], [0, 1]])
     scale = np.array([0.1, 3e-5], np.float32)
     expected = x + integers * np.float32(0.1) + integers * scale

@@ -205,14 +205,17 @@ def test_what_finishing_finds() -> None:
         add(model, Op.NNADAPTER_ABS, [x], y)
         return x, y
 
-    misshapen, invalid = Code.NNADAPTER_INVALID_DIMENSIONS, Code.NNADAPTER_INVALID_PARAMETER
+    invalid_dimensions, invalid = (
+        Code.NNADAPTER_INVALID_DIMENSIONS,
+        Code.NNADAPTER_INVALID_PARAMETER,
+    )
     defects: list[tuple[Callable[[NNAdapterModel], Sequence[NNAdapterOperand]], Code, str]] = [
         (nothing_made, invalid, "nothing makes it"),
         (from_nowhere, invalid, "made by no operation"),
         (in_a_circle, invalid, "its own output"),
         (twice, invalid, "made by abs_0 and by abs_1"),
         (another_type, invalid, "declared int32[2]"),
-        (another_shape, misshapen, "declared float32[3]"),
+        (another_shape, invalid_dimensions, "declared float32[3]"),
         (another_output, invalid, "makes 1 output operands, not 2"),
         (a_broken_rule, invalid, "SOFTMAX.axis"),
         (onto_a_constant, invalid, "is a constant"),

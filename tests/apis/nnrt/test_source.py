@@ -23,7 +23,7 @@ from crosschip.apis.nnrt import (
     set_conformance,
 )
 from crosschip.apis.nnrt.rows import rows
-from crosschip.apis.nnrt.tensor import MOST_BYTES
+from crosschip.apis.nnrt.tensor import MAX_BYTES
 from crosschip.ir import Array, Quantization
 from crosschip.mapping.rules import Variadic
 
@@ -132,8 +132,8 @@ def test_the_source_allocates_a_gibibyte_at_most(reference: None) -> None:
         nnrt.OH_NNExecutor_AllocateInputMemory,
         nnrt.OH_NNExecutor_AllocateOutputMemory,
     ):
-        assert allocate(runner, 0, MOST_BYTES + 1) is None
-        assert f"allocates {MOST_BYTES} at most" in nnrt.last_error()
+        assert allocate(runner, 0, MAX_BYTES + 1) is None
+        assert f"allocates {MAX_BYTES} at most" in nnrt.last_error()
         assert allocate(runner, 0, 24) is not None
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import crosschip
 from crosschip.apis.nnrt.enumerations import OH_NN_OperationType
-from crosschip.apis.nnrt.rows import Entry, expressed, parameter_types, rows
+from crosschip.apis.nnrt.rows import Entry, convert_operation, parameter_types, rows
 from crosschip.ir import Array, Builder, Model, Operand, Operation, UnsupportedError
 from crosschip.mapping.translation import Expressed, import_operation
 from crosschip.ops import Operator, examples_of
@@ -40,7 +40,7 @@ def told(entry: Entry, model: Model) -> Expressed | str:
     (operation,) = model.operations
     assert isinstance(operation, Operator)
     try:
-        return expressed(entry, operation)
+        return convert_operation(entry, operation)
     except UnsupportedError as error:
         return str(error)
 

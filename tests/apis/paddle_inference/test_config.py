@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from crosschip.apis import paddle_inference as inference
-from crosschip.apis.paddle.notes import Notes, idle
+from crosschip.apis.paddle.ignored import IgnoredSettings, ignored_methods
 from crosschip.apis.paddle_inference import Config, PrecisionType
-from crosschip.apis.paddle_inference import idle as without_meaning
+from crosschip.apis.paddle_inference import ignored as ignored_settings
 from crosschip.ir import Array, Error, InputError, UnsupportedError
 from crosschip.runtime.cache import background_writer
 
@@ -90,14 +90,14 @@ def test_parameters_of_another_program_are_an_error(models: Path, files: tuple[s
 def test_settings_without_meaning_are_accepted_and_said_once(
     files: tuple[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    notes = Notes(logging.getLogger("crosschip.paddle_inference"))
+    ignored = IgnoredSettings(logging.getLogger("crosschip.paddle_inference"))
 
-    @idle(notes, without_meaning.METHODS, without_meaning.WHY)
+    @ignored_methods(ignored, ignored_settings.METHODS, ignored_settings.REASONS)
     class Settings(Config):
         pass
 
     settings = Settings(*files)
-    for name, parameters in without_meaning.METHODS.items():
+    for name, parameters in ignored_settings.METHODS.items():
         for _ in range(2):
             getattr(settings, name)(*[() for default in parameters.values() if default is ...])
         assert [name] == [record.args[0] for record in caplog.records]  # type: ignore[index]

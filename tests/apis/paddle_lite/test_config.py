@@ -112,7 +112,7 @@ def test_power_modes_are_performance_modes(
 def test_what_chooses_among_opencls_kernels_is_accepted_and_said(
     config: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crosschip.apis.paddle_lite.config.NOTES._reported", set())
+    monkeypatch.setattr("crosschip.apis.paddle_lite.config.IGNORED._reported", set())
     config.set_opencl_binary_path_name("./", "kernels.bin")
     config.set_opencl_tune(CLTuneMode.CL_TUNE_NORMAL, "./", "tuned.bin", 4)
     config.set_opencl_precision(CLPrecisionType.CL_PRECISION_AUTO)

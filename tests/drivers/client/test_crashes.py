@@ -114,11 +114,11 @@ def processes(runtime: Path) -> list[str]:
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            words = path.read_bytes()
+            log = path.read_bytes()
         except OSError:
             continue
-        if os.fsencode(runtime) in words:
-            found.append(f"{path.parent.name} {words!r}")
+        if os.fsencode(runtime) in log:
+            found.append(f"{path.parent.name} {log!r}")
     return found
 
 

@@ -26,13 +26,13 @@ def test_pauses_grow_with_deaths_in_a_row_and_end_with_success(clock: Clock) -> 
     pauses = []
     for _ in range(6):
         clock.now += 10
-        record.died("why")
+        record.record_death("why")
         pauses.append(record.pause)
     assert pauses == [0, 0, 1, 2, 4, 5]
     clock.now += 10
     assert record.pause == 0
-    record.succeeded()
-    record.died("why")
+    record.record_success()
+    record.record_death("why")
     assert record.pause == 0
 
 
@@ -41,11 +41,11 @@ def test_many_deaths_a_minute_are_too_many_whatever_succeeds(clock: Clock) -> No
     for _ in range(11):
         assert record.pause == 0
         clock.now += 5
-        record.died("why")
-        record.succeeded()
+        record.record_death("why")
+        record.record_success()
     assert record.pause > 0
     clock.now += 60
-    record.died("why")
+    record.record_death("why")
     assert record.pause == 0
 
 
@@ -55,13 +55,13 @@ def test_what_requests_are_to_blame_for_counts_apart(steps: list[str]) -> None:
     unexplained = blamed = 0
     for step in steps:
         if step == "death":
-            record.died("why")
+            record.record_death("why")
             unexplained += 1
             assert (record.pause > 0) >= (unexplained >= 3)
         elif step == "success":
-            record.succeeded()
+            record.record_success()
             unexplained = blamed = 0
         else:
-            record.explained()
+            record.record_blame()
             unexplained, blamed = 0, blamed + 1
             assert (record.pause > 0) == (blamed > 2)

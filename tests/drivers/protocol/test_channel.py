@@ -58,7 +58,7 @@ def test_what_is_too_much_is_broken_and_leaves_nothing(ends: tuple[Channel, Chan
 
 def test_the_end_is_the_end(ends: tuple[Channel, Channel]) -> None:
     one, other = ends
-    one.cut_off()
+    one.shut_down()
     with pytest.raises(EOFError):
         other.receive()
     with pytest.raises(OSError):  # noqa: PT011  # the system's words

@@ -34,7 +34,7 @@ def piped() -> int:
 
 
 @pytest.fixture
-def tidy() -> Iterator[None]:
+def clean_up() -> Iterator[None]:
     """Descriptors and mappings are no more afterwards than before.
 
     They may be fewer: what other tests had in this process may come to its end meanwhile.
@@ -66,31 +66,31 @@ KINDS: dict[str, Callable[[], int]] = {
 }
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("writable", [True, False])
 def test_what_is_no_safe_memory_is_refused(kind: str, writable: bool) -> None:
     descriptor = KINDS[kind]()
     try:
         with pytest.raises(DeviceError, match=r"shared|sealed"):
-            memory.mapped(descriptor, writable=writable, most=1 << 30)
+            memory.map_shared(descriptor, writable=writable, max_bytes=1 << 30)
     finally:
         os.close(descriptor)
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 def test_what_others_may_write_to_is_not_read_from() -> None:
     descriptor = memory.allocate(100)
-    memory.mapped(descriptor, writable=True)
+    memory.map_shared(descriptor, writable=True)
     with pytest.raises(DeviceError, match="nobody may shrink it or write to it"):
-        memory.mapped(descriptor, writable=False)
+        memory.map_shared(descriptor, writable=False)
     os.close(descriptor)
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 def test_a_mapping_stays_without_its_descriptor_as_long_as_it_is_used() -> None:
     descriptor = memory.allocate(5000)
-    one, other = (memory.mapped(descriptor, writable=True) for _ in range(2))
+    one, other = (memory.map_shared(descriptor, writable=True) for _ in range(2))
     os.close(descriptor)
     array = np.frombuffer(one, np.uint8)[10:20]
     del one
@@ -99,19 +99,19 @@ def test_a_mapping_stays_without_its_descriptor_as_long_as_it_is_used() -> None:
     assert len(other) == 5000
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 @given(st.binary(max_size=10_000))
 def test_sealed_memory_holds_what_was_written_for_good(content: bytes) -> None:
     with memory.Sealed.of(content) as made:
         assert made.read() == content
-        view = memory.mapped(made.descriptor, writable=False)
+        view = memory.map_shared(made.descriptor, writable=False)
         assert view.readonly
         with pytest.raises(OSError):  # noqa: PT011  # the system's words
             os.pwrite(made.descriptor, b"x", 0)
         assert memory.read([os.dup(made.descriptor)], len(content)) == content
 
 
-@pytest.mark.usefixtures("tidy")
+@pytest.mark.usefixtures("clean_up")
 def test_memory_that_a_message_lies_about_is_refused() -> None:
     with memory.Sealed.of(b"abc") as made:
         with pytest.raises(DeviceError, match="less memory than it tells of"):
@@ -129,8 +129,8 @@ def test_memory_that_there_is_not_is_refused() -> None:
 
 @given(st.integers(0, 1 << 40))
 def test_rounded_sizes_waste_little_and_are_few(size: int) -> None:
-    room = memory.rounded(size)
+    room = memory.round_size(size)
     assert room >= max(1, size)
     assert room % 4096 == 0
     assert room <= max(4096, size * 1.34 + 4096)
-    assert memory.rounded(room) == room
+    assert memory.round_size(room) == room

@@ -24,7 +24,7 @@ def test_no_more_is_taken_than_there_is(steps: list[int]) -> None:
         elif held:
             account.release(held.pop(step % len(held)))
         assert account.used == sum(held) <= 50
-        assert account.left == 50 - sum(held)
+        assert account.remaining == 50 - sum(held)
 
 
 def test_threads_lose_nothing() -> None:

@@ -50,14 +50,14 @@ def test_a_client_is_served_among_others_that_lie() -> None:
             calls.join()
             (device,) = compiled.devices.values()
             assert isinstance(device.device, RemoteDevice)
-            assert device.device.driver.restarts == 0, service.words()
+            assert device.device.driver.restarts == 0, service.read_log()
         after = settled(service, before)
-        words = service.words()
+        log = service.read_log()
     assert all(runs)
     assert len(runs) > 10
     assert min(seen["answered"], seen["cut off"]) > MESSAGES / 100, seen
     assert seen["failed"] > MESSAGES / 1000, seen
-    assert "Traceback" not in words
+    assert "Traceback" not in log
     assert after.resident - before.resident < MOST_BYTES_MORE
 
 

@@ -84,7 +84,7 @@ def test_a_run_that_lies_is_cut_off(peer: Peer, service: Serving, wrong: str) ->
     inputs, places = cases.get(wrong, ([right], [None, None]))
     number = program + 1 if wrong == "no program" else program
     peer.send(Run(peer.next(), number, tuple(inputs), tuple(places)))
-    assert peer.cut_off()
+    assert peer.is_disconnected()
     with Peer(service.path) as other:
         other.greet()
 
@@ -92,7 +92,7 @@ def test_a_run_that_lies_is_cut_off(peer: Peer, service: Serving, wrong: str) ->
 def test_messages_before_the_greeting_are_cut_off(service: Serving) -> None:
     with Peer(service.path) as early:
         early.send(messages.Ping(1))
-        assert early.cut_off()
+        assert early.is_disconnected()
 
 
 def test_another_version_is_told_so(service: Serving) -> None:
@@ -106,7 +106,7 @@ def test_another_version_is_told_so(service: Serving) -> None:
 def test_each_request_comes_with_its_descriptors(peer: Peer, count: int) -> None:
     with open(os.devnull) as file:
         peer.send(messages.Query(peer.next(), Options()), [file.fileno()] * count)
-        assert peer.cut_off()
+        assert peer.is_disconnected()
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_each_request_comes_with_its_descriptors(peer: Peer, count: int) -> None
 )
 def test_options_that_no_engine_keeps_are_cut_off(peer: Peer, options: Options) -> None:
     peer.send(messages.Settings(peer.next(), options))
-    assert peer.cut_off()
+    assert peer.is_disconnected()
 
 
 def test_memory_that_is_none_is_a_failure_and_no_more(peer: Peer) -> None:
@@ -142,7 +142,7 @@ def test_quotas_hold_and_come_back(peer: Peer) -> None:
     peer.ask(messages.Done, messages.Release(peer.next(), buffer.fd))
     peer.allocate(65536)
     peer.send(messages.Release(peer.next(), buffer.fd))
-    assert peer.cut_off()
+    assert peer.is_disconnected()
 
 
 def test_two_connections_of_a_process_are_one_client(peer: Peer, service: Serving) -> None:

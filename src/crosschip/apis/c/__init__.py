@@ -1,5 +1,5 @@
-"""The interfaces as C libraries: what existing programs link against.
+"""C libraries with the interfaces, for existing programs to link against.
 
-A library is a thin border around an interface in Python. Its header is the one definition of what
-it exports; `building` compiles it, and `border` connects each function with the Python face's.
+A library forwards its functions to the interface's Python implementation. Its header defines what
+it exports; `building` compiles it, and `bindings` connects each function to Python.
 """

@@ -1,4 +1,4 @@
-"""C libraries compiled, with what programs need to be linked against them."""
+"""Compilation of the C libraries, with their headers and pkg-config files."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Built(NamedTuple):
 
     Attributes:
         library: the shared library.
-        headers: what programs include.
-        description: what `pkg-config` reads.
+        headers: the headers that programs include.
+        description: the pkg-config file.
     """
 
     library: Path
@@ -36,40 +36,43 @@ def build(folder: Path, libraries: Sequence[Library] = LIBRARIES) -> list[Built]
     """Compile libraries for this Python, with its crosschip.
 
     Args:
-        folder: where `lib`, `lib/pkgconfig` and `include` are made.
-        libraries: which.
+        folder: where `lib`, `lib/pkgconfig` and `include` are created.
+        libraries: the libraries to compile.
 
     Raises:
-        Error: there is no C compiler, or no Python that can be linked against; or it fails.
+        Error: there is no C compiler, or no shared libpython; or compilation fails.
     """
     compiler = _compiler()
     folder = folder.absolute()
     for part in ("lib/pkgconfig", "include"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    return [_built(compiler, library, folder) for library in libraries]
+    return [_build_library(compiler, library, folder) for library in libraries]
 
 
-def _built(compiler: str, library: Library, folder: Path) -> Built:
+def _build_library(compiler: str, library: Library, folder: Path) -> Built:
     target = folder / "lib" / library.file
     with TemporaryDirectory() as scratch:
         code, names = Path(scratch, "source.c"), Path(scratch, "exported.map")
         code.write_text(source(library), "utf-8")
         names.write_text(f"{{ global: {'; '.join(exported(library))}; local: *; }};\n", "utf-8")
-        # A file that a program has open is not written into, but replaced.
+        # Replace the file: a program may have loaded the old one.
         new = target.with_suffix(".new")
-        _run([compiler, *_flags(library, names), "-o", str(new), str(code), *python_flags()])
+        command = [compiler, *_flags(library, names), "-o", str(new), str(code), *python_flags()]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise Error(f"{compiler} fails: {result.stderr.strip()}")
         new.replace(target)
-    wanted = (*library.included, library.exported, "crosschip.h")
-    headers = [_copied(name, folder / "include") for name in wanted]
+    names_of_headers = (*library.included, library.exported, "crosschip.h")
+    headers = [_copy_header(name, folder / "include") for name in names_of_headers]
     description = folder / "lib" / "pkgconfig" / f"{library.name}.pc"
     description.write_text(_description(library), "utf-8")
     return Built(target, headers, description)
 
 
-def _copied(header: str, folder: Path) -> Path:
-    place = folder / header
-    place.parent.mkdir(exist_ok=True)
-    return Path(shutil.copy(FOLDER / header, place))
+def _copy_header(header: str, folder: Path) -> Path:
+    target = folder / header
+    target.parent.mkdir(exist_ok=True)
+    return Path(shutil.copy(FOLDER / header, target))
 
 
 def _compiler() -> str:
@@ -91,39 +94,33 @@ def _flags(library: Library, names: Path) -> list[str]:
     return [
         *("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden"),
         *("-D_GNU_SOURCE", "-D_CFFI_NO_LIMITED_API", f"-I{FOLDER}", f"-I{include}"),
-        # Python cannot be unloaded, so nor can what has started it.
+        # Python cannot be unloaded, so a library that started it must not be, either.
         *(f"-Wl,-soname,{library.file}", f"-Wl,--version-script={names}", "-Wl,-z,nodelete"),
         "-Wl,-z,defs",
     ]
 
 
 def python_flags() -> list[str]:
-    """What links against the library of this Python.
+    """Return the linker flags for this Python's library.
 
     Raises:
-        Error: it has none that is shared.
+        Error: this Python has no shared library.
     """
     folder = Path(sysconfig.get_config_var("LIBDIR") or "")
     name = sysconfig.get_config_var("INSTSONAME") or ""
-    for place in (folder, folder / (sysconfig.get_config_var("MULTIARCH") or "")):
-        if ".so" in name and (place / name).is_file():
-            return [f"-L{place}", f"-Wl,-rpath,{place}", f"-l:{name}", "-ldl"]
+    for directory in (folder, folder / (sysconfig.get_config_var("MULTIARCH") or "")):
+        if ".so" in name and (directory / name).is_file():
+            return [f"-L{directory}", f"-Wl,-rpath,{directory}", f"-l:{name}", "-ldl"]
     raise Error(
         f"{sys.executable} has no shared library to be linked against; use a Python that was "
         "built with --enable-shared, as those of Linux distributions are"
     )
 
 
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise Error(f"{command[0]} fails: {done.stderr.strip()}")
-
-
 def _description(library: Library) -> str:
-    """The text that `pkg-config` reads; it finds the other files from where it is.
+    """Return the text of a pkg-config file.
 
-    So libraries may be moved. The folder is as absolute as the path by which `pkg-config` finds it.
+    Its paths are relative to the file, so that an installation can be moved.
     """
     return "\n".join(
         [

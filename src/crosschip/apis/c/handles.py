@@ -1,7 +1,7 @@
-"""What programs hold of objects: numbers that look like pointers, and lead nowhere.
+"""Handles of C programs: numbers that look like pointers but cannot be dereferenced.
 
-A number is looked up before anything is done with it, so that one that was never given, or whose
-object has been destroyed, is an error like any other. Numbers are not used twice.
+A number is looked up on every use, so that an invalid or destroyed handle is an ordinary error.
+Numbers are not reused.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-# No address that a 64-bit machine can map, so that to read through one ends the program at once.
+# Not a mappable address on a 64-bit machine: a program that dereferences a handle crashes at once.
 _FIRST = 1 << 52 if sys.maxsize > 2**32 else 16
 _STEP = 16
 
 
 @dataclass(slots=True)
-class _Held:
-    """An object that a program has a number for.
+class _Entry:
+    """An object with its handle's state.
 
     Attributes:
         object: the object.
-        parts: the numbers of those that end with it.
-        kept: memory of C's that is there as long as it is.
+        parts: the handles that are removed with this one.
+        buffers: C memory that lives as long as the handle, by use.
     """
 
     object: object
     parts: list[int] = field(default_factory=list)
-    objects_of: dict[Hashable, Any] = field(default_factory=dict)
+    buffers: dict[Hashable, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class NoHandle:
-    """What a number stands for that is no handle.
+    """The result of looking up an invalid handle.
 
     Attributes:
         number: the number.
-        ended: whether it was one.
+        ended: whether it was a handle that has been destroyed.
     """
 
     number: int
@@ -49,49 +49,49 @@ class NoHandle:
 
 
 class Handles:
-    """The objects that a program holds, by number; 0 is no object."""
+    """The objects that programs hold, by number; 0 is no object."""
 
     def __init__(self) -> None:
-        self._held: dict[int, _Held] = {}
+        self._entries: dict[int, _Entry] = {}
         self._numbers = count(_FIRST, _STEP)
         self._last = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._entries)
 
-    def add(self, object_: object, whole: int = 0) -> int:
-        """A new number for an object.
+    def add(self, object_: object, parent: int = 0) -> int:
+        """Create a handle of an object.
 
         Args:
             object_: the object.
-            whole: the number of one that this one ends with; 0 for none.
+            parent: the handle with which this one is removed; 0 for none.
         """
         number = self._last = next(self._numbers)
-        self._held[number] = _Held(object_)
-        if whole:
-            self._held[whole].parts.append(number)
+        self._entries[number] = _Entry(object_)
+        if parent:
+            self._entries[parent].parts.append(number)
         return number
 
     def get(self, number: int) -> Any:
-        """The object of a number; `None` for 0, and a `NoHandle` if it has none."""
-        held = self._held.get(number)
-        if held is not None:
-            return held.object
+        """Return a handle's object; `None` for 0, and a `NoHandle` if invalid."""
+        entry = self._entries.get(number)
+        if entry is not None:
+            return entry.object
         if not number:
             return None
         was_issued = _FIRST <= number <= self._last and not (number - _FIRST) % _STEP
         return NoHandle(number, was_issued)
 
-    def objects_of(self, number: int) -> dict[Hashable, Any]:
-        """The memory that is there as long as an object that there is, by what it is for."""
-        return self._held[number].objects_of
+    def buffers_of(self, number: int) -> dict[Hashable, Any]:
+        """Return the C memory that lives as long as a handle, by use."""
+        return self._entries[number].buffers
 
     def remove(self, number: int) -> None:
-        """Forget an object, and those that end with it."""
-        held = self._held.pop(number, None)
-        for part in held.parts if held is not None else ():
+        """Remove a handle, and those created with it as parent."""
+        entry = self._entries.pop(number, None)
+        for part in entry.parts if entry is not None else ():
             self.remove(part)
 
 
 HANDLES = Handles()
-"""Those of the process: all libraries have them in common."""
+"""The handles of the process, shared by all libraries."""

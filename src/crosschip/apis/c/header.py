@@ -1,7 +1,7 @@
-"""A header as data: what it declares, and the functions of a library, read from the header itself.
+"""Parser of a C header: its functions, handles and types.
 
-Headers are the one definition of a C interface: the library's exported functions, the types that
-Python makes and reads, and the constants all come from them.
+Headers define the C interface: exported functions, the types that Python uses, and constants are
+all derived from them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("include")
-"""The folder of the headers that programs are compiled with."""
+"""The folder of the headers that programs include."""
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _FOR_COMPILERS = re.compile(
@@ -29,8 +29,8 @@ class Parameter:
     """A parameter of a function.
 
     Attributes:
-        declaration: the whole of it, as in `int32_t index`.
-        name: its name.
+        declaration: the C declaration, such as `int32_t index`.
+        name: the parameter's name.
     """
 
     declaration: str
@@ -42,9 +42,9 @@ class Function:
     """A function that a header declares.
 
     Attributes:
-        result: the type of what it returns.
-        name: its name.
-        parameters: its parameters.
+        result: the return type.
+        name: the function's name.
+        parameters: the parameters.
     """
 
     result: str
@@ -53,11 +53,11 @@ class Function:
 
 
 class Header:
-    """A header of ours.
+    """A parsed header.
 
     Args:
-        path: the file. In it, a function is declared as `result name(parameters);` at the beginning
-            of a line, with a name for each parameter, and a handle as `typedef struct Name Name;`.
+        path: the file. A function is declared as `result name(parameters);` at the beginning of
+            a line, with a name for each parameter, and a handle as `typedef struct Name Name;`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,35 +67,35 @@ class Header:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """The functions, in order."""
+        """The declared functions, in order."""
         return tuple(
-            Function(result.strip(), name, _parameters(inside))
-            for result, name, inside in _FUNCTION.findall(self._text)
+            Function(result.strip(), name, _parameters(parameters))
+            for result, name, parameters in _FUNCTION.findall(self._text)
             if not result.startswith("typedef")
         )
 
     @cached_property
     def handles(self) -> tuple[str, ...]:
-        """The structures whose members no one sees."""
+        """The names of the opaque structures."""
         return tuple(_HANDLE.findall(self._text))
 
     @cached_property
     def types(self) -> str:
-        """Everything but the functions, without what only compilers understand."""
+        """The header without functions and without preprocessor lines that cffi cannot parse."""
         return re.sub(r"\n{3,}", "\n\n", _FUNCTION.sub("", _FOR_COMPILERS.sub("", self._text)))
 
 
 def _parameters(text: str) -> tuple[Parameter, ...]:
     parameters = []
-    for part in _parts(" ".join(text.split())):
-        named = _NAME.search(part)
-        assert named, f"a parameter has a name, not {part!r}"
-        parameters.append(Parameter(part, named[1] or named[2]))
+    for part in _split(" ".join(text.split())):
+        match = _NAME.search(part)
+        assert match, f"a parameter has a name, not {part!r}"
+        parameters.append(Parameter(part, match[1] or match[2]))
     return tuple(parameters)
 
 
-def _parts(text: str) -> list[str]:
-    """What stands between commas, but not between those in parentheses."""
+def _split(text: str) -> list[str]:
+    """Split a parameter list at its commas, except those in parentheses."""
     parts, depth = [""], 0
     for letter in text:
         depth += {"(": 1, ")": -1}.get(letter, 0)

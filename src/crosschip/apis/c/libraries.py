@@ -1,4 +1,4 @@
-"""The C libraries that there are."""
+"""The C libraries that can be built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from crosschip.apis.c.header import FOLDER, Header
 
 PREFIX = "crosschip_py_"
-"""What comes before the name of a function's Python side."""
+"""The prefix of the name of a function's Python implementation."""
 
 
 @dataclass(frozen=True)
@@ -17,32 +17,32 @@ class Library:
     """A C library.
 
     Attributes:
-        name: its name, as in `-lname`.
-        summary: the interface that it has.
+        name: the library's name, as in `-lname`.
+        summary: the interface that it provides.
         exported: the header whose functions it exports.
-        side: its Python side: a class, as `module:Class`, of a `Side`.
-        included: the headers that this one includes, those that others need first.
-        required: the names of the libraries that programs link with as well.
-        failures: the type of results that are codes, and the code that is returned if Python does
-            not start; functions with other results return 0.
+        bindings: the Python implementation: a subclass of `Bindings`, as `module:Class`.
+        included: the headers that `exported` includes, in the order of their dependencies.
+        required: the names of the libraries that programs must also link against.
+        failures: the return types that are codes, with the code that is returned if Python does
+            not start; functions with other types return 0.
     """
 
     name: str
     summary: str
     exported: str
-    side: str
+    bindings: str
     included: Sequence[str] = ()
     required: Sequence[str] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def file(self) -> str:
-        """The name of its file."""
+        """The file name."""
         return f"lib{self.name}.so"
 
     @property
     def module(self) -> str:
-        """The name of the module that cffi makes of it."""
+        """The name of the module that cffi generates."""
         return f"_crosschip_{self.name}"
 
     @cached_property
@@ -52,7 +52,7 @@ class Library:
 
     @property
     def headers(self) -> tuple[Header, ...]:
-        """All headers, those that others need first."""
+        """All headers, in the order of their dependencies."""
         return (*(Header(FOLDER / name) for name in self.included), self.header)
 
 
@@ -63,14 +63,14 @@ LIBRARIES: Sequence[Library] = (
         "nnadapter",
         "NNAdapter",
         "nnadapter.h",
-        "crosschip.apis.c.nnadapter:NNAdapterSide",
+        "crosschip.apis.c.nnadapter:NNAdapterBindings",
         failures={"int": "NNADAPTER_DEVICE_INTERNAL_ERROR"},
     ),
     Library(
         "neural_network_core",
         "NNRt, to compile and run models",
         f"{_NNRT}_core.h",
-        "crosschip.apis.c.nnrt.core:CoreSide",
+        "crosschip.apis.c.nnrt.core:CoreBindings",
         included=(f"{_NNRT}_runtime_type.h",),
         failures={"OH_NN_ReturnCode": "OH_NN_FAILED"},
     ),
@@ -78,10 +78,10 @@ LIBRARIES: Sequence[Library] = (
         "neural_network_runtime",
         "NNRt, to build models",
         f"{_NNRT}_runtime.h",
-        "crosschip.apis.c.nnrt.runtime:RuntimeSide",
+        "crosschip.apis.c.nnrt.runtime:RuntimeBindings",
         included=(f"{_NNRT}_runtime_type.h", f"{_NNRT}_core.h"),
         required=("neural_network_core",),
         failures={"OH_NN_ReturnCode": "OH_NN_FAILED"},
     ),
 )
-"""All libraries, in the order in which they are built."""
+"""All libraries, in build order."""

@@ -1,4 +1,4 @@
-"""The C source of a library, written from its headers."""
+"""Generation of a library's C source from its headers."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ for folder in {packages!r}:
     if folder not in sys.path:
         site.addsitedir(folder)
 """
-"""Finds crosschip and what it needs, also in a process that runs its own Python."""
+"""Adds crosschip and its dependencies to `sys.path`, also in a process with its own Python."""
 
 _CONNECTING_CODE = """
-from crosschip.apis.c.side import connect
+from crosschip.apis.c.bindings import connect
 connect(module.ffi, module.lib, {name!r})
 """
 
 
 def source(library: Library) -> str:
-    """The C source of a library, for this Python and this crosschip."""
+    """Generate a library's C source, for this Python and this crosschip."""
     ffi = FFI()
     ffi.cdef(declarations(library))
     ffi.set_source(library.module, _preamble(library))
     with TemporaryDirectory() as folder:
-        written = Path(folder, "source.c")
-        with redirect_stdout(StringIO()):  # it says what it does
-            ffi.emit_c_code(str(written))
-        return written.read_text("utf-8")
+        file = Path(folder, "source.c")
+        with redirect_stdout(StringIO()):  # cffi prints progress
+            ffi.emit_c_code(str(file))
+        return file.read_text("utf-8")
 
 
 def declarations(library: Library) -> str:
-    """What the Python side sees: the headers' types, and the functions that it implements.
+    """Return cffi's declarations: the headers' types, and the functions implemented in Python.
 
-    A handle is a number there, which names what it stands for.
+    Handles are declared as numbers.
     """
     handles = _handles(library)
-    lines = [f"    {_side(function, handles)};" for function in library.header.functions]
+    lines = [f"    {_declaration(function, handles)};" for function in library.header.functions]
     return "\n".join(
         [
             *(header.types for header in library.headers),
@@ -65,7 +65,7 @@ def declarations(library: Library) -> str:
 
 
 def exported(library: Library) -> Sequence[str]:
-    """The names of the functions that a library exports."""
+    """Return the names of a library's exported functions."""
     return [*(function.name for function in library.header.functions), "crosschip_last_error"]
 
 
@@ -81,12 +81,12 @@ def _preamble(library: Library) -> str:
         [
             *(f'#include "{name}"' for name in names),
             f"#define CROSSCHIP_PYTHON {_literal(sys.executable)}",
-            f"#define CROSSCHIP_SIDE PyInit_{library.module}",
+            f"#define CROSSCHIP_INIT_BINDINGS PyInit_{library.module}",
             f"#define CROSSCHIP_PATHS_CODE {_literal(paths)}",
             f"#define CROSSCHIP_CONNECTING_CODE {_literal(connecting)}",
             '#define CROSSCHIP_EXPORTED __attribute__((visibility("default")))',
             Path(__file__).with_name("start.c").read_text("utf-8"),
-            *(f"static {_side(function, handles)};" for function in functions),
+            *(f"static {_declaration(function, handles)};" for function in functions),
             *(
                 line
                 for function in functions
@@ -100,21 +100,23 @@ def _handles(library: Library) -> Sequence[str]:
     return [name for header in library.headers for name in header.handles]
 
 
-def _side(function: Function, handles: Sequence[str]) -> str:
-    """The declaration of a function's Python side."""
-    inside = [_numbered(parameter.declaration, handles) for parameter in function.parameters]
-    result = _numbered(function.result, handles)
-    return f"{result} {PREFIX}{function.name}({', '.join(inside) or 'void'})"
+def _declaration(function: Function, handles: Sequence[str]) -> str:
+    """Return the declaration of a function's Python implementation."""
+    parameters = [
+        _handles_as_numbers(parameter.declaration, handles) for parameter in function.parameters
+    ]
+    result = _handles_as_numbers(function.result, handles)
+    return f"{result} {PREFIX}{function.name}({', '.join(parameters) or 'void'})"
 
 
 def _function_definition(
     function: Function, handles: Sequence[str], library: Library
 ) -> Iterator[str]:
-    """The definition of a function: it starts Python, and hands over."""
-    inside = ", ".join(parameter.declaration for parameter in function.parameters)
-    passed = ", ".join(_passed(parameter, handles) for parameter in function.parameters)
-    call = f"{PREFIX}{function.name}({passed})"
-    yield f"CROSSCHIP_EXPORTED {function.result} {function.name}({inside or 'void'})"
+    """Yield a function's C definition, which starts Python and calls the implementation."""
+    parameters = ", ".join(parameter.declaration for parameter in function.parameters)
+    arguments = ", ".join(_argument(parameter, handles) for parameter in function.parameters)
+    call = f"{PREFIX}{function.name}({arguments})"
+    yield f"CROSSCHIP_EXPORTED {function.result} {function.name}({parameters or 'void'})"
     yield "{"
     yield "    if (crosschip_fails())"
     if function.result == "void":
@@ -126,22 +128,22 @@ def _function_definition(
     yield "}"
 
 
-def _passed(parameter: Parameter, handles: Sequence[str]) -> str:
-    """A parameter as its Python side takes it."""
-    numbered = _numbered(parameter.declaration, handles)
-    if numbered == parameter.declaration:
+def _argument(parameter: Parameter, handles: Sequence[str]) -> str:
+    """Return a parameter cast to its type in Python."""
+    declaration = _handles_as_numbers(parameter.declaration, handles)
+    if declaration == parameter.declaration:
         return parameter.name
-    kind = re.sub(rf"\b{parameter.name}(\[\w*\])?$", "", numbered).strip()
+    kind = re.sub(rf"\b{parameter.name}(\[\w*\])?$", "", declaration).strip()
     return f"({kind}){parameter.name}"
 
 
-def _numbered(declaration: str, handles: Sequence[str]) -> str:
-    """A declaration with a number in place of each pointer to what no one sees."""
+def _handles_as_numbers(declaration: str, handles: Sequence[str]) -> str:
+    """Return a declaration with a number in place of each pointer to an opaque structure."""
     names = "|".join(handles) or "(?!)"
     return re.sub(rf"(?:const )?\b(?:{names}) \*", "uintptr_t ", declaration)
 
 
 def _literal(text: str) -> str:
-    """A string of C."""
+    """Return a C string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

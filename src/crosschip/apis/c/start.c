@@ -1,12 +1,12 @@
 /*
- * The start of Python, once in a process, and of the Python side of one library.
+ * Initialization of Python, once per process, and of one library's Python bindings.
  *
- * Compiled into every library, after definitions of
+ * Compiled into every library, after these macros:
  *
- *     CROSSCHIP_PYTHON            the path of the interpreter that the library was built for
- *     CROSSCHIP_PATHS_CODE        code in Python that finds the installation
- *     CROSSCHIP_SIDE              the function that makes the module of the library's Python side
- *     CROSSCHIP_CONNECTING_CODE   code in Python that connects it; it has the module as "module"
+ *     CROSSCHIP_PYTHON            the path of the library's Python interpreter
+ *     CROSSCHIP_PATHS_CODE        Python code that finds the installation
+ *     CROSSCHIP_INIT_BINDINGS     the function that creates the bindings' module
+ *     CROSSCHIP_CONNECTING_CODE   Python code that connects the module, named "module"
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ static int crosschip_state = CROSSCHIP_NEW;
 static char crosschip_problem[1024];
 static pthread_mutex_t crosschip_one_starts = PTHREAD_MUTEX_INITIALIZER;
 
-PyMODINIT_FUNC CROSSCHIP_SIDE(void);
+PyMODINIT_FUNC CROSSCHIP_INIT_BINDINGS(void);
 static const char *crosschip_py_last_error(void);
 
 static int crosschip_fail(const char *what, const char *why)
@@ -31,7 +31,7 @@ static int crosschip_fail(const char *what, const char *why)
     return -1;
 }
 
-/* Python's own extensions look for its symbols among those that all can see. */
+/* Make Python's symbols global, where its extension modules look them up. */
 static void crosschip_show_python(void)
 {
     Dl_info about;
@@ -39,13 +39,13 @@ static void crosschip_show_python(void)
         (void)dlopen(about.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/* Says in Python's sys that one of crosschip's libraries has started it, and not the program. */
+/* The attribute of sys that marks a Python started by one of crosschip's libraries. */
 #define CROSSCHIP_MARK "_crosschip_started"
 
-/* The process whose Python has been started so; 0 for none. Children end without it. */
+/* The process that such a library has started Python in; 0 for none. Forked children differ. */
 static pid_t crosschip_process;
 
-/* What Python's own end begins with: runs end before the engines' libraries do. */
+/* Call Python's exit functions, which end runs, before the engines' libraries are finalized. */
 static void crosschip_end_runs(void)
 {
     if (crosschip_process != getpid() || !Py_IsInitialized())
@@ -56,7 +56,7 @@ static void crosschip_end_runs(void)
     PyGILState_Release(state);
 }
 
-/* Register the end of runs again, so that it comes before that of libraries loaded since. */
+/* Register again, so that runs end before libraries that were loaded since are finalized. */
 static void crosschip_end_before(void)
 {
     if (crosschip_process == getpid())
@@ -69,7 +69,7 @@ static int crosschip_initialize(void)
     PyConfig config;
     PyStatus status;
 
-    /* The program's signals, locale, environment and streams are its own. */
+    /* Leave the program's signals, locale, environment and streams unchanged. */
     PyPreConfig_InitPythonConfig(&before);
     before.configure_locale = before.coerce_c_locale = 0;
     before.utf8_mode = 1;
@@ -93,8 +93,8 @@ static int crosschip_initialize(void)
 }
 
 /*
- * Initialize Python, unless it is. Two libraries may come here at once, and share nothing but
- * Python itself: a pointer of its that is always NULL is the lock, as it is in cffi.
+ * Initialize Python, unless it is initialized. Two libraries may call this at once and share nothing
+ * but Python itself: as in cffi, one of its pointers that is always NULL serves as the lock.
  */
 static int crosschip_initialize_once(void)
 {
@@ -113,7 +113,7 @@ static int crosschip_initialize_once(void)
     return failed;
 }
 
-/* The exception that is set, in words; it is not set any more. */
+/* Fail with the message of the current exception, which is cleared. */
 static int crosschip_fail_by_exception(const char *what)
 {
     PyObject *type, *value, *traceback, *text = NULL;
@@ -151,7 +151,7 @@ static int crosschip_connect(void)
     if (names)
         done = PyRun_String(CROSSCHIP_PATHS_CODE, Py_file_input, names, names);
     if (done)
-        module = CROSSCHIP_SIDE();
+        module = CROSSCHIP_INIT_BINDINGS();
     Py_CLEAR(done);
     if (module && !PyDict_SetItemString(names, "module", module))
         done = PyRun_String(CROSSCHIP_CONNECTING_CODE, Py_file_input, names, names);
@@ -167,7 +167,7 @@ static int crosschip_connect(void)
 
 static int crosschip_start_now(void)
 {
-    /* A thread with Python's lock waits for one that needs it: it gives it away meanwhile. */
+    /* Release the GIL: the thread that initializes may need it. */
     int running = Py_IsInitialized();
     PyThreadState *held = running && PyGILState_Check() ? PyEval_SaveThread() : NULL;
     int failed;
@@ -190,7 +190,7 @@ static int crosschip_start_now(void)
     return failed;
 }
 
-/* Whether functions fail, because Python could not be started, or has ended. */
+/* Return whether functions must fail, because Python could not be started or has ended. */
 static inline int crosschip_fails(void)
 {
     if (__atomic_load_n(&crosschip_state, __ATOMIC_ACQUIRE) == CROSSCHIP_RUNNING &&

@@ -1,11 +1,11 @@
 """NNAdapter's programming interface: the functions, structures and enumerations of its header.
 
-They have their own names, and do what the document says, on crosschip's devices. In Python,
+They keep their names and behave as documented, on crosschip's devices. In Python,
 
-- a function returns its code, or its code and what C stores through a pointer (`None` if it
-  failed); `last_error` tells the text of the last failure;
+- a function returns its code, or its code and the value that C stores through a pointer (`None` on
+  failure); `last_error` returns the last failure's text;
 - a pointer with a length is one sequence or buffer, and a null pointer is `None`;
-- a handle is an object to hand back, and is refused once it has been destroyed.
+- a handle is an opaque object, and is refused after it has been destroyed.
 """
 
 from crosschip.apis.nnadapter.calls import Calls, OperationCall, calls

@@ -1,7 +1,6 @@
-"""From a program's operands and operations to a model.
+"""Translation of a program's operands and operations to a model.
 
-Images are NCHW in a model: what is stored in another layout is transposed where it comes in and
-where it goes out.
+Images are NCHW in the model: inputs and outputs that are stored in another layout are transposed.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import numpy as np
 
 from crosschip.apis.nnadapter import operands as types
 from crosschip.apis.nnadapter.enumerations import (
+    NNADAPTER_UNKNOWN,
     NNAdapterOperandLayoutCode,
     NNAdapterOperationCode,
 )
@@ -24,10 +24,9 @@ from crosschip.apis.nnadapter.graph import (
     NNAdapterOperand,
     NNAdapterOperation,
 )
-from crosschip.apis.nnadapter.results import invalid, misshapen
+from crosschip.apis.nnadapter.results import invalid, invalid_dimensions
 from crosschip.apis.nnadapter.signature import Signature, name_of
-from crosschip.apis.nnadapter.sizes import OpenSizes
-from crosschip.ir import Builder, Operand, TensorType, constant
+from crosschip.ir import Builder, Dim, Operand, TensorType, constant, symbol
 from crosschip.ir.model import Origin
 from crosschip.mapping.common import NNADAPTER_CODES
 from crosschip.mapping.opsets import opset_mapping
@@ -35,12 +34,67 @@ from crosschip.mapping.translation import Row, import_operation, row_of
 from crosschip.ops import operators
 from crosschip.ops.standard.layout import Transpose
 
+
+class DynamicDimensions:
+    """The dynamic dimensions of a model's inputs.
+
+    The i-th listed shapes of all inputs belong together. Therefore two dimensions that are equal in
+    every combination become one symbol, and a dimension that never differs becomes static.
+
+    Args:
+        inputs: the inputs.
+
+    Raises:
+        Failure: inputs list different numbers of shapes.
+    """
+
+    def __init__(self, inputs: Sequence[NNAdapterOperand]) -> None:
+        counts = {operand.type.dimensions.dynamic_count for operand in inputs} - {0}
+        if len(counts) > 1:
+            raise invalid_dimensions(f"inputs allow different numbers of shapes: {sorted(counts)}")
+        self._count = max(counts, default=0)
+        self._names: dict[tuple[int, ...], str] = {}
+        self._by_axis: dict[tuple[NNAdapterOperand, int], Dim] = {}
+        for operand in inputs:
+            for axis, size in enumerate(operand.type.dimensions.data):
+                if size == NNADAPTER_UNKNOWN:
+                    self._by_axis[operand, axis] = self._dimension(operand, axis)
+
+    def of(self, operand: NNAdapterOperand, axis: int) -> Dim:
+        """Return the size of an axis; for an operand that is no input, a symbol of its own."""
+        return self._by_axis.get((operand, axis), symbol(f"{operand.name}_{axis}"))
+
+    @property
+    def ranges(self) -> dict[str, tuple[int, int]]:
+        """The minimum and maximum of each dimension with listed shapes, by name."""
+        return {name: (min(values), max(values)) for values, name in self._names.items()}
+
+    @property
+    def profiles(self) -> tuple[dict[str, int], ...]:
+        """The values of the dynamic dimensions in each combination of shapes, by name."""
+        if not self._names:
+            return ()
+        return tuple(
+            {name: values[index] for values, name in self._names.items()}
+            for index in range(self._count)
+        )
+
+    def _dimension(self, operand: NNAdapterOperand, axis: int) -> Dim:
+        shapes = operand.type.dimensions.dynamic_data
+        if not shapes:
+            return symbol(f"{operand.name}_{axis}")
+        values = tuple(shape[axis] for shape in shapes)
+        if len(set(values)) == 1:
+            return values[0]
+        return symbol(self._names.setdefault(values, f"{operand.name}_{axis}"))
+
+
 Order = Callable[[NNAdapterOperandLayoutCode, int], Sequence[int] | None]
 
 
 @cache
 def rows() -> Mapping[NNAdapterOperationCode, tuple[Row, int]]:
-    """Every operator of NNAdapter, and how many of its last outputs need not be made, by code."""
+    """Return each NNAdapter operator's mapping row, and how many trailing outputs are optional."""
     by_code = {}
     for operator in operators().values():
         foreign = opset_mapping(operator).nnadapter
@@ -51,39 +105,40 @@ def rows() -> Mapping[NNAdapterOperationCode, tuple[Row, int]]:
 
 
 class Translator:
-    """Puts operations into standard ones, one by one.
+    """Translates operations to standard ones, one at a time.
 
     Args:
-        sizes: the open sizes.
+        dimensions: the dynamic dimensions of the inputs.
     """
 
-    def __init__(self, sizes: OpenSizes | None = None) -> None:
+    def __init__(self, dimensions: DynamicDimensions | None = None) -> None:
         self.builder = Builder("nnadapter")
         self.values: dict[NNAdapterOperand, Operand] = {}
-        self._sizes = sizes or OpenSizes(())
+        self._dimensions = dimensions or DynamicDimensions(())
 
     def input(self, operand: NNAdapterOperand, name: str) -> None:
         """Declare an input of the model."""
-        value = self.builder.input(name, self._declared(operand, known=True))
-        self.values[operand] = self._transposed(value, types.order, operand)
+        value = self.builder.input(name, self._declared(operand, ranked=True))
+        self.values[operand] = self._transpose(value, types.order, operand)
 
     def output(self, operand: NNAdapterOperand, name: str) -> None:
-        """Hand an operand out."""
-        value = self._transposed(self.values[operand], types.stored_order, operand)
+        """Declare an output of the model."""
+        value = self._transpose(self.values[operand], types.stored_order, operand)
         self.builder.output(name, value)
 
     def add(self, operation: NNAdapterOperation) -> None:
         """Add an operation.
 
         Raises:
-            Failure, Error: it breaks a rule, or does not make what it is declared to.
+            Failure, Error: the operation breaks a rule, or its results do not match the
+                declared types.
         """
         row, optional = rows()[operation.code]
-        named = tuple(operand.name for operand in operation.inputs if operand is not None)
+        inputs_by_name = tuple(operand.name for operand in operation.inputs if operand is not None)
         outputs = tuple(operand.name for operand in operation.outputs)
-        self.builder.origins = (Origin(operation.code.name, named, outputs),)
+        self.builder.origins = (Origin(operation.code.name, inputs_by_name, outputs),)
         inputs = [None if operand is None else self.value(operand) for operand in operation.inputs]
-        declared = [self._inner(operand) for operand in operation.outputs]
+        declared = [self._declared_nchw(operand) for operand in operation.outputs]
         results = import_operation(row, self.builder, inputs, declared, operation.name)
         if len(operation.outputs) > len(results) + optional:
             raise invalid(
@@ -94,51 +149,51 @@ class Translator:
             self.values[operand] = result
 
     def value(self, operand: NNAdapterOperand) -> Operand:
-        """The operand of the model that stands for one of NNAdapter's."""
+        """Return the model's operand for one of NNAdapter's."""
         value = self.values.get(operand)
         if value is None:
             if operand.value is None:
-                known = operand.type.lifetime is Lifetime.NNADAPTER_MODEL_INPUT
-                value = Operand(operand.name, self._declared(operand, known=known))
-                return self._transposed(value, types.order, operand)
+                is_input = operand.type.lifetime is Lifetime.NNADAPTER_MODEL_INPUT
+                value = Operand(operand.name, self._declared(operand, ranked=is_input))
+                return self._transpose(value, types.order, operand)
             axes = types.order(operand.type.layout, operand.value.ndim)
             array = operand.value
             if axes is not None:
                 array = np.ascontiguousarray(array.transpose(axes))
-            quantization = types.permuted(self._declared(operand, known=True), axes).quantization
+            quantization = types.permute(self._declared(operand, ranked=True), axes).quantization
             value = constant(array, operand.name, quantization)
             self.values[operand] = value
         return value
 
     def type_of(self, operand: NNAdapterOperand) -> TensorType | None:
-        """The type of an operand as it is stored; `None` where nothing is known."""
+        """Return an operand's type in the stored layout; `None` if nothing is known."""
         value = self.values.get(operand)
         if value is None or value.type.shape is None:
             return None
         axes = types.stored_order(operand.type.layout, len(value.type.shape))
-        return value.type if axes is None else types.permuted(value.type, axes)
+        return value.type if axes is None else types.permute(value.type, axes)
 
-    def _declared(self, operand: NNAdapterOperand, *, known: bool) -> TensorType:
+    def _declared(self, operand: NNAdapterOperand, *, ranked: bool) -> TensorType:
         return types.tensor_type(
-            operand.declared, lambda axis: self._sizes.of(operand, axis), known=known
+            operand.declared, lambda axis: self._dimensions.of(operand, axis), ranked=ranked
         )
 
-    def _inner(self, operand: NNAdapterOperand) -> TensorType:
-        """The declared type with its axes in the order N, C, H, W."""
-        stored = self._declared(operand, known=False)
+    def _declared_nchw(self, operand: NNAdapterOperand) -> TensorType:
+        """Return the declared type with its axes permuted to N, C, H, W."""
+        stored = self._declared(operand, ranked=False)
         rank = len(stored.shape or ())
-        return types.permuted(stored, types.order(operand.type.layout, rank))
+        return types.permute(stored, types.order(operand.type.layout, rank))
 
-    def _transposed(self, value: Operand, order: Order, operand: NNAdapterOperand) -> Operand:
+    def _transpose(self, value: Operand, order: Order, operand: NNAdapterOperand) -> Operand:
         axes = order(operand.type.layout, len(value.type.shape or ()))
         return value if axes is None else self.builder.add(Transpose, value, axes)
 
 
-def learn(model: NNAdapterModel, operation: NNAdapterOperation) -> None:
-    """Find the types of what an operation makes that has just been added.
+def infer(model: NNAdapterModel, operation: NNAdapterOperation) -> None:
+    """Infer the types of the outputs of an operation that has just been added.
 
     Raises:
-        Failure, Error: it breaks a rule.
+        Failure, Error: the operation breaks a rule.
     """
     if model.draft is None:
         model.draft = Translator()
@@ -157,17 +212,17 @@ def _write_types(translator: Translator, operation: NNAdapterOperation) -> None:
 
 
 def build(model: NNAdapterModel) -> Finished:
-    """Check a model as a whole, and build it.
+    """Check a whole model and build it.
 
     Raises:
-        Failure, Error: it breaks a rule.
+        Failure, Error: the model breaks a rule.
     """
-    ordered = list(_ordered(model))
-    sizes = OpenSizes(model.inputs)
-    translator = Translator(sizes)
+    operations = list(_sort(model))
+    dimensions = DynamicDimensions(model.inputs)
+    translator = Translator(dimensions)
     for index, operand in enumerate(model.inputs):
         translator.input(operand, name_of("input", index, operand.type))
-    for operation in ordered:
+    for operation in operations:
         translator.add(operation)
         for operand in operation.outputs:
             _check_results(translator, operation, operand)
@@ -180,46 +235,46 @@ def build(model: NNAdapterModel) -> Finished:
     signature = Signature.of(built.inputs, built.outputs)
     for operand, type_ in zip(model.outputs, signature.outputs, strict=True):
         operand.type = type_.copy()
-    return Finished(built, sizes.ranges, sizes.profiles)
+    return Finished(built, dimensions.ranges, dimensions.profiles)
 
 
-def _ordered(model: NNAdapterModel) -> Iterator[NNAdapterOperation]:
-    """The operations in an order in which each comes after what it reads; else as they were added.
+def _sort(model: NNAdapterModel) -> Iterator[NNAdapterOperation]:
+    """Yield the operations in topological order, as added where possible.
 
     Raises:
-        Failure: operands come from nowhere, from two places, or from themselves.
+        Failure: an operand has no producer, two producers, or depends on itself.
     """
-    makers = _makers(model)
+    producers = _producers(model)
     waiting: dict[NNAdapterOperation, int] = {}
     readers: dict[NNAdapterOperation, list[NNAdapterOperation]] = {}
     for operation in model.operations:
-        needed = {makers[o] for o in operation.inputs if o is not None and o in makers}
-        waiting[operation] = len(needed)
-        for maker in needed:
-            readers.setdefault(maker, []).append(operation)
+        dependencies = {producers[o] for o in operation.inputs if o is not None and o in producers}
+        waiting[operation] = len(dependencies)
+        for producer in dependencies:
+            readers.setdefault(producer, []).append(operation)
     ready = [operation.index for operation, count in waiting.items() if not count]
-    done = 0
+    count_sorted = 0
     while ready:
         operation = model.operations[heapq.heappop(ready)]
-        done += 1
+        count_sorted += 1
         yield operation
         for reader in readers.get(operation, ()):
             waiting[reader] -= 1
             if not waiting[reader]:
                 heapq.heappush(ready, reader.index)
-    if done < len(model.operations):
+    if count_sorted < len(model.operations):
         name = next(operation.name for operation, count in waiting.items() if count)
         raise invalid(f"{name} reads what follows from its own output")
 
 
-def _makers(model: NNAdapterModel) -> Mapping[NNAdapterOperand, NNAdapterOperation]:
-    """The operation that makes each operand that one makes."""
+def _producers(model: NNAdapterModel) -> Mapping[NNAdapterOperand, NNAdapterOperation]:
+    """Return the producer of each operation output."""
     if not model.outputs:
         raise invalid("the model's outputs have not been identified")
-    makers: dict[NNAdapterOperand, NNAdapterOperation] = {}
+    producers: dict[NNAdapterOperand, NNAdapterOperation] = {}
     for operation in model.operations:
         for operand in operation.outputs:
-            other = makers.setdefault(operand, operation)
+            other = producers.setdefault(operand, operation)
             if other is not operation or operation.outputs.count(operand) > 1:
                 raise invalid(f"{operand.name} is made by {other.name} and by {operation.name}")
             if operand.value is not None or operand in model.inputs:
@@ -227,24 +282,24 @@ def _makers(model: NNAdapterModel) -> Mapping[NNAdapterOperand, NNAdapterOperati
                 raise invalid(f"{operand.name} is {kind}, but {operation.name} makes it")
     for operation in model.operations:
         for read in operation.inputs:
-            if read is None or read.value is not None or read in makers or read in model.inputs:
+            if read is None or read.value is not None or read in producers or read in model.inputs:
                 continue
             raise invalid(
                 f"{operation.name} reads {read.name}, which is no constant, no input of the "
                 f"model, and made by no operation"
             )
-    return makers
+    return producers
 
 
 def _check_results(
     translator: Translator, operation: NNAdapterOperation, operand: NNAdapterOperand
 ) -> None:
-    """Refuse an output that is not what it is declared to be."""
+    """Raise a failure unless an output matches its declared type."""
     inferred = translator.type_of(operand)
     if inferred is None:
         return
     declared = types.tensor_type(
-        operand.declared, lambda axis: OpenSizes(()).of(operand, axis), known=False
+        operand.declared, lambda axis: DynamicDimensions(()).of(operand, axis), ranked=False
     )
     if (inferred.element_type, inferred.quantization) != (
         declared.element_type,
@@ -254,6 +309,6 @@ def _check_results(
             f"{operation.name} makes {inferred}, but {operand.name} is declared {declared}"
         )
     if not inferred.fits(declared):
-        raise misshapen(
+        raise invalid_dimensions(
             f"{operation.name} makes {inferred}, but {operand.name} is declared {declared}"
         )

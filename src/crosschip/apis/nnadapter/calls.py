@@ -1,4 +1,4 @@
-"""A model written out as calls of the functions that build it."""
+"""A model as a list of the NNAdapter calls that build it."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """A call of `NNAdapterModel_addOperation`; operands are told by their place in `Calls`.
+    """A call of `NNAdapterModel_addOperation`; operands are indices into `Calls.operands`.
 
     Attributes:
         code: the operator.
-        inputs: the operands that it reads; `None` where one is left out.
-        outputs: those that it makes.
+        inputs: the inputs; `None` for an omitted one.
+        outputs: the outputs.
     """
 
     code: NNAdapterOperationCode
@@ -48,13 +48,13 @@ class OperationCall:
 
 @dataclass(slots=True)
 class Calls:
-    """The calls that build a model: its operands, then its operations, then what goes in and out.
+    """The calls that build a model: operands, operations, then inputs and outputs.
 
     Attributes:
-        operands: the type of each operand, and its elements if it is a constant.
-        operations: the operations, each after those that make what it reads.
-        inputs: the operands that are the model's inputs.
-        outputs: those that are its outputs.
+        operands: the type of each operand, and the elements of a constant.
+        operations: the operations, in topological order.
+        inputs: the indices of the model's inputs.
+        outputs: the indices of the model's outputs.
     """
 
     operands: list[tuple[NNAdapterOperandType, Array | None]] = field(default_factory=list)
@@ -63,19 +63,25 @@ class Calls:
     outputs: tuple[int, ...] = ()
 
     def replay(self) -> NNAdapterModel:
-        """Make the calls; the model is finished.
+        """Make the calls and return the finished model.
 
         Raises:
-            Error: a call fails; the message is the face's.
+            Error: a call fails; the message is the function's.
         """
         model = _checked_value(NNAdapterModel_create())
         try:
             operands = [self._operand(model, *operand) for operand in self.operands]
             for call in self.operations:
-                read = [None if index is None else operands[index] for index in call.inputs]
+                input_operands = [
+                    None if index is None else operands[index] for index in call.inputs
+                ]
                 output_operands = [operands[index] for index in call.outputs]
-                _checked_value(NNAdapterModel_addOperation(model, call.code, read, output_operands))
-            inputs, outputs = ([operands[i] for i in ends] for ends in (self.inputs, self.outputs))
+                _checked_value(
+                    NNAdapterModel_addOperation(model, call.code, input_operands, output_operands)
+                )
+            inputs, outputs = (
+                [operands[i] for i in indices] for indices in (self.inputs, self.outputs)
+            )
             check(NNAdapterModel_identifyInputsAndOutputs(model, inputs, outputs))
             check(NNAdapterModel_finish(model))
         except Error:
@@ -94,17 +100,17 @@ class Calls:
 
 
 def calls(model: Model, profiles: Sequence[Mapping[str, int]] = ()) -> Calls:
-    """Write a model out as calls.
+    """Convert a model to calls.
 
-    What NNAdapter has no operator for is written as the simpler operators that it decomposes into.
+    Operations that NNAdapter does not have are decomposed.
 
     Args:
-        model: the model, with inputs and outputs in their order.
-        profiles: values of its open sizes, by name, for each of the shapes that inputs may have;
-            none if they may have any.
+        model: the model, with inputs and outputs in order.
+        profiles: the values of the dynamic dimensions, by name, for each combination of input
+            shapes; none for any shapes.
 
     Raises:
-        UnsupportedError: it has an operation, a type or a use of one that NNAdapter has not; the
+        UnsupportedError: NNAdapter lacks an operation, a type or a combination of them; the
             message names it.
     """
     writer = _Writer(profiles)
@@ -135,11 +141,11 @@ class _Writer(Writer[NNAdapterOperationCode]):
         self.calls.operands.append((type_, operand.value))
 
     def call(self, key: NNAdapterOperationCode, expressed: Expressed) -> None:
-        read = tuple(
+        inputs = tuple(
             None if operand is None else self.index_of(operand) for operand in expressed.inputs
         )
         outputs = tuple(map(self.index_of, expressed.outputs))
-        self.calls.operations.append(OperationCall(key, read, outputs))
+        self.calls.operations.append(OperationCall(key, inputs, outputs))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Functions that compile a model for the devices of a context."""
+"""NNAdapter's functions that compile a model for a context's devices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import os
 from typing import Any, NamedTuple
 
-from crosschip.apis.buffers import octets
+from crosschip.apis.buffers import byte_view
 from crosschip.apis.nnadapter.context import NNAdapterContext
 from crosschip.apis.nnadapter.graph import NNAdapterModel
 from crosschip.apis.nnadapter.results import (
@@ -29,11 +29,11 @@ logger = logging.getLogger("crosschip.nnadapter")
 
 
 class Compiled(NamedTuple):
-    """The result of a compilation.
+    """A compiled model with its signature.
 
     Attributes:
-        model: what runs.
-        signature: its inputs and outputs.
+        model: the compiled model.
+        signature: NNAdapter's types of its inputs and outputs.
     """
 
     model: CompiledModel
@@ -41,14 +41,14 @@ class Compiled(NamedTuple):
 
 
 class NNAdapterCompilation(Handle):
-    """A model that is compiled, or about to be.
+    """A compilation, before or after it is finished.
 
     Attributes:
-        model: the model; `None` if there is none, or it is not to be used.
+        model: the model to compile; `None` if absent, or if a saved one is used instead.
         context: the devices.
-        token: the name of what was compiled earlier; empty if nothing is kept.
-        saved: the content of that, or the folder that it is kept in; `None` for neither.
-        compiled: what has been compiled; `None` before it is finished.
+        token: the cache token; empty without a cache.
+        saved: the content of a cache file, or the cache folder; `None` without a cache.
+        compiled: the result; `None` before the compilation is finished.
     """
 
     def __init__(
@@ -80,59 +80,58 @@ def NNAdapterCompilation_create(
     cache_dir: str | None,
     context: NNAdapterContext,
 ) -> NNAdapterCompilation:
-    """Take on a model to compile, or what was compiled earlier, in one of three ways.
+    """Create a compilation of a model, of a cached model, or of both.
 
-    With a token and a buffer, what the buffer holds is used, and the model is not. With a token and
-    a folder, `<token>.nnc` in the folder is used if it is there, and the model is not; else the
-    model is compiled, and the file written. With neither, or a token alone, the model is compiled.
-    What cannot be used (it is damaged, or was compiled for other devices) is told in the log, and
-    the model is compiled if there is one.
+    With a token and a buffer, the cached model in the buffer is used. With a token and a folder,
+    the file `<token>.nnc` is used if it exists; else the model is compiled and the file is written.
+    Otherwise the model is compiled without a cache. If the cached model is damaged or was compiled
+    for other devices, this is logged and the model is compiled, if there is one.
 
     Args:
-        model: a model that is finished; `None` if it is not needed.
-        cache_token: a name for what is kept: letters, digits, dots, underscores and hyphens.
-        cache_buffer: the content of a file that was written.
-        cache_dir: the folder of such files.
+        model: a finished model; `None` if a cached model is used.
+        cache_token: the cache token: letters, digits, dots, underscores and hyphens.
+        cache_buffer: the content of a cache file.
+        cache_dir: the folder of cache files.
         context: the devices.
     """
-    own = live(context, NNAdapterContext)
+    context = live(context, NNAdapterContext)
     source = None if model is None else live(model, NNAdapterModel)
     token, saved = _saved_source(cache_token or "", cache_buffer, cache_dir or "")
     if isinstance(saved, bytes):
-        # It is in place of the model, which need not even be finished.
+        # The buffer replaces the model, which need not be finished.
         source = source if source is not None and source.finished is not None else None
     elif source is None and saved is None:
         raise invalid("there is neither a model nor what was compiled earlier")
     elif source is not None and source.finished is None:
         raise invalid("the model has not been finished")
-    return NNAdapterCompilation(source, own, token, saved)
+    return NNAdapterCompilation(source, context, token, saved)
 
 
 @returns_nothing
 def NNAdapterCompilation_destroy(compilation: NNAdapterCompilation | None) -> None:
-    """Release what was compiled; `None` is nothing to release."""
+    """Release a compilation; `None` is ignored."""
     if compilation is not None:
         live(compilation, NNAdapterCompilation).destroy()
 
 
 @returns_code
 def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
-    """Compile; can be done once."""
-    own = live(compilation, NNAdapterCompilation)
-    if own.compiled is not None:
+    """Compile or load the model; may be called once."""
+    compilation = live(compilation, NNAdapterCompilation)
+    if compilation.compiled is not None:
         raise invalid("the compilation has been finished")
-    context = live(own.context, NNAdapterContext)
-    model = None if own.model is None else live(own.model, NNAdapterModel).finished
+    context = live(compilation.context, NNAdapterContext)
+    model = None if compilation.model is None else live(compilation.model, NNAdapterModel).finished
     try:
-        compiled = _loaded(own.token, own.saved, context)
+        compiled = _load(compilation.token, compilation.saved, context)
     except Error as error:
         if model is None:
             raise invalid(str(error)) from error
         logger.info("%s; compiling the model", error)
         compiled = None
     if compiled is None:
-        assert model is not None, "there is one if there is nothing else"
-        folder = own.saved if isinstance(own.saved, str) else False
+        assert model is not None, "checked on creation"
+        folder = compilation.saved if isinstance(compilation.saved, str) else False
         compiled = compile(
             model.model,
             context.names,
@@ -140,9 +139,9 @@ def NNAdapterCompilation_finish(compilation: NNAdapterCompilation) -> None:
             threads=context.threads,
             precision=context.precision,
             properties=context.properties,
-            cache=CacheOptions(location=folder, token=own.token if folder else False),
+            cache=CacheOptions(location=folder, token=compilation.token if folder else False),
         )
-    own.compiled = Compiled(compiled, Signature.of(compiled.inputs, compiled.outputs))
+    compilation.compiled = Compiled(compiled, Signature.of(compiled.inputs, compiled.outputs))
 
 
 @returns_value
@@ -151,43 +150,41 @@ def NNAdapterCompilation_queryInputsAndOutputs(
     input_types: list[NNAdapterOperandType] | None = None,
     output_types: list[NNAdapterOperandType] | None = None,
 ) -> tuple[int, int]:
-    """The numbers of inputs and outputs of what has been compiled, and their types.
+    """Return the numbers of inputs and outputs, and store their types.
 
     Args:
-        compilation: what has been compiled.
-        input_types: a list as long as there are inputs, to write their types into; `None` in the
-            first of two calls, which asks for the numbers.
+        compilation: a finished compilation.
+        input_types: a list with one element per input, to be overwritten with the types; `None`
+            to query the numbers only.
         output_types: the same for the outputs.
     """
-    signature = finished(compilation).signature
+    signature = result_of(compilation).signature
     types_by_kind = (signature.inputs, signature.outputs)
-    for places, types in zip((input_types, output_types), types_by_kind, strict=True):
-        if places is not None and len(places) != len(types):
-            raise invalid(f"there are {len(places)} places for {len(types)} types")
-    for places, types in zip((input_types, output_types), types_by_kind, strict=True):
-        if places is not None:
-            places[:] = [type_.copy() for type_ in types]
+    for target, types in zip((input_types, output_types), types_by_kind, strict=True):
+        if target is not None and len(target) != len(types):
+            raise invalid(f"there are {len(target)} places for {len(types)} types")
+    for target, types in zip((input_types, output_types), types_by_kind, strict=True):
+        if target is not None:
+            target[:] = [type_.copy() for type_ in types]
     return len(types_by_kind[0]), len(types_by_kind[1])
 
 
 def _saved_source(token: str, buffer: Any, folder: str) -> tuple[str, bytes | str | None]:
-    """A token, and the content or the folder of what is kept under it."""
+    """Return the cache token, and the cached content or the cache folder."""
     if not isinstance(token, str) or not isinstance(folder, str):
         raise invalid(f"the token is {token!r} and the folder {folder!r}, but both must be text")
     if not token and (buffer is not None or folder):
         raise invalid("what is kept needs a token")
     if buffer is not None:
-        return token, octets(buffer).tobytes()
+        return token, byte_view(buffer).tobytes()
     return token, folder or None
 
 
-def _loaded(
-    token: str, saved: bytes | str | None, context: NNAdapterContext
-) -> CompiledModel | None:
-    """The model that was compiled earlier; `None` if nothing is kept.
+def _load(token: str, saved: bytes | str | None, context: NNAdapterContext) -> CompiledModel | None:
+    """Load the cached model; return `None` without a cache.
 
     Raises:
-        Error: it is not there, is damaged, or was compiled for other devices.
+        Error: the cache file does not exist, is damaged, or was compiled for other devices.
     """
     if saved is None:
         return None
@@ -201,13 +198,13 @@ def _loaded(
     return compiled
 
 
-def finished(compilation: NNAdapterCompilation) -> Compiled:
-    """The result of a compilation.
+def result_of(compilation: NNAdapterCompilation) -> Compiled:
+    """Return a compilation's result.
 
     Raises:
-        Failure: it has not been finished, or is no such handle.
+        Failure: it has not been finished, or the handle is invalid.
     """
-    own = live(compilation, NNAdapterCompilation)
-    if own.compiled is None:
+    compilation = live(compilation, NNAdapterCompilation)
+    if compilation.compiled is None:
         raise invalid("the compilation has not been finished")
-    return own.compiled
+    return compilation.compiled

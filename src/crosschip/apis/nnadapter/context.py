@@ -1,4 +1,4 @@
-"""Functions about contexts: several devices with their settings."""
+"""NNAdapter's functions for contexts: several devices with their settings."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import lru_cache
 from crosschip.apis.nnadapter.device import NNAdapterDevice
 from crosschip.apis.nnadapter.drivers import (
     DRIVERS,
+    Setter,
     Settings,
-    Translation,
     drivers_of,
     prefix_of,
     set_threads,
@@ -25,15 +25,15 @@ _THREADS = "NUM_THREADS"
 
 
 class NNAdapterContext(Handle):
-    """Devices in the order in which they are preferred, with their settings.
+    """Devices in order of preference, with their settings.
 
     Attributes:
-        names: what crosschip calls the devices.
-        properties: their settings, by device.
-        threads: how many processor threads a run may use; `None` leaves it to the devices.
-        precision: the arithmetic for float32 operations; `None` for float32.
-        callback: what a device may ask the program with: an event's number and where to put the
-            answer. No device of crosschip's own asks.
+        names: crosschip's names of the devices.
+        properties: the devices' properties, by device.
+        threads: how many CPU threads a run may use; `None` for the devices' default.
+        precision: the precision of float32 operations; `None` for float32.
+        callback: the function that a device may call, with an event number and a pointer for
+            the answer. None of crosschip's own devices calls it.
     """
 
     def __init__(
@@ -58,54 +58,54 @@ def NNAdapterContext_create(
     properties: str | None = None,
     callback: Callback | None = None,
 ) -> NNAdapterContext:
-    """Make a context of several devices.
+    """Create a context of several devices.
 
     Args:
-        devices: the devices; an operation goes to the first that runs it.
-        properties: settings as `KEY=VALUE;KEY=VALUE`. A device takes those whose keys begin with
-            its name, NNAdapter's or crosschip's, as in `INTEL_OPENVINO_INFERENCE_NUM_THREADS=4`;
-            others are for other devices. What follows the name is a property of Paddle Lite's
-            driver (see `DRIVERS`) or `NUM_THREADS`, which are also taken from the environment, or a
-            setting of the device (see `crosschip devices`).
-        callback: what a device may ask the program with, as `callback(event_id, user_data)`.
+        devices: the devices; an operation goes to the first that supports it.
+        properties: settings as `KEY=VALUE;KEY=VALUE`. A key begins with the name of a device,
+            NNAdapter's or crosschip's, as in `INTEL_OPENVINO_INFERENCE_NUM_THREADS=4`; keys of
+            other devices are ignored. The rest of the key is a property of Paddle Lite's driver
+            (see `DRIVERS`) or `NUM_THREADS`, both of which are also read from the environment, or a
+            property of the device (see `crosschip devices`).
+        callback: the function that a device may call, as `callback(event_id, user_data)`.
     """
     if not devices:
         raise invalid("there are no devices")
     acquired = [live(device, NNAdapterDevice) for device in devices]
     if callback is not None and not callable(callback):
         raise invalid(f"the callback is {callback!r}")
-    pairs = _pairs(properties or "")
+    pairs = _parse(properties or "")
     _check_absent(acquired, pairs)
     names: list[str] = []
-    settings: dict[str, Mapping[str, str]] = {}
+    properties_by_device: dict[str, Mapping[str, str]] = {}
     threads: list[int] = []
     precisions: list[str] = []
     for device in acquired:
-        own = _settings(device, pairs)
-        name = _instance(device.device, own.instance)
-        _check_settings(name, tuple(own.properties.items()))
+        device_settings = _settings(device, pairs)
+        name = _instance(device.device, device_settings.instance)
+        _check_settings(name, tuple(device_settings.properties.items()))
         names.append(name)
-        if own.properties:
-            settings[name] = own.properties
-        threads.append(own.threads or 0)
-        precisions += filter(None, [own.precision])
+        if device_settings.properties:
+            properties_by_device[name] = device_settings.properties
+        threads.append(device_settings.threads or 0)
+        precisions += filter(None, [device_settings.precision])
     if len(set(names)) < len(names):
         raise invalid(f"a device is given twice: {', '.join(names)}")
     if len(set(precisions)) > 1:
         raise invalid(f"devices of one context are to compute in {' and '.join(precisions)}")
     precision = next(iter(precisions), None)
-    return NNAdapterContext(names, settings, max(threads) or None, precision, callback)
+    return NNAdapterContext(names, properties_by_device, max(threads) or None, precision, callback)
 
 
 @returns_nothing
 def NNAdapterContext_destroy(context: NNAdapterContext | None) -> None:
-    """Release a context; what was compiled with it still runs. `None` is nothing to release."""
+    """Release a context; models compiled with it still run. `None` is ignored."""
     if context is not None:
         live(context, NNAdapterContext).destroy()
 
 
-def _pairs(properties: str) -> Mapping[str, str]:
-    """Settings by key."""
+def _parse(properties: str) -> Mapping[str, str]:
+    """Parse `KEY=VALUE;KEY=VALUE`."""
     if not isinstance(properties, str):
         raise invalid(f"properties is {properties!r}, but must be text")
     pairs = {}
@@ -118,18 +118,18 @@ def _pairs(properties: str) -> Mapping[str, str]:
 
 
 def _instance(device: str, instance: str) -> str:
-    """The name of an instance of a device's chip; the device itself if none is named."""
+    """Return the name of an instance of a device's chip; the device itself without one."""
     if not instance:
         return device
     chip = device.partition(":")[0]
-    for name, known in instances():
-        if known.name == instance and name.partition(":")[0] == chip:
+    for name, candidate in instances():
+        if candidate.name == instance and name.partition(":")[0] == chip:
             return name
     return f"{chip}:{instance}"
 
 
 def _check_absent(devices: Sequence[NNAdapterDevice], pairs: Mapping[str, str]) -> None:
-    """Refuse the properties of drivers that crosschip has no device for, unless one is here."""
+    """Raise a failure for properties of drivers without a device, unless acquired by that name."""
     for name, driver in DRIVERS.items():
         if driver.device or any(name in (device.name, device.device) for device in devices):
             continue
@@ -140,27 +140,27 @@ def _check_absent(devices: Sequence[NNAdapterDevice], pairs: Mapping[str, str]) 
 
 
 def _settings(device: NNAdapterDevice, pairs: Mapping[str, str]) -> Settings:
-    """The settings of one device, from the properties and from the environment."""
-    own = Settings()
+    """Return one device's settings, from the properties and the environment."""
+    settings = Settings()
     for name in dict.fromkeys((*drivers_of(device.device), device.name, device.device)):
         prefix, driver = prefix_of(name), DRIVERS.get(name)
-        known: Mapping[str, Translation] = {_THREADS: set_threads}
+        setters: Mapping[str, Setter] = {_THREADS: set_threads}
         if driver is not None and driver.device:
-            known = {**known, **driver.properties}
-        outside = {prefix + suffix: os.environ.get(prefix + suffix, "") for suffix in known}
+            setters = {**setters, **driver.properties}
+        environment = {prefix + suffix: os.environ.get(prefix + suffix, "") for suffix in setters}
         from_context = {key: value for key, value in pairs.items() if key.startswith(prefix)}
-        for key, value in {**outside, **from_context}.items():
+        for key, value in {**environment, **from_context}.items():
             suffix = key.removeprefix(prefix)
-            if value and suffix in known:
-                known[suffix](key, value, own)
+            if value and suffix in setters:
+                setters[suffix](key, value, settings)
             elif value:
-                own.properties[suffix.lower()] = value
-    return own
+                settings.properties[suffix.lower()] = value
+    return settings
 
 
 @lru_cache
 def _check_settings(device: str, settings: tuple[tuple[str, str], ...]) -> None:
-    """Refuse settings that a device does not take; those that it takes are asked about once."""
+    """Raise a failure for properties that a device does not support; results are cached."""
     try:
         open_device(device, dict(settings)).close()
     except DeviceError as error:

@@ -1,4 +1,4 @@
-"""Functions about NNAdapter itself, and about devices."""
+"""NNAdapter's functions for its version and for devices."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _KINDS: Mapping[Kind, NNAdapterDeviceCode] = {
 
 
 class Facts(NamedTuple):
-    """A device's description of itself.
+    """A device's description.
 
     Attributes:
-        vendor: who makes it.
-        kind: the sort of hardware.
-        version: a number that grows with the version of what does the work.
+        vendor: the vendor.
+        kind: the kind of hardware.
+        version: the engine's version as an integer.
     """
 
     vendor: str
@@ -47,9 +47,9 @@ class NNAdapterDevice(Handle):
     """A device that a program has acquired.
 
     Attributes:
-        name: the name by which it was.
-        device: what crosschip calls it.
-        facts: what it says of itself.
+        name: the name under which it was acquired.
+        device: crosschip's name of the device.
+        facts: the device's description.
     """
 
     def __init__(self, name: str, device: str, facts: Facts) -> None:
@@ -61,21 +61,21 @@ class NNAdapterDevice(Handle):
 
 @returns_value
 def NNAdapter_getVersion() -> int:
-    """The version of NNAdapter's interface."""
+    """Return the version of NNAdapter's interface."""
     return NNADAPTER_VERSION
 
 
 @returns_value
 def NNAdapter_getDeviceCount() -> int:
-    """The number of devices that can be acquired here, under crosschip's names."""
+    """Return the number of usable devices, which can be acquired by crosschip's names."""
     return sum(not instance.problem for _, instance in instances())
 
 
 @returns_value
 def NNAdapterDevice_acquire(name: str) -> NNAdapterDevice:
-    """Get a device by NNAdapter's name for it or crosschip's own.
+    """Acquire a device by NNAdapter's or crosschip's name.
 
-    It is loaded when it is first asked for, and stays so until the process ends.
+    The device is loaded on its first acquisition and stays loaded until the process ends.
     """
     if not isinstance(name, str) or not name:
         raise invalid(f"the name of a device is {name!r}")
@@ -92,43 +92,43 @@ def NNAdapterDevice_acquire(name: str) -> NNAdapterDevice:
 
 @returns_nothing
 def NNAdapterDevice_release(device: NNAdapterDevice | None) -> None:
-    """Give a device back; contexts that were made with it stay. `None` is nothing to release."""
+    """Release a device; contexts created with it remain valid. `None` is ignored."""
     if device is not None:
         live(device, NNAdapterDevice).destroy()
 
 
 @returns_value
 def NNAdapterDevice_getName(device: NNAdapterDevice) -> str:
-    """The name by which a device was acquired."""
+    """Return the name under which a device was acquired."""
     return live(device, NNAdapterDevice).name
 
 
 @returns_value
 def NNAdapterDevice_getVendor(device: NNAdapterDevice) -> str:
-    """The maker of a device."""
+    """Return a device's vendor."""
     return live(device, NNAdapterDevice).facts.vendor
 
 
 @returns_value
 def NNAdapterDevice_getType(device: NNAdapterDevice) -> NNAdapterDeviceCode:
-    """The sort of hardware that a device is."""
+    """Return a device's kind of hardware."""
     return live(device, NNAdapterDevice).facts.kind
 
 
 @returns_value
 def NNAdapterDevice_getVersion(device: NNAdapterDevice) -> int:
-    """The version of what does a device's work: of `2026.4.1`, 20260401."""
+    """Return the version of a device's engine: 20260401 for `2026.4.1`."""
     return live(device, NNAdapterDevice).facts.version
 
 
 @cache
 def _facts(name: str) -> Facts:
-    """A device's description of itself; asked for once in a process, unless it fails."""
+    """Return a device's description, cached unless querying it fails."""
     with open_device(name) as device:
         return Facts(device.vendor, _KINDS[device.kind], number_of(device.version))
 
 
 def number_of(version: str) -> int:
-    """The first three numbers of a version as one of 32 bits, each of the later two up to 99."""
+    """Return a version's first three numbers as one 32-bit integer, the latter two capped at 99."""
     major, minor, patch = ([int(part) for part in re.findall(r"\d+", version)[:3]] + [0, 0, 0])[:3]
     return min(major * 10000 + min(minor, 99) * 100 + min(patch, 99), 2**31 - 1)

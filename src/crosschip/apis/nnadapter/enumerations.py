@@ -6,13 +6,13 @@ from enum import IntEnum
 
 NNADAPTER_VERSION = 1
 NNADAPTER_UNKNOWN = -65535
-"""The size of an axis that is not known before a model runs."""
+"""The size of a dynamic dimension."""
 NNADAPTER_MAX_SIZE_OF_DIMENSIONS = 8
 NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS = 8
 
 
 class NNAdapterResultCode(IntEnum):
-    """The code that every function returns, alone or first."""
+    """The result code of a function."""
 
     NNADAPTER_NO_ERROR = 0
     NNADAPTER_OUT_OF_MEMORY = 1
@@ -24,7 +24,7 @@ class NNAdapterResultCode(IntEnum):
 
 
 class NNAdapterOperandPrecisionCode(IntEnum):
-    """The types of elements; those from 24 on are integers that stand for reals."""
+    """Element types; those from 24 on are quantized integers."""
 
     NNADAPTER_BOOL8 = 0
     NNADAPTER_INT8 = 1
@@ -50,7 +50,7 @@ class NNAdapterOperandPrecisionCode(IntEnum):
 
 
 class NNAdapterOperandLayoutCode(IntEnum):
-    """The order in which the axes of an image or a filter are stored."""
+    """The memory layout of an image or a filter."""
 
     NNADAPTER_NCHW = 0
     NNADAPTER_NHWC = 1
@@ -59,7 +59,7 @@ class NNAdapterOperandLayoutCode(IntEnum):
 
 
 class NNAdapterOperandLifetimeCode(IntEnum):
-    """The source of an operand's elements; set by the functions, not by the caller."""
+    """The source of an operand's elements; set by the functions, not by the program."""
 
     NNADAPTER_TEMPORARY_VARIABLE = 0
     NNADAPTER_TEMPORARY_SHAPE = 1
@@ -70,7 +70,7 @@ class NNAdapterOperandLifetimeCode(IntEnum):
 
 
 class NNAdapterFuseCode(IntEnum):
-    """The activation of an operation's result."""
+    """The activation applied to an operation's result."""
 
     NNADAPTER_FUSED_NONE = 0
     NNADAPTER_FUSED_RELU = 1
@@ -79,7 +79,7 @@ class NNAdapterFuseCode(IntEnum):
 
 
 class NNAdapterAutoPadCode(IntEnum):
-    """The rule by which an image is padded."""
+    """The rule that determines the padding."""
 
     NNADAPTER_AUTO_PAD_NONE = 0
     NNADAPTER_AUTO_PAD_SAME = 1
@@ -87,7 +87,7 @@ class NNAdapterAutoPadCode(IntEnum):
 
 
 class NNAdapterDeviceCode(IntEnum):
-    """The kinds of devices."""
+    """The kind of a device."""
 
     NNADAPTER_CPU = 0
     NNADAPTER_GPU = 1
@@ -95,7 +95,7 @@ class NNAdapterDeviceCode(IntEnum):
 
 
 class NNAdapterPadModeCode(IntEnum):
-    """The values in the padding of PAD and GRID_SAMPLE."""
+    """The padding mode of PAD and GRID_SAMPLE."""
 
     NNADAPTER_PAD_MODE_NONE = 0
     NNADAPTER_PAD_MODE_CONSTANT = 1
@@ -105,7 +105,7 @@ class NNAdapterPadModeCode(IntEnum):
 
 
 class NNAdapterInterpolateModeCode(IntEnum):
-    """The weights of the pixels around a place."""
+    """The interpolation mode."""
 
     NNADAPTER_INTERPOLATE_MODE_NONE = 0
     NNADAPTER_INTERPOLATE_MODE_BILINEAR = 1

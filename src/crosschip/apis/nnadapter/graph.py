@@ -1,4 +1,4 @@
-"""The model that a program builds, of operands and operations."""
+"""The model that a program builds: operands and operations."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class NNAdapterModel(Handle):
     Attributes:
         operands: the operands.
         operations: the operations.
-        inputs: the operands that are its inputs.
-        outputs: those that are its outputs.
-        draft: what tells the types of operands while it is built.
-        finished: what it has become; `None` before it is finished.
+        inputs: the operands that are the model's inputs.
+        outputs: the operands that are the model's outputs.
+        draft: the translator that infers operand types while the model is being built.
+        finished: the result; `None` before the model is finished.
     """
 
     def __init__(self) -> None:
@@ -41,8 +41,8 @@ class NNAdapterModel(Handle):
         super().destroy()
         for part in (*self.operands, *self.operations):
             part.destroy()
-        for held in (self.operands, self.operations, self.inputs, self.outputs):
-            held.clear()
+        for elements in (self.operands, self.operations, self.inputs, self.outputs):
+            elements.clear()
         self.draft = self.finished = None
 
 
@@ -51,10 +51,10 @@ class NNAdapterOperand(Handle):
 
     Attributes:
         model: the model.
-        index: its place among the model's operands.
-        declared: its type as it was added.
-        type: its type as far as it is known, with its lifetime.
-        value: the elements of a constant, in the order in which they are stored.
+        index: the index among the model's operands.
+        declared: the type as it was added.
+        type: the type with what has been inferred, and the lifetime.
+        value: a constant's elements, in the stored layout.
     """
 
     def __init__(self, model: NNAdapterModel, type_: NNAdapterOperandType) -> None:
@@ -76,10 +76,10 @@ class NNAdapterOperation(Handle):
     """An operation of a model.
 
     Attributes:
-        index: its place among the model's operations.
-        code: its operator.
-        inputs: the operands that it reads; `None` where one is left out.
-        outputs: the operands that it makes.
+        index: the index among the model's operations.
+        code: the operator.
+        inputs: the inputs; `None` for an omitted one.
+        outputs: the outputs.
     """
 
     def __init__(
@@ -103,12 +103,12 @@ class NNAdapterOperation(Handle):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A model that has been built.
+    """The result of building a model.
 
     Attributes:
-        model: what is compiled.
-        ranges: the least and the greatest value of each open size that there are shapes for.
-        profiles: the values of these sizes in each of the shapes.
+        model: the model to compile.
+        ranges: the minimum and maximum of each dynamic dimension with listed shapes.
+        profiles: the values of the dynamic dimensions in each combination of listed shapes.
     """
 
     model: Model

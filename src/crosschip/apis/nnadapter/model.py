@@ -1,4 +1,4 @@
-"""Functions that build a model."""
+"""NNAdapter's functions that build a model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.apis.buffers import octets
+from crosschip.apis.buffers import byte_view
 from crosschip.apis.nnadapter import operands as types
-from crosschip.apis.nnadapter.building import build, learn
+from crosschip.apis.nnadapter.building import build, infer
 from crosschip.apis.nnadapter.context import NNAdapterContext
 from crosschip.apis.nnadapter.enumerations import (
     NNADAPTER_UNKNOWN,
@@ -25,8 +25,8 @@ from crosschip.apis.nnadapter.graph import (
 )
 from crosschip.apis.nnadapter.results import (
     invalid,
+    invalid_dimensions,
     live,
-    misshapen,
     returns_code,
     returns_nothing,
     returns_value,
@@ -39,13 +39,13 @@ from crosschip.runtime.options import ShapeOptions
 
 @returns_value
 def NNAdapterModel_create() -> NNAdapterModel:
-    """Make an empty model."""
+    """Create an empty model."""
     return NNAdapterModel()
 
 
 @returns_nothing
 def NNAdapterModel_destroy(model: NNAdapterModel | None) -> None:
-    """Release a model, with its operands and operations; `None` is nothing to release."""
+    """Release a model with its operands and operations; `None` is ignored."""
     if model is not None:
         live(model, NNAdapterModel).destroy()
 
@@ -56,13 +56,13 @@ def NNAdapterModel_addOperand(
 ) -> NNAdapterOperand:
     """Add an operand; its type is copied, and its lifetime is set.
 
-    No axes are those of a single element where the operand is a constant or an input of the model;
-    for what operations make, the shape is found then.
+    For a constant or a model input, no axes mean rank 0; for an operation's output, the shape is
+    inferred.
     """
-    building = _building(model)
+    model = _unfinished(model)
     types.check(type)
-    operand = NNAdapterOperand(building, type)
-    building.operands.append(operand)
+    operand = NNAdapterOperand(model, type)
+    model.operands.append(operand)
     return operand
 
 
@@ -71,24 +71,25 @@ def NNAdapterModel_setOperandValue(operand: NNAdapterOperand, buffer: Any, copy:
     """Make an operand a constant.
 
     Args:
-        operand: the operand, whose sizes are known.
-        buffer: its elements: what has Python's buffer protocol, contiguous and of as many bytes as
-            the type says.
-        copy: whether to copy them; else they must stay as they are while the model is used.
+        operand: the operand, whose shape is static.
+        buffer: the elements: a contiguous object with Python's buffer protocol and as many
+            bytes as the type takes.
+        copy: whether to copy the elements; if not, they must not change while the model is
+            used.
     """
-    own = live(operand, NNAdapterOperand)
-    model = _building(own.model)
-    if own in model.inputs or own in model.outputs:
-        raise invalid(f"{own.name} is an input or output of the model, and so no constant")
-    own.value = _elements(own.declared, buffer, copy=bool(copy))
-    own.type.lifetime = (
+    operand = live(operand, NNAdapterOperand)
+    model = _unfinished(operand.model)
+    if operand in model.inputs or operand in model.outputs:
+        raise invalid(f"{operand.name} is an input or output of the model, and so no constant")
+    operand.value = _elements(operand.declared, buffer, copy=bool(copy))
+    operand.type.lifetime = (
         Lifetime.NNADAPTER_CONSTANT_COPY if copy else Lifetime.NNADAPTER_CONSTANT_REFERENCE
     )
 
 
 @returns_value
 def NNAdapterModel_getOperandType(operand: NNAdapterOperand) -> NNAdapterOperandType:
-    """An operand's type as far as it is known: operations have told that of what they make."""
+    """Return an operand's type, including what operations added so far have inferred."""
     return live(operand, NNAdapterOperand).type.copy()
 
 
@@ -101,25 +102,25 @@ def NNAdapterModel_addOperation(
 ) -> NNAdapterOperation:
     """Add an operation.
 
-    Whether it keeps to its operator's rules is found when the model is finished.
+    The operator's rules are checked when the model is finished.
 
     Args:
         model: the model.
-        type: its operator, an `NNAdapterOperationCode`.
-        input_operands: the operands that it reads, in the operator's order; `None` where an
-            optional one is left out.
-        output_operands: the operands that it makes, in the operator's order.
+        type: the operator, an `NNAdapterOperationCode`.
+        input_operands: the inputs, in the operator's order; `None` for an omitted optional
+            input.
+        output_operands: the outputs, in the operator's order.
     """
-    building = _building(model)
+    model = _unfinished(model)
     if type not in NNAdapterOperationCode._value2member_map_:
         raise invalid(f"there is no operator {type!r}")
-    read = [None if o is None else _own(building, o) for o in input_operands or ()]
-    outputs = [_own(building, operand) for operand in _listed(output_operands)]
+    inputs = [None if o is None else _operand_of(model, o) for o in input_operands or ()]
+    outputs = [_operand_of(model, operand) for operand in _check_not_empty(output_operands)]
     code = NNAdapterOperationCode(type)
-    operation = NNAdapterOperation(len(building.operations), code, read, outputs)
-    building.operations.append(operation)
-    with contextlib.suppress(Exception):  # finishing tells what is wrong
-        learn(building, operation)
+    operation = NNAdapterOperation(len(model.operations), code, inputs, outputs)
+    model.operations.append(operation)
+    with contextlib.suppress(Exception):  # finishing the model reports the error
+        infer(model, operation)
     return operation
 
 
@@ -129,45 +130,45 @@ def NNAdapterModel_identifyInputsAndOutputs(
     input_operands: Sequence[NNAdapterOperand] | None,
     output_operands: Sequence[NNAdapterOperand],
 ) -> None:
-    """Say which operands are the model's inputs and outputs, in this order; the last call holds."""
-    building = _building(model)
-    inputs = [_own(building, operand) for operand in input_operands or ()]
-    outputs = [_own(building, operand) for operand in _listed(output_operands)]
+    """Set the model's inputs and outputs, in order; replaces an earlier call's."""
+    model = _unfinished(model)
+    inputs = [_operand_of(model, operand) for operand in input_operands or ()]
+    outputs = [_operand_of(model, operand) for operand in _check_not_empty(output_operands)]
     if len(set(inputs) | set(outputs)) < len(inputs) + len(outputs):
         raise invalid("an operand is identified twice")
     for operand in (*inputs, *outputs):
         if operand.value is not None:
             raise invalid(f"{operand.name} is a constant, and so no input or output of the model")
-    for operand in (*building.inputs, *building.outputs):
+    for operand in (*model.inputs, *model.outputs):
         operand.type.lifetime = Lifetime.NNADAPTER_TEMPORARY_VARIABLE
     for operand in inputs:
         operand.type.lifetime = Lifetime.NNADAPTER_MODEL_INPUT
     for operand in outputs:
         operand.type.lifetime = Lifetime.NNADAPTER_MODEL_OUTPUT
-    building.inputs, building.outputs = inputs, outputs
+    model.inputs, model.outputs = inputs, outputs
 
 
 @returns_code
 def NNAdapterModel_finish(model: NNAdapterModel) -> None:
-    """Check the whole model and end building it; can be done once."""
-    building = _building(model)
-    building.finished = build(building)
-    building.draft = None
+    """Check the model and build it; may be called once."""
+    model = _unfinished(model)
+    model.finished = build(model)
+    model.draft = None
 
 
 @returns_value
 def NNAdapterModel_getSupportedOperations(
     model: NNAdapterModel, context: NNAdapterContext
 ) -> list[bool]:
-    """Tell of each operation, in the order added, whether one of a context's devices runs it."""
-    own = live(model, NNAdapterModel)
+    """Return for each operation, in the order added, whether a context's device runs it."""
+    model = live(model, NNAdapterModel)
     devices = live(context, NNAdapterContext)
-    if own.finished is None:
+    if model.finished is None:
         raise invalid("the model has not been finished")
     placement = explain(
-        own.finished.model,
+        model.finished.model,
         devices.names,
-        shapes=ShapeOptions(ranges=own.finished.ranges),
+        shapes=ShapeOptions(ranges=model.finished.ranges),
         properties=devices.properties,
         threads=devices.threads,
         precision=devices.precision,
@@ -177,41 +178,43 @@ def NNAdapterModel_getSupportedOperations(
     unsupported = {output for origin in missing for output in origin.outputs}
     return [
         not any(operand.name in unsupported for operand in operation.outputs)
-        for operation in own.operations
+        for operation in model.operations
     ]
 
 
-def _building(model: NNAdapterModel) -> NNAdapterModel:
-    """A model that is still being built."""
-    own = live(model, NNAdapterModel)
-    if own.finished is not None:
+def _unfinished(model: NNAdapterModel) -> NNAdapterModel:
+    """Return a model after checking that it has not been finished."""
+    model = live(model, NNAdapterModel)
+    if model.finished is not None:
         raise invalid("the model has been finished, and cannot change")
-    return own
+    return model
 
 
-def _own(model: NNAdapterModel, operand: object) -> NNAdapterOperand:
-    own = live(operand, NNAdapterOperand)
-    if own.model is not model:
-        raise invalid(f"{own.name} is an operand of another model")
-    return own
+def _operand_of(model: NNAdapterModel, operand: object) -> NNAdapterOperand:
+    operand = live(operand, NNAdapterOperand)
+    if operand.model is not model:
+        raise invalid(f"{operand.name} is an operand of another model")
+    return operand
 
 
-def _listed(operands: Sequence[NNAdapterOperand] | None) -> Sequence[NNAdapterOperand]:
+def _check_not_empty(operands: Sequence[NNAdapterOperand] | None) -> Sequence[NNAdapterOperand]:
     if not operands:
         raise invalid("there are no output operands")
     return operands
 
 
 def _elements(type_: NNAdapterOperandType, buffer: Any, *, copy: bool) -> Array:
-    """The elements in a buffer, in the shape in which they are stored."""
+    """Return a buffer's elements in the stored shape."""
     shape = type_.dimensions.data
     if NNADAPTER_UNKNOWN in shape:
-        raise misshapen(f"a constant has known sizes, not {shape}")
+        raise invalid_dimensions(f"a constant has known sizes, not {shape}")
     dtype = types.element_type(type_.precision).dtype
-    held = octets(buffer)
+    content = byte_view(buffer)
     expected = math.prod(shape) * dtype.itemsize
-    if held.size != expected:
-        raise invalid(f"the value has {held.size} bytes, but {shape} of {dtype} takes {expected}")
-    array = held != 0 if dtype == np.bool_ else held.view(dtype)
+    if content.size != expected:
+        raise invalid(
+            f"the value has {content.size} bytes, but {shape} of {dtype} takes {expected}"
+        )
+    array = content != 0 if dtype == np.bool_ else content.view(dtype)
     array = array.reshape(shape)
     return array.copy() if copy or not array.flags.aligned else array

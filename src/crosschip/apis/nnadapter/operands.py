@@ -1,4 +1,4 @@
-"""NNAdapter's types of operands as those of models, and back."""
+"""Conversion between NNAdapter's operand types and crosschip's tensor types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosschip.apis.nnadapter.enumerations import (
 )
 from crosschip.apis.nnadapter.enumerations import NNAdapterOperandLayoutCode as Layout
 from crosschip.apis.nnadapter.enumerations import NNAdapterOperandPrecisionCode as Precision
-from crosschip.apis.nnadapter.results import invalid, misshapen
+from crosschip.apis.nnadapter.results import invalid, invalid_dimensions
 from crosschip.apis.nnadapter.types import (
     NNAdapterAsymmPerLayerQuantParams,
     NNAdapterOperandDimensionType,
@@ -44,18 +44,18 @@ _PRECISIONS = {kind: precision for precision, kind in QUANTIZED.items()}
 
 
 def element_type(precision: Precision) -> ElementType:
-    """The type of the elements that are stored."""
+    """Return the type of the stored elements."""
     if precision in QUANTIZED:
         return QUANTIZED[precision][0]
     return ElementType.from_code(precision)
 
 
 def check(type_: NNAdapterOperandType) -> None:
-    """Check what is written in a type.
+    """Check a type's fields.
 
     Raises:
-        Failure: it has a code that there is not, sizes that there cannot be, or other quantization
-            parameters than its precision asks for.
+        Failure: a code is unknown, a size is invalid, or the quantization parameters are not
+            those that the precision requires.
     """
     if not isinstance(type_, NNAdapterOperandType):
         raise invalid(f"{type_!r} is no NNAdapterOperandType")
@@ -63,11 +63,11 @@ def check(type_: NNAdapterOperandType) -> None:
         if code not in kind._value2member_map_:
             raise invalid(f"there is no {kind.__name__} {code!r}")
     _check_sizes(type_.dimensions)
-    _, wanted = QUANTIZED.get(type_.precision, (None, type(None)))
-    if not isinstance(type_.quantization, wanted):
+    _, params_type = QUANTIZED.get(type_.precision, (None, type(None)))
+    if not isinstance(type_.quantization, params_type):
         raise invalid(
             f"{Precision(type_.precision).name} has {type_.quantization!r} for quantization, but "
-            f"takes {wanted.__name__}"
+            f"takes {params_type.__name__}"
         )
     try:
         quantized = quantization(type_)
@@ -83,35 +83,35 @@ def check(type_: NNAdapterOperandType) -> None:
 
 
 def _check_sizes(dimensions: NNAdapterOperandDimensionType) -> None:
-    most = NNADAPTER_MAX_SIZE_OF_DIMENSIONS
-    if dimensions.count > most:
-        raise misshapen(f"{dimensions.count} axes are more than {most}")
+    max_rank = NNADAPTER_MAX_SIZE_OF_DIMENSIONS
+    if dimensions.count > max_rank:
+        raise invalid_dimensions(f"{dimensions.count} axes are more than {max_rank}")
     if dimensions.dynamic_count > NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS:
-        raise misshapen(
+        raise invalid_dimensions(
             f"{dimensions.dynamic_count} shapes are more than "
             f"{NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS}"
         )
     for size in dimensions.data:
         if size < 0 and size != NNADAPTER_UNKNOWN:
-            raise misshapen(f"{dimensions.data} has the size {size}")
+            raise invalid_dimensions(f"{dimensions.data} has the size {size}")
     for shape in dimensions.dynamic_data:
         if not fits(shape, dimensions.data):
-            raise misshapen(f"the shape {shape} does not fit {dimensions.data}")
+            raise invalid_dimensions(f"the shape {shape} does not fit {dimensions.data}")
 
 
 def fits(shape: Sequence[int], data: Sequence[int]) -> bool:
-    """Tell whether a known shape is one that a type has sizes for."""
+    """Return whether a static shape matches a declared one."""
     return len(shape) == len(data) and all(
-        size >= 0 and known in (size, NNADAPTER_UNKNOWN)
-        for size, known in zip(shape, data, strict=True)
+        size >= 0 and declared in (size, NNADAPTER_UNKNOWN)
+        for size, declared in zip(shape, data, strict=True)
     )
 
 
 def quantization(type_: NNAdapterOperandType) -> Quantization | None:
-    """The way in which integers stand for reals; axes are counted as they are stored.
+    """Return the quantization parameters; the axis is that of the stored layout.
 
     Raises:
-        ValueError: a scale is not positive, or there are none.
+        ValueError: a scale is missing or not positive.
     """
     params = type_.quantization
     if params is None:
@@ -123,34 +123,34 @@ def quantization(type_: NNAdapterOperandType) -> Quantization | None:
 
 
 def tensor_type(
-    type_: NNAdapterOperandType, name: Callable[[int], Dim], *, known: bool = True
+    type_: NNAdapterOperandType, name: Callable[[int], Dim], *, ranked: bool = True
 ) -> TensorType:
-    """The type of a tensor as it is stored.
+    """Return crosschip's tensor type, in the stored layout.
 
     Args:
-        type_: NNAdapter's.
-        name: the size of an axis that is not known.
-        known: whether no axes mean a tensor without axes; else, one of which nothing is known.
+        type_: NNAdapter's type.
+        name: returns the symbol of a dynamic dimension, given the axis.
+        ranked: whether no axes mean rank 0; else they mean an unknown rank.
     """
     data = type_.dimensions.data
     shape: Shape | None = tuple(
         name(axis) if size == NNADAPTER_UNKNOWN else size for axis, size in enumerate(data)
     )
-    if not data and not known:
+    if not data and not ranked:
         shape = None
     return TensorType(element_type(type_.precision), shape, quantization(type_))
 
 
 def dimensions(shape: Shape | None) -> list[int]:
-    """Sizes as NNAdapter has them; none of a tensor of which not even the rank is known."""
+    """Return a shape as NNAdapter's sizes; none for an unknown rank."""
     return [size if isinstance(size, int) else NNADAPTER_UNKNOWN for size in shape or ()]
 
 
 def operand_type(type_: TensorType) -> NNAdapterOperandType:
-    """A tensor's type as NNAdapter has it.
+    """Return NNAdapter's form of a tensor type.
 
     Raises:
-        UnsupportedError: it has no such precision, or not so many axes.
+        UnsupportedError: NNAdapter lacks the element type, the quantization or the rank.
     """
     if len(type_.shape or ()) > NNADAPTER_MAX_SIZE_OF_DIMENSIONS:
         raise UnsupportedError(f"NNAdapter has no operands of so many axes as {type_}")
@@ -178,7 +178,7 @@ def _precision(type_: TensorType) -> tuple[Precision, NNAdapterQuantParams | Non
 
 
 def order(layout: Layout, rank: int) -> tuple[int, ...] | None:
-    """The axes as they are stored, in the order N, C, H, W; `None` if that is how they are."""
+    """Return the permutation from the stored layout to N, C, H, W; `None` for the identity."""
     letters = Layout(layout).name.removeprefix("NNADAPTER_")
     if rank != len(letters) or layout == Layout.NNADAPTER_NCHW:
         return None
@@ -186,13 +186,13 @@ def order(layout: Layout, rank: int) -> tuple[int, ...] | None:
 
 
 def stored_order(layout: Layout, rank: int) -> tuple[int, ...] | None:
-    """The axes N, C, H, W in the order in which they are stored; the other way of `order`."""
+    """Return the permutation from N, C, H, W to the stored layout, the inverse of `order`."""
     axes = order(layout, rank)
     return None if axes is None else tuple(axes.index(axis) for axis in range(rank))
 
 
-def permuted(type_: TensorType, axes: Sequence[int] | None) -> TensorType:
-    """A type with its axes in another order."""
+def permute(type_: TensorType, axes: Sequence[int] | None) -> TensorType:
+    """Return a type with its axes permuted."""
     if axes is None or type_.shape is None:
         return type_
     quantization = type_.quantization

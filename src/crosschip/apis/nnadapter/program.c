@@ -1,12 +1,11 @@
 /*
- * @NAME@, written out as calls of NNAdapter.
+ * @NAME@ as calls of NNAdapter.
  *
  *     @NAME@ DEVICE WEIGHTS INPUT… OUTPUT…
  *
- * DEVICE is NNAdapter's name for it or crosschip's own, WEIGHTS the file that came with this one. An
- * input is a file of its elements, as they are in memory; behind its name stand the sizes that the
- * model leaves open, with all others, as in image.bin:1x3x48x192. Outputs are written in the same
- * way, one file each.
+ * DEVICE is NNAdapter's or crosschip's name of the device, WEIGHTS the weights file of this program.
+ * An input is a file of its raw elements; if its shape is dynamic, the shape follows the name, as in
+ * image.bin:1x3x48x192. An output is a file to write.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,7 +106,7 @@ static NNAdapterOperandType type_of(NNAdapterOperandPrecisionCode precision, uin
     return type;
 }
 
-/* A type whose open sizes are those of one of these shapes, one after the other. */
+/* A type with listed shapes, which are consecutive. */
 static inline NNAdapterOperandType among(NNAdapterOperandType type, uint32_t shapes,
                                          const int32_t *sizes)
 {
@@ -193,7 +192,7 @@ static void *place_output(void *memory, NNAdapterOperandType *type, void *device
     return tensor->elements;
 }
 
-/* An input from a file, with its sizes if they are behind its name. */
+/* An input from a file, with the shape after its name, if any. */
 static Tensor input_from(char *argument)
 {
     Tensor tensor = {0, {0}, NULL, 0};

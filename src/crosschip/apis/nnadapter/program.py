@@ -1,4 +1,4 @@
-"""A model written out as a program in C that makes NNAdapter's calls."""
+"""A model as a C program that makes NNAdapter's calls."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _TEMPLATE = Path(__file__).with_name("program.c")
 
 
 def write_program(calls: Calls, folder: Path, name: str) -> Written:
-    """Write calls as a program in C, with a file of the elements of constants.
+    """Write calls as a C program, with a file of the constants' elements.
 
-    The program says at its beginning how it is called.
+    A comment at the program's beginning states its usage.
 
     Args:
         calls: the calls.
-        folder: where to write; there is one already.
-        name: the name of the program; the files are `name.c` and `name.weights`.
+        folder: an existing folder.
+        name: the program's name; the files are `name.c` and `name.weights`.
     """
     weights = Weights([value for _, value in calls.operands])
     return write(folder, name, _TEMPLATE, _build(calls, weights), weights)
 
 
 def _build(calls: Calls, weights: Weights) -> str:
-    """The part of the program that is this model's."""
+    """Return the C function that builds this model."""
     lines = [
         f"enum {{ INPUTS = {len(calls.inputs)}, OUTPUTS = {len(calls.outputs)} }};",
         f"static const size_t WEIGHTS = {weights.size};",
@@ -49,31 +49,31 @@ def _build(calls: Calls, weights: Weights) -> str:
         "    (void)weights;",
         "    CALL(NNAdapterModel_create(&model));",
     ]
-    for index, ((type_, value), place) in enumerate(
-        zip(calls.operands, weights.places, strict=True)
+    for index, ((type_, value), offset) in enumerate(
+        zip(calls.operands, weights.offsets, strict=True)
     ):
         if value is None:
             lines += statement(f"x[{index}] = variable(model, {_type(type_)});")
         else:
-            where = f"weights + {place}, {value.nbytes}"
-            lines += statement(f"x[{index}] = constant(model, {_type(type_)}, {where});")
+            content = f"weights + {offset}, {value.nbytes}"
+            lines += statement(f"x[{index}] = constant(model, {_type(type_)}, {content});")
     for call in calls.operations:
-        read, outputs = _operands(call.inputs), _operands(call.outputs)
-        lines += statement(f"operation(model, {call.code.name}, {read}, {outputs});")
+        inputs, outputs = _operands(call.inputs), _operands(call.outputs)
+        lines += statement(f"operation(model, {call.code.name}, {inputs}, {outputs});")
     identified = f"{_operands(calls.inputs)}, {_operands(calls.outputs)}"
     lines += statement(f"CALL(NNAdapterModel_identifyInputsAndOutputs(model, {identified}));")
     lines += ["    CALL(NNAdapterModel_finish(model));", "    return model;", "}"]
     return "\n".join(lines)
 
 
-def _operands(places: Sequence[int | None]) -> str:
-    """A number of operands, and the operands."""
-    names = ["NULL" if place is None else f"x[{place}]" for place in places]
+def _operands(indices: Sequence[int | None]) -> str:
+    """Return the C arguments for a list of operands: count and array."""
+    names = ["NULL" if index is None else f"x[{index}]" for index in indices]
     return f"{len(names)}, OPERANDS({', '.join(names)})" if names else "0, NULL"
 
 
 def _type(type_: NNAdapterOperandType) -> str:
-    """An expression that makes a type."""
+    """Return the C expression of a type."""
     data = type_.dimensions.data
     text = f"type_of({Precision(type_.precision).name}, {len(data)}, {_sizes(data)})"
     shapes = type_.dimensions.dynamic_data
@@ -96,5 +96,5 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def _float(value: float) -> str:
-    """A literal that is this very float32."""
+    """Return a C literal of exactly this float32."""
     return re.sub(r"\.0p", "p", float(np.float32(value)).hex()) + "f"

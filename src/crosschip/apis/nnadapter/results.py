@@ -1,6 +1,7 @@
-"""Results of the functions: a code, alone or with a value, and the text of the last failure.
+"""NNAdapter's result codes: conversion of exceptions, and the last error's text.
 
-A function returns its code, or the code and what C stores through a pointer, `None` if it failed.
+A function returns a code, or a code and the value that C stores through a pointer, `None` on
+failure.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ __all__ = [
     "Failure",
     "Handle",
     "invalid",
+    "invalid_dimensions",
     "last_error",
     "live",
-    "misshapen",
     "returns_code",
     "returns_nothing",
     "returns_value",
@@ -44,6 +45,6 @@ returns_value = RESULTS.returns_value
 returns_nothing = RESULTS.returns_nothing
 
 
-def misshapen(text: str) -> Failure:
-    """A failure for sizes that do not fit."""
+def invalid_dimensions(text: str) -> Failure:
+    """Return a failure for invalid dimensions."""
     return Failure(Code.NNADAPTER_INVALID_DIMENSIONS, text)

@@ -1,7 +1,7 @@
-"""Inputs and outputs of a model that has been built, as NNAdapter has them.
+"""NNAdapter's types of a built model's inputs and outputs.
 
-The model alone tells them, so that one that was compiled earlier is used as it was then: layouts
-and listed shapes are parts of the names of inputs and outputs.
+They are derived from the model alone, so that a model loaded from a cache has the same signature:
+the names of inputs and outputs contain the layout and the listed shapes.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Signature:
     """The inputs and outputs of a model, in their order.
 
     Attributes:
-        inputs: their types, with the shapes that they may have.
-        outputs: their types, with the shapes that they have for these.
+        inputs: the input types, with the shapes that they may have.
+        outputs: the output types, with the resulting shapes.
     """
 
     inputs: tuple[NNAdapterOperandType, ...]
@@ -34,7 +34,7 @@ class Signature:
 
     @classmethod
     def of(cls, inputs: Mapping[str, Operand], outputs: Mapping[str, Operand]) -> Self:
-        """The signature of a model with these inputs and outputs, by name."""
+        """Return the signature of a model with these named inputs and outputs."""
         profiles = _profiles(inputs)
         return cls(
             _types(inputs, profiles, Lifetime.NNADAPTER_MODEL_INPUT),
@@ -42,7 +42,10 @@ class Signature:
         )
 
     def allows(self, shapes: Sequence[Sequence[int]]) -> bool:
-        """Tell whether the inputs may have these shapes together, each of which fits its type."""
+        """Return whether these input shapes are one of the listed combinations.
+
+        Each shape already matches its input's type.
+        """
         rows = [
             (type_.dimensions.dynamic_data, list(shape))
             for type_, shape in zip(self.inputs, shapes, strict=True)
@@ -54,7 +57,7 @@ class Signature:
 
 
 def name_of(kind: str, index: int, type_: NNAdapterOperandType) -> str:
-    """The name of an input or output of a model: `input0`, `input0:NHWC:1x8x8x3,4x8x8x3`."""
+    """Return an input's or output's name, such as `input0` or `input0:NHWC:1x8x8x3,4x8x8x3`."""
     shapes = ",".join("x".join(map(str, shape)) for shape in type_.dimensions.dynamic_data)
     layout = Layout(type_.layout).name.removeprefix(_PREFIX)
     text = ":".join([layout, shapes] if shapes else [layout])
@@ -62,17 +65,17 @@ def name_of(kind: str, index: int, type_: NNAdapterOperandType) -> str:
 
 
 def _profiles(inputs: Mapping[str, Operand]) -> Sequence[Mapping[str, int]]:
-    """The values of open sizes in each of the shapes that the names of inputs list."""
+    """Return the values of the dynamic dimensions for each combination of listed shapes."""
     profiles: list[dict[str, int]] = []
     for name, operand in inputs.items():
-        for row, shape in enumerate(_listed(name)):
+        for row, shape in enumerate(_shapes_in(name)):
             profiles += [{}] if row == len(profiles) else []
             sizes = map(size_name, operand.type.shape or ())
             profiles[row].update({s: n for s, n in zip(sizes, shape, strict=True) if s is not None})
     return profiles
 
 
-def _listed(name: str) -> Sequence[Sequence[int]]:
+def _shapes_in(name: str) -> Sequence[Sequence[int]]:
     shapes = name.partition(":")[2].partition(":")[2]
     return [list(map(int, shape.split("x"))) for shape in shapes.split(",") if shape]
 
@@ -90,7 +93,7 @@ def _types(
 
 
 def with_shapes(type_: TensorType, profiles: Sequence[Mapping[str, int]]) -> NNAdapterOperandType:
-    """A tensor's type as NNAdapter has it, with its shape for each of the given sizes.
+    """Return NNAdapter's form of a tensor type, with its shape for each profile.
 
     Raises:
         UnsupportedError: NNAdapter has no such type.

@@ -1,7 +1,7 @@
-"""Types of NNAdapter's operands.
+"""NNAdapter's operand types.
 
-They are C's structures in Python: an array and its length are one list, and the union of
-quantization parameters is one member.
+They are C's structures in Python: an array and its length become one list, and the union of
+quantization parameters becomes one attribute.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class NNAdapterSymmPerChannelQuantParams:
     """`real = integer * scales[channel]`.
 
     Attributes:
-        channel_dim: the axis of the channels, in the order in which the axes are stored.
-        scales: a positive number for each channel.
+        channel_dim: the channel axis, in the stored layout.
+        scales: a positive number per channel.
     """
 
     channel_dim: int
@@ -47,7 +47,7 @@ class NNAdapterAsymmPerLayerQuantParams:
 
     Attributes:
         scale: a positive number.
-        zero_point: the integer that stands for 0.
+        zero_point: the integer that represents 0.
     """
 
     scale: float
@@ -63,11 +63,12 @@ NNAdapterQuantParams = (
 
 @dataclass(slots=True)
 class NNAdapterOperandDimensionType:
-    """The sizes of an operand.
+    """The shape of an operand.
 
     Attributes:
-        data: a size for each axis; `NNADAPTER_UNKNOWN` where it is known only when the model runs.
-        dynamic_data: the shapes that there may be; empty if there may be any that fits `data`.
+        data: the size of each axis; `NNADAPTER_UNKNOWN` for a dynamic dimension.
+        dynamic_data: the shapes that the operand may have; empty for any shape that matches
+            `data`.
     """
 
     data: list[int] = field(default_factory=list)
@@ -75,25 +76,25 @@ class NNAdapterOperandDimensionType:
 
     @property
     def count(self) -> int:
-        """The number of axes."""
+        """The rank."""
         return len(self.data)
 
     @property
     def dynamic_count(self) -> int:
-        """The number of shapes that there may be."""
+        """The number of listed shapes."""
         return len(self.dynamic_data)
 
 
 @dataclass(slots=True)
 class NNAdapterOperandType:
-    """The type of an operand; access functions write into its dimensions.
+    """The type of an operand; access functions write its dimensions.
 
     Attributes:
-        precision: the type of the elements.
-        layout: the order in which the axes are stored, if there are four.
-        lifetime: where the elements come from; the functions set it.
-        dimensions: the sizes, in the order in which they are stored.
-        quantization: the parameters that the precision asks for; `None` if it is not quantized.
+        precision: the element type and kind of quantization.
+        layout: the memory layout, for rank 4.
+        lifetime: the source of the elements; set by the functions.
+        dimensions: the shape, in the stored layout.
+        quantization: the parameters that the precision requires; `None` if not quantized.
     """
 
     precision: NNAdapterOperandPrecisionCode
@@ -114,12 +115,12 @@ class NNAdapterOperandType:
         layout: NNAdapterOperandLayoutCode = NNAdapterOperandLayoutCode.NNADAPTER_NCHW,
         dynamic_data: Sequence[Sequence[int]] = (),
     ) -> Self:
-        """A type from its parts."""
+        """Create a type from its parts."""
         dimensions = NNAdapterOperandDimensionType(list(data), list(map(list, dynamic_data)))
         return cls(precision, layout, dimensions=dimensions, quantization=quantization)
 
     def copy(self) -> NNAdapterOperandType:
-        """The same type, whose dimensions can be written without changing this one's."""
+        """Return a copy whose dimensions can be written independently."""
         sizes = self.dimensions
         dimensions = NNAdapterOperandDimensionType(
             list(sizes.data), [list(shape) for shape in sizes.dynamic_data]

@@ -1,4 +1,4 @@
-"""A model written out as calls of the functions that build it."""
+"""A model as a list of the NNRt calls that build it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crosschip.apis.nnrt.descriptions import (
     OH_NNTensorDesc_Destroy,
     OH_NNTensorDesc_SetDataType,
     OH_NNTensorDesc_SetShape,
-    described,
+    nnrt_tensor,
 )
 from crosschip.apis.nnrt.enumerations import (
     OH_NN_OperationType,
@@ -35,7 +35,7 @@ from crosschip.apis.nnrt.model import (
     OH_NNModel_SpecifyInputsAndOutputs,
 )
 from crosschip.apis.nnrt.results import last_error
-from crosschip.apis.nnrt.rows import Entry, expressed, uses
+from crosschip.apis.nnrt.rows import Entry, by_operator, convert_operation
 from crosschip.apis.nnrt.types import OH_NN_QuantParam, OH_NN_Tensor
 from crosschip.apis.results import check
 from crosschip.ir import Array, Error, Model, Operand, Operation, UnsupportedError
@@ -50,13 +50,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """A call of `OH_NNModel_AddOperation`; tensors are told by their place in `Calls`.
+    """A call of `OH_NNModel_AddOperation`; tensors are indices into `Calls.tensors`.
 
     Attributes:
         code: the operator.
-        parameters: the tensors that are its parameters.
-        inputs: those that it reads.
-        outputs: those that it makes.
+        parameters: the parameters.
+        inputs: the inputs.
+        outputs: the outputs.
     """
 
     code: OH_NN_OperationType
@@ -67,13 +67,13 @@ class OperationCall:
 
 @dataclass(slots=True)
 class Calls:
-    """The calls that build a model: its tensors, then its operations, then what goes in and out.
+    """The calls that build a model: tensors, operations, then inputs and outputs.
 
     Attributes:
-        tensors: the tensors, each with its elements if it is a constant.
-        operations: the operations, each after those that make what it reads.
-        inputs: the tensors that are the model's inputs.
-        outputs: those that are its outputs.
+        tensors: the tensors, with the elements of a constant.
+        operations: the operations, in topological order.
+        inputs: the indices of the model's inputs.
+        outputs: the indices of the model's outputs.
     """
 
     tensors: list[tuple[OH_NN_Tensor, Array | None]] = field(default_factory=list)
@@ -82,10 +82,10 @@ class Calls:
     outputs: tuple[int, ...] = ()
 
     def replay(self) -> OH_NNModel:
-        """Make the calls; the model is finished.
+        """Make the calls and return the finished model.
 
         Raises:
-            Error: a call fails; the message is the interface's.
+            Error: a call fails; the message is the function's.
         """
         model = _checked_value(OH_NNModel_Construct())
         try:
@@ -103,16 +103,16 @@ class Calls:
 
 
 def calls(model: Model) -> Calls:
-    """Write a model out as calls.
+    """Convert a model to calls.
 
-    What NNRt has no operator for is written as the simpler operators that it decomposes into.
+    Operations that NNRt does not have are decomposed.
 
     Args:
-        model: the model, with inputs and outputs in their order.
+        model: the model, with inputs and outputs in order.
 
     Raises:
-        UnsupportedError: it has no inputs, or an operation, a type or a use of one that NNRt has
-            not; the message names it.
+        UnsupportedError: the model has no inputs, or NNRt lacks an operation, a type or a
+            combination of them; the message names it.
     """
     if not model.inputs or not model.outputs:
         raise UnsupportedError(f"{model.name!r}: NNRt has no models without inputs or outputs")
@@ -137,9 +137,9 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
         self, operation: Operator
     ) -> Iterator[tuple[tuple[OH_NN_OperationType, Entry], Expressed]]:
         refusal = None
-        for code, entry in uses().get(type(operation), ()):
+        for code, entry in by_operator().get(type(operation), ()):
             try:
-                expression = expressed(entry, operation)
+                expression = convert_operation(entry, operation)
             except UnsupportedError as error:
                 refusal = refusal or error
                 continue
@@ -148,10 +148,10 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
             raise refusal
 
     def check(self, operand: Operand) -> None:
-        described(operand.type)
+        nnrt_tensor(operand.type)
 
     def declare(self, operand: Operand) -> None:
-        self.calls.tensors.append((described(operand.type), operand.value))
+        self.calls.tensors.append((nnrt_tensor(operand.type), operand.value))
 
     def call(self, key: tuple[OH_NN_OperationType, Entry], expression: Expressed) -> None:
         code, entry = key
@@ -159,7 +159,7 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
         inputs, parameters = expression.inputs[:count], expression.inputs[count:]
         while inputs[-1] is None:
             inputs = inputs[:-1]
-        read = [self.index_of(_present(operand, code)) for operand in inputs]
+        input_tensors = [self.index_of(_present(operand, code)) for operand in inputs]
         parameter_tensors = [
             self._parameter(operand, type_)
             for operand, type_ in zip(parameters, entry.parameters, strict=True)
@@ -167,7 +167,7 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
         ]
         outputs = tuple(map(self.index_of, expression.outputs))
         self.calls.operations.append(
-            OperationCall(code, tuple(parameter_tensors), tuple(read), outputs)
+            OperationCall(code, tuple(parameter_tensors), tuple(input_tensors), outputs)
         )
 
     def copy_operation(self, operand: Operand, copy: Operand) -> Operator:
@@ -178,10 +178,10 @@ class _Writer(Writer[tuple[OH_NN_OperationType, Entry]]):
         return Transpose(name, Transpose.bind(name, (operand, perm), {}), (copy,))
 
     def _parameter(self, operand: Operand, type_: OH_NN_TensorType) -> int:
-        place = self.index_of(operand)
-        tensor, value = self.calls.tensors[place]
-        self.calls.tensors[place] = replace(tensor, type=type_), value
-        return place
+        index = self.index_of(operand)
+        tensor, value = self.calls.tensors[index]
+        self.calls.tensors[index] = replace(tensor, type=type_), value
+        return index
 
 
 def _present(operand: Operand | None, code: OH_NN_OperationType) -> Operand:

@@ -1,4 +1,4 @@
-"""The choice of whose behaviour holds where NNRt's document and its source differ."""
+"""Choice between documented and actual behaviour where NNRt's reference implementation deviates."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from enum import Enum
 
 
 class Conformance(Enum):
-    """The document's behaviour, or that of the source."""
+    """The document's behaviour, or the reference implementation's."""
 
     DOCUMENT = "document"
     REFERENCE = "reference"
 
 
-_chosen: Conformance | None = None
+_conformance: Conformance | None = None
 
 
 def set_conformance(conformance: Conformance | None) -> None:
-    """Choose for this process; `None` leaves it to `OH_NN_CONFORMANCE` in the environment."""
-    global _chosen
-    _chosen = conformance
+    """Set the choice for this process; `None` uses the variable `OH_NN_CONFORMANCE`."""
+    global _conformance
+    _conformance = conformance
 
 
 def as_reference() -> bool:
-    """Tell whether the source's behaviour holds."""
-    if _chosen is not None:
-        return _chosen is Conformance.REFERENCE
+    """Return whether to behave like the reference implementation."""
+    if _conformance is not None:
+        return _conformance is Conformance.REFERENCE
     return os.environ.get("OH_NN_CONFORMANCE") == Conformance.REFERENCE.value

@@ -1,4 +1,7 @@
-"""Functions that set inputs and outputs one by one; `OH_NNExecutor_RunSync` stands for them now."""
+"""NNRt's deprecated functions, which set inputs and outputs one at a time.
+
+`OH_NNExecutor_RunSync` replaces them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.apis.buffers import octets
+from crosschip.apis.buffers import byte_view
 from crosschip.apis.nnrt.conformance import as_reference
 from crosschip.apis.nnrt.descriptions import data_type, element_type
 from crosschip.apis.nnrt.enumerations import OH_NN_TensorType
@@ -19,7 +22,7 @@ from crosschip.apis.nnrt.results import (
     returns_handle,
     returns_nothing,
 )
-from crosschip.apis.nnrt.tensor import MOST_BYTES
+from crosschip.apis.nnrt.tensor import MAX_BYTES
 from crosschip.apis.nnrt.types import OH_NN_Memory, OH_NN_Tensor
 from crosschip.ir import Array, Operand
 
@@ -28,146 +31,150 @@ from crosschip.ir import Array, Operand
 def OH_NNExecutor_SetInput(
     executor: OH_NNExecutor, inputIndex: int, tensor: OH_NN_Tensor, dataBuffer: Any
 ) -> None:
-    """Set an input, which is copied."""
-    own = live(executor, OH_NNExecutor)
-    _, operand = at(own.built.model.inputs, inputIndex)
-    own.inputs[inputIndex] = _array(operand, tensor, dataBuffer).copy()
+    """Set an input; its elements are copied."""
+    executor = live(executor, OH_NNExecutor)
+    _, operand = at(executor.built.model.inputs, inputIndex)
+    executor.inputs[inputIndex] = _array(operand, tensor, dataBuffer).copy()
 
 
 @returns_code
 def OH_NNExecutor_SetOutput(executor: OH_NNExecutor, outputIndex: int, dataBuffer: Any) -> None:
-    """Set the memory that an output is written to."""
-    own = live(executor, OH_NNExecutor)
-    _, operand = at(own.built.model.outputs, outputIndex)
-    own.outputs[outputIndex] = _place(operand, dataBuffer)
+    """Set an output's buffer."""
+    executor = live(executor, OH_NNExecutor)
+    _, operand = at(executor.built.model.outputs, outputIndex)
+    executor.outputs[outputIndex] = _output_bytes(operand, dataBuffer)
 
 
 @returns_code
 def OH_NNExecutor_Run(executor: OH_NNExecutor) -> None:
     """Run with the inputs and outputs that have been set."""
-    own = live(executor, OH_NNExecutor)
-    model = own.built.model
-    for kind, places, operands in (
-        ("input", own.inputs, model.inputs),
-        ("output", own.outputs, model.outputs),
+    executor = live(executor, OH_NNExecutor)
+    model = executor.built.model
+    for kind, tensors, operands in (
+        ("input", executor.inputs, model.inputs),
+        ("output", executor.outputs, model.outputs),
     ):
-        missing = [index for index in range(len(operands)) if index not in places]
+        missing = [index for index in range(len(operands)) if index not in tensors]
         if missing:
             raise invalid(f"{kind} {missing[0]} has not been set")
-    arrays = {name: own.inputs[index] for index, name in enumerate(model.inputs)}
-    outputs = own.built.run(arrays)
+    arrays = {name: executor.inputs[index] for index, name in enumerate(model.inputs)}
+    outputs = executor.built.run(arrays)
     for index, (name, array) in enumerate(outputs.items()):
-        place = own.outputs[index]
-        if place.size < array.nbytes:
-            raise invalid(f"{name}: takes {array.nbytes} bytes, but there are {place.size}")
-        place[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    own.shapes = [array.shape for array in outputs.values()]
+        buffer = executor.outputs[index]
+        if buffer.size < array.nbytes:
+            raise invalid(f"{name}: takes {array.nbytes} bytes, but there are {buffer.size}")
+        buffer[: array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    executor.shapes = [array.shape for array in outputs.values()]
 
 
 @returns_handle
 def OH_NNExecutor_AllocateInputMemory(
     executor: OH_NNExecutor, inputIndex: int, length: int
 ) -> OH_NN_Memory:
-    """Memory for an input."""
-    own = live(executor, OH_NNExecutor)
-    at(own.built.model.inputs, inputIndex)
-    return _allocated(own, ("input", inputIndex), length)
+    """Allocate memory for an input."""
+    executor = live(executor, OH_NNExecutor)
+    at(executor.built.model.inputs, inputIndex)
+    return _allocate(executor, ("input", inputIndex), length)
 
 
 @returns_handle
 def OH_NNExecutor_AllocateOutputMemory(
     executor: OH_NNExecutor, outputIndex: int, length: int
 ) -> OH_NN_Memory:
-    """Memory for an output."""
-    own = live(executor, OH_NNExecutor)
-    at(own.built.model.outputs, outputIndex)
-    return _allocated(own, ("output", outputIndex), length)
+    """Allocate memory for an output."""
+    executor = live(executor, OH_NNExecutor)
+    at(executor.built.model.outputs, outputIndex)
+    return _allocate(executor, ("output", outputIndex), length)
 
 
 @returns_nothing
 def OH_NNExecutor_DestroyInputMemory(
     executor: OH_NNExecutor, inputIndex: int, memory: OH_NN_Memory
 ) -> None:
-    """Release memory of an input; that of another stays."""
-    _freed(live(executor, OH_NNExecutor), ("input", inputIndex), memory)
+    """Release memory that was allocated for this input."""
+    _free(live(executor, OH_NNExecutor), ("input", inputIndex), memory)
 
 
 @returns_nothing
 def OH_NNExecutor_DestroyOutputMemory(
     executor: OH_NNExecutor, outputIndex: int, memory: OH_NN_Memory
 ) -> None:
-    """Release memory of an output; that of another stays."""
-    _freed(live(executor, OH_NNExecutor), ("output", outputIndex), memory)
+    """Release memory that was allocated for this output."""
+    _free(live(executor, OH_NNExecutor), ("output", outputIndex), memory)
 
 
 @returns_code
 def OH_NNExecutor_SetInputWithMemory(
     executor: OH_NNExecutor, inputIndex: int, tensor: OH_NN_Tensor, memory: OH_NN_Memory
 ) -> None:
-    """Set an input to memory of it, which is read when the model runs."""
-    own = live(executor, OH_NNExecutor)
-    _, operand = at(own.built.model.inputs, inputIndex)
-    held = _owned(own, ("input", inputIndex), memory)
-    own.inputs[inputIndex] = _array(operand, tensor, held.data)
+    """Set an input to allocated memory, which is read when the model runs."""
+    executor = live(executor, OH_NNExecutor)
+    _, operand = at(executor.built.model.inputs, inputIndex)
+    allocated = _check_allocated(executor, ("input", inputIndex), memory)
+    executor.inputs[inputIndex] = _array(operand, tensor, allocated.data)
 
 
 @returns_code
 def OH_NNExecutor_SetOutputWithMemory(
     executor: OH_NNExecutor, outputIndex: int, memory: OH_NN_Memory
 ) -> None:
-    """Set an output to memory of it."""
-    own = live(executor, OH_NNExecutor)
-    _, operand = at(own.built.model.outputs, outputIndex)
-    held = _owned(own, ("output", outputIndex), memory)
-    own.outputs[outputIndex] = _place(operand, held.data)
+    """Set an output to allocated memory."""
+    executor = live(executor, OH_NNExecutor)
+    _, operand = at(executor.built.model.outputs, outputIndex)
+    allocated = _check_allocated(executor, ("output", outputIndex), memory)
+    executor.outputs[outputIndex] = _output_bytes(operand, allocated.data)
 
 
 def _array(operand: Operand, tensor: OH_NN_Tensor, buffer: Any) -> Array:
-    """An input in a buffer, which may be longer."""
+    """Return an input's elements in a buffer, which may be longer."""
     if not isinstance(tensor, OH_NN_Tensor):
         raise invalid(f"{tensor!r} is no OH_NN_Tensor")
     shape = tuple(tensor.dimensions)
-    wanted = operand.type.shape or ()
-    fits = len(shape) == len(wanted) and all(
-        size > 0 and (size == known or not isinstance(known, int))
-        for size, known in zip(shape, wanted, strict=True)
+    declared = operand.type.shape or ()
+    fits = len(shape) == len(declared) and all(
+        size > 0 and (size == declared_size or not isinstance(declared_size, int))
+        for size, declared_size in zip(shape, declared, strict=True)
     )
     if not fits or tensor.dataType != data_type(operand.type.element_type):
         raise invalid(f"{list(shape)} of {tensor.dataType!r} is not {operand.type}")
     if tensor.type != OH_NN_TensorType.OH_NN_TENSOR:
         raise invalid(f"the input has the type {tensor.type!r}, but inputs are OH_NN_TENSOR")
-    dtype, held = element_type(tensor.dataType).dtype, octets(buffer)
+    dtype, content = element_type(tensor.dataType).dtype, byte_view(buffer)
     size = math.prod(shape) * dtype.itemsize
-    if held.size < size:
-        raise invalid(f"the buffer has {held.size} bytes, but {size} are needed")
-    return held[:size].view(dtype).reshape(shape)
+    if content.size < size:
+        raise invalid(f"the buffer has {content.size} bytes, but {size} are needed")
+    return content[:size].view(dtype).reshape(shape)
 
 
-def _place(operand: Operand, buffer: Any) -> Array:
-    """The bytes of a buffer that an output is written to."""
-    held, shape = octets(buffer), operand.type.static_shape
-    needed = 1 if shape is None else math.prod(shape) * operand.type.element_type.dtype.itemsize
-    if held.size < needed or not held.flags.writeable:
-        raise invalid(f"the buffer has {held.size} bytes, or is read-only; {needed} are needed")
-    return held
+def _output_bytes(operand: Operand, buffer: Any) -> Array:
+    """Return an output's buffer as bytes."""
+    content, shape = byte_view(buffer), operand.type.static_shape
+    required = 1 if shape is None else math.prod(shape) * operand.type.element_type.dtype.itemsize
+    if content.size < required or not content.flags.writeable:
+        raise invalid(
+            f"the buffer has {content.size} bytes, or is read-only; {required} are needed"
+        )
+    return content
 
 
-def _allocated(own: OH_NNExecutor, key: tuple[str, int], length: int) -> OH_NN_Memory:
+def _allocate(executor: OH_NNExecutor, key: tuple[str, int], length: int) -> OH_NN_Memory:
     if not isinstance(length, int) or length <= 0:
         raise invalid(f"the length is {length!r}")
-    if as_reference() and length > MOST_BYTES:
-        raise invalid(f"the length is {length}, but the source allocates {MOST_BYTES} at most")
+    if as_reference() and length > MAX_BYTES:
+        raise invalid(f"the length is {length}, but the source allocates {MAX_BYTES} at most")
     memory = OH_NN_Memory(memoryview(bytearray(length)))
-    own.memories.setdefault(key, []).append(memory)
+    executor.memories.setdefault(key, []).append(memory)
     return memory
 
 
-def _owned(own: OH_NNExecutor, key: tuple[str, int], memory: OH_NN_Memory) -> OH_NN_Memory:
-    if not any(memory is known for known in own.memories.get(key, ())):
+def _check_allocated(
+    executor: OH_NNExecutor, key: tuple[str, int], memory: OH_NN_Memory
+) -> OH_NN_Memory:
+    if not any(memory is other for other in executor.memories.get(key, ())):
         raise invalid(f"this is no memory of {key[0]} {key[1]}")
     return memory
 
 
-def _freed(own: OH_NNExecutor, key: tuple[str, int], memory: OH_NN_Memory) -> None:
-    held = _owned(own, key, memory)
-    own.memories[key] = [known for known in own.memories[key] if known is not held]
+def _free(executor: OH_NNExecutor, key: tuple[str, int], memory: OH_NN_Memory) -> None:
+    memory = _check_allocated(executor, key, memory)
+    executor.memories[key] = [other for other in executor.memories[key] if other is not memory]

@@ -1,4 +1,4 @@
-"""Functions about descriptions of tensors and about quantization parameters."""
+"""NNRt's functions for tensor descriptions and quantization parameters."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from crosschip.ir import ElementType, TensorType, UnsupportedError
 from crosschip.mapping.common import quantized_axis
 
 BITS = 8
-"""How many bits quantized integers have."""
+"""The number of bits of quantized integers."""
 
-_MOST_AXES = 10
-_MOST_ELEMENTS = 1 << 60
+_MAX_RANK = 10
+_MAX_ELEMENTS = 1 << 60
 
 
 class NN_TensorDesc(Handle):
-    """A description of a tensor.
+    """A tensor description.
 
     Attributes:
-        name: its name; empty if it has none.
-        data_type: the type of its elements.
-        shape: a size for each axis, -1 where it is open; `None` if it has never been set.
-        format: the order in which the axes of an image are stored.
+        name: the name, or "".
+        data_type: the element type.
+        shape: the shape, with -1 for dynamic dimensions; `None` before it is set.
+        format: the memory layout of an image.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class NN_TensorDesc(Handle):
         self.format = format
 
     def copy(self) -> NN_TensorDesc:
-        """The same description, to be changed on its own."""
+        """Return an independent copy."""
         return NN_TensorDesc(self.name, self.data_type, self.shape, self.format)
 
     @property
     def size(self) -> int:
-        """The number of bytes that the elements take; 0 if that is open."""
+        """The number of bytes of the elements; 0 with a dynamic dimension."""
         shape = self.shape or ()
         if any(size < 0 for size in shape) or not self.data_type:
             return 0
@@ -67,12 +67,12 @@ class NN_TensorDesc(Handle):
 
 
 class NN_QuantParam(Handle):
-    """The parameters by which the integers of a tensor stand for reals.
+    """Quantization parameters.
 
     Attributes:
-        scales: the scales; one, or one for each channel.
-        zero_points: the integers that stand for 0.
-        num_bits: how many bits the integers have.
+        scales: the scales, one or one per channel.
+        zero_points: the integers that represent 0.
+        num_bits: the integers' numbers of bits.
     """
 
     def __init__(self) -> None:
@@ -84,10 +84,10 @@ class NN_QuantParam(Handle):
 
 @cache
 def element_type(data_type: OH_NN_DataType) -> ElementType:
-    """The type of the elements.
+    """Return crosschip's element type.
 
     Raises:
-        Failure: it is not known.
+        Failure: the type is unknown.
     """
     name = OH_NN_DataType(data_type).name.removeprefix("OH_NN_").lower()
     if name == "unknown":
@@ -95,22 +95,22 @@ def element_type(data_type: OH_NN_DataType) -> ElementType:
     return ElementType(name)
 
 
-def described(type_: TensorType) -> OH_NN_Tensor:
-    """A tensor's type as NNRt has it.
+def nnrt_tensor(type_: TensorType) -> OH_NN_Tensor:
+    """Return NNRt's form of a tensor type.
 
     Raises:
         UnsupportedError: NNRt has no such type.
     """
     shape, quantization = type_.shape, type_.quantization
-    known = f"OH_NN_{type_.element_type.value.upper()}" in OH_NN_DataType.__members__
-    if not known or shape is None or len(shape) > _MOST_AXES or 0 in shape:
+    has_type = f"OH_NN_{type_.element_type.value.upper()}" in OH_NN_DataType.__members__
+    if not has_type or shape is None or len(shape) > _MAX_RANK or 0 in shape:
         raise UnsupportedError(f"NNRt has no tensors of {type_}")
     sizes = tuple(size if isinstance(size, int) else -1 for size in shape)
     params = None
     if quantization is not None:
         count = len(quantization.scale)
-        byte = type_.element_type.dtype.itemsize == 1
-        if not byte or (
+        is_byte = type_.element_type.dtype.itemsize == 1
+        if not is_byte or (
             quantization.axis is not None and quantization.axis != quantized_axis(sizes, count)
         ):
             raise UnsupportedError(f"NNRt has no quantization parameters for {type_}")
@@ -122,10 +122,10 @@ def described(type_: TensorType) -> OH_NN_Tensor:
 
 @cache
 def data_type(element_type: ElementType) -> OH_NN_DataType:
-    """The number of a type of elements.
+    """Return NNRt's element type.
 
     Raises:
-        Failure: there is none.
+        Failure: NNRt has no such type.
     """
     code = OH_NN_DataType.__members__.get(f"OH_NN_{element_type.value.upper()}")
     if code is None:
@@ -134,10 +134,10 @@ def data_type(element_type: ElementType) -> OH_NN_DataType:
 
 
 def member(kind: type[Any], value: object) -> Any:
-    """A member of an enumeration.
+    """Return an enumeration's member.
 
     Raises:
-        Failure: there is none of that value.
+        Failure: the value is no member's.
     """
     if value not in kind._value2member_map_:
         raise invalid(f"there is no {kind.__name__} {value!r}")
@@ -146,7 +146,7 @@ def member(kind: type[Any], value: object) -> Any:
 
 @returns_handle
 def OH_NNTensorDesc_Create() -> NN_TensorDesc:
-    """Make an empty description."""
+    """Create an empty description."""
     return NN_TensorDesc()
 
 
@@ -158,118 +158,120 @@ def OH_NNTensorDesc_Destroy(tensorDesc: NN_TensorDesc) -> None:
 
 @returns_code
 def OH_NNTensorDesc_SetName(tensorDesc: NN_TensorDesc, name: str) -> None:
-    """Give a description a name."""
-    own = live(tensorDesc, NN_TensorDesc)
+    """Set the name."""
+    tensorDesc = live(tensorDesc, NN_TensorDesc)
     if not isinstance(name, str):
         raise invalid(f"the name is {name!r}, but must be text")
-    own.name = name
+    tensorDesc.name = name
 
 
 @returns_value
 def OH_NNTensorDesc_GetName(tensorDesc: NN_TensorDesc) -> str:
-    """The name; empty if there is none."""
+    """Return the name, or ""."""
     return live(tensorDesc, NN_TensorDesc).name
 
 
 @returns_code
 def OH_NNTensorDesc_SetDataType(tensorDesc: NN_TensorDesc, dataType: OH_NN_DataType) -> None:
-    """Set the type of the elements."""
+    """Set the element type."""
     live(tensorDesc, NN_TensorDesc).data_type = member(OH_NN_DataType, dataType)
 
 
 @returns_value
 def OH_NNTensorDesc_GetDataType(tensorDesc: NN_TensorDesc) -> OH_NN_DataType:
-    """The type of the elements."""
+    """Return the element type."""
     return live(tensorDesc, NN_TensorDesc).data_type
 
 
 @returns_code
 def OH_NNTensorDesc_SetShape(tensorDesc: NN_TensorDesc, shape: Sequence[int]) -> None:
-    """Set the sizes, of which there are from 1 to 10; what has no axes is never given any."""
-    own = live(tensorDesc, NN_TensorDesc)
-    if shape is None or not 1 <= len(shape) <= _MOST_AXES:
-        raise invalid(f"the shape is {shape!r}, but must have from 1 to {_MOST_AXES} sizes")
-    own.shape = tuple(map(int, shape))
+    """Set the shape, of rank 1 to 10; a description without a shape has rank 0."""
+    tensorDesc = live(tensorDesc, NN_TensorDesc)
+    if shape is None or not 1 <= len(shape) <= _MAX_RANK:
+        raise invalid(f"the shape is {shape!r}, but must have from 1 to {_MAX_RANK} sizes")
+    tensorDesc.shape = tuple(map(int, shape))
 
 
 @returns_value
 def OH_NNTensorDesc_GetShape(tensorDesc: NN_TensorDesc) -> tuple[int, ...]:
-    """The sizes; none if they have never been set."""
+    """Return the shape; empty before it is set."""
     return live(tensorDesc, NN_TensorDesc).shape or ()
 
 
 @returns_code
 def OH_NNTensorDesc_SetFormat(tensorDesc: NN_TensorDesc, format: OH_NN_Format) -> None:
-    """Set the order in which the axes of an image are stored."""
+    """Set the memory layout of an image."""
     live(tensorDesc, NN_TensorDesc).format = member(OH_NN_Format, format)
 
 
 @returns_value
 def OH_NNTensorDesc_GetFormat(tensorDesc: NN_TensorDesc) -> OH_NN_Format:
-    """The order in which the axes of an image are stored."""
+    """Return the memory layout of an image."""
     return live(tensorDesc, NN_TensorDesc).format
 
 
 @returns_value
 def OH_NNTensorDesc_GetElementCount(tensorDesc: NN_TensorDesc) -> int:
-    """The number of elements; `OH_NN_DYNAMIC_SHAPE` if that is open."""
-    return math.prod(_known(tensorDesc))
+    """Return the number of elements; fail with `OH_NN_DYNAMIC_SHAPE` if it is unknown."""
+    return math.prod(_static_shape(tensorDesc))
 
 
 @returns_value
 def OH_NNTensorDesc_GetByteSize(tensorDesc: NN_TensorDesc) -> int:
-    """The number of bytes that the elements take.
+    """Return the number of bytes of the elements.
 
-    `OH_NN_DYNAMIC_SHAPE` if that is open; as the source has it, it succeeds with 0.
+    With a dynamic dimension it fails with `OH_NN_DYNAMIC_SHAPE`; in reference mode it returns 0.
     """
-    own = live(tensorDesc, NN_TensorDesc)
-    if as_reference() and own.shape is not None and min(own.shape) < 0:
+    tensorDesc = live(tensorDesc, NN_TensorDesc)
+    if as_reference() and tensorDesc.shape is not None and min(tensorDesc.shape) < 0:
         return 0
-    return math.prod(_known(own)) * element_type(own.data_type).dtype.itemsize
+    return math.prod(_static_shape(tensorDesc)) * element_type(tensorDesc.data_type).dtype.itemsize
 
 
 @returns_handle
 def OH_NNQuantParam_Create() -> NN_QuantParam:
-    """Make empty quantization parameters."""
+    """Create empty quantization parameters."""
     return NN_QuantParam()
 
 
 @returns_code
 def OH_NNQuantParam_SetScales(quantParams: NN_QuantParam, scales: Sequence[float]) -> None:
     """Set the scales."""
-    live(quantParams, NN_QuantParam).scales = tuple(map(float, _listed(scales, "scales")))
+    live(quantParams, NN_QuantParam).scales = tuple(map(float, _check_not_empty(scales, "scales")))
 
 
 @returns_code
 def OH_NNQuantParam_SetZeroPoints(quantParams: NN_QuantParam, zeroPoints: Sequence[int]) -> None:
-    """Set the integers that stand for 0."""
-    live(quantParams, NN_QuantParam).zero_points = tuple(map(int, _listed(zeroPoints, "zeros")))
+    """Set the integers that represent 0."""
+    live(quantParams, NN_QuantParam).zero_points = tuple(
+        map(int, _check_not_empty(zeroPoints, "zeros"))
+    )
 
 
 @returns_code
 def OH_NNQuantParam_SetNumBits(quantParams: NN_QuantParam, numBits: Sequence[int]) -> None:
-    """Set how many bits the integers have."""
-    live(quantParams, NN_QuantParam).num_bits = tuple(map(int, _listed(numBits, "bits")))
+    """Set the integers' numbers of bits."""
+    live(quantParams, NN_QuantParam).num_bits = tuple(map(int, _check_not_empty(numBits, "bits")))
 
 
 @returns_code
 def OH_NNQuantParam_Destroy(quantParams: NN_QuantParam) -> None:
-    """Release quantization parameters; tensors that they were given to keep them."""
+    """Release quantization parameters; tensors keep their copies."""
     live(quantParams, NN_QuantParam).destroy()
 
 
-def _listed(values: Sequence[Any] | None, name: str) -> Sequence[Any]:
+def _check_not_empty(values: Sequence[Any] | None, name: str) -> Sequence[Any]:
     if not values:
         raise invalid(f"there are no {name}")
     return values
 
 
-def _known(tensorDesc: NN_TensorDesc) -> tuple[int, ...]:
-    own = live(tensorDesc, NN_TensorDesc)
-    if own.shape is None:
+def _static_shape(tensorDesc: NN_TensorDesc) -> tuple[int, ...]:
+    tensorDesc = live(tensorDesc, NN_TensorDesc)
+    if tensorDesc.shape is None:
         raise invalid("the shape has not been set")
-    if min(own.shape) < 0:
-        raise Failure(Code.OH_NN_DYNAMIC_SHAPE, f"{list(own.shape)} has an open size")
-    if math.prod(own.shape) > _MOST_ELEMENTS:
-        raise invalid(f"{list(own.shape)} has more elements than there can be")
-    return own.shape
+    if min(tensorDesc.shape) < 0:
+        raise Failure(Code.OH_NN_DYNAMIC_SHAPE, f"{list(tensorDesc.shape)} has an open size")
+    if math.prod(tensorDesc.shape) > _MAX_ELEMENTS:
+        raise invalid(f"{list(tensorDesc.shape)} has more elements than there can be")
+    return tensorDesc.shape

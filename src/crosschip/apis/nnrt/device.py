@@ -1,4 +1,4 @@
-"""Functions about devices."""
+"""NNRt's functions for devices."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _TYPES: Mapping[Kind, OH_NN_DeviceType] = {
 
 @returns_value
 def OH_NNDevice_GetAllDevicesID() -> list[int]:
-    """The numbers of all devices that can be used."""
+    """Return the numbers of all usable devices."""
     return list(devices())
 
 
 @returns_value
 def OH_NNDevice_GetName(deviceID: int) -> str:
-    """The name that crosschip gives a device."""
+    """Return crosschip's name of a device."""
     try:
         return name_of(deviceID)
     except Failure as error:
@@ -35,37 +35,37 @@ def OH_NNDevice_GetName(deviceID: int) -> str:
 
 @returns_value
 def OH_NNDevice_GetType(deviceID: int) -> OH_NN_DeviceType:
-    """The sort of hardware that a device is."""
+    """Return a device's kind of hardware."""
     name = name_of(deviceID)
-    return next(_TYPES[instance.kind] for known, instance in instances() if known == name)
+    return next(_TYPES[instance.kind] for other, instance in instances() if other == name)
 
 
-_known: dict[int, str] = {}
-"""The devices that could be used when they were looked for last; to look takes milliseconds."""
+_devices: dict[int, str] = {}
+"""The usable devices when they were last listed, which takes milliseconds."""
 
 
 def devices() -> dict[int, str]:
-    """The devices that can be used, by number: always the same one for the same name."""
-    global _known
-    _known = {
+    """List the usable devices by number, which is a hash of the name."""
+    global _devices
+    _devices = {
         int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little") + 1: name
         for name, instance in instances()
         if not instance.problem
     }
-    return _known
+    return _devices
 
 
 def name_of(number: int) -> str:
-    """The name that crosschip gives a device; 0 stands for the first.
+    """Return crosschip's name of a device; 0 is the first device.
 
     Raises:
-        Failure: there is none of that number.
+        Failure: no device has this number.
     """
-    name = _numbered(_known, number) or _numbered(devices(), number)
+    name = _lookup(_devices, number) or _lookup(devices(), number)
     if name is None:
         raise invalid(f"there is no device {number!r}")
     return name
 
 
-def _numbered(known: Mapping[int, str], number: int) -> str | None:
-    return known.get(number) if number else next(iter(known.values()), None)
+def _lookup(names: Mapping[int, str], number: int) -> str | None:
+    return names.get(number) if number else next(iter(names.values()), None)

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class OH_NN_PerformanceMode(IntEnum):
-    """The effort that a device makes for speed."""
+    """The trade-off between speed and power."""
 
     OH_NN_PERFORMANCE_NONE = 0
     OH_NN_PERFORMANCE_LOW = 1
@@ -16,7 +16,7 @@ class OH_NN_PerformanceMode(IntEnum):
 
 
 class OH_NN_Priority(IntEnum):
-    """The order in which waiting runs are taken."""
+    """The priority of queued runs."""
 
     OH_NN_PRIORITY_NONE = 0
     OH_NN_PRIORITY_LOW = 1
@@ -25,7 +25,7 @@ class OH_NN_Priority(IntEnum):
 
 
 class OH_NN_ReturnCode(IntEnum):
-    """The code that every function returns, alone or first."""
+    """The result code of a function."""
 
     OH_NN_SUCCESS = 0
     OH_NN_FAILED = 1
@@ -53,7 +53,7 @@ class OH_NN_FuseType(IntEnum):
 
 
 class OH_NN_Format(IntEnum):
-    """The order in which the axes of an image are stored."""
+    """The memory layout of an image."""
 
     OH_NN_FORMAT_NONE = 0
     OH_NN_FORMAT_NCHW = 1
@@ -62,7 +62,7 @@ class OH_NN_Format(IntEnum):
 
 
 class OH_NN_DeviceType(IntEnum):
-    """The sort of hardware that a device is."""
+    """The kind of a device."""
 
     OH_NN_OTHERS = 0
     OH_NN_CPU = 1
@@ -71,7 +71,7 @@ class OH_NN_DeviceType(IntEnum):
 
 
 class OH_NN_DataType(IntEnum):
-    """The types of elements."""
+    """The element types."""
 
     OH_NN_UNKNOWN = 0
     OH_NN_BOOL = 1

@@ -1,4 +1,4 @@
-"""Functions that run what has been compiled."""
+"""NNRt's functions that run a compiled model."""
 
 from __future__ import annotations
 
@@ -32,20 +32,21 @@ from crosschip.runtime.requests import Request
 NN_OnRunDone = Callable[[Any, Code, Sequence[NN_Tensor], int], object]
 NN_OnServiceDied = Callable[[Any], object]
 
-_MOST_SIZE = 2**31 - 1
+_MAX_SIZE = 2**31 - 1
 
 
 class OH_NNExecutor(Handle):
-    """An executor, which runs a compiled model.
+    """An executor of a compiled model.
 
     Attributes:
         built: the compiled model.
-        shapes: the shapes of the outputs of the last run; `None` before it.
-        on_run_done: what is called at the end of an asynchronous run.
-        on_service_died: what is called when the device fails or dies in one.
-        inputs: the inputs that have been set one by one, by index.
-        outputs: the bytes that outputs are written to then.
-        memories: the memory that has been allocated for inputs and outputs.
+        shapes: the output shapes of the last run; `None` before the first.
+        on_run_done: the callback at the end of an asynchronous run.
+        on_service_died: the callback for a failed device or driver process during an
+            asynchronous run.
+        inputs: the inputs set by the deprecated functions, by index.
+        outputs: the output buffers set by the deprecated functions, by index.
+        memories: the memory allocated by the deprecated functions, by input or output.
     """
 
     def __init__(self, built: Shared) -> None:
@@ -65,75 +66,75 @@ class OH_NNExecutor(Handle):
 
 @returns_handle
 def OH_NNExecutor_Construct(compilation: OH_NNCompilation) -> OH_NNExecutor:
-    """Make what runs a compiled model; the compilation may be destroyed right after."""
-    own = live(compilation, OH_NNCompilation)
-    if own.built is None:
+    """Create an executor of a built compilation, which may be destroyed afterwards."""
+    compilation = live(compilation, OH_NNCompilation)
+    if compilation.built is None:
         raise invalid("the compilation has not been built")
-    return OH_NNExecutor(own.built.hold())
+    return OH_NNExecutor(compilation.built.hold())
 
 
 @returns_nothing
 def OH_NNExecutor_Destroy(executor: OH_NNExecutor | None) -> None:
-    """Release an executor; `None` is nothing to release."""
+    """Release an executor; `None` is ignored."""
     if executor is not None:
         live(executor, OH_NNExecutor).destroy()
 
 
 @returns_value
 def OH_NNExecutor_GetInputCount(executor: OH_NNExecutor) -> int:
-    """The number of inputs."""
+    """Return the number of inputs."""
     return len(live(executor, OH_NNExecutor).built.model.inputs)
 
 
 @returns_value
 def OH_NNExecutor_GetOutputCount(executor: OH_NNExecutor) -> int:
-    """The number of outputs."""
+    """Return the number of outputs."""
     return len(live(executor, OH_NNExecutor).built.model.outputs)
 
 
 @returns_handle
 def OH_NNExecutor_CreateInputTensorDesc(executor: OH_NNExecutor, index: int) -> NN_TensorDesc:
-    """A description of an input, for the program to destroy; -1 stands for open sizes."""
+    """Return a new description of an input, with -1 for dynamic dimensions."""
     inputs = live(executor, OH_NNExecutor).built.model.inputs
     return _description(*at(inputs, index))
 
 
 @returns_handle
 def OH_NNExecutor_CreateOutputTensorDesc(executor: OH_NNExecutor, index: int) -> NN_TensorDesc:
-    """A description of an output, for the program to destroy: after a run, of what it made."""
-    own = live(executor, OH_NNExecutor)
-    desc = _description(*at(own.built.model.outputs, index))
-    if own.shapes is not None:
-        desc.shape = own.shapes[index]
+    """Return a new description of an output, with the shape of the last run if any."""
+    executor = live(executor, OH_NNExecutor)
+    desc = _description(*at(executor.built.model.outputs, index))
+    if executor.shapes is not None:
+        desc.shape = executor.shapes[index]
     return desc
 
 
 @returns_value
 def OH_NNExecutor_GetOutputShape(executor: OH_NNExecutor, outputIndex: int) -> tuple[int, ...]:
-    """The shape that an output had in the last run; before it the declared one, -1 where open."""
-    own = live(executor, OH_NNExecutor)
-    name, operand = at(own.built.model.outputs, outputIndex)
-    if own.shapes is None:
+    """Return an output's shape in the last run; before a run the declared one with -1."""
+    executor = live(executor, OH_NNExecutor)
+    name, operand = at(executor.built.model.outputs, outputIndex)
+    if executor.shapes is None:
         return _description(name, operand).shape or ()
-    return own.shapes[outputIndex]
+    return executor.shapes[outputIndex]
 
 
 @returns_value
 def OH_NNExecutor_GetInputDimRange(
     executor: OH_NNExecutor, index: int
 ) -> tuple[list[int], list[int]]:
-    """The least and the greatest size of each axis of an input."""
+    """Return the minimum and maximum sizes of an input's axes."""
     _, operand = at(live(executor, OH_NNExecutor).built.model.inputs, index)
     shape = operand.type.shape or ()
     return (
         [size if isinstance(size, int) else 1 for size in shape],
-        [size if isinstance(size, int) else _MOST_SIZE for size in shape],
+        [size if isinstance(size, int) else _MAX_SIZE for size in shape],
     )
 
 
 @returns_code
 def OH_NNExecutor_SetOnRunDone(executor: OH_NNExecutor, onRunDone: NN_OnRunDone) -> None:
-    """Set what is called at the end of each asynchronous run, in another thread."""
+    """Set the callback at the end of each asynchronous run, called in another thread."""
     _asynchronous(executor, onRunDone).on_run_done = onRunDone
 
 
@@ -141,9 +142,9 @@ def OH_NNExecutor_SetOnRunDone(executor: OH_NNExecutor, onRunDone: NN_OnRunDone)
 def OH_NNExecutor_SetOnServiceDied(
     executor: OH_NNExecutor, onServiceDied: NN_OnServiceDied
 ) -> None:
-    """Set what is called when the device fails in an asynchronous run, or its process dies in one.
+    """Set the callback for a failed device or driver process during an asynchronous run.
 
-    In the second case the run goes on in the process that replaces it.
+    After a process died, the run continues in a new one.
     """
     _asynchronous(executor, onServiceDied).on_service_died = onServiceDied
 
@@ -154,10 +155,10 @@ def OH_NNExecutor_RunSync(
     inputTensor: Sequence[NN_Tensor],
     outputTensor: Sequence[NN_Tensor],
 ) -> None:
-    """Run, and return when the outputs have been written, with their shapes."""
-    own = live(executor, OH_NNExecutor)
-    inputs = _arranged(own, inputTensor, outputTensor)
-    _write(own, own.built.run(inputs), outputTensor)
+    """Run the model; return after outputs and output shapes have been written."""
+    executor = live(executor, OH_NNExecutor)
+    inputs = _check_tensors(executor, inputTensor, outputTensor)
+    _write(executor, executor.built.run(inputs), outputTensor)
 
 
 @returns_code
@@ -168,53 +169,53 @@ def OH_NNExecutor_RunAsync(
     timeout: int,
     userData: Any,
 ) -> None:
-    """Take on a run, and return at once; `SetOnRunDone` says what is called at its end.
+    """Start a run and return; the `SetOnRunDone` callback is called at its end.
 
     Args:
-        executor: what runs.
-        inputTensor: the inputs, which stay as they are until the end.
-        outputTensor: the outputs, of which nothing is read before the end.
-        timeout: milliseconds from now after which the run has failed, with `OH_NN_TIMEOUT`.
-        userData: what tells this run from others where functions are called.
+        executor: the executor.
+        inputTensor: the inputs, which must not change before the end.
+        outputTensor: the outputs, which must not be read before the end.
+        timeout: the milliseconds after which the run fails with `OH_NN_TIMEOUT`.
+        userData: the argument of the callbacks, which identifies the run.
     """
     if not inputTensor or not outputTensor:
         raise invalid(f"the inputs are {inputTensor!r} and the outputs {outputTensor!r}")
-    own = _asynchronous(executor, userData)
-    inputs = _arranged(own, inputTensor, outputTensor)
+    executor = _asynchronous(executor, userData)
+    inputs = _check_tensors(executor, inputTensor, outputTensor)
     if not isinstance(timeout, int) or timeout <= 0:
         raise invalid(f"the timeout is {timeout!r}, but must be positive")
-    if own.on_run_done is None:
+    if executor.on_run_done is None:
         raise forbidden("nothing is called at the end of a run: SetOnRunDone has not been called")
-    done, died = own.on_run_done, _Once(own.on_service_died, userData)
-    end = own.built.model.on_death(died)
+    on_done, report_death = executor.on_run_done, _Once(executor.on_service_died, userData)
+    unregister = executor.built.model.on_death(report_death)
     try:
-        request = own.built.model.submit(
-            inputs, priority=own.built.priority, deadline=timeout / 1000, wait=False
+        request = executor.built.model.submit(
+            inputs, priority=executor.built.priority, deadline=timeout / 1000, wait=False
         )
     except BaseException:
-        end()
+        unregister()
         raise
 
-    def finish(ended: Request) -> None:
+    def finish(request_done: Request) -> None:
         code = Code.OH_NN_SUCCESS
         try:
-            _write(own, ended.result(), outputTensor)
+            _write(executor, request_done.result(), outputTensor)
         except Exception as error:
             code = failed("OH_NNExecutor_RunAsync", error)
             if isinstance(error, DeviceError):
-                died(str(error))
-        end()
-        done(userData, code, outputTensor, len(outputTensor))
+                report_death(str(error))
+        unregister()
+        on_done(userData, code, outputTensor, len(outputTensor))
 
-    request.add_done_callback(finish)  # it is called with this request
+    request.add_done_callback(finish)
 
 
 class _Once:
-    """Tells a program that the service has died, once for a run.
+    """A callback for a dead service that is called at most once per run.
 
     Args:
-        function: the program's; `None` if it does not want to know.
-        user_data: what it is called with.
+        function: the program's function; `None` for none.
+        user_data: the function's argument.
     """
 
     def __init__(self, function: NN_OnServiceDied | None, user_data: Any) -> None:
@@ -228,19 +229,19 @@ class _Once:
 
 
 def _asynchronous(executor: OH_NNExecutor, callback: object) -> OH_NNExecutor:
-    own = live(executor, OH_NNExecutor)
+    executor = live(executor, OH_NNExecutor)
     if callback is None:
         raise invalid("the function or the data of the program is none")
     if as_reference():
         raise forbidden("the source runs nothing asynchronously")
-    return own
+    return executor
 
 
 def at(operands: Mapping[str, Operand], index: int) -> tuple[str, Operand]:
-    """An input or output, with its name.
+    """Return an input's or output's name and operand.
 
     Raises:
-        Failure: there is none of that index.
+        Failure: the index is out of range.
     """
     if not isinstance(index, int) or not 0 <= index < len(operands):
         raise invalid(f"the index is {index!r}, but there are {len(operands)}")
@@ -254,34 +255,36 @@ def _description(name: str, operand: Operand) -> NN_TensorDesc:
     return NN_TensorDesc(name, type_, shape, OH_NN_Format.OH_NN_FORMAT_NHWC)
 
 
-def _arranged(
-    own: OH_NNExecutor, inputs: Sequence[NN_Tensor], outputs: Sequence[NN_Tensor]
+def _check_tensors(
+    executor: OH_NNExecutor, inputs: Sequence[NN_Tensor], outputs: Sequence[NN_Tensor]
 ) -> dict[str, Array]:
-    """The inputs by name."""
-    model = own.built.model
+    """Return the inputs by name, after checking inputs and outputs."""
+    model = executor.built.model
     for tensors, operands in ((inputs, model.inputs), (outputs, model.outputs)):
         if tensors is None or len(tensors) != len(operands):
             raise invalid(f"the model has {len(operands)}, not {tensors!r}")
     live_tensors = [live(tensor, NN_Tensor) for tensor in (*inputs, *outputs)]
     arrays = {}
     for (name, operand), tensor in zip(model.inputs.items(), live_tensors, strict=False):
-        wanted = data_type(operand.type.element_type)
-        if tensor.desc.data_type is not wanted:
-            raise invalid(f"{name}: is {tensor.desc.data_type.name}, but must be {wanted.name}")
+        expected = data_type(operand.type.element_type)
+        if tensor.desc.data_type is not expected:
+            raise invalid(f"{name}: is {tensor.desc.data_type.name}, but must be {expected.name}")
         arrays[name] = tensor.array
     return arrays
 
 
-def _write(own: OH_NNExecutor, outputs: Mapping[str, Array], tensors: Sequence[NN_Tensor]) -> None:
-    """Write what a run made into tensors, with the shapes."""
+def _write(
+    executor: OH_NNExecutor, outputs: Mapping[str, Array], tensors: Sequence[NN_Tensor]
+) -> None:
+    """Write a run's outputs and shapes to tensors."""
     for (name, array), tensor in zip(outputs.items(), tensors, strict=True):
         if array.nbytes > len(tensor.memory):
             raise Failure(
                 Code.OH_NN_FAILED,
                 f"{name}: takes {array.nbytes} bytes, but there are {len(tensor.memory)}",
             )
-        held = np.frombuffer(tensor.memory, np.uint8, array.nbytes)
-        held[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        buffer = np.frombuffer(tensor.memory, np.uint8, array.nbytes)
+        buffer[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         tensor.desc.shape = array.shape or None
         tensor.desc.data_type = data_type(ElementType.of(array.dtype))
-    own.shapes = [array.shape for array in outputs.values()]
+    executor.shapes = [array.shape for array in outputs.values()]

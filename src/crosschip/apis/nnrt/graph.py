@@ -1,4 +1,4 @@
-"""The model that a program builds, of tensors and operations, and what it becomes."""
+"""The model that a program builds: tensors and operations, and its translation."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Tensor:
     """A tensor of a model.
 
     Attributes:
-        index: its place among the model's tensors.
-        data_type: the type of its elements.
-        shape: a size for each axis; -1 where it is known only when the model runs.
-        type: what it is for.
-        quantization: the quantization parameters that the program has set; `None` if none.
-        value: the elements of a constant.
+        index: the index among the model's tensors.
+        data_type: the element type.
+        shape: the shape, with -1 for dynamic dimensions.
+        type: data, or an operator's parameter.
+        quantization: the quantization parameters that the program set, or `None`.
+        value: a constant's elements.
     """
 
     index: int
@@ -59,7 +59,7 @@ class Tensor:
 
     @property
     def declared(self) -> TensorType:
-        """Its type, with a name for each open size."""
+        """Crosschip's type, with a symbol per dynamic dimension."""
         shape = tuple(
             symbol(f"{self.name}_{axis}") if size < 0 else size
             for axis, size in enumerate(self.shape)
@@ -68,26 +68,26 @@ class Tensor:
 
     @property
     def effective_quantization(self) -> Quantization | None:
-        """How its integers stand for reals; `None` if they do not.
+        """The quantization parameters that are in effect, or `None`.
 
-        The source takes quantization parameters of any tensor; of reals and of an operator's
-        parameters they mean nothing there.
+        The reference implementation accepts parameters for any tensor, and ignores those of
+        floating-point tensors and of operator parameters.
         """
-        real = element_type(self.data_type) in FLOATS
-        if as_reference() and (real or self.type is not OH_NN_TensorType.OH_NN_TENSOR):
+        is_float = element_type(self.data_type) in FLOATS
+        if as_reference() and (is_float or self.type is not OH_NN_TensorType.OH_NN_TENSOR):
             return None
         return self.quantization
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of a model; tensors are told by their places.
+    """An operation of a model; tensors are given by their indices.
 
     Attributes:
-        code: its operator.
-        parameters: the tensors that are its parameters.
-        inputs: the tensors that it reads.
-        outputs: those that it makes.
+        code: the operator.
+        parameters: the parameter tensors.
+        inputs: the input tensors.
+        outputs: the output tensors.
     """
 
     code: OH_NN_OperationType
@@ -102,11 +102,11 @@ class OH_NNModel(Handle):
     Attributes:
         tensors: the tensors.
         operations: the operations.
-        inputs: the places of the tensors that are its inputs; `None` before they are specified.
-        outputs: those of its outputs.
-        closed: whether building it has ended.
-        finished: what it has become; `None` before it is finished, or if that failed.
-        refusal: why compiling it fails, where `Finish` does not say so; else empty.
+        inputs: the indices of the model's inputs; `None` before they are specified.
+        outputs: the indices of the model's outputs.
+        closed: whether `Finish` has been called.
+        finished: the translated model; `None` before `Finish`, or if translation failed.
+        refusal: the error that compilation will report where `Finish` does not; else empty.
     """
 
     def __init__(self) -> None:
@@ -119,11 +119,11 @@ class OH_NNModel(Handle):
         self.finished: Model | None = None
         self.refusal = ""
 
-    def whole(self) -> Model:
-        """What it has become.
+    def built_model(self) -> Model:
+        """Return the translated model.
 
         Raises:
-            Failure: it has not been finished, or breaks a rule of an operator.
+            Failure: the model has not been finished, or breaks an operator's rule.
         """
         if self.refusal:
             raise Failure(OH_NN_ReturnCode.OH_NN_FAILED, self.refusal)
@@ -133,39 +133,42 @@ class OH_NNModel(Handle):
 
 
 def build(model: OH_NNModel) -> Model:
-    """Put a model's operations into standard ones.
+    """Translate a model's operations to standard ones.
 
     Raises:
-        Failure, Error: an operation breaks a rule of its operator, or what it makes is not what it
-            is declared to make.
+        Failure, Error: an operation breaks its operator's rule, or its results do not match the
+            declared types.
     """
     builder = Builder("nnrt")
     values: dict[int, Operand] = {}
-    for place, index in enumerate(model.inputs or ()):
-        values[index] = builder.input(f"input{place}", model.tensors[index].declared)
-    for operation in _ordered(model):
+    for position, index in enumerate(model.inputs or ()):
+        values[index] = builder.input(f"input{position}", model.tensors[index].declared)
+    for operation in _sort(model):
         _add(model, operation, builder, values)
-    for place, index in enumerate(model.outputs):
+    for position, index in enumerate(model.outputs):
         if index not in values:
-            raise ModelError(f"output {place} of the model is made by no operation")
-        builder.output(f"output{place}", values[index])
+            raise ModelError(f"output {position} of the model is made by no operation")
+        builder.output(f"output{position}", values[index])
     return builder.build()
 
 
-def _ordered(model: OH_NNModel) -> Iterator[Operation]:
-    """The operations, each after those that make what it reads."""
-    makers: dict[int, int] = {}
-    for place, operation in enumerate(model.operations):
+def _sort(model: OH_NNModel) -> Iterator[Operation]:
+    """Yield the operations in topological order."""
+    producers: dict[int, int] = {}
+    for position, operation in enumerate(model.operations):
         for index in operation.outputs:
-            if makers.setdefault(index, place) != place or model.tensors[index].value is not None:
+            if (
+                producers.setdefault(index, position) != position
+                or model.tensors[index].value is not None
+            ):
                 raise ModelError(f"tensor {index} is made twice, or is a constant")
-    needed = {
-        place: [makers[index] for index in operation.inputs if index in makers]
-        for place, operation in enumerate(model.operations)
+    dependencies = {
+        position: [producers[index] for index in operation.inputs if index in producers]
+        for position, operation in enumerate(model.operations)
     }
     try:
-        for place in graphlib.TopologicalSorter(needed).static_order():
-            yield model.operations[place]
+        for position in graphlib.TopologicalSorter(dependencies).static_order():
+            yield model.operations[position]
     except graphlib.CycleError:
         raise ModelError("an operation reads what follows from its own output") from None
 
@@ -187,8 +190,8 @@ def _add(
         for index in operation.parameters
     }
     declared = [model.tensors[index].declared for index in operation.outputs]
-    for row, count, types, _ in rows()[operation.code]:
-        missing = [None] * max(count - len(inputs), 0)
+    for row, input_count, types, _ in rows()[operation.code]:
+        missing = [None] * max(input_count - len(inputs), 0)
         operands = [*inputs, *missing, *(parameters.get(type_) for type_ in types)]
         if row.fits(operands, declared):
             results = import_operation(row, builder, operands, declared, builder.unique_name(name))
@@ -214,15 +217,15 @@ def _check_results(
         raise ModelError(
             f"{operation.code.name}: makes {len(results)} outputs, not {len(declared)}"
         )
-    for operand, wanted in zip(results, declared, strict=True):
+    for operand, expected in zip(results, declared, strict=True):
         inferred = operand.type
-        shapes = zip(inferred.shape or (), wanted.shape or (), strict=False)
-        fits = inferred.shape is None or (
-            len(inferred.shape) == len(wanted.shape or ())
+        shapes = zip(inferred.shape or (), expected.shape or (), strict=False)
+        shapes_match = inferred.shape is None or (
+            len(inferred.shape) == len(expected.shape or ())
             and all(a == b or not isinstance(a, int) or not isinstance(b, int) for a, b in shapes)
         )
-        if inferred.element_type is not wanted.element_type or not fits:
+        if inferred.element_type is not expected.element_type or not shapes_match:
             raise Failure(
                 OH_NN_ReturnCode.OH_NN_FAILED,
-                f"{operation.code.name}: makes {inferred}, not {wanted}",
+                f"{operation.code.name}: makes {inferred}, not {expected}",
             )

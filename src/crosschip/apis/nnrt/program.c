@@ -1,12 +1,11 @@
 /*
- * @NAME@, written out as calls of NNRt.
+ * @NAME@ as calls of NNRt.
  *
  *     @NAME@ DEVICE WEIGHTS INPUT... OUTPUT...
  *
- * DEVICE is crosschip's name for it, WEIGHTS the file that came with this one. An input is a file of
- * its elements, as they are in memory; behind its name stand the sizes that the model leaves open,
- * with all others, as in image.bin:1x3x48x192. Outputs are written in the same way, one file each,
- * with their sizes behind the name if the model leaves some open.
+ * DEVICE is crosschip's name of the device, WEIGHTS the weights file of this program. An input is a
+ * file of its raw elements; if its shape is dynamic, the shape follows the name, as in
+ * image.bin:1x3x48x192. An output is a file to write, in the same form.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,7 +17,7 @@
 
 enum { MOST_AXES = 10 };
 
-/* A tensor: if it is a constant, its elements are in the file of weights. */
+/* A tensor; the elements of a constant are in the weights file. */
 typedef struct {
     OH_NN_DataType type;
     OH_NN_TensorType purpose;
@@ -28,7 +27,7 @@ typedef struct {
     size_t place, length;
 } Tensor;
 
-/* An operation: its parameters, inputs and outputs follow each other in PLACES. */
+/* An operation; the indices of its parameters, inputs and outputs are consecutive in INDICES. */
 typedef struct {
     OH_NN_OperationType code;
     uint32_t first, parameters, inputs, outputs;
@@ -91,7 +90,7 @@ static void quantize(OH_NNModel *model, uint32_t index, const Tensor *tensor)
 
 static OH_NN_UInt32Array list(uint32_t first, uint32_t count)
 {
-    OH_NN_UInt32Array found = {count ? PLACES + first : NULL, count};
+    OH_NN_UInt32Array found = {count ? INDICES + first : NULL, count};
     return found;
 }
 
@@ -144,7 +143,7 @@ static size_t device_of(const char *wanted)
     return 0;
 }
 
-/* A tensor as a description says, with the sizes that are behind the name of its file. */
+/* A tensor of a description, with the shape after its file's name, if any. */
 static NN_Tensor *tensor_for(size_t device, NN_TensorDesc *desc, char *argument)
 {
     int32_t sizes[MOST_AXES];

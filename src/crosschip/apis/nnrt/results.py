@@ -1,4 +1,4 @@
-"""Results of the functions: a code, alone or with a value, or a handle alone."""
+"""NNRt's result codes: conversion of exceptions, and the last error's text."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ returns_nothing = RESULTS.returns_nothing
 
 
 def forbidden(text: str) -> Failure:
-    """A failure for a call that comes too early, too late or twice."""
+    """Return a failure for a call in the wrong state: too early, too late or repeated."""
     return Failure(Code.OH_NN_OPERATION_FORBIDDEN, text)

@@ -1,4 +1,4 @@
-"""NNRt's operators: the rows of their opset mappings, and the types of their parameters."""
+"""NNRt's operators: the rows of their opset mappings, and the element types of parameters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INT64 = OH_NN_DataType.OH_NN_INT64
 _BOOL = OH_NN_DataType.OH_NN_BOOL
 _FLOAT32 = OH_NN_DataType.OH_NN_FLOAT32
 
-_ENDINGS: Mapping[tuple[OH_NN_DataType, ...], Sequence[str]] = {
+_SUFFIXES: Mapping[tuple[OH_NN_DataType, ...], Sequence[str]] = {
     (_INT8,): ("_ACTIVATIONTYPE", "_ACTIVATION_TYPE", "_PAD_MODE", "ELTWISE_MODE"),
     (_INT32, _INT8): ("_COORDINATE_TRANSFORM_MODE",),
     (_INT32,): ("_ROUND_MODE", "_PADDING_MODE", "DEPTH_TO_SPACE_MODE", "_NORM_REGION"),
@@ -46,18 +46,18 @@ _ENDINGS: Mapping[tuple[OH_NN_DataType, ...], Sequence[str]] = {
         *("PAD_CONSTANT_VALUE", "POW_SCALE", "POW_SHIFT", "_COEFF"),
     ),
 }
-"""The ends of the names of parameters that are not int64. Where document and source differ, either
-type is taken."""
+"""The name suffixes of parameters that are not int64. Where NNRt's document and reference
+implementation differ, both types are accepted."""
 
 
 class Entry(NamedTuple):
-    """A standard operator that stands for one of NNRt's, or for a case of it.
+    """The mapping between an NNRt operator, or a case of it, and a standard operator.
 
     Attributes:
-        row: its row, with the inputs first and then the parameters.
-        inputs: how many inputs there are.
+        row: the mapping row, with the inputs first and then the parameters.
+        inputs: the number of inputs.
         parameters: the parameters.
-        outputs: how many outputs there are; `None` if one or more.
+        outputs: the number of outputs; `None` if variadic.
     """
 
     row: Row
@@ -68,18 +68,18 @@ class Entry(NamedTuple):
 
 @cache
 def rows() -> Mapping[OH_NN_OperationType, Sequence[Entry]]:
-    """Every operator of NNRt, by code."""
+    """Return the entries of each NNRt operator, by code."""
     by_code: dict[OH_NN_OperationType, list[Entry]] = {}
-    for entries in uses().values():
+    for entries in by_operator().values():
         for code, entry in entries:
             by_code.setdefault(code, []).append(entry)
     return by_code
 
 
 @cache
-def uses() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]]]:
-    """NNRt's operators that a standard operator stands for, the first of which is written."""
-    by_operator: dict[type[Operator], list[tuple[OH_NN_OperationType, Entry]]] = {}
+def by_operator() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]]]:
+    """Return the NNRt operators of each standard operator; the first is used for export."""
+    entries: dict[type[Operator], list[tuple[OH_NN_OperationType, Entry]]] = {}
     for operator in operators().values():
         for foreign in opset_mapping(operator).nnrt:
             row = row_of(operator, foreign.operands, foreign.other_rules, NNRT_CODES)
@@ -87,46 +87,48 @@ def uses() -> Mapping[type[Operator], Sequence[tuple[OH_NN_OperationType, Entry]
                 OH_NN_TensorType[f"OH_NN_{foreign.name}_{name}"] for name in foreign.parameters
             ]
             entry = Entry(row, len(foreign.inputs), tuple(types), foreign.outputs)
-            by_operator.setdefault(operator, []).append((OH_NN_OperationType(foreign.code), entry))
-    return by_operator
+            entries.setdefault(operator, []).append((OH_NN_OperationType(foreign.code), entry))
+    return entries
 
 
 @cache
 def parameter_types(type_: OH_NN_TensorType) -> tuple[OH_NN_DataType, ...]:
-    """The element types that a parameter may have; the first is the one to write."""
-    for types, endings in _ENDINGS.items():
-        if type_.name.endswith(tuple(endings)):
+    """Return the element types that a parameter may have; the first is used for export."""
+    for types, suffixes in _SUFFIXES.items():
+        if type_.name.endswith(tuple(suffixes)):
             return types
     return (_INT64,)
 
 
-def expressed(entry: Entry, operation: Operator) -> Expressed:
-    """Express an operation by NNRt's operator, its parameters in the types that they have there.
+def convert_operation(entry: Entry, operation: Operator) -> Expressed:
+    """Convert an operation to NNRt's operator, with parameters in NNRt's element types.
 
     Raises:
-        UnsupportedError: it cannot be expressed; the message names the slot.
+        UnsupportedError: the operation has no NNRt form; the message names the slot.
     """
     expression = export_operation(entry.row, operation)
     inputs = list(expression.inputs)
     rules = entry.row.operands[-len(entry.parameters) :] if entry.parameters else ()
     first = len(inputs) - len(entry.parameters)
-    for place, (type_, rule) in enumerate(zip(entry.parameters, rules, strict=True), first):
-        operand = inputs[place]
+    for index, (type_, rule) in enumerate(zip(entry.parameters, rules, strict=True), first):
+        operand = inputs[index]
         if operand is not None:
-            inputs[place] = _typed(operand, type_, rule.slot, operation)
+            inputs[index] = _convert_parameter(operand, type_, rule.slot, operation)
     return expression._replace(inputs=tuple(inputs))
 
 
-def _typed(operand: Operand, type_: OH_NN_TensorType, slot: str, operation: Operator) -> Operand:
-    where = f"{operation.name!r}: {operation.type}.{slot}"
+def _convert_parameter(
+    operand: Operand, type_: OH_NN_TensorType, slot: str, operation: Operator
+) -> Operand:
+    context = f"{operation.name!r}: {operation.type}.{slot}"
     if operand.value is None:
-        raise UnsupportedError(f"{where}: must be constant in the target")
+        raise UnsupportedError(f"{context}: must be constant in the target")
     array = np.asarray(operand.value)
     name = parameter_types(type_)[0].name.removeprefix("OH_NN_").lower()
-    held = array.astype(name)
-    if not np.array_equal(held, array):
-        raise UnsupportedError(f"{where}: has no code for {array.tolist()}")
+    converted = array.astype(name)
+    if not np.array_equal(converted, array):
+        raise UnsupportedError(f"{context}: has no code for {array.tolist()}")
     parameter = getattr(type(operation), slot) if slot else None
     if isinstance(parameter, Parameter) and parameter.rank == 0:
-        held = held.reshape(())
-    return constant(held, operand.name)
+        converted = converted.reshape(())
+    return constant(converted, operand.name)

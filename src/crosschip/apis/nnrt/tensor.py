@@ -1,4 +1,4 @@
-"""Functions about tensors: a description, and memory for the elements."""
+"""NNRt's functions for tensors: a description, and memory for the elements."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from crosschip.apis.nnrt.results import (
 )
 from crosschip.ir import Array
 
-MOST_BYTES = 1 << 30
-"""How many bytes of memory a tensor has at most; what the source allocates at once."""
+MAX_BYTES = 1 << 30
+"""The maximum number of bytes of a tensor, as in the reference implementation."""
 
 _EXHAUSTED = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""What the system says when there is no more memory, or there are no more files or mappings."""
+"""The errors of exhausted memory, file descriptors or mappings."""
 
 
 class NN_Tensor(Handle):
-    """A tensor.
+    """A tensor in shared memory.
 
     Attributes:
-        desc: its description.
-        descriptor: the file that its memory is, which is the tensor's own.
-        size: how many bytes of that it may use.
-        offset: where in the file its elements begin.
-        memory: the bytes from there on.
+        desc: the description.
+        descriptor: the memory's file descriptor, owned by the tensor.
+        size: the number of usable bytes of the file.
+        offset: the byte offset of the elements in the file.
+        memory: the bytes from the offset on.
     """
 
     def __init__(self, desc: NN_TensorDesc, descriptor: int, size: int, offset: int = 0) -> None:
@@ -63,50 +63,50 @@ class NN_Tensor(Handle):
 
     @property
     def array(self) -> Array:
-        """The elements, in the shape that the description has.
+        """The elements, in the description's shape.
 
         Raises:
-            Failure: that has been changed to one that the memory does not hold.
+            Failure: the shape has been changed to one that the memory cannot hold.
         """
         if self.desc.size > len(self.memory):
             text = f"takes {self.desc.size} bytes, but there are {len(self.memory)}"
             raise Failure(Code.OH_NN_FAILED, text)
         dtype = element_type(self.desc.data_type).dtype
-        held = np.frombuffer(self.memory, dtype, self.desc.size // dtype.itemsize)
-        return held.reshape(self.desc.shape or ())
+        elements = np.frombuffer(self.memory, dtype, self.desc.size // dtype.itemsize)
+        return elements.reshape(self.desc.shape or ())
 
 
 @returns_handle
 def OH_NNTensor_Create(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_Tensor:
-    """Make a tensor with memory for its elements; the description is copied."""
-    desc = _checked(deviceID, tensorDesc)
-    return NN_Tensor(desc, _file(desc.size), desc.size)
+    """Create a tensor with memory for its elements; the description is copied."""
+    desc = _check_description(deviceID, tensorDesc)
+    return NN_Tensor(desc, _create_file(desc.size), desc.size)
 
 
 @returns_handle
 def OH_NNTensor_CreateWithSize(deviceID: int, tensorDesc: NN_TensorDesc, size: int) -> NN_Tensor:
-    """Make a tensor with memory of some size, which is enough for its elements."""
-    desc = _checked(deviceID, tensorDesc)
-    if not desc.size <= size <= MOST_BYTES:
-        raise invalid(f"the size is {size}, but must be from {desc.size} to {MOST_BYTES}")
-    return NN_Tensor(desc, _file(size), size)
+    """Create a tensor with `size` bytes of memory, at least as many as its elements take."""
+    desc = _check_description(deviceID, tensorDesc)
+    if not desc.size <= size <= MAX_BYTES:
+        raise invalid(f"the size is {size}, but must be from {desc.size} to {MAX_BYTES}")
+    return NN_Tensor(desc, _create_file(size), size)
 
 
 @returns_handle
 def OH_NNTensor_CreateWithFd(
     deviceID: int, tensorDesc: NN_TensorDesc, fd: int, size: int, offset: int
 ) -> NN_Tensor:
-    """Make a tensor in a file of the program's, which it may close.
+    """Create a tensor in the program's file, whose descriptor is duplicated.
 
     Args:
         deviceID: the device.
         tensorDesc: the description.
-        fd: the file.
-        size: how many bytes of it are used, from its beginning.
-        offset: where in it the elements begin.
+        fd: the file's descriptor.
+        size: the number of bytes of the file to use, from its beginning.
+        offset: the byte offset of the elements.
     """
-    desc = _checked(deviceID, tensorDesc)
-    if fd < 0 or not 0 <= offset <= size <= MOST_BYTES or size - offset < desc.size:
+    desc = _check_description(deviceID, tensorDesc)
+    if fd < 0 or not 0 <= offset <= size <= MAX_BYTES or size - offset < desc.size:
         raise invalid(f"the file is {fd}, its size {size}, the offset {offset}")
     return NN_Tensor(desc, os.dup(fd), size, offset)
 
@@ -119,47 +119,47 @@ def OH_NNTensor_Destroy(tensor: NN_Tensor) -> None:
 
 @returns_handle
 def OH_NNTensor_GetTensorDesc(tensor: NN_Tensor) -> NN_TensorDesc:
-    """The description of a tensor, which is the tensor's own."""
+    """Return the tensor's own description."""
     return live(tensor, NN_Tensor).desc
 
 
 @returns_handle
 def OH_NNTensor_GetDataBuffer(tensor: NN_Tensor) -> memoryview:
-    """The memory of a tensor, to be read and written."""
+    """Return the tensor's writable memory."""
     return live(tensor, NN_Tensor).memory
 
 
 @returns_value
 def OH_NNTensor_GetFd(tensor: NN_Tensor) -> int:
-    """The file that the memory is."""
+    """Return the memory's file descriptor."""
     return live(tensor, NN_Tensor).descriptor
 
 
 @returns_value
 def OH_NNTensor_GetSize(tensor: NN_Tensor) -> int:
-    """The number of bytes of the file that may be used."""
+    """Return the number of usable bytes of the file."""
     return live(tensor, NN_Tensor).size
 
 
 @returns_value
 def OH_NNTensor_GetOffset(tensor: NN_Tensor) -> int:
-    """The place in the file where the elements begin, in bytes."""
+    """Return the byte offset of the elements in the file."""
     return live(tensor, NN_Tensor).offset
 
 
-def _checked(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_TensorDesc:
+def _check_description(deviceID: int, tensorDesc: NN_TensorDesc) -> NN_TensorDesc:
     name_of(deviceID)
     desc = live(tensorDesc, NN_TensorDesc).copy()
-    if not 0 < desc.size <= MOST_BYTES:
+    if not 0 < desc.size <= MAX_BYTES:
         raise invalid(f"{desc.shape} of {desc.data_type.name} takes {desc.size} bytes")
     return desc
 
 
-def _file(size: int) -> int:
-    """A file in memory, or a temporary one where there are none.
+def _create_file(size: int) -> int:
+    """Create an anonymous memory file, or a temporary file where the system has none.
 
     Raises:
-        Failure: there is no more memory, or there are no more files.
+        Failure: memory or file descriptors are exhausted.
     """
     try:
         if hasattr(os, "memfd_create"):

@@ -1,4 +1,4 @@
-"""NNRt's structures in Python: an array and its length are one sequence."""
+"""NNRt's structures in Python: an array and its length become one sequence."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from crosschip.apis.nnrt.enumerations import OH_NN_DataType, OH_NN_TensorType
 
 @dataclass(frozen=True, slots=True)
 class OH_NN_QuantParam:
-    """`real = (integer - zeroPoint) * scale`, for a whole tensor or for each channel.
+    """`real = (integer - zeroPoint) * scale`, per tensor or per channel.
 
     Attributes:
-        numBits: how many bits the integers have; there are as many of these as scales.
-        scale: the scales, one or one for each channel.
-        zeroPoint: the integers that stand for 0.
+        numBits: the integers' numbers of bits, one per scale.
+        scale: the scales, one or one per channel.
+        zeroPoint: the integers that represent 0.
     """
 
     numBits: Sequence[int]
@@ -33,10 +33,10 @@ class OH_NN_Tensor:
     """A tensor of a model.
 
     Attributes:
-        dataType: the type of its elements.
-        dimensions: a size for each axis; -1 where it is known only when the model runs.
-        quantParam: how its integers stand for reals; `None` if they do not.
-        type: what it is for.
+        dataType: the element type.
+        dimensions: the shape, with -1 for dynamic dimensions.
+        quantParam: the quantization parameters, or `None`.
+        type: data, or an operator's parameter.
     """
 
     dataType: OH_NN_DataType
@@ -46,16 +46,16 @@ class OH_NN_Tensor:
 
     @property
     def dimensionCount(self) -> int:
-        """The number of axes."""
+        """The rank."""
         return len(self.dimensions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OH_NN_Memory:
-    """Memory for an input or output.
+    """Memory of an input or output.
 
     Attributes:
-        data: its bytes.
+        data: the bytes.
     """
 
     data: memoryview

@@ -1,1 +1,1 @@
-"""The parts that the interfaces of Paddle's two runtimes, Inference and Lite, have in common."""
+"""The parts that Paddle Inference's and Paddle Lite's interfaces share."""

@@ -1,4 +1,4 @@
-"""A Paddle model that runs: compiled for what its program wished, fed and read by name."""
+"""A compiled Paddle model with named inputs and outputs; recompiled for other shapes."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ logger = logging.getLogger("crosschip")
 
 Shapes = Mapping[str, Sequence[int]]
 Loader = Callable[[Shapes], Model]
-"""Makes the model; with other sizes for some of its inputs, -1 for those that are open."""
+"""Loads the model with the given input shapes in place of its own; -1 is a dynamic dimension."""
 
 _LEVEL = re.compile(r"\.lod\d+$")
-"""The end of the name of an input or output that is a level of sequences."""
+"""The suffix of an input or output that holds a LoD level."""
 
 
 @dataclass(frozen=True)
 class Files:
-    """A model by its files, or their contents.
+    """A Paddle model as paths or file contents.
 
     Attributes:
         program: the program, or a folder with a model.
-        parameters: those of the program; `None` for a folder, which says by itself.
+        parameters: the program's parameters; `None` for a folder.
     """
 
     program: Path | bytes
@@ -56,11 +56,11 @@ class Files:
             return with_overriding(paddle.load_parts(self.program, self.parameters, shapes))
 
     def write(self, program: Path, parameters: Path) -> None:
-        """Write the program, and its parameters in one file.
+        """Write the program and its parameters, each to one file.
 
         Raises:
-            ModelFileError: there is no model, or it cannot be read.
-            InputError: they cannot be written there.
+            ModelFileError: the model does not exist, or cannot be read.
+            InputError: a file cannot be written.
         """
         content, values = self._contents()
         try:
@@ -92,16 +92,16 @@ def _bytes(source: Path | bytes) -> bytes:
 
 
 class Session:
-    """A compiled model, which several predictors may share.
+    """A compiled model that several predictors may share.
 
     Args:
-        loader: makes the model.
-        arguments: what `crosschip.compile` is to be called with besides.
+        loader: loads the model.
+        arguments: the arguments of `crosschip.compile` except the model.
 
     Attributes:
-        compiled: the model that runs.
-        inputs: the names of the inputs, in Paddle's order.
-        outputs: the names of the outputs, in Paddle's order.
+        compiled: the compiled model.
+        inputs: the input names, in Paddle's order.
+        outputs: the output names, in Paddle's order.
     """
 
     def __init__(self, loader: Loader, arguments: Mapping[str, Any]) -> None:
@@ -111,7 +111,7 @@ class Session:
 
     @classmethod
     def of(cls, compiled: CompiledModel) -> Session:
-        """A session of a model that has been compiled, and takes no other sizes than it says."""
+        """Return a session of a compiled model, which cannot be recompiled for other shapes."""
         session = cls.__new__(cls)
         session._loader = None
         session._hold(compiled)
@@ -126,21 +126,21 @@ class Session:
     def run(self, values: Mapping[str, Value], outputs: Mapping[str, Value]) -> None:
         """Compute the outputs.
 
-        Paddle holds nobody to the sizes that the file says: when an input has others, the model is
-        compiled anew with those open, and stays so.
+        Paddle accepts inputs of other shapes than the file declares: for such inputs the model is
+        recompiled with dynamic dimensions, and stays so.
 
         Args:
             values: the inputs, by name.
-            outputs: the outputs, by name; they get their elements and levels.
+            outputs: the outputs, by name; elements and LoD are set.
 
         Raises:
-            InputError: an input is missing, or does not fit.
-            DeviceError, UnsupportedError: it cannot be run.
+            InputError: an input is missing, or does not match the model.
+            DeviceError, UnsupportedError: a device failed, or cannot run the model.
         """
         arrays: dict[str, Array] = {}
         for name, operand in self.compiled.inputs.items():
             arrays[name] = _input_array(values, name, operand.type.element_type.dtype)
-        compiled = self._fitting(arrays)
+        compiled = self._compiled_for(arrays)
         results = compiled.run(arrays)
         for name, value in outputs.items():
             value.share(results[name])
@@ -150,39 +150,39 @@ class Session:
                     results[level].tolist() for level in results if level.startswith(f"{name}.lod")
                 ]
 
-    def _fitting(self, arrays: Mapping[str, Array]) -> CompiledModel:
-        """The model for inputs of these shapes."""
+    def _compiled_for(self, arrays: Mapping[str, Array]) -> CompiledModel:
+        """Return the model compiled for these input shapes."""
         compiled = self.compiled
-        other: dict[str, tuple[int, ...]] = {}
+        new_shapes: dict[str, tuple[int, ...]] = {}
         for name, operand in compiled.inputs.items():
             declared, shape = operand.type.shape, arrays[name].shape
             if declared is None or _fits(declared, shape):
                 continue
-            alike = len(declared) == len(shape)
-            other[name] = tuple(
-                size if alike and size == fixed else -1
-                for size, fixed in zip(shape, declared if alike else shape, strict=True)
+            same_rank = len(declared) == len(shape)
+            new_shapes[name] = tuple(
+                size if same_rank and size == fixed else -1
+                for size, fixed in zip(shape, declared if same_rank else shape, strict=True)
             )
-        if not other or self._loader is None:
+        if not new_shapes or self._loader is None:
             return compiled
-        self._opened |= other
+        self._opened |= new_shapes
         logger.info("compiling anew with other sizes than the file says: %s", self._opened)
         self.compiled = compile(self._loader(self._opened), **self._arguments)
         return self.compiled
 
 
 def _fits(declared: Sequence[Dim], sizes: Sequence[int]) -> bool:
-    """Tell whether sizes are those that are declared, as far as these are known."""
+    """Return whether sizes match the declared ones, ignoring dynamic dimensions."""
     return len(declared) == len(sizes) and all(
         not isinstance(fixed, int) or size == fixed
         for size, fixed in zip(sizes, declared, strict=True)
     )
 
 
-def _input_array(values: Mapping[str, Value], name: str, wanted: np.dtype[Any]) -> Array:
-    """An input's elements, or a level of sequences of one.
+def _input_array(values: Mapping[str, Value], name: str, dtype: np.dtype[Any]) -> Array:
+    """Return an input's elements, or one of its LoD levels.
 
-    Paddle's operators read integers of several widths; where the values fit, they are converted.
+    Paddle's operators accept several integer widths; values that fit are converted.
     """
     if name not in values:
         variable, _, number = name.rpartition(".lod")
@@ -196,11 +196,11 @@ def _input_array(values: Mapping[str, Value], name: str, wanted: np.dtype[Any]) 
     array = values[name].array
     if array is None:
         raise InputError(f"input {name!r} has no elements; give them with copy_from_cpu")
-    if array.dtype == wanted or array.dtype.kind not in "iu" or wanted.kind not in "iu":
+    if array.dtype == dtype or array.dtype.kind not in "iu" or dtype.kind not in "iu":
         return array
-    converted = array.astype(wanted)
+    converted = array.astype(dtype)
     if not np.array_equal(converted, array):
-        raise InputError(f"input {name!r} is {array.dtype}, and {wanted} does not hold its values")
+        raise InputError(f"input {name!r} is {array.dtype}, and {dtype} does not hold its values")
     return converted
 
 

@@ -1,4 +1,4 @@
-"""Values that a program hands in and reads back: elements with a shape, and levels of sequences."""
+"""Tensors of a predictor: elements with a shape, and LoD levels."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from crosschip.ir import Array, InputError
 from crosschip.ir.suggestion import did_you_mean
 
 Levels = list[list[int]]
-"""The offsets at which sequences begin (LoD), a list for each level."""
+"""LoD: for each level, the offsets at which sequences begin."""
 
 
 class Value:
     """A tensor of a predictor.
 
     Attributes:
-        name: what the model calls it.
-        array: its elements; `None` before there are any.
-        levels: where sequences begin in it.
+        name: the model's name for the tensor.
+        array: the elements; `None` before they are set.
+        levels: the LoD.
     """
 
     def __init__(self, name: str) -> None:
@@ -33,53 +33,53 @@ class Value:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes: those of the elements, those that were given in advance, or `(0,)`."""
+        """The shape of the elements, else the shape that `reshape` set, else `(0,)`."""
         return self._shape or (0,) if self.array is None else self.array.shape
 
     @property
     def has_shape(self) -> bool:
-        """Whether there are elements, or sizes that were given in advance."""
+        """Whether elements or a shape have been set."""
         return self.array is not None or self._shape is not None
 
     def copy(self, source: Array) -> None:
-        """Take a copy of an array, into the memory of the copy before if that fits."""
-        held = self.array
+        """Copy an array, into the previous copy's memory where shape and type are the same."""
+        current = self.array
         if (
-            held is None
+            current is None
             or not self._owned
-            or held.shape != source.shape
-            or held.dtype != source.dtype
+            or current.shape != source.shape
+            or current.dtype != source.dtype
         ):
             self.array = np.array(source, order="C", copy=True)
             self._owned = True
         else:
-            np.copyto(held, source)
+            np.copyto(current, source)
 
     def share(self, source: Array) -> None:
-        """Take an array as it is, whose owner may change it between runs."""
+        """Use an array without a copy; its owner may change it between runs."""
         self.array, self._owned = source, False
 
     def reshape(self, shape: Sequence[int]) -> None:
-        """Give sizes; the first elements stay as far as there are enough of them.
+        """Set the shape; keep the first elements if there are enough.
 
         Raises:
-            InputError: it is no list of integers.
+            InputError: the shape is no sequence of integers.
         """
         sizes = tuple(shape) if isinstance(shape, Sequence | np.ndarray) else None
         if sizes is None or not all(isinstance(size, int | np.integer) for size in sizes):
             raise InputError(f"{self.name!r}: the shape is {shape!r}, but must be integers")
         self._shape = tuple(int(size) for size in sizes)
-        held, count = self.array, prod(self._shape)
-        if held is None or min(self._shape, default=0) < 0 or count > held.size:
+        current, count = self.array, prod(self._shape)
+        if current is None or min(self._shape, default=0) < 0 or count > current.size:
             self.array = None
-        elif self._shape != held.shape:
-            self.array = np.ascontiguousarray(held).reshape(-1)[:count].reshape(self._shape)
+        elif self._shape != current.shape:
+            self.array = np.ascontiguousarray(current).reshape(-1)[:count].reshape(self._shape)
 
     def set_levels(self, levels: Any) -> None:
-        """Give the offsets at which sequences begin.
+        """Set the LoD.
 
         Raises:
-            InputError: they are no lists of integers that grow from 0.
+            InputError: a level is no list of integers that starts at 0 and does not decrease.
         """
         try:
             lists = [[int(offset) for offset in level] for level in levels]
@@ -91,7 +91,7 @@ class Value:
         self.levels = lists
 
     def elements(self) -> Array:
-        """The elements.
+        """Return the elements.
 
         Raises:
             InputError: there are none yet.
@@ -101,18 +101,18 @@ class Value:
         return self.array
 
 
-def named(kind: str, name: str, values: Mapping[str, Value]) -> Value:
-    """The value of a name.
+def find_value(kind: str, name: str, values: Mapping[str, Value]) -> Value:
+    """Return the value with a name.
 
     Args:
-        kind: the sort of values, for the message.
-        name: the one that is wanted.
-        values: all there are, by name.
+        kind: "input" or "output", for the message.
+        name: the name.
+        values: all values, by name.
 
     Raises:
-        InputError: there is none.
+        InputError: no value has this name.
     """
     if name not in values:
-        near, there = did_you_mean(str(name), values), ", ".join(values)
-        raise InputError(f"there is no {kind} {name!r}{near}; there are {there}")
+        suggestion, names = did_you_mean(str(name), values), ", ".join(values)
+        raise InputError(f"there is no {kind} {name!r}{suggestion}; there are {names}")
     return values[name]

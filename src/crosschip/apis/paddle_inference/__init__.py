@@ -13,7 +13,7 @@ from crosschip.apis.paddle_inference.enumerations import (
     PrecisionType,
     get_num_bytes_of_data_type,
 )
-from crosschip.apis.paddle_inference.installing import VERSION, install
+from crosschip.apis.paddle_inference.import_hook import VERSION, install
 from crosschip.apis.paddle_inference.predictor import (
     Predictor,
     PredictorPool,
@@ -24,12 +24,12 @@ from crosschip.ir import UnsupportedError
 
 
 def get_version() -> str:
-    """The version of Paddle whose interface this is, and crosschip's own."""
+    """Return the Paddle version that this interface follows, and crosschip's version."""
     return f"version: {VERSION}\ncommit: crosschip {_version('crosschip')}\nbranch: crosschip\n"
 
 
 def get_trt_compile_version() -> tuple[int, int, int]:
-    """The version of TensorRT that this is built with: none."""
+    """Return the version of TensorRT that the package is built with: none."""
     return (0, 0, 0)
 
 
@@ -37,7 +37,7 @@ get_trt_runtime_version = get_trt_compile_version
 
 
 def convert_to_mixed_precision(*args: object, **kwargs: object) -> None:
-    """Refused: crosschip writes none of Paddle's files.
+    """Raise `UnsupportedError`: crosschip does not write Paddle's files.
 
     Raises:
         UnsupportedError: always.

@@ -1,4 +1,4 @@
-"""`Config`: which model, and how it is to run."""
+"""Paddle Inference's `Config`: the model, and how to run it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from crosschip.apis.paddle.notes import Notes, answering, idle
+from crosschip.apis.paddle.ignored import IgnoredSettings, constant_methods, ignored_methods
 from crosschip.apis.paddle.session import Files
-from crosschip.apis.paddle_inference import idle as without_meaning
+from crosschip.apis.paddle_inference import ignored as ignored_settings
 from crosschip.apis.paddle_inference.enumerations import PrecisionType
 from crosschip.hal import Kind
 from crosschip.ir import InputError, UnsupportedError
 from crosschip.runtime.discovery import automatic, instances
 from crosschip.runtime.placement.options import PlacementOptions
 
-NOTES = Notes(logging.getLogger("crosschip.paddle_inference"))
+IGNORED = IgnoredSettings(logging.getLogger("crosschip.paddle_inference"))
 
 _PRECISIONS: Mapping[PrecisionType, str] = {
     PrecisionType.Float32: "float32",
@@ -28,15 +28,15 @@ _PROGRAMS = (".json", ".pdmodel")
 
 
 class PassBuilder:
-    """Paddle's passes, of which there are none here: changes to them are accepted."""
+    """Paddle's pass list, which is empty here; changes to it are accepted."""
 
     def all_passes(self) -> list[str]:
-        """The names of the passes: none."""
+        """Return the names of the passes: none."""
         return []
 
 
-idle(
-    NOTES,
+ignored_methods(
+    IGNORED,
     {
         "append_pass": {"name": ...},
         "delete_pass": {"name": ...},
@@ -48,48 +48,47 @@ idle(
 )(PassBuilder)
 
 
-@answering(without_meaning.ANSWERS)
-@idle(NOTES, without_meaning.METHODS, without_meaning.WHY)
+@constant_methods(ignored_settings.ANSWERS)
+@ignored_methods(IGNORED, ignored_settings.METHODS, ignored_settings.REASONS)
 class Config:
-    """The configuration of a predictor; one may serve for several.
+    """The configuration of a predictor; several predictors may use one.
 
-    What chooses among Paddle's own passes, kernels and allocators is accepted and said once, in the
-    log `crosschip.paddle_inference`. What would change results in a way that cannot be had here is
-    refused.
+    Settings that select among Paddle's passes, kernels and allocators are accepted and reported
+    once, in the log `crosschip.paddle_inference`. Settings that would change results in an
+    unsupported way are refused.
 
     Args:
-        model: a folder with a model, or the program, or another configuration to copy.
-        parameters: the file with the program's parameters; or, beside a folder, the stem of the
-            names of its two files.
+        model: a model's folder, or its program, or another configuration to copy.
+        parameters: the parameters' file; with a folder, the stem of its two file names.
 
     Raises:
-        InputError: they are no paths.
+        InputError: an argument is no string.
     """
 
     Precision = PrecisionType
     Float32, Int8, Half, Bfloat16 = PrecisionType
 
     devices: ClassVar[Any] = "auto"
-    """What `crosschip.compile` takes as devices where a configuration names none."""
+    """The `devices` argument of `crosschip.compile` where a configuration names no device."""
 
     def __init__(self, model: str | Config | None = None, parameters: str | None = None) -> None:
         self._folder = self._program = self._parameters = ""
         self._buffers: tuple[bytes, bytes] | None = None
         self._threads = 1
-        self._wished: dict[str, Any] = {}
+        self._options: dict[str, Any] = {}
         self._gpu: tuple[int, int] | None = None
         self._engine = self._partial = ""
         self._exact: frozenset[str] = frozenset()
         self._allowed: frozenset[str] = frozenset()
         if isinstance(model, Config):
-            self.__dict__ |= model.__dict__ | {"_wished": dict(model._wished)}
+            self.__dict__ |= model.__dict__ | {"_options": dict(model._options)}
         elif model is not None:
             self.set_model(model, parameters)
 
     # The model.
 
     def set_model(self, model: str, parameters: str | None = None) -> None:
-        """Choose a folder with a model, or the file of a program and that of its parameters."""
+        """Set the model's folder, or the files of the program and its parameters."""
         _check_texts("set_model", model, parameters)
         self._buffers = None
         self._folder = self._program = self._parameters = ""
@@ -107,38 +106,38 @@ class Config:
             self._program, self._parameters = model, parameters
 
     def set_prog_file(self, path: str) -> None:
-        """Choose the file of the program."""
+        """Set the program's file."""
         _check_texts("set_prog_file", path)
         self._program = path
 
     def set_params_file(self, path: str) -> None:
-        """Choose the file of the parameters."""
+        """Set the parameters' file."""
         _check_texts("set_params_file", path)
         self._parameters = path
 
     def set_model_buffer(
         self, program: bytes, program_size: int, parameters: bytes, parameters_size: int
     ) -> None:
-        """Choose a program and its parameters by the contents of their files."""
+        """Set the contents of the program's and the parameters' files."""
         for content in (program, parameters):
             if not isinstance(content, bytes | bytearray | memoryview):
                 raise InputError(f"set_model_buffer: {type(content).__name__} is no bytes")
         self._buffers = bytes(program[:program_size]), bytes(parameters[:parameters_size])
 
     def model_dir(self) -> str:
-        """The folder of the model, or nothing."""
+        """Return the model's folder, or ""."""
         return self._folder
 
     def prog_file(self) -> str:
-        """The file of the program, or nothing."""
+        """Return the program's file, or ""."""
         return self._program
 
     def params_file(self) -> str:
-        """The file of the parameters, or nothing."""
+        """Return the parameters' file, or ""."""
         return self._parameters
 
     def model_from_memory(self) -> bool:
-        """Tell whether the model was given by contents."""
+        """Return whether the model was set as contents."""
         return self._buffers is not None
 
     # Devices.
@@ -149,36 +148,36 @@ class Config:
         device_id: int = 0,
         precision_mode: PrecisionType = PrecisionType.Float32,
     ) -> None:
-        """Run on a GPU, if a device drives one; otherwise on what there is, which is said.
+        """Run on a GPU if a device drives one; else warn and use other devices.
 
         Args:
-            memory_pool_init_size_mb: has no meaning.
-            device_id: which of the GPUs, from 0 on.
-            precision_mode: the arithmetic.
+            memory_pool_init_size_mb: has no effect.
+            device_id: the index of the GPU.
+            precision_mode: the precision.
         """
-        self._precise("enable_use_gpu", precision_mode)
+        self._set_precision("enable_use_gpu", precision_mode)
         self._gpu = memory_pool_init_size_mb, device_id
         if not self.use_gpu():
-            NOTES.say("enable_use_gpu", "no device here drives such a GPU")
+            IGNORED.warn_once("enable_use_gpu", "no device here drives such a GPU")
 
     def disable_gpu(self) -> None:
-        """Run on no GPU in particular."""
+        """Cancel `enable_use_gpu`."""
         self._gpu = None
 
     def use_gpu(self) -> bool:
-        """Tell whether it will run on a GPU."""
+        """Return whether the model will run on the selected GPU."""
         return self._gpu is not None and self._gpu[1] < len(_gpus())
 
     def gpu_device_id(self) -> int:
-        """The number of the GPU."""
+        """Return the index of the GPU."""
         return self._gpu[1] if self._gpu else 0
 
     def memory_pool_init_size_mb(self) -> int:
-        """The number that `enable_use_gpu` was given."""
+        """Return the number that `enable_use_gpu` received."""
         return self._gpu[0] if self._gpu else 100
 
     def fraction_of_gpu_memory_for_pool(self) -> float:
-        """The share of a GPU's memory that is taken in advance: none."""
+        """Return the share of GPU memory allocated in advance: 0."""
         return 0.0
 
     def enable_custom_device(
@@ -187,9 +186,9 @@ class Config:
         device_id: int = 0,
         precision: PrecisionType = PrecisionType.Float32,
     ) -> None:
-        """Run on a device by crosschip's name for it, as `xla` or `openvino:GPU`."""
+        """Run on a device by crosschip's name, such as `xla` or `openvino:GPU`."""
         _check_texts("enable_custom_device", device_type)
-        self._precise("enable_custom_device", precision)
+        self._set_precision("enable_custom_device", precision)
         self._engine = device_type
 
     def enable_onnxruntime(self) -> None:
@@ -197,22 +196,22 @@ class Config:
         self._engine = "onnxruntime"
 
     def disable_onnxruntime(self) -> None:
-        """Run on the device `onnxruntime` no longer."""
+        """Cancel `enable_onnxruntime`."""
         self._engine = "" if self.onnxruntime_enabled() else self._engine
 
     def onnxruntime_enabled(self) -> bool:
-        """Tell whether it will run on the device `onnxruntime`."""
+        """Return whether the model will run on the device `onnxruntime`."""
         return self._engine == "onnxruntime"
 
     def enable_openvino_engine(
         self, inference_precision: PrecisionType = PrecisionType.Float32
     ) -> None:
         """Run on the device `openvino`."""
-        self._precise("enable_openvino_engine", inference_precision)
+        self._set_precision("enable_openvino_engine", inference_precision)
         self._engine = "openvino"
 
     def openvino_engine_enabled(self) -> bool:
-        """Tell whether it will run on the device `openvino`."""
+        """Return whether the model will run on the device `openvino`."""
         return self._engine == "openvino"
 
     def enable_tensorrt_engine(
@@ -225,29 +224,29 @@ class Config:
         use_calib_mode: bool = True,
         use_cuda_graph: bool = False,
     ) -> None:
-        """Run on TensorRT, if a device drives it; otherwise on what there is, which is said."""
-        self._precise("enable_tensorrt_engine", precision_mode)
+        """Run on TensorRT if a device drives it; else warn and use other devices."""
+        self._set_precision("enable_tensorrt_engine", precision_mode)
         if _TENSORRT in {name for name, instance in instances() if not instance.problem}:
             self._engine = _TENSORRT
         else:
-            NOTES.say("enable_tensorrt_engine", "no device here drives TensorRT")
+            IGNORED.warn_once("enable_tensorrt_engine", "no device here drives TensorRT")
 
     def tensorrt_engine_enabled(self) -> bool:
-        """Tell whether it will run on TensorRT."""
+        """Return whether the model will run on TensorRT."""
         return self._engine == _TENSORRT
 
     def tensorrt_precision_mode(self) -> PrecisionType:
-        """The arithmetic."""
-        named = self._wished.get("precision", "float32")
-        return next(mode for mode, precision in _PRECISIONS.items() if precision == named)
+        """Return the precision."""
+        name = self._options.get("precision", "float32")
+        return next(mode for mode, precision in _PRECISIONS.items() if precision == name)
 
     def enable_xpu(self, *args: Any, **kwargs: Any) -> None:
-        """Accepted; no device here drives such a chip."""
-        NOTES.say("enable_xpu", "no device here drives such a chip")
+        """Warn: no device drives such a chip."""
+        IGNORED.warn_once("enable_xpu", "no device here drives such a chip")
 
     def enable_ipu(self, *args: Any, **kwargs: Any) -> None:
-        """Accepted; no device here drives such a chip."""
-        NOTES.say("enable_ipu", "no device here drives such a chip")
+        """Warn: no device drives such a chip."""
+        IGNORED.warn_once("enable_ipu", "no device here drives such a chip")
 
     def enable_lite_engine(
         self,
@@ -256,55 +255,55 @@ class Config:
         passes_filter: Collection[str] = (),
         ops_filter: Collection[str] = (),
     ) -> None:
-        """Accepted, but for the arithmetic, which holds: Paddle Lite does not run here.
+        """Set the precision; warn that Paddle Lite itself is not used.
 
         Raises:
-            UnsupportedError: the arithmetic is int8.
+            UnsupportedError: the precision is int8.
         """
-        self._precise("enable_lite_engine", precision_mode)
-        NOTES.say("enable_lite_engine", "Paddle Lite does not run here; devices do")
+        self._set_precision("enable_lite_engine", precision_mode)
+        IGNORED.warn_once("enable_lite_engine", "Paddle Lite does not run here; devices do")
 
     # Arithmetic.
 
     def enable_mkldnn_bfloat16(self) -> None:
-        """Compute in bfloat16, on a device that can; a predictor is refused otherwise."""
-        self._precise("enable_mkldnn_bfloat16", PrecisionType.Bfloat16)
+        """Compute in bfloat16; creating the predictor fails if no device supports it."""
+        self._set_precision("enable_mkldnn_bfloat16", PrecisionType.Bfloat16)
 
     enable_onednn_bfloat16 = enable_mkldnn_bfloat16
 
     def enable_mkldnn_int8(self, op_types: Collection[str] = ()) -> None:
-        """Refused: it rounds to integers what the model has in float32.
+        """Raise `UnsupportedError`: it would quantize a float32 model.
 
         Raises:
             UnsupportedError: always.
         """
-        self._precise("enable_mkldnn_int8", PrecisionType.Int8)
+        self._set_precision("enable_mkldnn_int8", PrecisionType.Int8)
 
     def enable_onednn_int8(self, op_types: Collection[str] = ()) -> None:
-        """Refused, as `enable_mkldnn_int8`.
+        """Raise `UnsupportedError`, as `enable_mkldnn_int8` does.
 
         Raises:
             UnsupportedError: always.
         """
-        self._precise("enable_onednn_int8", PrecisionType.Int8)
+        self._set_precision("enable_onednn_int8", PrecisionType.Int8)
 
     def enable_quantizer(self) -> None:
-        """Refused, as `enable_mkldnn_int8`.
+        """Raise `UnsupportedError`, as `enable_mkldnn_int8` does.
 
         Raises:
             UnsupportedError: always.
         """
-        self._precise("enable_quantizer", PrecisionType.Int8)
+        self._set_precision("enable_quantizer", PrecisionType.Int8)
 
     def enable_tensorrt_explicit_quantization(self) -> None:
-        """Accepted: integers that the model says are what runs."""
-        NOTES.say("enable_tensorrt_explicit_quantization")
+        """Warn: the model's quantization is always used as it is."""
+        IGNORED.warn_once("enable_tensorrt_explicit_quantization")
 
     def enable_low_precision_io(self, x: bool = True) -> None:
-        """Take and hand out float32 as the model says; anything else is refused.
+        """Keep the model's input and output types; `True` is refused.
 
         Raises:
-            UnsupportedError: inputs and outputs were to be of the arithmetic's type.
+            UnsupportedError: `x` is true.
         """
         if x:
             raise UnsupportedError(
@@ -312,51 +311,51 @@ class Config:
             )
 
     def exp_disable_mixed_precision_ops(self, ops: Iterable[str]) -> None:
-        """Keep operators in float32 where the others have another arithmetic, by Paddle's types."""
-        self._exact = _types("exp_disable_mixed_precision_ops", ops)
+        """Keep operators, by Paddle's types, in float32 when the precision is lower."""
+        self._exact = _check_types("exp_disable_mixed_precision_ops", ops)
 
     def exp_enable_mixed_precision_ops(self, ops: Iterable[str]) -> None:
-        """Let operators have another arithmetic, although they are kept in float32 otherwise."""
-        self._allowed = _types("exp_enable_mixed_precision_ops", ops)
+        """Exempt operators from `exp_disable_mixed_precision_ops`."""
+        self._allowed = _check_types("exp_enable_mixed_precision_ops", ops)
 
     def set_bfloat16_op(self, ops: Iterable[str]) -> None:
-        """Let operators compute in bfloat16; with `enable_mkldnn_bfloat16` it is refused."""
-        self._all_or_none("set_bfloat16_op", ops)
+        """List operators to compute in bfloat16; refused with `enable_mkldnn_bfloat16`."""
+        self._record_partial("set_bfloat16_op", ops)
 
     def exp_specify_tensorrt_subgraph_precision(
         self, float32: Iterable[str], bfloat16: Iterable[str], int8: Iterable[str]
     ) -> None:
-        """Choose arithmetic by outputs of TensorRT's parts; refused but for float32."""
-        self._all_or_none("exp_specify_tensorrt_subgraph_precision", [*bfloat16, *int8])
+        """Set the precision of TensorRT subgraphs by their outputs; refused except for float32."""
+        self._record_partial("exp_specify_tensorrt_subgraph_precision", [*bfloat16, *int8])
 
     # Threads and the cache.
 
     def set_cpu_math_library_num_threads(self, cpu_math_library_num_threads: int) -> None:
-        """Choose how many processor threads a run may use; from 0 down, devices do."""
+        """Set how many CPU threads a run may use; devices choose if it is not positive."""
         count = cpu_math_library_num_threads
         if not isinstance(count, int):
             raise InputError(f"set_cpu_math_library_num_threads: {count!r} is no integer")
         self._threads = count
-        self._wished["threads"] = count if count > 0 else None
+        self._options["threads"] = count if count > 0 else None
 
     def cpu_math_library_num_threads(self) -> int:
-        """The number that was set, or 1, which devices do not keep to."""
+        """Return the number that was set; else 1, though devices then choose their own number."""
         return self._threads
 
     def set_optim_cache_dir(self, path: str) -> None:
-        """Keep compiled programs in a folder instead of the usual one."""
+        """Set the folder of the compilation cache."""
         _check_texts("set_optim_cache_dir", path)
-        self._wished["cache"] = path
+        self._options["cache"] = path
 
     # Other.
 
     def pass_builder(self) -> PassBuilder:
-        """Paddle's passes, of which there are none."""
+        """Return Paddle's pass list, which is empty."""
         return PassBuilder()
 
     def summary(self) -> str:
-        """What was chosen, a line each."""
-        chosen = {
+        """Return the settings, one per line."""
+        settings = {
             "model_dir": self._folder,
             "prog_file": self._program,
             "params_file": self._parameters,
@@ -364,13 +363,13 @@ class Config:
             "placement": "",
             "mixed_precision": self._float32_operators(),
         }
-        return "\n".join(f"{name}: {value}" for name, value in chosen.items() if value) + "\n"
+        return "\n".join(f"{name}: {value}" for name, value in settings.items() if value) + "\n"
 
     def loader(self) -> Files:
-        """The model.
+        """Return the model's files or contents.
 
         Raises:
-            InputError: there is none.
+            InputError: the configuration names no model.
         """
         if self._buffers is not None:
             return Files(*self._buffers)
@@ -381,12 +380,12 @@ class Config:
         raise InputError("the configuration names no model; give Config its files, or its folder")
 
     def arguments(self) -> Mapping[str, Any]:
-        """The arguments of `crosschip.compile` besides the model.
+        """Return the arguments of `crosschip.compile` except the model.
 
         Raises:
-            UnsupportedError: some operators were to have another arithmetic than the others.
+            UnsupportedError: only some operators were to have a lower precision.
         """
-        precision = self._wished.get("precision", "float32")
+        precision = self._options.get("precision", "float32")
         if self._partial and precision != "float32":
             raise UnsupportedError(
                 f"{self._partial}: all operators compute in {precision} but for those that are "
@@ -400,37 +399,36 @@ class Config:
             devices = [first, *(name for name in automatic() if name != first)]
         mixed = self._float32_operators()
         placement = PlacementOptions(mixed_precision=mixed)
-        return {"devices": devices, "placement": placement, **self._wished}
+        return {"devices": devices, "placement": placement, **self._options}
 
     def _float32_operators(self) -> str | None:
-        """The operators that compute in float32 where the others do not, a line each."""
+        """Return the operators to keep in float32 at a lower precision, one per line."""
         exact = sorted(self._exact - self._allowed)
-        reduced = self._wished.get("precision", "float32") != "float32"
+        reduced = self._options.get("precision", "float32") != "float32"
         return "\n".join(exact) if exact and reduced else None
 
-    def _precise(self, name: str, precision: PrecisionType) -> None:
+    def _set_precision(self, name: str, precision: PrecisionType) -> None:
         if precision not in _PRECISIONS:
             raise UnsupportedError(
                 f"{name}: {precision.name} changes results; give a model that has been quantized"
             )
-        self._wished["precision"] = _PRECISIONS[precision]
+        self._options["precision"] = _PRECISIONS[precision]
 
-    def _all_or_none(self, name: str, ops: Iterable[str]) -> None:
-        """Note that some operators only were to have another arithmetic."""
+    def _record_partial(self, name: str, ops: Iterable[str]) -> None:
+        """Record a setting that gives only some operators a lower precision."""
         if list(ops):
             self._partial = name
 
 
 def _gpus() -> list[str]:
-    """The devices that are GPUs."""
     return [n for n, instance in instances() if instance.kind is Kind.GPU and not instance.problem]
 
 
-def _types(name: str, ops: Iterable[str]) -> frozenset[str]:
-    """Types of operators that a program names.
+def _check_types(name: str, ops: Iterable[str]) -> frozenset[str]:
+    """Return operator types after checking that they are identifiers.
 
     Raises:
-        InputError: they are none.
+        InputError: a type is no identifier.
     """
     types = [ops] if isinstance(ops, str) else list(ops)
     for op in types:

@@ -1,4 +1,4 @@
-"""Enumerations of `paddle.inference`, with its numbers.
+"""`paddle.inference`'s enumerations, with the same numbers.
 
 Source: paddle/fluid/inference/api/paddle_analysis_config.h and paddle_api.h of Paddle 3.3.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class PrecisionType(IntEnum):
-    """The arithmetic of a predictor."""
+    """The precision of a predictor."""
 
     Float32 = 0
     Int8 = 1
@@ -22,7 +22,7 @@ class PrecisionType(IntEnum):
 
 
 class PlaceType(IntEnum):
-    """The hardware that a tensor is on."""
+    """The hardware that holds a tensor."""
 
     UNK = -1
     CPU = 0
@@ -32,7 +32,7 @@ class PlaceType(IntEnum):
 
 
 class DataType(IntEnum):
-    """The type of a tensor's elements."""
+    """The element type of a tensor."""
 
     FLOAT32 = 0
     INT64 = 1
@@ -56,11 +56,11 @@ DTYPES: Mapping[DataType, np.dtype] = {
     DataType.FLOAT64: np.dtype(np.float64),
     DataType.BFLOAT16: np.dtype(ml_dtypes.bfloat16),
 }
-"""NumPy's types for them."""
+"""NumPy's type for each element type."""
 
 TYPES: Mapping[np.dtype, DataType] = {dtype: type_ for type_, dtype in DTYPES.items()}
 
 
 def get_num_bytes_of_data_type(type: DataType) -> int:
-    """The number of bytes that an element takes."""
+    """Return the number of bytes per element."""
     return DTYPES[DataType(type)].itemsize

@@ -1,4 +1,4 @@
-"""Predictors: models that have been compiled, with their inputs and outputs."""
+"""Paddle Inference's predictors: compiled models with inputs and outputs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from crosschip.apis.paddle.session import Session
-from crosschip.apis.paddle.values import Value, named
+from crosschip.apis.paddle.values import Value, find_value
 from crosschip.apis.paddle_inference.config import Config
 from crosschip.apis.paddle_inference.tensor import Tensor
 from crosschip.ir import Array, InputError, UnsupportedError
 
 
 class Predictor:
-    """A model that runs. Clones share it, and may run in threads at the same time.
+    """A compiled model. Clones share it and may run in parallel threads.
 
     Args:
-        config: which model, and how it is to run.
+        config: the model, and how to run it.
 
     Raises:
         InputError: the configuration names no model.
-        Error: as of `crosschip.load` and `crosschip.compile`.
+        Error: see `crosschip.load` and `crosschip.compile`.
     """
 
     def __init__(self, config: Config) -> None:
@@ -38,40 +38,41 @@ class Predictor:
         self._outputs = {name: Value(name) for name in session.outputs}
 
     def get_input_names(self) -> list[str]:
-        """The names of the inputs, in the order of the model."""
+        """Return the input names, in the model's order."""
         return list(self._inputs)
 
     def get_output_names(self) -> list[str]:
-        """The names of the outputs, in the order of the model."""
+        """Return the output names, in the model's order."""
         return list(self._outputs)
 
     def get_input_handle(self, name: str) -> Tensor:
-        """The handle of an input.
+        """Return the handle of an input.
 
         Raises:
-            InputError: there is none of this name.
+            InputError: no input has this name.
         """
-        return Tensor(named("input", name, self._inputs), is_input=True)
+        return Tensor(find_value("input", name, self._inputs), is_input=True)
 
     def get_output_handle(self, name: str) -> Tensor:
-        """The handle of an output.
+        """Return the handle of an output.
 
         Raises:
-            InputError: there is none of this name.
+            InputError: no output has this name.
         """
-        return Tensor(named("output", name, self._outputs), is_input=False)
+        return Tensor(find_value("output", name, self._outputs), is_input=False)
 
     def run(self, inputs: Sequence[Any] | None = None) -> list[Array] | None:
         """Compute the outputs.
 
         Args:
-            inputs: arrays or tensors for all inputs in order; `None` if their handles have them.
+            inputs: arrays or tensors for all inputs in order; `None` if set through the
+                handles.
 
         Returns:
             The outputs in order where inputs are given, else `None`.
 
         Raises:
-            InputError: an input is missing, or does not fit.
+            InputError: an input is missing, or does not match the model.
             DeviceError: a device failed.
         """
         if inputs is not None:
@@ -87,22 +88,22 @@ class Predictor:
         return [value.elements() for value in self._outputs.values()]
 
     def clone(self) -> Predictor:
-        """A predictor of the same model with inputs and outputs of its own."""
+        """Return a predictor of the same model with its own inputs and outputs."""
         return Predictor._of(self._session)
 
     def clear_intermediate_tensor(self) -> None:
-        """Release intermediate results; devices do so by themselves."""
+        """Do nothing: devices release intermediate results on their own."""
 
     def try_shrink_memory(self) -> int:
-        """Release memory that is not needed between runs; devices do so by themselves.
+        """Do nothing: devices release memory on their own.
 
         Returns:
-            How many bytes were released: 0.
+            The number of bytes released: 0.
         """
         return 0
 
     def register_output_hook(self, hook: Callable[..., None]) -> None:
-        """Have a function called with each intermediate result; devices do not hand them out.
+        """Raise `UnsupportedError`: devices do not expose intermediate results.
 
         Raises:
             UnsupportedError: always.
@@ -118,8 +119,8 @@ class PredictorPool:
     """Predictors of one model.
 
     Args:
-        config: which model, and how it is to run.
-        size: how many there are.
+        config: the model, and how to run it.
+        size: the number of predictors.
     """
 
     def __init__(self, config: Config, size: int = 1) -> None:
@@ -127,10 +128,10 @@ class PredictorPool:
         self._predictors = [first, *(first.clone() for _ in range(1, size))]
 
     def retrieve(self, idx: int) -> Predictor:
-        """The predictor of a number, from 0 on.
+        """Return a predictor by its index.
 
         Raises:
-            InputError: there are fewer.
+            InputError: the index is out of range.
         """
         if not 0 <= idx < len(self._predictors):
             raise InputError(f"retrieve: there is no predictor {idx} of {len(self._predictors)}")
@@ -140,10 +141,10 @@ class PredictorPool:
 
 
 def create_predictor(config: Config) -> Predictor:
-    """Make a predictor.
+    """Create a predictor.
 
     Raises:
         InputError: the configuration names no model.
-        Error: as of `crosschip.load` and `crosschip.compile`.
+        Error: see `crosschip.load` and `crosschip.compile`.
     """
     return Predictor(config)

@@ -1,4 +1,4 @@
-"""Handles: a program's hold on an input or an output of a predictor."""
+"""Paddle Inference's tensor handles: access to a predictor's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from crosschip.ir import Array, ElementType, InputError, TensorType
 from crosschip.runtime.arrays import as_array
 
 _WIDER = {"int16": "int32", "uint16": "int32", "uint32": "int64"}
-"""The types that Paddle takes elements of other types for."""
+"""The wider types to which elements are converted where Paddle lacks their type."""
 
 
 class Tensor:
-    """An input or an output of a predictor, which `Predictor.get_input_handle` and its like make.
+    """An input or output of a predictor.
 
     Args:
-        value: what it holds.
-        is_input: whether the program gives it.
+        value: the elements, shape and LoD.
+        is_input: whether the program may set the elements.
     """
 
     def __init__(self, value: Value, *, is_input: bool) -> None:
@@ -29,23 +29,24 @@ class Tensor:
         self._is_input = is_input
 
     def name(self) -> str:
-        """The name that the model has for it."""
+        """Return the model's name for the tensor."""
         return self._value.name
 
     def reshape(self, shape: Sequence[int]) -> None:
-        """Give sizes in advance, which the next `copy_from_cpu` replaces by its own.
+        """Set the shape in advance; the next `copy_from_cpu` replaces it.
 
         Raises:
-            InputError: it is an output, or no shape.
+            InputError: the tensor is an output, or the shape is no sequence of integers.
         """
         self._check_input("reshape")
         self._value.reshape(shape)
 
     def copy_from_cpu(self, data: Array | list[str]) -> None:
-        """Give elements, which are copied.
+        """Copy an array's elements and shape.
 
         Raises:
-            InputError: it is an output, or the data are no array or of a type that Paddle has not.
+            InputError: the tensor is an output, or the data are no array, or Paddle does not
+                have their type.
         """
         self._check_input("copy_from_cpu")
         if isinstance(data, list) and data and isinstance(data[0], str):
@@ -56,47 +57,48 @@ class Tensor:
                 f"but takes an array of NumPy or a list of str"
             )
         elif data.dtype not in TYPES:
-            data = self._widened(data)
+            data = self._widen(data)
         self._value.copy(data)
 
     def share_external_data(self, data: Any) -> None:
-        """Give elements, which are not copied: an array or tensor with `__array__` or `__dlpack__`.
+        """Use an array, or a tensor with `__array__` or `__dlpack__`, without a copy.
 
-        What its owner writes to it is what the next run reads.
+        The next run reads what its owner has written to it by then.
 
         Raises:
-            InputError: it is an output, or the data cannot be made an array without a copy.
+            InputError: the tensor is an output, or the data have no array view.
         """
         self._check_input("share_external_data")
-        array = data if isinstance(data, np.ndarray) else _lying(data)
-        self._value.share(array if array.dtype in TYPES else self._widened(array))
+        array = data if isinstance(data, np.ndarray) else _array_view(data)
+        self._value.share(array if array.dtype in TYPES else self._widen(array))
 
     def copy_to_cpu(self) -> Array:
-        """A new array with the elements.
+        """Return a copy of the elements.
 
         Raises:
-            InputError: there are none yet.
+            InputError: there are no elements yet.
         """
         return self._value.elements().copy()
 
     def shape(self) -> list[int]:
-        """The sizes; `[0]` before there are any."""
+        """Return the shape; `[0]` before it is set."""
         return list(self._value.shape)
 
     def type(self) -> DataType:
-        """The type of the elements; float32 before there are any."""
+        """Return the element type; float32 before elements are set."""
         array = self._value.array
         return DataType.FLOAT32 if array is None else TYPES.get(array.dtype, DataType.FLOAT32)
 
     def lod(self) -> Levels:
-        """The offsets at which sequences begin, a list for each level."""
+        """Return the LoD: for each level, the offsets at which sequences begin."""
         return [list(level) for level in self._value.levels]
 
     def set_lod(self, lod: Levels) -> None:
-        """Give the offsets at which sequences begin, a list for each level.
+        """Set the LoD: for each level, the offsets at which sequences begin.
 
         Raises:
-            InputError: it is an output, or they are no such lists.
+            InputError: the tensor is an output, or a level is no list of integers that starts
+                at 0 and does not decrease.
         """
         self._check_input("set_lod")
         self._value.set_levels(lod)
@@ -105,23 +107,23 @@ class Tensor:
         if not self._is_input:
             raise InputError(f"{name}: {self._value.name!r} is an output, which only runs write")
 
-    def _widened(self, data: Array) -> Array:
-        """Elements of a type that Paddle has."""
-        usual = data.dtype.newbyteorder("=")
-        wanted = _WIDER.get(usual.name, usual)
-        if np.dtype(wanted) not in TYPES:
-            known = ", ".join(dtype.name for dtype in TYPES)
-            raise InputError(f"{self._value.name!r} is given {data.dtype}; Paddle has {known}")
-        return data.astype(wanted)
+    def _widen(self, data: Array) -> Array:
+        """Convert elements to a type that Paddle has."""
+        native = data.dtype.newbyteorder("=")
+        wider = _WIDER.get(native.name, native)
+        if np.dtype(wider) not in TYPES:
+            supported = ", ".join(dtype.name for dtype in TYPES)
+            raise InputError(f"{self._value.name!r} is given {data.dtype}; Paddle has {supported}")
+        return data.astype(wider)
 
 
-def _lying(data: Any) -> Array:
-    """An array that looks into the memory of another library's tensor."""
+def _array_view(data: Any) -> Array:
+    """Return an array that shares the memory of another library's tensor."""
     try:
         if hasattr(data, "__dlpack__"):
             return np.from_dlpack(data)
         return np.asarray(data, copy=False)
-    except Exception as error:  # foreign code: whatever it raises is its failure
+    except Exception as error:  # foreign code may raise anything
         raise InputError(
             f"share_external_data: {type(data).__name__} is not on the processor as an array is "
             f"({error}); use copy_from_cpu"

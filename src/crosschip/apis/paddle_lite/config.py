@@ -1,4 +1,4 @@
-"""Configurations: which model, and how it is to run."""
+"""Paddle Lite's configurations: the model, and how to run it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from crosschip.apis.nnadapter.device import NNAdapterDevice_acquire
-from crosschip.apis.paddle.notes import Notes, idle
+from crosschip.apis.paddle.ignored import IgnoredSettings, ignored_methods
 from crosschip.apis.paddle.session import Files, Session, Shapes
 from crosschip.apis.paddle_lite.enumerations import (
     CLPrecisionType,
@@ -17,7 +17,7 @@ from crosschip.apis.paddle_lite.enumerations import (
     PrecisionType,
     TargetType,
 )
-from crosschip.apis.paddle_lite.nnadapter import NNAdapterSettings, text_of
+from crosschip.apis.paddle_lite.nnadapter import NNAdapterSettings, check_text
 from crosschip.hal import Kind
 from crosschip.importers.packages import with_overriding
 from crosschip.importers.paddle import load_lite
@@ -29,7 +29,7 @@ from crosschip.runtime.configuration import Configuration
 from crosschip.runtime.discovery import instances
 from crosschip.runtime.placement.options import PlacementOptions
 
-NOTES = Notes(logging.getLogger("crosschip.paddle_lite"))
+IGNORED = IgnoredSettings(logging.getLogger("crosschip.paddle_lite"))
 
 _PERFORMANCE: Mapping[PowerMode, str] = {
     PowerMode.LITE_POWER_HIGH: "high",
@@ -40,15 +40,15 @@ _PERFORMANCE: Mapping[PowerMode, str] = {
     PowerMode.LITE_POWER_RAND_LOW: "low",
 }
 PROGRAM, PARAMETERS = "model", "params"
-"""The files of a folder that Paddle Lite has written."""
+"""The file names of a model folder written by Paddle Lite."""
 
-_BEHIND = ("onnxruntime", "openvino", "reference")
+_FALLBACKS = ("onnxruntime", "openvino", "reference")
 _ON_GPUS = (TargetType.OpenCL, TargetType.Metal)
 _ON_PROCESSORS = (TargetType.Host, TargetType.X86, TargetType.ARM, TargetType.Any)
 
 
-@idle(
-    NOTES,
+@ignored_methods(
+    IGNORED,
     {
         "set_opencl_binary_path_name": {"path": ..., "name": ...},
         "set_opencl_tune": {"tune_mode": ..., "path": "", "name": "", "lws_repeats": 4},
@@ -58,10 +58,10 @@ _ON_PROCESSORS = (TargetType.Host, TargetType.X86, TargetType.ARM, TargetType.An
     },
 )
 class ConfigBase(NNAdapterSettings):
-    """The settings that configurations of both kinds have."""
+    """The settings that both configurations share."""
 
     devices: ClassVar[Any] = "auto"
-    """What `crosschip.compile` takes as devices where a configuration names none."""
+    """The `devices` argument of `crosschip.compile` where a configuration names no device."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -71,87 +71,89 @@ class ConfigBase(NNAdapterSettings):
         self._half = False
 
     def set_model_dir(self, model_dir: str) -> None:
-        """Choose the folder of a model."""
-        self._folder = text_of("set_model_dir", model_dir)
+        """Set the model's folder."""
+        self._folder = check_text("set_model_dir", model_dir)
 
     def model_dir(self) -> str:
-        """The folder of the model, or nothing."""
+        """Return the model's folder, or ""."""
         return self._folder
 
     def set_threads(self, threads: int) -> None:
-        """Choose how many processor threads a run may use.
+        """Set how many CPU threads a run may use.
 
         Raises:
-            InputError: it is no number from 1 on.
+            InputError: it is no positive integer.
         """
         if not isinstance(threads, int) or threads < 1:
             raise InputError(f"set_threads: {threads!r} is no number from 1 on")
         self._threads = threads
 
     def threads(self) -> int:
-        """The number that was set, or 1, which devices do not keep to."""
+        """Return the number that was set; else 1, though devices then choose their own number."""
         return self._threads or 1
 
     def set_power_mode(self, mode: PowerMode) -> None:
-        """Choose the balance between speed and power, which devices keep as far as they can."""
+        """Set the trade-off between speed and power; devices follow it as far as they can."""
         self._power = PowerMode(mode)
 
     def power_mode(self) -> PowerMode:
-        """The balance between speed and power."""
+        """Return the trade-off between speed and power."""
         return self._power
 
     def set_opencl_precision(self, precision: CLPrecisionType) -> None:
-        """Choose the arithmetic: float32 unless float16 is asked for by name."""
+        """Set the precision: float16 if named, else float32."""
         self._half = precision == CLPrecisionType.CL_PRECISION_FP16
 
     def session(self) -> Session:
-        """The model, compiled.
+        """Compile the model.
 
         Raises:
-            InputError: there is none.
-            Error: as of `crosschip.load` and `crosschip.compile`.
+            InputError: the configuration names no model.
+            Error: see `crosschip.load` and `crosschip.compile`.
         """
         raise NotImplementedError
 
     def _session(self, loader: Callable[[Shapes], Model], places: Sequence[Place]) -> Session:
-        opened = self.opened_shapes()
-        shapes = {name: shape for name, shape in opened.items() if -1 in shape}
+        dynamic = self.dynamic_shapes()
+        shapes = {name: shape for name, shape in dynamic.items() if -1 in shape}
         arguments = self._arguments(places)
-        return Session(lambda other: loader({**shapes, **other}), arguments)
+        return Session(lambda new_shapes: loader({**shapes, **new_shapes}), arguments)
 
     def _arguments(self, places: Sequence[Place]) -> Mapping[str, Any]:
-        """The arguments of `crosschip.compile` besides the model."""
+        """Return the arguments of `crosschip.compile` except the model."""
         arguments: dict[str, Any] = {"threads": self._threads}
         arguments["configuration"] = Configuration(performance=_PERFORMANCE[self._power])
         first = next(iter(places), None)
-        if self._half or (first and first.percision is PrecisionType.FP16 and not _on_gpu(first)):
+        if self._half or (
+            first and first.percision is PrecisionType.FP16 and first.target not in _ON_GPUS
+        ):
             arguments["precision"] = "float16"
-        chosen = self._chosen([place.target for place in places])
-        return {**arguments, **self.cache_arguments(), **chosen}
+        device_arguments = self._device_arguments([place.target for place in places])
+        return {**arguments, **self.cache_arguments(), **device_arguments}
 
-    def _chosen(self, targets: Sequence[TargetType]) -> Mapping[str, Any]:
-        """The devices, with their settings."""
+    def _device_arguments(self, targets: Sequence[TargetType]) -> Mapping[str, Any]:
+        """Return the compile arguments that select devices and their properties."""
         if self._names and TargetType.NNAdapter in targets:
             context = self.context()
             fallbacks = [name for name in _processors() if name not in context.names]
-            chosen: dict[str, Any] = {"devices": [*context.names, *fallbacks]}
-            chosen["properties"] = context.properties
+            arguments: dict[str, Any] = {"devices": [*context.names, *fallbacks]}
+            arguments["properties"] = context.properties
             for name in ("threads", "precision"):
                 if getattr(context, name) is not None:
-                    chosen[name] = getattr(context, name)
-            return chosen
+                    arguments[name] = getattr(context, name)
+            return arguments
         if self._names:
-            NOTES.say("set_nnadapter_device_names", "no valid place is NNAdapter")
+            IGNORED.warn_once("set_nnadapter_device_names", "no valid place is NNAdapter")
         for target in targets:
             if target in _ON_GPUS and (gpus := _gpus()):
                 return {"devices": [*gpus, *_processors()]}
             if target not in (*_ON_PROCESSORS, TargetType.NNAdapter):
-                NOTES.say(f"TargetType.{target.name}", "no device here drives such a chip")
+                IGNORED.warn_once(f"TargetType.{target.name}", "no device here drives such a chip")
         return {"devices": self.devices}
 
 
 class CxxConfig(ConfigBase):
-    """The configuration of a predictor of Paddle's own models."""
+    """The configuration of a predictor for a Paddle model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -162,83 +164,82 @@ class CxxConfig(ConfigBase):
         self._mixed: str | Path | None = None
 
     def set_model_file(self, path: str) -> None:
-        """Choose the file of the program."""
-        self._program = text_of("set_model_file", path)
+        """Set the program's file."""
+        self._program = check_text("set_model_file", path)
 
     def model_file(self) -> str:
-        """The file of the program, or nothing."""
+        """Return the program's file, or ""."""
         return self._program
 
     def set_param_file(self, path: str) -> None:
-        """Choose the file of the parameters."""
-        self._parameters = text_of("set_param_file", path)
+        """Set the parameters' file."""
+        self._parameters = check_text("set_param_file", path)
 
     def param_file(self) -> str:
-        """The file of the parameters, or nothing."""
+        """Return the parameters' file, or ""."""
         return self._parameters
 
     def set_model_buffer(
         self, model: bytes, model_size: int, parameters: bytes, parameters_size: int
     ) -> None:
-        """Choose a program and its parameters by the contents of their files."""
+        """Set the contents of the program's and the parameters' files."""
         self._buffers = bytes(model[:model_size]), bytes(parameters[:parameters_size])
 
     def is_model_from_memory(self) -> bool:
-        """Tell whether the model was given by contents."""
+        """Return whether the model was set as contents."""
         return self._buffers is not None
 
     def set_valid_places(self, places: Sequence[Place]) -> None:
-        """Choose hardware, in the order of preference.
+        """Set the hardware in order of preference.
 
-        NNAdapter stands for the devices that `set_nnadapter_device_names` names, OpenCL and Metal
-        for GPUs, others for processors. Float16 in the first place is the arithmetic, on a device
-        that has it.
+        NNAdapter selects the devices of `set_nnadapter_device_names`, OpenCL and Metal select GPUs,
+        all others CPUs. FP16 in the first place selects float16, on a device that supports it.
         """
         self._places = list(places)
 
     def set_nnadapter_subgraph_partition_config_path(self, path: str) -> None:
-        """Keep operators off the devices, on processors: the file of a configuration."""
-        text = text_of("set_nnadapter_subgraph_partition_config_path", path)
+        """Set a configuration file that lists operators to run on CPUs instead of the devices."""
+        text = check_text("set_nnadapter_subgraph_partition_config_path", path)
         self._partition = Path(text) if text else None
 
     def set_nnadapter_subgraph_partition_config_buffer(self, content: str) -> None:
-        """Keep operators off the devices, on processors: the content of a configuration."""
-        self._partition = text_of("set_nnadapter_subgraph_partition_config_buffer", content)
+        """Set the content of a configuration that lists operators to run on CPUs."""
+        self._partition = check_text("set_nnadapter_subgraph_partition_config_buffer", content)
 
     def set_nnadapter_mixed_precision_quantization_config_path(self, path: str) -> None:
-        """Compute operators in float32: the file of a configuration."""
-        text = text_of("set_nnadapter_mixed_precision_quantization_config_path", path)
+        """Set a configuration file that lists operators to compute in float32."""
+        text = check_text("set_nnadapter_mixed_precision_quantization_config_path", path)
         self._mixed = Path(text) if text else None
 
     def set_nnadapter_mixed_precision_quantization_config_buffer(self, content: str) -> None:
-        """Compute operators in float32: the content of a configuration."""
+        """Set the content of a configuration that lists operators to compute in float32."""
         name = "set_nnadapter_mixed_precision_quantization_config_buffer"
-        self._mixed = text_of(name, content)
+        self._mixed = check_text(name, content)
 
     def nnadapter_subgraph_partition_config_path(self) -> str:
-        """The file of operators that are kept off the devices."""
+        """Return the configuration file of operators to run on CPUs."""
         return str(self._partition) if isinstance(self._partition, Path) else ""
 
     def nnadapter_subgraph_partition_config_buffer(self) -> str:
-        """The content that says which operators are kept off the devices."""
+        """Return the configuration of operators to run on CPUs."""
         return self._partition if isinstance(self._partition, str) else ""
 
     def nnadapter_mixed_precision_quantization_config_path(self) -> str:
-        """The file of operators that compute in float32."""
+        """Return the configuration file of operators to compute in float32."""
         return str(self._mixed) if isinstance(self._mixed, Path) else ""
 
     def nnadapter_mixed_precision_quantization_config_buffer(self) -> str:
-        """The content that says which operators compute in float32."""
+        """Return the configuration of operators to compute in float32."""
         return self._mixed if isinstance(self._mixed, str) else ""
 
     def session(self) -> Session:
         return self._session(self.files(), self._places)
 
     def files(self) -> Files:
-        """The model by its files, or their contents.
+        """Return the model's files or contents.
 
         Raises:
-            InputError: there is none.
+            InputError: the configuration names no model.
         """
         if self._buffers is not None:
             return Files(*self._buffers)
@@ -259,8 +260,8 @@ class CxxConfig(ConfigBase):
         return {**super()._arguments(places), "placement": placement}
 
 
-idle(
-    NOTES,
+ignored_methods(
+    IGNORED,
     {
         "set_passes_internal": {"passes": ()},
         "add_discarded_pass": {"name": ...},
@@ -277,24 +278,24 @@ idle(
 
 
 class MobileConfig(ConfigBase):
-    """The configuration of a predictor of an optimised model."""
+    """The configuration of a predictor for an optimized model."""
 
     def __init__(self) -> None:
         super().__init__()
         self._source: Path | bytes | None = None
 
     def set_model_from_file(self, path: str) -> None:
-        """Choose the file: what `save_optimized_model` wrote, or Paddle Lite's own tool."""
-        self._source = Path(text_of("set_model_from_file", path))
+        """Set the file, written by `save_optimized_model` or by Paddle Lite's own tool."""
+        self._source = Path(check_text("set_model_from_file", path))
 
     def set_model_from_buffer(self, content: bytes) -> None:
-        """Choose a model by the content of its file."""
+        """Set the content of the model's file."""
         if not isinstance(content, bytes | bytearray | memoryview):
             raise InputError(f"set_model_from_buffer: {type(content).__name__} is no bytes")
         self._source = bytes(content)
 
     def is_model_from_memory(self) -> bool:
-        """Tell whether the model was given by its content."""
+        """Return whether the model was set as content."""
         return isinstance(self._source, bytes)
 
     def session(self) -> Session:
@@ -310,7 +311,7 @@ class MobileConfig(ConfigBase):
 
 
 class _Optimised:
-    """A model that Paddle Lite's tool has optimised."""
+    """Loader of a model that Paddle Lite's tool has optimized."""
 
     def __init__(self, source: Path | bytes) -> None:
         self._source = source
@@ -320,15 +321,10 @@ class _Optimised:
             return with_overriding(load_lite(self._source, shapes))
 
 
-def _on_gpu(place: Place) -> bool:
-    return place.target in _ON_GPUS
-
-
 def _gpus() -> list[str]:
-    """The devices that are GPUs."""
     return [n for n, instance in instances() if instance.kind is Kind.GPU and not instance.problem]
 
 
 def _processors() -> list[str]:
-    """The devices that run what those in front of them decline."""
-    return [name for name in _BEHIND if not NNAdapterDevice_acquire(name)[0]]
+    """Return the CPU devices that run what the devices before them decline."""
+    return [name for name in _FALLBACKS if not NNAdapterDevice_acquire(name)[0]]

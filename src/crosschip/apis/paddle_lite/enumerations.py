@@ -1,4 +1,4 @@
-"""Enumerations and places of Paddle Lite, with its numbers.
+"""Paddle Lite's enumerations and `Place`, with the same numbers.
 
 Source: lite/api/paddle_place.h of Paddle Lite 2.14.
 """
@@ -36,7 +36,7 @@ class TargetType(IntEnum):
 
 
 class PrecisionType(IntEnum):
-    """The type of a tensor's elements."""
+    """The element type of a tensor."""
 
     Unk = 0
     FP32 = 1
@@ -52,7 +52,7 @@ class PrecisionType(IntEnum):
 
 
 class DataLayoutType(IntEnum):
-    """The order of a tensor's elements in memory."""
+    """The memory layout of a tensor."""
 
     Unk = 0
     NCHW = 1
@@ -66,7 +66,7 @@ class DataLayoutType(IntEnum):
 
 
 class PowerMode(IntEnum):
-    """The cores that run, and how fast."""
+    """Which CPU cores run, at which speed."""
 
     LITE_POWER_HIGH = 0
     LITE_POWER_LOW = 1
@@ -77,7 +77,7 @@ class PowerMode(IntEnum):
 
 
 class CLTuneMode(IntEnum):
-    """The time that choosing OpenCL's kernels may take."""
+    """How long the search for OpenCL kernels may take."""
 
     CL_TUNE_NONE = 0
     CL_TUNE_RAPID = 1
@@ -86,7 +86,7 @@ class CLTuneMode(IntEnum):
 
 
 class CLPrecisionType(IntEnum):
-    """The arithmetic of OpenCL's kernels."""
+    """The precision of OpenCL kernels."""
 
     CL_PRECISION_AUTO = 0
     CL_PRECISION_FP32 = 1
@@ -95,13 +95,13 @@ class CLPrecisionType(IntEnum):
 
 @dataclass(frozen=True)
 class Place:
-    """Hardware with the element type and the layout that its kernels are for.
+    """Hardware, with the element type and layout of the kernels to use.
 
     Attributes:
         target: the hardware.
         percision: the element type; the name is Paddle Lite's.
         layout: the layout.
-        device: which of several.
+        device: the index among several devices of this kind.
     """
 
     target: TargetType
@@ -110,7 +110,7 @@ class Place:
     device: int = 0
 
     def is_valid(self) -> bool:
-        """Tell whether it says what it is."""
+        """Return whether target and element type are known."""
         return TargetType.Unk != self.target and PrecisionType.Unk != self.percision
 
 
@@ -125,6 +125,6 @@ DTYPES: Mapping[PrecisionType, np.dtype[Any]] = {
     PrecisionType.UINT8: np.dtype(np.uint8),
     PrecisionType.FP64: np.dtype(np.float64),
 }
-"""NumPy's types for those of elements."""
+"""NumPy's type for each element type."""
 
 TYPES: Mapping[np.dtype[Any], PrecisionType] = {dtype: type_ for type_, dtype in DTYPES.items()}

@@ -1,4 +1,4 @@
-"""The settings for NNAdapter's devices: `set_nnadapter_…` and what they come to."""
+"""Paddle Lite's settings for NNAdapter's devices, and the compile options they stand for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosschip.apis.buffers import octets
+from crosschip.apis.buffers import byte_view
 from crosschip.apis.nnadapter.context import NNAdapterContext, NNAdapterContext_create
 from crosschip.apis.nnadapter.device import (
     NNAdapterDevice,
@@ -28,7 +28,7 @@ ShapeInfo = Mapping[str, Sequence[Sequence[int]]]
 
 
 class NNAdapterSettings:
-    """The settings that configurations of both kinds have for NNAdapter's devices."""
+    """The NNAdapter settings that both configurations share."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -39,17 +39,17 @@ class NNAdapterSettings:
         self._shape_info: ShapeInfo = {}
 
     def check_nnadapter_device_name(self, device_name: str) -> bool:
-        """Tell whether a device is there, by NNAdapter's name for it or crosschip's own."""
+        """Return whether a device exists, by NNAdapter's or crosschip's name."""
         code, device = NNAdapterDevice_acquire(device_name)
         if not code:
             NNAdapterDevice_release(device)
         return not code
 
     def set_nnadapter_device_names(self, device_names: Sequence[str]) -> None:
-        """Choose devices, in the order of preference; processors run what they all decline.
+        """Set the devices in order of preference; CPU devices run what all of them decline.
 
         Raises:
-            InputError: they are no texts.
+            InputError: a name is no string.
         """
         if isinstance(device_names, str) or not all(isinstance(n, str) for n in device_names):
             raise InputError(
@@ -58,77 +58,78 @@ class NNAdapterSettings:
         self._names = list(device_names)
 
     def nnadapter_device_names(self) -> list[str]:
-        """The devices that were chosen."""
+        """Return the names of the devices that were set."""
         return list(self._names)
 
     def set_nnadapter_context_properties(self, context_properties: str) -> None:
-        """Set what devices take, as `KEY=VALUE;KEY=VALUE`, each key beginning with a device's name.
+        """Set device properties as `KEY=VALUE;KEY=VALUE`; a key begins with the device's name.
 
-        See `crosschip.apis.nnadapter.NNAdapterContext_create`; the predictor is refused if a device
-        does not take a setting.
+        See `crosschip.apis.nnadapter.NNAdapterContext_create`. Creating the predictor fails if a
+        device does not support a property.
         """
-        self._properties = text_of("set_nnadapter_context_properties", context_properties)
+        self._properties = check_text("set_nnadapter_context_properties", context_properties)
 
     def nnadapter_context_properties(self) -> str:
-        """What devices take."""
+        """Return the device properties."""
         return self._properties
 
     def set_nnadapter_context_callback(self, callback: Callable[[int, object], int] | None) -> None:
-        """Set what a device may ask the program with, as `callback(event_id, user_data)`.
+        """Set the function that a device may call, as `callback(event_id, user_data)`.
 
-        No device of crosschip's own asks.
+        None of crosschip's own devices calls it.
 
         Raises:
-            InputError: it cannot be called.
+            InputError: it is not callable.
         """
         if callback is not None and not callable(callback):
             raise InputError(f"set_nnadapter_context_callback: {callback!r} cannot be called")
         self._callback = callback
 
     def nnadapter_context_callback(self) -> Callable[[int, object], int] | None:
-        """What a device may ask the program with."""
+        """Return the function that a device may call."""
         return self._callback
 
     def set_nnadapter_model_cache_dir(self, model_cache_dir: str) -> None:
-        """Keep what is compiled in a folder, as `<token>.nnc`, and use it if it is there."""
-        self._cache_dir = text_of("set_nnadapter_model_cache_dir", model_cache_dir)
+        """Cache compiled models in a folder, as `<token>.nnc`."""
+        self._cache_dir = check_text("set_nnadapter_model_cache_dir", model_cache_dir)
 
     def nnadapter_model_cache_dir(self) -> str:
-        """The folder where what is compiled is kept."""
+        """Return the folder of the cache."""
         return self._cache_dir
 
     def set_nnadapter_model_cache_buffers(
         self, model_cache_token: str, model_cache_buffer: Any
     ) -> None:
-        """Use what was compiled earlier if it has the model's token; may be called for several.
+        """Add a compiled model, which is used if its token is the model's; several may be added.
 
         Args:
-            model_cache_token: the name of the file that was kept, without `.nnc`.
-            model_cache_buffer: its content.
+            model_cache_token: the name of the cache file, without `.nnc`.
+            model_cache_buffer: the content of the file.
 
         Raises:
-            InputError: it is no token or no buffer, one is empty, or the token was given before.
+            InputError: the token or the buffer is invalid or empty, or the token was added
+                before.
         """
         check_token(model_cache_token)
-        content = octets(model_cache_buffer).tobytes()
+        content = byte_view(model_cache_buffer).tobytes()
         if not content or model_cache_token in self._cache_buffers:
-            why = "was given before" if content else "has an empty buffer"
-            raise InputError(f"set_nnadapter_model_cache_buffers: {model_cache_token!r} {why}")
+            problem = "was given before" if content else "has an empty buffer"
+            raise InputError(f"set_nnadapter_model_cache_buffers: {model_cache_token!r} {problem}")
         self._cache_buffers[model_cache_token] = content
 
     def set_nnadapter_dynamic_shape_info(self, dynamic_shape_info: ShapeInfo) -> None:
-        """Compile at once for shapes of inputs: by name, as many for each input.
+        """Set the shapes to compile for in advance: by input name, equally many for each input.
 
-        A size of -1 stays open.
+        A size of -1 is a dynamic dimension.
 
         Raises:
-            InputError: they are no lists of shapes.
+            InputError: the value is no mapping to lists of shapes.
         """
-        sound = isinstance(dynamic_shape_info, Mapping) and all(
+        is_valid = isinstance(dynamic_shape_info, Mapping) and all(
             isinstance(size, int) for shapes in dynamic_shape_info.values()
             for shape in shapes for size in shape
         )  # fmt: skip
-        if not sound:
+        if not is_valid:
             raise InputError(
                 f"set_nnadapter_dynamic_shape_info: {dynamic_shape_info!r} is no shapes by input"
             )
@@ -137,11 +138,11 @@ class NNAdapterSettings:
         }
 
     def nnadapter_dynamic_shape_info(self) -> ShapeInfo:
-        """The shapes to compile for."""
+        """Return the shapes to compile for in advance."""
         return self._shape_info
 
-    def opened_shapes(self) -> Shapes:
-        """The shapes of inputs, open where those to compile for differ or are open."""
+    def dynamic_shapes(self) -> Shapes:
+        """Return each input's shape, -1 where the shapes to compile for differ or are dynamic."""
         return {
             name: tuple(
                 sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True)
@@ -151,10 +152,10 @@ class NNAdapterSettings:
         }
 
     def context(self) -> NNAdapterContext:
-        """The devices with their settings.
+        """Return a context of the devices with their properties.
 
         Raises:
-            Error: a device is not there, or does not take a setting.
+            Error: a device does not exist, or does not support a property.
         """
         devices: list[NNAdapterDevice] = []
         for name in self._names:
@@ -168,22 +169,24 @@ class NNAdapterSettings:
         return context
 
     def cache_arguments(self) -> Mapping[str, Any]:
-        """The arguments of `crosschip.compile` that say what is kept, and what to compile for."""
+        """Return the arguments of `crosschip.compile` for the cache and the shapes."""
         arguments: dict[str, Any] = {}
         if self._cache_buffers:
-            models = {token: _plain(token, held) for token, held in self._cache_buffers.items()}
+            models = {
+                token: _plain(token, content) for token, content in self._cache_buffers.items()
+            }
             arguments["cache"] = CacheOptions(Memory(models), token=True)
         elif self._cache_dir:
             Path(self._cache_dir).mkdir(parents=True, exist_ok=True)
             arguments["cache"] = CacheOptions(self._cache_dir, token=True)
-        known = [shapes for shapes in self._shape_info.values() if shapes]
-        if known and not any(-1 in shape for shapes in known for shape in shapes):
+        input_shapes = [shapes for shapes in self._shape_info.values() if shapes]
+        if input_shapes and not any(-1 in shape for shapes in input_shapes for shape in shapes):
             arguments["shapes"] = ShapeOptions(profiles=self._shape_info)
         return arguments
 
 
-def text_of(name: str, value: object) -> str:
-    """A text that a setting is given.
+def check_text(name: str, value: object) -> str:
+    """Return a setting's value after checking that it is a string.
 
     Raises:
         InputError: it is none.
@@ -194,7 +197,7 @@ def text_of(name: str, value: object) -> str:
 
 
 def _plain(token: str, content: bytes) -> bytes:
-    """Return a compiled model as a file that is shipped, though it may be a cache's."""
+    """Return a compiled model in the portable format, converted from a cache entry if needed."""
     if not is_authenticated(content):
         return content
     with load_compiled(content, token=token) as compiled:

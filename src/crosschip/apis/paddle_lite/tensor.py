@@ -1,4 +1,4 @@
-"""Tensors: a program's hold on an input or an output of a predictor."""
+"""Paddle Lite's tensors: access to a predictor's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _setter(dtype: type[np.generic]) -> Callable[..., None]:
             )
         self._value.copy(np.array(data, dtype).reshape(shape))
 
-    setter.__doc__ = f"Give elements in {name}, in a list for the shape that `resize` gave."
+    setter.__doc__ = f"Set {name} elements from a list, in the shape that `resize` set."
     return setter
 
 
@@ -38,67 +38,67 @@ def _getter(dtype: type[np.generic]) -> Callable[[Tensor], list[Any]]:
             raise InputError(f"{self._value.name!r} is {array.dtype}, not {name}")
         return array.reshape(-1).tolist()
 
-    getter.__doc__ = f"The elements in a list; they must be {name}."
+    getter.__doc__ = f"Return the {name} elements as a list."
     return getter
 
 
 class Tensor:
-    """An input or an output of a predictor, which `get_input` and its like make."""
+    """An input or output of a predictor."""
 
     def __init__(self, value: Value) -> None:
         self._value = value
 
     def resize(self, shape: Sequence[int]) -> None:
-        """Give sizes.
+        """Set the shape.
 
         Raises:
-            InputError: they are no integers.
+            InputError: the shape is no sequence of integers.
         """
         self._value.reshape(shape)
 
     def shape(self) -> list[int]:
-        """The sizes; none before there are any."""
+        """Return the shape; empty before it is set."""
         return list(self._value.shape) if self._value.has_shape else []
 
     def from_numpy(self, array: Array, place: TargetType = TargetType.Host) -> None:
-        """Give elements, which are copied, with their shape.
+        """Copy an array's elements and shape.
 
         Raises:
-            InputError: it is no array, or of a type that Paddle Lite has not.
+            InputError: the value is no array, or Paddle Lite does not have its element type.
         """
         if not isinstance(array, np.ndarray):
             raise InputError(f"from_numpy: {type(array).__name__} is no array of NumPy")
         if array.dtype.newbyteorder("=") not in TYPES:
-            known = ", ".join(dtype.name for dtype in TYPES)
-            raise InputError(f"from_numpy: {array.dtype} is given; Paddle Lite has {known}")
+            supported = ", ".join(dtype.name for dtype in TYPES)
+            raise InputError(f"from_numpy: {array.dtype} is given; Paddle Lite has {supported}")
         self._value.copy(array)
 
     def numpy(self) -> Array:
-        """A new array with the elements.
+        """Return a copy of the elements.
 
         Raises:
-            InputError: there are none yet.
+            InputError: there are no elements yet.
         """
         return self._value.elements().copy()
 
     def precision(self) -> PrecisionType:
-        """The type of the elements; float32 before there are any."""
+        """Return the element type; float32 before elements are set."""
         array = self._value.array
         return PrecisionType.FP32 if array is None else TYPES.get(array.dtype, PrecisionType.Unk)
 
     def target(self) -> TargetType:
-        """The hardware that they are on: the host."""
+        """Return the hardware that holds the elements: the host."""
         return TargetType.Host
 
     def lod(self) -> Levels:
-        """The offsets at which sequences begin, a list for each level."""
+        """Return the LoD: for each level, the offsets at which sequences begin."""
         return [list(level) for level in self._value.levels]
 
     def set_lod(self, lod: Levels) -> None:
-        """Give the offsets at which sequences begin, a list for each level.
+        """Set the LoD: for each level, the offsets at which sequences begin.
 
         Raises:
-            InputError: they are no such lists.
+            InputError: a level is no list of integers that starts at 0 and does not decrease.
         """
         self._value.set_levels(lod)
 

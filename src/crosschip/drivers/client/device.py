@@ -1,4 +1,4 @@
-"""The device that is in another process."""
+"""A device in another process."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from crosschip.drivers.client.driver import Driver, driver_at
-from crosschip.drivers.client.policy import Policy
+from crosschip.drivers.client.policy import SETTINGS, Policy, Timeouts
 from crosschip.drivers.client.program import RemoteProgram
 from crosschip.drivers.client.regions import Lease
-from crosschip.drivers.client.timeouts import SETTINGS, Timeouts
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.drivers.protocol import memory, messages
 from crosschip.hal import Capabilities, Device, Forking, Offer, Options, Performance, Program
@@ -18,46 +17,49 @@ from crosschip.ir import ElementType, Model
 
 
 class RemoteDevice(Device):
-    """A device that a driver's process runs: `openvino@driver`, `openvino@unix:/run/ov.sock`.
+    """A device in a driver's process: `openvino@driver`, `openvino@unix:/run/ov.sock`.
 
     Args:
-        device: what stands before the `@`.
-        where: what stands behind it.
-        properties: the device's, where crosschip starts the driver, and those of `patience`.
-        code: the digest of the device's code (`Device.code`): other code has another driver.
+        device: the part of the name before the `@`.
+        location: the part of the name after the `@`.
+        properties: the device's properties, if crosschip starts the driver, and those of
+            `Timeouts`.
+        code: the digest of the device's code (`Device.code`); other code has another driver.
 
     Attributes:
-        driver: what it asks.
+        driver: the driver.
 
     Raises:
-        InputError, DeviceError: it is nowhere, or does not start.
+        InputError, DeviceError: the location is invalid, or the driver does not start.
     """
 
     def __init__(
         self,
         device: str,
-        where: str,
+        location: str,
         properties: Mapping[str, str] | None = None,
         code: str = "",
     ) -> None:
         super().__init__()
         self.properties = dict(properties or {})
-        self.name = f"{device}@{where}"
-        self._place, self._own_code = (device, where), code
-        own = {name: text for name, text in self.properties.items() if name not in SETTINGS}
+        self.name = f"{device}@{location}"
+        self._location, self._code = (device, location), code
+        device_properties = {
+            name: text for name, text in self.properties.items() if name not in SETTINGS
+        }
         timeouts = Timeouts.of(self.properties)
-        endpoint = Endpoint.of(device, where, own, code)
+        endpoint = Endpoint.of(device, location, device_properties, code)
         self.driver: Driver = driver_at(endpoint, self.name, Policy(), timeouts)
         try:
             self._description = self.driver.link().connection.description
         except BaseException:
             self.driver.close()
             raise
-        self.vendor = self._description.vendor  # type: ignore[misc]  # the driver says it, not the class
-        self.kind = self._description.kind  # type: ignore[misc]  # the driver says it, not the class
+        self.vendor = self._description.vendor  # type: ignore[misc]  # read from the driver
+        self.kind = self._description.kind  # type: ignore[misc]  # read from the driver
 
     def another(self, properties: Mapping[str, str]) -> Device:
-        return RemoteDevice(*self._place, properties, self._own_code)
+        return RemoteDevice(*self._location, properties, self._code)
 
     @property
     def version(self) -> str:
@@ -72,8 +74,8 @@ class RemoteDevice(Device):
         return self._description.properties
 
     def capabilities(self) -> Capabilities:
-        # All that goes there is copied to the beginning of pages, and with a saved program goes its
-        # model, whole. The driver itself compiles one model at a time.
+        # Data sent to a driver are copied to page boundaries, and a saved program is sent with its
+        # whole model. The driver itself compiles one model at a time.
         return replace(
             self._description.capabilities,
             alignment=1,
@@ -111,7 +113,7 @@ class RemoteDevice(Device):
         lease: Lease = self.driver.attempt(
             "allocating memory", lambda link: link.regions.take(max(1, size))
         )
-        return HostBuffer(lease.holding(shape, element_type.dtype))
+        return HostBuffer(lease.array(shape, element_type.dtype))
 
     def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
         return self.driver.on_death(callback)

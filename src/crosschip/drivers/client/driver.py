@@ -1,48 +1,48 @@
-"""A driver as one process uses it: its process, and those that replace it when it dies."""
+"""A driver as one process uses it, across the processes that replace each other."""
 
 from __future__ import annotations
 
 import os
 import select
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from crosschip.drivers.client.connection import Died
+from crosschip.drivers.client.fatal_runs import Quarantine
 from crosschip.drivers.client.link import Link
-from crosschip.drivers.client.policy import Policy, Record
+from crosschip.drivers.client.policy import Policy, Record, Timeouts
+from crosschip.drivers.client.process import Process, connect, last_words
 from crosschip.drivers.client.program import RemoteProgram
-from crosschip.drivers.client.quarantine import Quarantine
-from crosschip.drivers.client.starting import Process, connected, last_words
-from crosschip.drivers.client.timeouts import Timeouts
-from crosschip.drivers.endpoint import Endpoint, death_of
+from crosschip.drivers.endpoint import Death, Endpoint
 from crosschip.drivers.ownership import kill_owner
 from crosschip.hal import CompileError, DeviceLost, urgency
 from crosschip.ir import Array, DeviceError
 
 T = TypeVar("T")
 
-_FATAL = 2
-"""A request that was under way at so many deaths is to blame for them."""
+_MAX_DEATHS = 2
+"""The number of deaths during one request after which it is considered their cause."""
 
-_FATE_SECONDS = 0.5
+_EXIT_SECONDS = 0.5
 
 
 class Driver:
-    """A driver, however often its process is replaced. Any thread may use it.
+    """A driver, across replacements of its process. Thread-safe.
 
     Args:
-        endpoint: where it is.
-        name: what messages call it.
-        policy: when it is started again.
-        patience: how long it is waited for.
+        endpoint: the driver's location.
+        name: the name in messages.
+        policy: the restart policy.
+        timeouts: the timeouts.
 
     Attributes:
-        programs: those that are prepared again after a death.
-        quarantine: the runs that it is not asked for any more.
-        restarts: how many processes have replaced another.
+        programs: the programs to prepare again after a death.
+        quarantine: the runs that are refused.
+        restarts: the number of replaced processes.
     """
 
     def __init__(
@@ -62,15 +62,15 @@ class Driver:
         self._lock = threading.RLock()
         self._link: Link | None = None
         self._process: Process | None = None
-        self._known = False
+        self._was_connected = False
         self._users = 0
         self._callbacks: list[Callable[[str], None]] = []
 
     def link(self) -> Link:
-        """The link to a process that lives, which is started if it has to be.
+        """Return the link to a live process, started if needed.
 
         Raises:
-            DeviceLost: it has died too often of late.
+            DeviceLost: it has died too often recently.
             DeviceError: it does not start.
         """
         link = self._link
@@ -81,66 +81,68 @@ class Driver:
             if link is not None:
                 if link.connection.alive:
                     return link
-                self._died(link)
+                self._record_death(link)
             if self.record.pause:
                 raise self._lost()
-            return self._connected_again() if self._known else self._connect()
+            return self._reconnect() if self._was_connected else self._connect()
 
     def run(
-        self, program: RemoteProgram, inputs: Sequence[Array], places: Sequence[Array | None]
+        self, program: RemoteProgram, inputs: Sequence[Array], targets: Sequence[Array | None]
     ) -> Sequence[Array]:
-        """The outputs of a program; if the process dies, from the one that replaces it.
+        """Run a program; if the process dies, run it again in the replacement.
 
         Raises:
-            DeviceLost: it has died too often.
-            DeviceError: the device failed, or the process died of this very run, twice.
+            DeviceLost: processes have died too often.
+            DeviceError: the device failed, or the process died twice during this run.
         """
         if self.quarantine:
             self.quarantine.check(program, inputs)
-        strikes = 0
+        deaths = 0
         while True:
             try:
                 link = self.link()
-                outputs = program.run_on(link, inputs, places, urgency.get(), alone=strikes > 0)
+                outputs = program.run_on(link, inputs, targets, urgency.get(), alone=deaths > 0)
             except Died as death:
-                strikes += death.at_work
-                if strikes >= _FATAL:
-                    raise self.quarantine.add(program, inputs, self._explained()) from None
+                deaths += death.was_running
+                if deaths >= _MAX_DEATHS:
+                    raise self.quarantine.add(program, inputs, self._blame_request()) from None
             else:
-                self.record.succeeded()
+                self.record.record_success()
                 return outputs
 
-    def attempt(self, doing: str, work: Callable[[Link], T]) -> T:
-        """What is asked of a process; if it dies of it, of the one that replaces it.
+    def attempt(self, activity: str, function: Callable[[Link], T]) -> T:
+        """Call a function of the link; if the process dies, once more with its replacement.
 
         Raises:
-            CompileError: it died twice.
-            DeviceLost: it has died too often before.
+            CompileError: the process died twice.
+            DeviceLost: processes have died too often before.
         """
-        for _ in range(_FATAL):
+        for _ in range(_MAX_DEATHS):
             with suppress(Died):
-                result = work(self.link())
-                self.record.succeeded()
+                result = function(self.link())
+                self.record.record_success()
                 return result
-        raise CompileError(f"the driver died {_FATAL} times while {doing}: {self._explained()}")
+        raise CompileError(
+            f"the driver died {_MAX_DEATHS} times while {activity}: {self._blame_request()}"
+        )
 
     def on_death(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Have a function called after each death, with its reason; what is returned ends that."""
+        """Register a callback for deaths, called with the reason; return its deregistration."""
         self._callbacks.append(callback)
 
-        def end() -> None:
-            with suppress(ValueError):  # it has been ended already
+        def deregister() -> None:
+            with suppress(ValueError):  # it is already deregistered
                 self._callbacks.remove(callback)
 
-        return end
+        return deregister
 
     def open(self) -> None:
-        """One more uses it."""
+        """Increment the number of users."""
         with self._lock:
             self._users += 1
 
     def close(self) -> None:
-        """One less uses it; after the last, the process may end."""
+        """Decrement the number of users; disconnect at 0."""
         with self._lock:
             self._users -= 1
             if self._users <= 0 and self._link is not None:
@@ -149,42 +151,42 @@ class Driver:
                 _DRIVERS.pop((self.endpoint, self.name, self._timeouts), None)
 
     def forget(self) -> None:
-        """Leave the process to those that it was started for, and start or find another."""
-        self._lock = threading.RLock()  # a thread that is not here may have held it
+        """Give up the parent process's connection after a fork."""
+        self._lock = threading.RLock()  # a thread of the parent may have held it
         link, self._link = self._link, None
         if link is not None:
             link.connection.forget()
 
-    def _explained(self) -> str:
-        """The reason of the last death, which was a request's doing and not the driver's own."""
+    def _blame_request(self) -> str:
+        """Record that a request caused the last deaths; return the last reason."""
         with suppress(DeviceError):
-            self.link()  # which takes note of the death, if nobody has
-        self.record.explained()
+            self.link()  # records the death if no other thread has
+        self.record.record_blame()
         return self.record.reason
 
-    def _connected_again(self) -> Link:
-        """A link to the process that takes the place of one that was there.
+    def _reconnect(self) -> Link:
+        """Return a link to a replacement process.
 
         Raises:
-            DeviceLost: there is none, or it gives no answer.
+            DeviceLost: it does not start, or does not answer.
         """
         try:
             return self._connect()
         except DeviceError as error:
-            self.record.died(str(error))
+            self.record.record_death(str(error))
             raise DeviceLost(str(error), self.record.pause) from error
 
     def _connect(self) -> Link:
         client = f"{os.getpid()}"
-        connection, process = connected(self.endpoint, client, self._timeouts)
+        connection, process = connect(self.endpoint, client, self._timeouts)
         self._process = process
         self._link = link = Link(connection)
-        self._known = True
+        self._was_connected = True
         threading.Thread(target=self._watch, args=(link,), name=self.name, daemon=True).start()
         return link
 
     def _watch(self, link: Link) -> None:
-        """Wait for the end of a process, whoever else notices it, and see to the next one."""
+        """Wait for the end of a process, then start and prepare its replacement."""
         poller = select.poll()
         poller.register(link.connection.fileno(), select.POLLRDHUP | select.POLLHUP)
         poller.poll()
@@ -193,35 +195,32 @@ class Driver:
         with self._lock:
             if self._link is not link:
                 return
-            self._died(link)
-        with suppress(DeviceError):  # who runs something next is told
-            self._prepare_all(self.link())
+            self._record_death(link)
+        with suppress(DeviceError):  # the next run reports it
+            new_link = self.link()
+            for program in list(self.programs):  # a run prepares its own if it is earlier
+                program.prepare(new_link)
 
-    def _prepare_all(self, link: Link) -> None:
-        """Prepare all programs in a new process, those that are used first do so themselves."""
-        for program in list(self.programs):
-            program.prepare(link)
-
-    def _died(self, link: Link) -> None:
-        """Take note of a death. The lock is held."""
+    def _record_death(self, link: Link) -> None:
+        """Record a death. The caller holds the lock."""
         self._link = None
         connection = link.connection
         if connection.hangs and self.endpoint.started:
             kill_owner(self.endpoint.path, connection.process)
         reason = self._reason(link)
-        self.record.died(reason)
+        self.record.record_death(reason)
         self.restarts += 1
-        self.endpoint.remember(death_of(connection.process, reason))
+        self.endpoint.record_death(Death(time.time(), connection.process, reason))
         for callback in list(self._callbacks):
             threading.Thread(target=callback, args=(reason,), daemon=True).start()
 
     def _reason(self, link: Link) -> str:
-        """Why a process died, as far as that can be known."""
-        why, process = link.connection.why, self._process
+        """Return the reason of a process's death, as far as known."""
+        reason, process = link.connection.reason, self._process
         if link.connection.hangs or process is None or process.number != link.connection.process:
-            return why
-        fate = process.fate(_FATE_SECONDS)
-        sentence = f"the driver's process {process.number} {fate}" if fate else why
+            return reason
+        exit_reason = process.exit_reason(_EXIT_SECONDS)
+        sentence = f"the driver's process {process.number} {exit_reason}" if exit_reason else reason
         return sentence + last_words(self.endpoint)
 
     def _lost(self) -> DeviceLost:
@@ -234,7 +233,7 @@ class Driver:
 
 
 def _forget_all() -> None:
-    """In a process that has been forked: the connections are the other one's."""
+    """Give up the parent process's connections after a fork."""
     for driver in list(_DRIVERS.values()):
         driver.forget()
 
@@ -246,7 +245,7 @@ _LOCK = threading.Lock()
 
 
 def driver_at(endpoint: Endpoint, name: str, policy: Policy, timeouts: Timeouts) -> Driver:
-    """The driver at an endpoint, one for all who use it in this process."""
+    """Return the driver at an endpoint, shared by all its users in this process."""
     key = endpoint, name, timeouts
     with _LOCK:
         driver = _DRIVERS.get(key)

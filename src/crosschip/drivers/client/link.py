@@ -1,4 +1,4 @@
-"""A connection, and all that there is because of it: memory, and programs at the other end."""
+"""A connection with the resources that depend on it: memory and programs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from crosschip.ops.definition.serialization import SerializedModel
 
 
 class Link:
-    """What a client has of one process of a driver; nothing of it outlives that.
+    """A client's resources in one process of a driver.
 
     Args:
-        connection: to the process.
+        connection: the connection to the process.
 
     Attributes:
         connection: that.
-        regions: the memory that both share.
-        forgotten: the numbers of programs that nobody has any more.
+        regions: the shared memory.
+        forgotten: the numbers of programs to discard.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -30,40 +30,40 @@ class Link:
         self.forgotten: list[int] = []
 
     def query(self, model: Model, options: Options) -> Offer:
-        """The device's answer about a model."""
-        with _packed(model) as content:
+        """Return the device's offer for a model."""
+        with _serialize(model) as content:
             answer, descriptors = self.connection.ask_for(
                 messages.Answers, lambda n: messages.Query(n, options), [content.descriptor]
             )
         return messages.decode_offer(memory.read(descriptors, answer.size))
 
     def prepare(self, model: Model, options: Options, saved: memory.Sealed | None) -> int:
-        """The number of a program that is compiled, or loaded from what it was saved as."""
+        """Compile a program, or load a saved one; return its number."""
         while self.forgotten:
             self.discard(self.forgotten.pop())
-        with _packed(model) as content:
-            sent = [content.descriptor, *([] if saved is None else [saved.descriptor])]
+        with _serialize(model) as content:
+            descriptors = [content.descriptor, *([] if saved is None else [saved.descriptor])]
             return self.connection.ask(
-                messages.Prepared, lambda n: messages.Prepare(n, options), sent
+                messages.Prepared, lambda n: messages.Prepare(n, options), descriptors
             ).program
 
     def save(self, program: int) -> memory.Sealed | None:
-        """What a program is saved as; `None` if the device does not save programs."""
+        """Return a saved program; `None` if the device cannot save programs."""
         answer, descriptors = self.connection.ask_for(
             messages.Saved, lambda n: messages.Save(n, program)
         )
         if answer.size is None:
             return None
-        return memory.Sealed.received(descriptors, answer.size)
+        return memory.Sealed.from_message(descriptors, answer.size)
 
     def discard(self, program: int) -> None:
-        """A program is not used any more."""
+        """Discard a program."""
         if self.connection.alive:
-            with suppress(DeviceError):  # it is gone with its process
+            with suppress(DeviceError):  # the process has died
                 self.connection.ask(messages.Done, lambda n: messages.Discard(n, program))
 
 
-def _packed(model: Model) -> memory.Sealed:
+def _serialize(model: Model) -> memory.Sealed:
     packed = SerializedModel(model)
     sealed = memory.Sealed(packed.size)
     sealed.fill(packed.write)

@@ -1,27 +1,31 @@
-"""How often a driver may die before those that use it go elsewhere, and for how long they do."""
+"""When a driver is considered dead, and when it is restarted or paused."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
+
+from crosschip.ir import InputError
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """When a driver is started again after its death.
+    """When a driver is restarted after a death.
 
-    At once, as long as something has succeeded between its deaths, or one request is to blame for
-    them. After `deaths` without, more than `blamed` requests to blame with none that succeeded
-    between them, or more than `a_minute` deaths of any kind, it is left alone: for `pause` seconds,
-    twice as long after each further death, at most `longest`.
+    It is restarted at once as long as a request has succeeded between deaths, or a single request
+    caused them. It is paused after `deaths` deaths in a row, after more than `blamed` requests in a
+    row that caused deaths, or after more than `a_minute` deaths in a minute: for `pause` seconds,
+    doubled after each further death, up to `longest`.
 
     Attributes:
-        deaths: in a row, of which nobody knows why.
-        blamed: requests in a row that it died of.
+        deaths: deaths in a row without a known cause.
+        blamed: requests in a row that caused deaths.
         a_minute: deaths in sixty seconds.
-        pause: seconds.
-        longest: seconds.
+        pause: the first pause in seconds.
+        longest: the maximum pause in seconds.
     """
 
     deaths: int = 4
@@ -33,14 +37,14 @@ class Policy:
 
 @dataclass(slots=True)
 class Record:
-    """What a driver's processes have come to, as one client has seen it.
+    """The deaths of a driver's processes, as seen by one client.
 
     Attributes:
-        policy: what is made of it.
-        in_a_row: deaths since something last succeeded, or was to blame for those before.
-        blamed: requests that were, since something last succeeded.
-        until: the moment before which the driver is left alone, on the clock of `time.monotonic`.
-        reason: of the last death.
+        policy: the policy.
+        in_a_row: deaths since the last success or the last one with a known cause.
+        blamed: requests that caused deaths, since the last success.
+        until: the end of the pause, on the clock of `time.monotonic`.
+        reason: the reason of the last death.
     """
 
     policy: Policy
@@ -50,7 +54,7 @@ class Record:
     reason: str = ""
     _moments: deque[float] = field(default_factory=deque)
 
-    def died(self, reason: str) -> None:
+    def record_death(self, reason: str) -> None:
         """Count a death."""
         now, policy = monotonic(), self.policy
         self.reason = reason
@@ -59,21 +63,76 @@ class Record:
         while self._moments[0] < now - 60:
             self._moments.popleft()
         if self.in_a_row >= policy.deaths or len(self._moments) > policy.a_minute:
-            times = max(0, self.in_a_row - policy.deaths)
-            self.until = now + min(policy.longest, policy.pause * 2.0 ** min(times, 30))
+            doublings = max(0, self.in_a_row - policy.deaths)
+            self.until = now + min(policy.longest, policy.pause * 2.0 ** min(doublings, 30))
 
-    def succeeded(self) -> None:
-        """Something that was asked for has been done."""
+    def record_success(self) -> None:
+        """Count a request that succeeded."""
         self.in_a_row = self.blamed = 0
 
-    def explained(self) -> None:
-        """A request is to blame for the last deaths."""
+    def record_blame(self) -> None:
+        """Count a request that caused the last deaths."""
         self.in_a_row = 0
         self.blamed += 1
-        left_alone = self.blamed > self.policy.blamed
-        self.until = monotonic() + self.policy.pause if left_alone else 0.0
+        is_paused = self.blamed > self.policy.blamed
+        self.until = monotonic() + self.policy.pause if is_paused else 0.0
 
     @property
     def pause(self) -> float:
-        """For how many more seconds the driver is left alone."""
+        """The remaining seconds of the pause."""
         return max(0.0, self.until - monotonic())
+
+
+SETTINGS: Mapping[str, str] = {
+    "driver_silence": "seconds without a sign of life or work until its process counts as dead; 2",
+    "driver_run_seconds": "seconds after which a run counts as hanging; no limit if left out",
+    "driver_compile_seconds": "seconds after which compiling counts as hanging; no limit",
+}
+"""The properties of a remote device that are not passed to the device itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """The timeouts of a driver, in seconds.
+
+    Attributes:
+        silence: without a sign of life or of work, after which it is considered dead.
+        run_seconds: after which a run is considered hanging.
+        compile_seconds: after which compiling, loading, saving or a query is.
+    """
+
+    silence: float = 2.0
+    run_seconds: float = math.inf
+    compile_seconds: float = math.inf
+
+    @property
+    def limited(self) -> bool:
+        """Whether runs or compilations have a limit."""
+        return min(self.run_seconds, self.compile_seconds) < math.inf
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Timeouts:
+        """Return the timeouts in a device's properties; other properties are ignored.
+
+        Raises:
+            InputError: a value is no positive number of seconds.
+        """
+        default = cls()
+        return cls(
+            _seconds(properties, "driver_silence", default.silence),
+            _seconds(properties, "driver_run_seconds", default.run_seconds),
+            _seconds(properties, "driver_compile_seconds", default.compile_seconds),
+        )
+
+
+def _seconds(properties: Mapping[str, str], name: str, default: float) -> float:
+    text = properties.get(name)
+    if text is None:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise InputError(f"{name} is {text!r}, but must be a number of seconds")
+    return seconds

@@ -1,4 +1,4 @@
-"""A program that runs in a driver's process."""
+"""A program in a driver's process."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 class RemoteProgram(Program):
-    """A program in a driver's process, prepared again in the next one if that dies.
+    """A program in a driver's process, prepared again in a replacement process.
 
     Args:
-        driver: the process, and those that replace it.
-        model: what it is made from.
-        options: how.
-        saved: what it was saved as; `None` if it is to be compiled.
+        driver: the driver.
+        model: the model.
+        options: the compile options.
+        saved: the saved program; `None` to compile the model.
 
     Attributes:
-        copied: how many tensors were copied, into shared memory or out of it.
+        copied: the number of tensors copied to or from shared memory.
 
     Raises:
-        CompileError, DeviceError: the device fails to compile or to load it.
+        CompileError, DeviceError: the device fails to compile or load it.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class RemoteProgram(Program):
         self._inputs = [operand.type for operand in model.inputs.values()]
         self._outputs = [operand.type for operand in model.outputs.values()]
         self._sizes = [_bytes_of(type_) for type_ in self._outputs]
-        """The bytes of each output; of one of open sizes, as it was last."""
+        """The size in bytes of each output; for a dynamic shape, that of the last run."""
         self._prepared: tuple[Link, int] | None = None
-        self._places: list[tuple[Link, int]] = []
-        finalize(self, _forget, self._places)
+        self._preparations: list[tuple[Link, int]] = []
+        finalize(self, _mark_forgotten, self._preparations)
         driver.attempt("compiling" if saved is None else "loading a program", self.prepare)
         driver.programs.add(self)
 
@@ -64,7 +64,7 @@ class RemoteProgram(Program):
         return self._driver.run(self, inputs, places)
 
     def prepare(self, link: Link) -> int:
-        """The program's number in a process; it is prepared there if it has not been."""
+        """Return the program's number in a process, prepared there if needed."""
         prepared = self._prepared
         if prepared is not None and prepared[0] is link:
             return prepared[1]
@@ -73,29 +73,29 @@ class RemoteProgram(Program):
             if prepared is None or prepared[0] is not link:
                 number = link.prepare(self.model, self.options, self.saved)
                 self._prepared = prepared = link, number
-                self._places[:] = [prepared]
+                self._preparations[:] = [prepared]
             return prepared[1]
 
     def run_on(
         self,
         link: Link,
         inputs: Sequence[Array],
-        places: Sequence[Array | None],
+        targets: Sequence[Array | None],
         priority: int,
         *,
         alone: bool,
     ) -> Sequence[Array]:
-        """The outputs, computed in one process.
+        """Run the program in one process.
 
         Args:
-            link: to the process.
-            inputs: as for `run`.
-            places: as for `run_into`; none if there is no place for any.
-            priority: NNRt's.
-            alone: whether nothing else is to run there meanwhile.
+            link: the link to the process.
+            inputs: the inputs, as for `run`.
+            targets: the arrays to write outputs to, as for `run_into`; empty for none.
+            priority: NNRt's priority.
+            alone: whether to execute no other run meanwhile.
 
         Raises:
-            Died: the process is gone.
+            Died: the process has died.
             DeviceError: the device failed.
         """
         number = self.prepare(link)
@@ -106,21 +106,23 @@ class RemoteProgram(Program):
                 for type_, value in zip(self._inputs, inputs, strict=True)
             )
             leases_of_outputs = [
-                self._room(link, size, places[index] if places else None, leases)
+                self._output_lease(link, size, targets[index] if targets else None, leases)
                 for index, size in enumerate(self._sizes)
             ]
-            parts = tuple(None if room is None else room.buffer for room in leases_of_outputs)
-            ran, descriptors = link.connection.ask_for(
+            buffers = tuple(
+                None if lease_ is None else lease_.buffer for lease_ in leases_of_outputs
+            )
+            result, descriptors = link.connection.ask_for(
                 messages.Ran,
-                lambda n: messages.Run(n, number, input_tensors, parts, priority, alone),
+                lambda n: messages.Run(n, number, input_tensors, buffers, priority, alone),
             )
         except DeviceError:
             raise
-        except BaseException:  # interrupted: the run goes on, and writes where it was to write
+        except BaseException:  # interrupted: the run continues, and writes to its memory
             for lease in leases:
                 lease.lost = True
             raise
-        return self._results(link, ran.outputs, leases_of_outputs, places, descriptors)
+        return self._results(link, result.outputs, leases_of_outputs, targets, descriptors)
 
     def save(self) -> bytes | None:
         if self.saved is None:
@@ -132,7 +134,7 @@ class RemoteProgram(Program):
     def close(self) -> None:
         self._driver.programs.discard(self)
         prepared, self._prepared = self._prepared, None
-        self._places.clear()
+        self._preparations.clear()
         if prepared is not None:
             prepared[0].discard(prepared[1])
         if self.saved is not None:
@@ -141,7 +143,7 @@ class RemoteProgram(Program):
     def _input_tensor(
         self, link: Link, type_: TensorType, value: Any, leases: list[Lease]
     ) -> Tensor:
-        """An input in shared memory; one that lies there already is not copied."""
+        """Return an input in shared memory, copied unless it already lies there."""
         shape = None
         if type_.element_type in PYTHONS_TYPES:
             value = np.frombuffer(values.to_bytes(value), np.uint8)
@@ -152,17 +154,17 @@ class RemoteProgram(Program):
                 return Tensor(shape, lease.part(value.nbytes))
         lease = link.regions.take(value.nbytes or 1)
         leases.append(lease)
-        np.copyto(lease.holding(value.shape, value.dtype), value)
+        np.copyto(lease.array(value.shape, value.dtype), value)
         self.copied += 1
         return Tensor(shape, lease.part(value.nbytes))
 
-    def _room(
-        self, link: Link, size: int | None, place: Array | None, leases: list[Lease]
+    def _output_lease(
+        self, link: Link, size: int | None, target: Array | None, leases: list[Lease]
     ) -> Lease | None:
-        """Memory for an output; `None` if nothing is known of its size."""
+        """Return memory for an output; `None` if its size is unknown."""
         if size is None:
             return None
-        lease = None if place is None else lease_of(place)
+        lease = None if target is None else lease_of(target)
         if lease is None or lease.owner is not link.regions:
             lease = link.regions.take(size)
             leases.append(lease)
@@ -173,10 +175,10 @@ class RemoteProgram(Program):
         link: Link,
         outputs: Sequence[Tensor],
         leases: Sequence[Lease | None],
-        places: Sequence[Array | None],
+        targets: Sequence[Array | None],
         descriptors: list[int],
     ) -> list[Any]:
-        """The outputs as arrays in the memory that they came in, or in the caller's places."""
+        """Return the outputs as arrays in shared memory, or in the caller's arrays."""
         arrays: list[Any] = []
         for index, tensor in enumerate(outputs):
             lease, type_ = leases[index], self._outputs[index]
@@ -187,25 +189,25 @@ class RemoteProgram(Program):
             if tensor.shape is None:
                 arrays.append(values.from_bytes(lease[: tensor.data.dataSize].tobytes()))
                 continue
-            array = lease.holding(tensor.shape, type_.element_type.dtype)
-            place = places[index] if places else None
-            if place is not None and place.shape == array.shape:
-                if lease_of(place) is not lease:
-                    np.copyto(place, array)
+            array = lease.array(tensor.shape, type_.element_type.dtype)
+            target = targets[index] if targets else None
+            if target is not None and target.shape == array.shape:
+                if lease_of(target) is not lease:
+                    np.copyto(target, array)
                     self.copied += 1
-                array = place
+                array = target
             arrays.append(array)
         return arrays
 
 
-def _forget(places: list[tuple[Link, int]]) -> None:
-    """A program is garbage: it is discarded when its driver is next asked for something."""
-    for link, number in places:
+def _mark_forgotten(preparations: list[tuple[Link, int]]) -> None:
+    """Mark a garbage-collected program for discarding on its driver's next request."""
+    for link, number in preparations:
         link.forgotten.append(number)
 
 
 def _bytes_of(type_: TensorType) -> int | None:
-    """The bytes of a tensor, at least one; `None` if that is open."""
+    """Return a tensor's size in bytes, at least 1; `None` for a dynamic shape."""
     if type_.static_shape is None or type_.element_type in PYTHONS_TYPES:
         return None
     return max(1, prod(type_.static_shape) * type_.element_type.dtype.itemsize)

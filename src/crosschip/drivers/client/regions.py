@@ -1,4 +1,4 @@
-"""Memory that a client shares with its service, used again once nobody has an array in it."""
+"""Shared memory of a client, reused after its last array has been deleted."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from crosschip.drivers.protocol import memory, messages
 from crosschip.drivers.protocol.messages import SharedBuffer
 from crosschip.ir import Array, DeviceError
 
-_KEPT, _KEPT_BYTES = 16, 1 << 28
-"""So many regions of one size, and bytes in them, are kept for the next runs."""
+_MAX_FREE, _MAX_FREE_BYTES = 16, 1 << 28
+"""The maximum number of free regions of one size, and their maximum bytes."""
 
 
 class _Region(NamedTuple):
-    """A piece of shared memory: all of it, as messages name it, and as it lies here."""
+    """A region of shared memory: its protocol reference and its mapping."""
 
     buffer: SharedBuffer
     mapping: memoryview
 
 
 class Lease(np.ndarray[Any, Any]):
-    """The bytes of a region that is in use: all arrays in it have the lease as their base.
+    """The bytes of a region in use, the base of all arrays in it.
 
-    When the last of them is gone, the region is used again.
+    When the last array is deleted, the region is reused.
 
     Attributes:
-        buffer: the region, as messages name it.
-        owner: the regions that it is one of.
-        lost: whether the service may yet write to it, for a run that nobody waits for any more.
+        buffer: the region's protocol reference.
+        owner: the pool of the region.
+        lost: whether the service may still write to it, for an abandoned run.
     """
 
     buffer: SharedBuffer
@@ -41,7 +41,7 @@ class Lease(np.ndarray[Any, Any]):
 
     @classmethod
     def of(cls, region: _Region, owner: Regions) -> Lease:
-        """The lease of a region that nobody else has."""
+        """Return the lease of a free region."""
         lease = cls((region.buffer.bufferSize,), np.uint8, region.mapping)
         lease._region = region
         lease.buffer = region.buffer
@@ -50,11 +50,11 @@ class Lease(np.ndarray[Any, Any]):
         return lease
 
     def part(self, size: int) -> SharedBuffer:
-        """The first bytes, as messages name them."""
+        """Return the protocol reference of the first `size` bytes."""
         return SharedBuffer(self.buffer.fd, self.buffer.bufferSize, 0, size)
 
-    def holding(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-        """A tensor at the beginning."""
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        """Return an array at the region's beginning."""
         return np.ndarray(shape, dtype, self)
 
     def __del__(self) -> None:
@@ -63,19 +63,19 @@ class Lease(np.ndarray[Any, Any]):
 
 
 def lease_of(array: Array) -> Lease | None:
-    """The lease of a region that an array begins with; `None` if there is none."""
+    """Return the lease at whose beginning an array lies; `None` if there is none."""
     base = array.base
     if type(base) is not Lease:
         return None
-    begins = array.__array_interface__["data"][0] == base.__array_interface__["data"][0]
-    return base if begins else None
+    same_address = array.__array_interface__["data"][0] == base.__array_interface__["data"][0]
+    return base if same_address else None
 
 
 class Regions:
-    """The regions of a connection.
+    """The pool of a connection's regions.
 
     Args:
-        connection: with whom they are shared.
+        connection: the connection.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -84,36 +84,36 @@ class Regions:
         self._excess: list[_Region] = []
 
     def take(self, size: int) -> Lease:
-        """A region of at least so many bytes, whose elements may be anything.
+        """Return a region of at least `size` bytes with arbitrary content.
 
         Raises:
-            Died: the service is gone.
-            DeviceError: there is not so much.
+            Died: the service has died.
+            DeviceError: memory is exhausted.
         """
         while self._excess:
             self._release()
-        room = memory.rounded(size)
-        free = self._free.get(room)
+        rounded_size = memory.round_size(size)
+        free = self._free.get(rounded_size)
         if free:
             try:
                 return Lease.of(free.pop(), self)
             except IndexError:  # another thread took the last one
                 pass
         answer, descriptors = self._connection.ask_for(
-            messages.Memory, lambda number: messages.Allocate(number, room)
+            messages.Memory, lambda number: messages.Allocate(number, rounded_size)
         )
         return self.adopt(answer.buffer, descriptors)
 
     def adopt(self, buffer: SharedBuffer, descriptors: list[int]) -> Lease:
-        """Memory that the service has allocated.
+        """Map memory that the service has allocated.
 
         Raises:
-            DeviceError: the descriptor that came along is none of such memory.
+            DeviceError: the descriptor does not match.
         """
         try:
             if len(descriptors) != 1:
                 raise DeviceError("the driver did not send the memory that it tells of")
-            mapping = memory.mapped(descriptors[0], writable=True)
+            mapping = memory.map_shared(descriptors[0], writable=True)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -122,15 +122,15 @@ class Regions:
         return Lease.of(_Region(buffer, mapping), self)
 
     def put_back(self, region: _Region) -> None:
-        """Keep a region for whoever needs one next. Called at any moment, by any thread."""
+        """Return a region to the pool. Any thread may call it at any time."""
         if not self._connection.alive:
             return
         size = region.buffer.bufferSize
         free = self._free.setdefault(size, [])
-        if len(free) < _KEPT and (len(free) + 1) * size <= _KEPT_BYTES:
+        if len(free) < _MAX_FREE and (len(free) + 1) * size <= _MAX_FREE_BYTES:
             free.append(region)
         else:
-            # Nothing is sent from here: garbage is collected in the middle of anything.
+            # Garbage collection may interrupt a send, so the release is sent later.
             self._excess.append(region)
 
     def _release(self) -> None:

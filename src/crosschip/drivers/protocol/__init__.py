@@ -1,1 +1,1 @@
-"""What goes between a driver's process and those that use it: messages, and shared memory."""
+"""The protocol between a driver and its clients: messages and shared memory."""

@@ -1,7 +1,7 @@
-"""The board: memory in which a service notes which runs it is at, for whoever outlives it.
+"""Shared memory in which a service records the runs that it is executing.
 
-A client reads it after its service has died, to know which of its runs may be to blame: those that
-were under way, and no others that only waited.
+After a service has died, a client reads from it which of its runs may be the cause: those that were
+executing, but not those that were queued.
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ import numpy as np
 NUMBERS = np.dtype(np.uint64)
 
 
-def size_of(places: int) -> int:
-    """The bytes of a board with so many places."""
-    return places * NUMBERS.itemsize
+def size_of(slots: int) -> int:
+    """Return the size in bytes of a board with this many slots."""
+    return slots * NUMBERS.itemsize
 
 
 class Board:
-    """The numbers of a client's runs that are under way, each in the place of the thread at it.
+    """The numbers of a client's executing runs, one slot per worker thread.
 
     Args:
-        memory: of the size that `size_of` says, at least.
+        memory: memory of at least `size_of` bytes.
     """
 
     def __init__(self, memory: memoryview) -> None:
         self._numbers = np.frombuffer(memory, NUMBERS, len(memory) // NUMBERS.itemsize)
 
-    def enter(self, place: int, number: int) -> None:
-        """A run begins."""
-        self._numbers[place] = number
+    def enter(self, slot: int, number: int) -> None:
+        """Record that a run begins."""
+        self._numbers[slot] = number
 
-    def leave(self, place: int) -> None:
-        """The run at a place has ended."""
-        self._numbers[place] = 0
+    def leave(self, slot: int) -> None:
+        """Record that a slot's run has ended."""
+        self._numbers[slot] = 0
 
     def running(self) -> frozenset[int]:
-        """The runs that are noted."""
+        """Return the numbers of the recorded runs."""
         return frozenset(int(number) for number in self._numbers if number)

@@ -1,4 +1,4 @@
-"""A connection: whole messages of bounded size, each with the descriptors that come along."""
+"""A connection that transfers messages of bounded size, with file descriptors."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from contextlib import suppress
 from crosschip.ir import DeviceError
 
 LIMIT = 1 << 16
-"""The most bytes of a message; what is larger goes into shared memory."""
+"""The maximum size of a message in bytes; larger data go into shared memory."""
 
 DESCRIPTORS = 253
-"""The most descriptors that come along with a message: as many as Linux lets through."""
+"""The maximum number of descriptors with a message, which is Linux's limit."""
 
 _CREDENTIALS = struct.Struct("iII")
 _CUT_OFF = int(socket.MSG_TRUNC | socket.MSG_CTRUNC)
@@ -25,26 +25,26 @@ _SPACE = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
 
 
 class ProtocolError(DeviceError):
-    """The other side does not keep to the messages; the connection is of no use any more."""
+    """The peer violated the protocol; the connection is unusable."""
 
 
 class Channel:
-    """One end of a connection; one thread at a time sends, and one receives.
+    """One end of a connection; one thread at a time may send, and one may receive.
 
     Args:
-        end: a connected socket that keeps messages apart (`SOCK_SEQPACKET`).
+        end: a connected socket that preserves message boundaries (`SOCK_SEQPACKET`).
     """
 
     def __init__(self, end: socket.socket) -> None:
         self.end = end
-        self._room = bytearray(LIMIT)
-        self._view = memoryview(self._room)
+        self._buffer = bytearray(LIMIT)
+        self._view = memoryview(self._buffer)
 
     def send(self, message: bytes, descriptors: Sequence[int] = ()) -> None:
         """Send a message.
 
         Raises:
-            OSError: the other side is not there any more.
+            OSError: the peer has closed the connection.
         """
         if len(message) > LIMIT:
             raise DeviceError(
@@ -62,19 +62,19 @@ class Channel:
             self.end.send(message)
 
     def receive(self, *, wait: bool = True) -> tuple[memoryview, list[int]]:
-        """The next message, valid until the one after it, and the descriptors that came along.
+        """Return the next message, valid until the next call, and its descriptors.
 
         Args:
-            wait: whether to wait for it, as long as the socket allows.
+            wait: whether to wait, up to the socket's timeout.
 
         Raises:
-            EOFError: there will be no more.
-            Broken: it is too large, or too many descriptors came along.
-            OSError: the connection failed, or nothing came in time (`BlockingIOError`).
+            EOFError: the peer has closed the connection.
+            ProtocolError: the message is too large, or has too many descriptors.
+            OSError: the connection failed, or timed out (`BlockingIOError`).
         """
-        how = _FLAGS if wait else _FLAGS_AT_ONCE
-        size, came, flags, _ = self.end.recvmsg_into([self._view], _SPACE, how)
-        descriptors = _descriptors(came) if came else []
+        receive_flags = _FLAGS if wait else _FLAGS_AT_ONCE
+        size, ancillary, flags, _ = self.end.recvmsg_into([self._view], _SPACE, receive_flags)
+        descriptors = _descriptors(ancillary) if ancillary else []
         if flags & _CUT_OFF:
             close_all(descriptors)
             raise ProtocolError("a message is larger than a message may be")
@@ -83,32 +83,32 @@ class Channel:
             raise EOFError
         return self._view[:size], descriptors
 
-    def cut_off(self) -> None:
-        """End the connection, for whoever reads from it to notice and close it."""
+    def shut_down(self) -> None:
+        """Shut the connection down; the reading thread notices that and closes it."""
         with suppress(OSError):
             self.end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close this end of the connection."""
+        """Close this end."""
         self.end.close()
 
 
 def peer(end: socket.socket) -> tuple[int, int]:
-    """The process and the user at the other end of a connection."""
+    """Return the process and user ids of a connection's other end."""
     credentials = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     process, user, _ = _CREDENTIALS.unpack(credentials)
     return process, user
 
 
 def close_all(descriptors: Sequence[int]) -> None:
-    """Close descriptors that are not needed any more."""
+    """Close descriptors."""
     for descriptor in descriptors:
         os.close(descriptor)
 
 
-def _descriptors(came: Sequence[tuple[int, int, bytes]]) -> list[int]:
+def _descriptors(ancillary: Sequence[tuple[int, int, bytes]]) -> list[int]:
     numbers = array.array("i")
-    for level, kind, data in came:
+    for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
     return numbers.tolist()

@@ -1,4 +1,4 @@
-"""Memory that processes share: anonymous files that cannot be cut off, mapped by both sides."""
+"""Shared memory: anonymous files that cannot shrink, mapped by both processes."""
 
 from __future__ import annotations
 
@@ -16,70 +16,70 @@ from crosschip.drivers.protocol.channel import close_all
 from crosschip.ir import DeviceError
 from crosschip.ir.closing import Closing
 
-_NO_RESIZING = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-"""What makes sure that a mapping stays where it is: a file that shrinks takes the reader along."""
+_FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+"""The seals that keep mappings valid: reading a mapping of a file that shrank raises SIGBUS."""
 
 _PAGE = mmap.PAGESIZE
-_LITTLE = 1 << 24
-"""For so many bytes it is not asked how many are available."""
+_UNCHECKED_BYTES = 1 << 24
+"""Up to this size, memory is allocated without checking how much is available."""
 
 
 def allocate(size: int) -> int:
-    """A descriptor of new memory that both sides may read and write.
+    """Allocate memory that both processes may read and write; return its descriptor.
 
     Args:
-        size: bytes, at least one.
+        size: the number of bytes, at least one.
 
     Raises:
-        DeviceError: there is not so much.
+        DeviceError: memory is exhausted.
     """
-    descriptor = reserved(size)
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _NO_RESIZING)
+    descriptor = reserve(size)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _FIXED_SIZE)
     return descriptor
 
 
 class Sealed(Closing):
-    """Memory that is written once, then shared with everybody and changed by nobody.
+    """Memory that is written once, then sealed and shared read-only.
 
     Args:
-        size: how many bytes count.
-        descriptor: of memory that is sealed already; `None` to make new memory.
+        size: the number of bytes in use.
+        descriptor: the descriptor of sealed memory; `None` to allocate memory.
 
     Attributes:
         size: that.
         descriptor: of the memory; `close` closes it.
 
     Raises:
-        DeviceError: there is not so much.
+        DeviceError: memory is exhausted.
     """
 
     def __init__(self, size: int, descriptor: int | None = None) -> None:
         self.size = size
         self._closed = False
         if descriptor is None:
-            descriptor = reserved(max(size, 1))
+            descriptor = reserve(max(size, 1))
         self.descriptor = descriptor
 
     @classmethod
     def of(cls, content: bytes | memoryview) -> Sealed:
-        """Memory with this content."""
+        """Create memory with this content."""
         memory = cls(len(content))
         memory.fill(lambda view: view.__setitem__(slice(None), content))
         return memory
 
     @classmethod
-    def received(cls, descriptors: Sequence[int], size: int) -> Sealed:
-        """Memory whose descriptor came along with a message that tells its size.
+    def from_message(cls, descriptors: Sequence[int], size: int) -> Sealed:
+        """Adopt memory whose descriptor arrived with a message that states its size.
 
         Raises:
-            DeviceError: it is not sealed, or smaller.
+            DeviceError: it is not sealed, or too small.
         """
         if len(descriptors) != 1:
             close_all(descriptors)
             raise DeviceError("the driver did not send the memory that it tells of")
         memory = cls(size, descriptors[0])
         try:
-            with mapped(memory.descriptor, writable=False) as mapping:
+            with map_shared(memory.descriptor, writable=False) as mapping:
                 if len(mapping) < size:
                     raise DeviceError("the driver sent less memory than it tells of")
         except BaseException:
@@ -88,72 +88,73 @@ class Sealed(Closing):
         return memory
 
     def fill(self, write: Callable[[memoryview], None]) -> None:
-        """Have the memory written by a function that is given a view of it, and seal it."""
+        """Call a function with a writable view of the memory, then seal it."""
         with mmap.mmap(self.descriptor, max(self.size, 1)) as mapping, memoryview(mapping) as view:
             write(view[: self.size])
-        seals = _NO_RESIZING | fcntl.F_SEAL_WRITE
+        seals = _FIXED_SIZE | fcntl.F_SEAL_WRITE
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
 
     def read(self) -> bytes:
-        """A copy of the bytes that count."""
-        with mapped(self.descriptor, writable=False) as mapping:
+        """Return a copy of the content."""
+        with map_shared(self.descriptor, writable=False) as mapping:
             return bytes(mapping[: self.size])
 
     def close(self) -> None:
-        """Forget the memory; those who have mapped it keep it."""
+        """Close the descriptor; existing mappings remain valid."""
         if not self._closed:
             self._closed = True
             os.close(self.descriptor)
 
 
 def read(descriptors: Sequence[int], size: int) -> bytes:
-    """The bytes in memory whose descriptor came along with a message that tells its size.
+    """Return the content of memory whose descriptor arrived with a message.
 
     Raises:
-        DeviceError: it is not sealed, or smaller.
+        DeviceError: it is not sealed, or too small.
     """
-    with Sealed.received(descriptors, size) as sealed:
+    with Sealed.from_message(descriptors, size) as sealed:
         return sealed.read()
 
 
-def mapped(descriptor: int, *, writable: bool, most: int | None = None) -> memoryview:
-    """Shared memory that somebody else may have made, once it is safe to use.
+def map_shared(descriptor: int, *, writable: bool, max_bytes: int | None = None) -> memoryview:
+    """Map shared memory that another process may have created, after validating it.
 
-    It is there as long as anything is in it, and holds no descriptor meanwhile.
+    The mapping lives as long as a view of it, and keeps no descriptor.
 
     Args:
-        descriptor: of it; stays the caller's to close.
-        writable: whether it is to be written to; otherwise nobody may be able to.
-        most: how many bytes it may have.
+        descriptor: the memory's descriptor, which the caller closes.
+        writable: whether to map it for writing; if not, it must be sealed against writes.
+        max_bytes: the maximum number of bytes.
 
     Raises:
-        DeviceError: it is no memory that can be shared, can still be cut off, is too large, or can
-            be written to where it must not.
+        DeviceError: it is no shared memory, can shrink, is too large, or lacks a required seal.
     """
     try:
         state = os.fstat(descriptor)
         seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
     except OSError:
         raise DeviceError("a descriptor is of no memory that can be shared") from None
-    needed = _NO_RESIZING if writable else _NO_RESIZING | fcntl.F_SEAL_WRITE
-    if not stat.S_ISREG(state.st_mode) or seals & needed != needed:
+    required = _FIXED_SIZE if writable else _FIXED_SIZE | fcntl.F_SEAL_WRITE
+    if not stat.S_ISREG(state.st_mode) or seals & required != required:
         raise DeviceError(
             "shared memory must be sealed: nobody may shrink it"
             + ("" if writable else " or write to it")
         )
-    if not state.st_size or (most is not None and state.st_size > most):
-        raise DeviceError(f"shared memory has {state.st_size} bytes, and at most {most} are left")
-    return mapping(descriptor, state.st_size, writable=writable)
+    if not state.st_size or (max_bytes is not None and state.st_size > max_bytes):
+        raise DeviceError(
+            f"shared memory has {state.st_size} bytes, and at most {max_bytes} are left"
+        )
+    return map_memory(descriptor, state.st_size, writable=writable)
 
 
-def reserved(size: int) -> int:
-    """A descriptor of memory that is there: to write into it cannot fail any more.
+def reserve(size: int) -> int:
+    """Allocate memory that is physically backed, so that writes to it cannot fail.
 
     Raises:
-        DeviceError: there is not so much.
+        DeviceError: memory is exhausted.
     """
-    if size > _LITTLE and size > (available := _available()):
-        # The system would take it from whoever it likes, and end them.
+    if size > _UNCHECKED_BYTES and size > (available := _available()):
+        # Otherwise the kernel's OOM killer would end arbitrary processes.
         raise DeviceError(f"there is no memory of {size} bytes: {available} are available")
     try:
         descriptor = os.memfd_create("crosschip", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -168,25 +169,27 @@ def reserved(size: int) -> int:
 
 
 def _available() -> int:
-    """The bytes of memory that may be taken without taking them from somebody."""
+    """Return the number of bytes of available memory."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     return os.sysconf("SC_AVPHYS_PAGES") * _PAGE
 
 
-def mapping(descriptor: int, size: int, *, writable: bool) -> memoryview:
-    """The first bytes of memory that nobody can cut off; without a descriptor, as Python's has one.
+def map_memory(descriptor: int, size: int, *, writable: bool) -> memoryview:
+    """Map the first bytes of memory that cannot shrink.
+
+    Unlike Python's `mmap`, the mapping keeps no descriptor.
 
     Args:
-        descriptor: of it; stays the caller's to close.
-        size: how many bytes.
-        writable: whether it is to be written to.
+        descriptor: the memory's descriptor, which the caller closes.
+        size: the number of bytes.
+        writable: whether to map it for writing.
 
     Raises:
         DeviceError: it cannot be mapped.
     """
-    # Linux before 6.7 maps what is sealed against writing only as if it were nobody else's.
+    # Linux before 6.7 maps write-sealed memory only as MAP_PRIVATE.
     access, flags = mmap.PROT_READ, mmap.MAP_PRIVATE
     if writable:
         access, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED
@@ -210,8 +213,8 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 @lru_cache(maxsize=1024)
-def rounded(size: int) -> int:
-    """The size of memory to take for so many bytes: of whole pages, and few different ones."""
+def round_size(size: int) -> int:
+    """Round a size up to whole pages and to one of few allocation sizes."""
     pages = max(1, -(-size // _PAGE))
     step = 1 << max(0, pages.bit_length() - 3)
     return -(-pages // step) * step * _PAGE

@@ -1,7 +1,7 @@
-"""The messages, as types: what a client asks a service for, and what that answers.
+"""The messages between client and service, as types.
 
-Each request has a number of the client's choosing, which the answer carries. Structures are those
-of the driver contract, version 1. What is large lies in memory that both share (`SharedBuffer`).
+A client numbers its requests; an answer carries the request's number. Structures are those of the
+driver contract, version 1. Large data are in shared memory (`SharedBuffer`).
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from crosschip.hal import Capabilities, Instance, Kind, Offer, Options, Performa
 from crosschip.ir.types import MAX_RANK
 
 PROTOCOL = 2
-"""The version of the messages."""
+"""The protocol version."""
 
 Unsigned = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""Sizes and numbers of things: as large as a signed integer of 64 bits may be."""
+"""A non-negative size or number that fits a signed 64-bit integer."""
 
 Shape = Annotated[tuple[Unsigned, ...], msgspec.Meta(max_length=MAX_RANK)]
 Priority = Annotated[int, msgspec.Meta(ge=0, le=3)]
 
 
 class SharedBuffer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A part of memory that both sides have; the structure of that name in HDI V1_0.
+    """A range of shared memory; like the structure of that name in HDI V1_0.
 
     Attributes:
-        fd: the memory, by the number under which the connection knows it.
-        bufferSize: how many bytes it has.
-        offset: where the part begins, in bytes.
-        dataSize: how many bytes it has.
+        fd: the connection's number of the memory.
+        bufferSize: the number of bytes of the memory.
+        offset: the byte offset of the range.
+        dataSize: the number of bytes of the range.
     """
 
     fd: Unsigned
@@ -41,11 +41,11 @@ class SharedBuffer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_
 
 
 class Tensor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """Elements of a tensor in C order; or a value that is of text or no tensor.
+    """A tensor's elements in C order; or an encoded value of another kind.
 
     Attributes:
-        shape: the sizes; `None` for a value that `crosschip.drivers.protocol.values` has written.
-        data: where they are.
+        shape: the shape; `None` for a value encoded by `crosschip.drivers.protocol.values`.
+        data: the memory of the elements.
     """
 
     shape: Shape | None
@@ -53,23 +53,23 @@ class Tensor(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
 
 
 class Request(msgspec.Struct, array_like=True, frozen=True, tag=True, forbid_unknown_fields=True):
-    """What a client asks for.
+    """Base of a client's requests.
 
     Attributes:
-        number: what the answer is known by.
+        number: the request's number.
     """
 
     number: Unsigned
 
 
 class Hello(Request, frozen=True):
-    """The first message: asks what the device is. Answered by `Description`.
+    """Open a connection; the first request. Answered by `Description`.
 
     Attributes:
-        protocol: the version of the messages that the client speaks.
-        client: what it calls itself.
-        watches: whether it will only ask how the service is, or end it: the service does not stay
-            for it, and does not count it among its clients.
+        protocol: the client's protocol version.
+        client: the client's name.
+        watches: whether the connection only monitors or stops the service, which then does not
+            count it as a client and does not stay alive for it.
     """
 
     protocol: int
@@ -78,21 +78,21 @@ class Hello(Request, frozen=True):
 
 
 class Allocate(Request, frozen=True):
-    """Memory to read and write, of which a descriptor comes with the answer, a `SharedBuffer`."""
+    """Allocate shared memory. Answered by `Memory`, with its descriptor."""
 
     size: Unsigned
 
 
 class Release(Request, frozen=True):
-    """Memory is not used any more. Answered by `Done`."""
+    """Release shared memory. Answered by `Done`."""
 
     fd: Unsigned
 
 
 class Query(Request, frozen=True):
-    """Which operations of a model the device runs. Answered by `Answers`.
+    """Ask which operations of a model the device supports. Answered by `Answers`.
 
-    A descriptor comes along of sealed memory with the model, in the saved form of
+    Sent with a descriptor of sealed memory that holds the model, serialized by
     `crosschip.ops.definition.serialization`.
     """
 
@@ -100,26 +100,26 @@ class Query(Request, frozen=True):
 
 
 class Prepare(Request, frozen=True):
-    """Compile a model, or load a program that was saved. Answered by `Prepared`.
+    """Compile a model, or load a saved program. Answered by `Prepared`.
 
-    A descriptor comes along of sealed memory with the model, as for `Query`; and a second one, to
-    load, of such with what `Save` gave.
+    Sent with a descriptor of the serialized model, as for `Query`; to load, also with a descriptor
+    of sealed memory that holds the saved program.
 
     Attributes:
-        options: the caller's wishes.
+        options: the compile options.
     """
 
     options: Options
 
 
 class Save(Request, frozen=True):
-    """The bytes from which a program is loaded. Answered by `Saved`, a descriptor beside it."""
+    """Save a program. Answered by `Saved`, with a descriptor."""
 
     program: Unsigned
 
 
 class Discard(Request, frozen=True):
-    """A program is not used any more; it is there until its runs have ended. Answered by `Done`."""
+    """Discard a program; its runs in progress continue. Answered by `Done`."""
 
     program: Unsigned
 
@@ -128,12 +128,13 @@ class Run(Request, frozen=True):
     """Run a program. Answered by `Ran`.
 
     Attributes:
-        program: its number.
-        inputs: one for each input of the model.
-        outputs: for each output memory to put it into, from its beginning; `None` for memory that
-            the service allocates, as it does where there is too little.
-        priority: NNRt's, from 0 for none to 3 for high.
-        alone: whether nothing else is to run meanwhile, so that a fault is this run's.
+        program: the program's number.
+        inputs: the inputs, in the model's order.
+        outputs: the memory of each output, written from its beginning; `None` to let the
+            service allocate it, which it also does where the memory is too small.
+        priority: NNRt's priority, from 0 for none to 3 for high.
+        alone: whether to execute no other run meanwhile, so that a crash is attributed to this
+            one.
     """
 
     program: Unsigned
@@ -144,21 +145,21 @@ class Run(Request, frozen=True):
 
 
 class Settings(Request, frozen=True):
-    """The engine's settings for options. Answered by `EngineSettings`."""
+    """Ask for the engine's settings under these options. Answered by `EngineSettings`."""
 
     options: Options
 
 
 class Ping(Request, frozen=True):
-    """A sign of life is wanted. Answered by `Pong`."""
+    """Ask for a sign of life. Answered by `Pong`."""
 
 
 class Watch(Request, frozen=True):
-    """What the service does. Answered by `Status`."""
+    """Ask for the service's figures. Answered by `Status`."""
 
 
 class Stop(Request, frozen=True):
-    """The service is to end, once runs that are under way have. Answered by `Done`."""
+    """Stop the service after the runs in progress. Answered by `Done`."""
 
 
 AnyRequest = (
@@ -168,21 +169,21 @@ AnyRequest = (
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True, tag=True, forbid_unknown_fields=True):
-    """What a service answers.
+    """Base of a service's answers.
 
     Attributes:
-        number: the request's.
+        number: the request's number.
     """
 
     number: int
 
 
 class Done(Answer, frozen=True):
-    """It has been done."""
+    """The request succeeded."""
 
 
 class Description(Answer, frozen=True):
-    """What the device is. A descriptor of the board comes along (`protocol.board`)."""
+    """The device's description. Sent with the descriptor of the board (`protocol.board`)."""
 
     protocol: int
     vendor: str
@@ -195,57 +196,57 @@ class Description(Answer, frozen=True):
     operators: tuple[str, ...]
     modes: Mapping[Performance, Mapping[str, str]]
     board: int
-    """The bytes of the board."""
+    """The board's size in bytes."""
 
 
 class Memory(Answer, frozen=True):
-    """Memory that both sides have now."""
+    """Shared memory that has been allocated."""
 
     buffer: SharedBuffer
 
 
 class Answers(Answer, frozen=True):
-    """The answer to `Query`: an `Offer`, written as MessagePack into memory of its own.
+    """The answer to `Query`: an `Offer`, MessagePack in sealed memory.
 
-    A descriptor of that comes along.
+    Sent with the memory's descriptor.
     """
 
     size: int
 
 
 class Prepared(Answer, frozen=True):
-    """A program is ready.
+    """A program has been prepared.
 
     Attributes:
-        program: its number.
+        program: the program's number.
     """
 
     program: int
 
 
 class Saved(Answer, frozen=True):
-    """A saved program, in memory whose descriptor comes along.
+    """A saved program, in memory whose descriptor is sent.
 
     Attributes:
-        size: how many bytes it has; `None` if the device does not save programs.
+        size: the number of bytes; `None` if the device cannot save programs.
     """
 
     size: int | None
 
 
 class Ran(Answer, frozen=True):
-    """A run has ended.
+    """A run has succeeded.
 
     Attributes:
-        outputs: one for each output of the model. Descriptors come along of memory that the client
-            does not know yet, in order.
+        outputs: the outputs, in the model's order. Descriptors of memory that is new to the
+            client are sent, in order.
     """
 
     outputs: tuple[Tensor, ...]
 
 
 class EngineSettings(Answer, frozen=True):
-    """The engine's settings, in its own words."""
+    """The engine's settings, by its own names."""
 
     settings: Mapping[str, str]
 
@@ -255,15 +256,15 @@ class Pong(Answer, frozen=True):
 
 
 class ClientStatus(msgspec.Struct, frozen=True):
-    """One of the clients of a service.
+    """The figures of a service's client.
 
     Attributes:
-        name: what it calls itself.
-        process: its process.
-        programs: how many it has prepared.
-        memory: how many bytes it shares with the service.
-        runs: how many it has had.
-        waiting: how many wait.
+        name: the client's name.
+        process: the client's process id.
+        programs: the number of prepared programs.
+        memory: the number of shared bytes.
+        runs: the number of ended runs.
+        waiting: the number of queued runs.
     """
 
     name: str
@@ -275,24 +276,25 @@ class ClientStatus(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """A service at a moment.
+    """The figures of a service.
 
     Attributes:
-        device: its device.
-        version: of what does the work.
-        process: its process.
-        state: `available`, or `busy` if as much runs as may.
-        seconds: how long it has been there.
-        clients: who is connected.
-        waiting: how many runs wait.
-        running: how many runs are under way.
-        workers: how many may be.
-        runs: how many have ended.
-        failures: how many of these failed.
-        copied: how many of their outputs were copied into memory of a client's.
-        rate: runs that ended in the last seconds, a second.
-        latency: seconds from taking on to the end, by percentile (`50`, `90`, `99`); of late.
-        memory: how many bytes the process takes.
+        device: the device's name.
+        version: the engine's version.
+        process: the process id.
+        state: `available`, or `busy` if all workers execute runs.
+        seconds: the age in seconds.
+        clients: the connected clients.
+        waiting: the number of queued runs.
+        running: the number of executing runs.
+        workers: the maximum number of executing runs.
+        runs: the number of ended runs.
+        failures: how many of them failed.
+        copied: how many of their outputs were copied to client memory.
+        rate: recently ended runs per second.
+        latency: seconds from acceptance to end of recent runs, by percentile (`50`, `90`,
+            `99`).
+        memory: the process's resident bytes.
     """
 
     device: str
@@ -313,19 +315,18 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 class Status(Answer, frozen=True):
-    """What the service does."""
+    """The service's figures."""
 
     figures: Figures
 
 
 class Failure(Answer, frozen=True):
-    """The request has failed.
+    """The request failed.
 
     Attributes:
-        message: why.
+        message: the error message.
         kind: the name of the exception's type.
-        operations: the names of the operations at fault, as the device names them, if it is a
-            `CompileError`.
+        operations: for a `CompileError`, the names of the failing operations.
     """
 
     message: str

@@ -1,4 +1,4 @@
-"""Values that are no tensors of numbers: text, sequences, maps and optional values, as bytes."""
+"""Encoding of values that are not numeric tensors: text, sequences, maps and optional values."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from crosschip.ir import DeviceError, ElementType
 
 _ARRAY, _TEXTS = 1, 2
-"""The codes of MessagePack's extensions that arrays of numbers and of text are written as."""
+"""The MessagePack extension codes of numeric arrays and of text arrays."""
 
 
 def to_bytes(value: Any) -> bytes:
-    """A value that crosses: an array of numbers or text, a list, a dictionary, a number, `None`.
+    """Encode an array of numbers or text, a list, a dictionary, a number or `None`.
 
     Raises:
-        DeviceError: it is something else, or nested too deeply.
+        DeviceError: the value is of another type, or nested too deeply.
     """
     try:
         return _ENCODER.encode(value)
@@ -25,15 +25,15 @@ def to_bytes(value: Any) -> bytes:
         raise DeviceError(f"a value cannot go to another process: {error}") from None
 
 
-def from_bytes(written: bytes | memoryview) -> Any:
-    """The value that was written.
+def from_bytes(encoded: bytes | memoryview) -> Any:
+    """Decode a value.
 
     Raises:
-        DeviceError: the bytes are none.
+        DeviceError: the bytes do not encode a value.
     """
     try:
-        return _DECODER.decode(written)
-    except _NO_VALUE as error:
+        return _DECODER.decode(encoded)
+    except _DECODING_ERRORS as error:
         raise DeviceError(f"a value is not laid out as one: {error}") from None
 
 
@@ -62,7 +62,7 @@ def _decode(code: int, data: memoryview) -> Any:
     return np.frombuffer(bytearray(elements), ElementType(element_type).dtype).reshape(shape)
 
 
-_NO_VALUE = (
+_DECODING_ERRORS = (
     msgspec.MsgspecError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError
 )  # fmt: skip
 _Shape = tuple[Annotated[int, msgspec.Meta(ge=0)], ...]

@@ -1,4 +1,4 @@
-"""What one client may take of a service, and what it has taken."""
+"""Limits on a client's resources, and its accounts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def _half_of_all() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one client may take: a process, with all its connections.
+    """A client's limits; a client is a process, with all its connections.
 
     Attributes:
-        memory: bytes that it shares with the service, with the models of programs; half of the
-            machine's by default.
-        programs: programs that are prepared at once.
-        mappings: pieces of memory that it shares.
-        waiting: runs that wait at once.
-        preparing: models that it asks about, or has compiled, loaded or saved, at once.
+        memory: bytes shared with the service, models included; by default half of the
+            machine's.
+        programs: prepared programs.
+        mappings: shared memory regions.
+        waiting: queued runs.
+        preparing: concurrent requests to query, compile, load or save.
         connections: connections.
     """
 
@@ -37,73 +37,73 @@ class Limits:
 
 
 class Exceeded(DeviceError):
-    """A client asks for more than it may have."""
+    """A request exceeds a client's limit."""
 
 
 class Account:
-    """So much of something that a client may have, and what it has of that. For any thread.
+    """A client's use of one resource. Thread-safe.
 
     Args:
-        most: how much it may have.
-        what: the word for it.
+        limit: the limit.
+        resource: the resource's name in messages.
     """
 
-    def __init__(self, most: int, what: str) -> None:
-        self._most = most
-        self._what = what
+    def __init__(self, limit: int, resource: str) -> None:
+        self._limit = limit
+        self._resource = resource
         self._used = 0
         self._released: deque[int] = deque()
         self._lock = threading.Lock()
 
     @property
     def used(self) -> int:
-        """How much the client has."""
+        """The amount in use."""
         with self._lock:
-            return self._settled()
+            return self._settle()
 
     @property
-    def left(self) -> int:
-        """How much it may yet have."""
-        return self._most - self.used
+    def remaining(self) -> int:
+        """The amount that remains."""
+        return self._limit - self.used
 
-    def take(self, much: int = 1) -> None:
-        """Count what the client gets.
+    def take(self, amount: int = 1) -> None:
+        """Count an amount as used.
 
         Raises:
-            Exceeded: it is too much.
+            Exceeded: it exceeds the limit.
         """
         with self._lock:
-            left = self._most - self._settled()
-            if much <= left:
-                self._used += much
+            remaining = self._limit - self._settle()
+            if amount <= remaining:
+                self._used += amount
                 return
         raise Exceeded(
-            f"{much} {self._what} are asked for, and {left} are left of the {self._most} that a "
-            "client may have"
+            f"{amount} {self._resource} are asked for, and {remaining} are left of the "
+            f"{self._limit} that a client may have"
         )
 
-    def release(self, much: int = 1) -> None:
-        """Count what the client has no more. Takes no lock: garbage is collected at any moment."""
-        self._released.append(much)
+    def release(self, amount: int = 1) -> None:
+        """Count an amount as released. Lock-free, as garbage collection may call it at any time."""
+        self._released.append(amount)
 
-    def _settled(self) -> int:
+    def _settle(self) -> int:
         while self._released:
             self._used -= self._released.popleft()
         return self._used
 
 
 class Accounts:
-    """All that a client may take.
+    """A client's accounts.
 
     Args:
-        limits: how much of each.
+        limits: the limits.
 
     Attributes:
-        memory: bytes.
-        mappings: pieces of memory.
-        programs: programs.
-        waiting: runs that wait.
-        preparing: models that are worked on.
+        memory: shared bytes.
+        mappings: shared memory regions.
+        programs: prepared programs.
+        waiting: queued runs.
+        preparing: requests in preparation.
         connections: connections.
     """
 

@@ -1,4 +1,4 @@
-"""The memory that a client and the service share, as the service has it."""
+"""The shared memory of a client, on the service's side."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from crosschip.drivers.service.limits import Accounts
 from crosschip.ir import Array, ElementType
 
 _ALIGNMENT = 64
-"""Elements begin at multiples of so many bytes, which is enough for every engine."""
+"""The alignment of elements in bytes, sufficient for every engine."""
 
-_KEPT = 4096
-"""So many tensors, whose places have been checked, are kept for the next runs."""
+_MAX_CACHED = 4096
+"""The maximum number of validated tensor views that are cached."""
 
 
 class Memories:
-    """Mapped memory by number; what a client says of it is checked against what there is.
+    """Mapped memory by number; validates the client's references to it.
 
     Args:
-        accounts: how much there may be.
+        accounts: the client's accounts.
     """
 
     def __init__(self, accounts: Accounts) -> None:
@@ -38,97 +38,99 @@ class Memories:
         self._numbers = count(1)
 
     def allocate(self, size: int) -> tuple[SharedBuffer, int]:
-        """New memory, with a descriptor of it that the caller closes. It counts until it is gone.
+        """Allocate memory; return it with its descriptor, which the caller closes.
+
+        It is accounted until it is unmapped.
 
         Raises:
-            Exceeded: the client has too much already.
-            Broken: it is nothing.
-            DeviceError: there is not so much.
+            Exceeded: a limit is exceeded.
+            ProtocolError: the size is 0.
+            DeviceError: memory is exhausted.
         """
         if size <= 0:
             raise ProtocolError("memory of no bytes is asked for")
-        with ExitStack() as held:
+        with ExitStack() as resources:
             self._accounts.mappings.take()
-            held.callback(self._accounts.mappings.release)
+            resources.callback(self._accounts.mappings.release)
             self._accounts.memory.take(size)
-            held.callback(self._accounts.memory.release, size)
+            resources.callback(self._accounts.memory.release, size)
             descriptor = memory.allocate(size)
-            held.callback(os.close, descriptor)
-            whole = np.frombuffer(memory.mapped(descriptor, writable=True), np.uint8)
-            held.pop_all()
-        finalize(whole, _gone, self._accounts, size).atexit = False
+            resources.callback(os.close, descriptor)
+            mapped = np.frombuffer(memory.map_shared(descriptor, writable=True), np.uint8)
+            resources.pop_all()
+        finalize(mapped, _release, self._accounts, size).atexit = False
         number = next(self._numbers)
-        self._mapped[number] = whole
+        self._mapped[number] = mapped
         return SharedBuffer(number, size, 0, size), descriptor
 
-    def take(self, descriptors: Sequence[int], held: ExitStack) -> list[Array]:
-        """The bytes of memory of the client's, which nobody may be able to write to any more.
+    def take(self, descriptors: Sequence[int], resources: ExitStack) -> list[Array]:
+        """Map memory of the client, sealed against writes, and return its bytes.
 
         Args:
-            descriptors: of each piece of memory.
-            held: gives them back, when it is closed: as long they count.
+            descriptors: the memory's descriptors.
+            resources: the stack that releases the accounted bytes when closed.
 
         Raises:
-            DeviceError: it is no such memory, or too large.
+            DeviceError: the memory is not sealed, or too large.
         """
         arrays = []
         for descriptor in descriptors:
-            most = self._accounts.memory.left
-            mapping = memory.mapped(descriptor, writable=False, most=most)
+            max_bytes = self._accounts.memory.remaining
+            mapping = memory.map_shared(descriptor, writable=False, max_bytes=max_bytes)
             self._accounts.memory.take(len(mapping))
-            held.callback(self._accounts.memory.release, len(mapping))
+            resources.callback(self._accounts.memory.release, len(mapping))
             arrays.append(np.frombuffer(mapping, np.uint8))
         return arrays
 
     def release(self, number: int) -> None:
-        """Forget memory; what lies in it stays, and counts, as long as it is in use.
+        """Forget memory; views in use keep it mapped and accounted.
 
         Raises:
-            Broken: there is none of that number.
+            ProtocolError: no memory has this number.
         """
         if self._mapped.pop(number, None) is None:
             raise ProtocolError(f"there is no memory {number}")
         self._arrays.clear()
 
     def bytes_in(self, part: SharedBuffer) -> Array:
-        """The bytes of a part of memory.
+        """Return the bytes of a range of memory.
 
         Raises:
-            Broken: there is no such part.
+            ProtocolError: the range does not exist.
         """
-        whole = self._mapped.get(part.fd)
-        if whole is None:
+        mapped = self._mapped.get(part.fd)
+        if mapped is None:
             raise ProtocolError(f"there is no memory {part.fd}")
-        if part.bufferSize != whole.nbytes:
-            raise ProtocolError(f"memory {part.fd} has {whole.nbytes} bytes, not {part.bufferSize}")
+        if part.bufferSize != mapped.nbytes:
+            raise ProtocolError(
+                f"memory {part.fd} has {mapped.nbytes} bytes, not {part.bufferSize}"
+            )
         end = part.offset + part.dataSize
-        if part.offset < 0 or part.dataSize < 0 or end > whole.nbytes:
+        if part.offset < 0 or part.dataSize < 0 or end > mapped.nbytes:
             raise ProtocolError(f"memory {part.fd} has no bytes {part.offset} to {end}")
-        return whole[part.offset : end]
+        return mapped[part.offset : end]
 
     def array(self, part: SharedBuffer, element_type: ElementType, shape: tuple[int, ...]) -> Array:
-        """The elements of a tensor in a part of memory.
+        """Return the elements of a tensor in a range of memory.
 
         Raises:
-            Broken: the part has another size than they, or does not begin where elements may.
+            ProtocolError: the range has another size, or is not aligned.
         """
         key = part, element_type, shape
         array = self._arrays.get(key)
         if array is None:
-            array = self._checked(part, element_type, shape)
-            if len(self._arrays) >= _KEPT:
+            array = self._view(part, element_type, shape)
+            if len(self._arrays) >= _MAX_CACHED:
                 self._arrays.clear()
             self._arrays[key] = array
         return array
 
     def clear(self) -> None:
-        """Forget all of it."""
+        """Forget all memory."""
         self._mapped.clear()
         self._arrays.clear()
 
-    def _checked(
-        self, part: SharedBuffer, element_type: ElementType, shape: tuple[int, ...]
-    ) -> Array:
+    def _view(self, part: SharedBuffer, element_type: ElementType, shape: tuple[int, ...]) -> Array:
         dtype = element_type.dtype
         if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize != part.dataSize:
             raise ProtocolError(
@@ -139,11 +141,11 @@ class Memories:
             raise ProtocolError(f"offset {part.offset} is no multiple of {_ALIGNMENT}")
         try:
             elements: Array = self.bytes_in(part).view(dtype).reshape(shape)
-        except ValueError as error:  # without elements, but too large in other axes
+        except ValueError as error:  # an empty tensor with a huge axis
             raise ProtocolError(f"there is no tensor of shape {list(shape)}: {error}") from None
         return elements
 
 
-def _gone(accounts: Accounts, size: int) -> None:
+def _release(accounts: Accounts, size: int) -> None:
     accounts.memory.release(size)
     accounts.mappings.release()

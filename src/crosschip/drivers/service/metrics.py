@@ -1,4 +1,4 @@
-"""A service's figures for Prometheus, through its client library, on a port of this machine."""
+"""Statistics of a service's runs, and their export to Prometheus on a local port."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from crosschip.drivers.endpoint import deaths_at
-from crosschip.drivers.service.measures import BOUNDS
 from crosschip.ir import DeviceError, InputError
 from crosschip.ir.errors import install_command
 
@@ -15,24 +14,111 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from crosschip.drivers.service.server import Service
+import os
+import threading
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from time import monotonic
+
+_MAX_RECENT = 2048
+_RATE_SECONDS = 5.0
+_PERCENTILES = (50, 90, 99)
+
+BOUNDS = (*(step * 10.0**power for power in range(-5, 1) for step in (1, 2.5, 5)), 10.0)
+"""The upper bounds of the histogram's buckets in seconds; one more bucket is unbounded."""
+
+
+class Measures:
+    """Statistics of a service; thread-safe.
+
+    Attributes:
+        runs: the number of ended runs.
+        failures: how many of them failed.
+        copied: how many outputs were copied to client memory.
+    """
+
+    def __init__(self) -> None:
+        self.begin = monotonic()
+        self.runs = 0
+        self.failures = 0
+        self.copied = 0
+        self._seconds = 0.0
+        self._buckets = [0] * (len(BOUNDS) + 1)
+        self._recent: deque[tuple[float, float]] = deque(maxlen=_MAX_RECENT)
+        self._lock = threading.Lock()
+
+    def add(self, started: float, *, failed: bool, copied: int) -> None:
+        """Count a run that ends now.
+
+        Args:
+            started: when it was accepted, on the clock of `time.monotonic`.
+            failed: whether it failed.
+            copied: how many of its outputs were copied.
+        """
+        now = monotonic()
+        seconds = now - started
+        bucket = bisect_left(BOUNDS, seconds)
+        with self._lock:
+            self.runs += 1
+            self.failures += failed
+            self.copied += copied
+            self._seconds += seconds
+            self._buckets[bucket] += 1
+            self._recent.append((now, seconds))
+
+    def histogram(self) -> tuple[Sequence[int], float]:
+        """Return the cumulative histogram of run durations.
+
+        Returns:
+            The number of runs up to each of `BOUNDS` and in total, and all runs' seconds together.
+        """
+        with self._lock:
+            return list(accumulate(self._buckets)), self._seconds
+
+    def rate(self) -> float:
+        """Return recent runs per second."""
+        now = monotonic()
+        recent = list(self._recent)
+        begin = max(now - _RATE_SECONDS, recent[0][0] if len(recent) == _MAX_RECENT else self.begin)
+        return sum(end >= begin for end, _ in recent) / max(now - begin, 1e-3)
+
+    def latency(self) -> Mapping[str, float]:
+        """Return seconds from acceptance to end of recent runs, by percentile."""
+        durations = sorted(seconds for _, seconds in list(self._recent))
+        if not durations:
+            return {}
+        return {
+            str(p): durations[min(len(durations) - 1, len(durations) * p // 100)]
+            for p in _PERCENTILES
+        }
+
+
+def resident() -> int:
+    """Return the process's resident memory in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
 
 _ADDRESS = "127.0.0.1"
 _PREFIX = "crosschip_driver"
 
 
 @contextmanager
-def published(service: Service, port: int | None) -> Iterator[str]:
-    """Serve a service's figures as long as the `with` block runs.
+def serve_metrics(service: Service, port: int | None) -> Iterator[str]:
+    """Serve a service's metrics while the `with` block runs.
 
     Args:
-        service: whose.
-        port: where, 0 for one that is free; `None` to serve none.
+        service: the service.
+        port: the port, 0 for any free one; `None` to serve none.
 
     Yields:
-        Where they are read; empty if they are not.
+        The metrics' address; empty if none are served.
 
     Raises:
-        DeviceError: the port is not free.
+        DeviceError: the port is in use.
     """
     if port is None:
         yield ""
@@ -55,10 +141,10 @@ def published(service: Service, port: int | None) -> Iterator[str]:
 
 
 def require() -> None:
-    """Make sure that Prometheus' client library is there.
+    """Raise `InputError` unless Prometheus' client library is installed.
 
     Raises:
-        InputError: it is not.
+        InputError: it is not installed.
     """
     try:
         import prometheus_client  # noqa: F401
@@ -69,17 +155,17 @@ def require() -> None:
 
 
 class _Collector:
-    """The figures at the moment at which they are asked for; nothing is counted twice.
+    """Collector of a service's figures at the time of each request.
 
     Args:
-        service: whose.
+        service: the service.
     """
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics. Those of the process, its memory among them, are the library's own."""
+        """Yield the metrics, except those of the process, which the library provides."""
         yield from self._counters()
         yield from self._gauges()
         yield self._histogram()
@@ -92,7 +178,11 @@ class _Collector:
             ("runs", "Runs that have ended.", measures.runs),
             ("failures", "Runs that have failed.", measures.failures),
             ("copied_outputs", "Outputs copied into memory of clients.", measures.copied),
-            ("restarts", "Processes before this one that died.", self._deaths()),
+            (
+                "restarts",
+                "Processes before this one that died.",
+                len(deaths_at(self._service.path)),
+            ),
         ):
             family = CounterMetricFamily(f"{_PREFIX}_{name}", help_, labels=["device"])
             family.add_metric([self._service.name], value)
@@ -130,6 +220,3 @@ class _Collector:
         )
         family.add_metric([self._service.name], list(zip(bounds, counts, strict=True)), seconds)
         return family
-
-    def _deaths(self) -> int:
-        return len(deaths_at(self._service.path))

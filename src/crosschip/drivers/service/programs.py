@@ -1,4 +1,4 @@
-"""A client's programs, as the service has them: what comes for them is checked here."""
+"""A client's prepared programs, with validation of its requests."""
 
 from __future__ import annotations
 
@@ -12,33 +12,32 @@ from typing import Any
 import numpy as np
 
 from crosschip.drivers.protocol.channel import ProtocolError
-from crosschip.drivers.service.sharing import Shared
+from crosschip.drivers.service.program_cache import SharedProgram
 from crosschip.ir import Array, DeviceError, ElementType, TensorType
 from crosschip.ir.types import PYTHONS_TYPES
 
 logger = logging.getLogger("crosschip")
 
-_SMALL = 1 << 16
-"""Outputs of at most so many bytes are copied to where they belong."""
+_COPY_BYTES = 1 << 16
+"""Outputs up to this size are copied to client memory instead of written in place."""
 
 
 class Prepared:
-    """A program of a client's, let go when it is discarded and nobody is at it any more.
+    """A client's prepared program, released after it is discarded and its last run has ended.
 
     Args:
-        shared: the program, which others may have, too.
-        held: what the client has because of it, its part in the program too; closed with it.
+        shared: the program, possibly shared with other clients.
+        resources: the client's resources for the program, released with it.
 
     Attributes:
-        inputs: the types of what it reads.
-        outputs: of what it makes.
-        output_nbytes: the size in bytes of each output that the program writes into the caller's
-            memory; `None` for outputs of open sizes, and for small ones, of which a copy costs less
-            than binding the memory.
-        rules: the sentences that outputs behind those are about.
+        inputs: the input types.
+        outputs: the output types.
+        output_nbytes: the size of each output that the program writes to client memory; `None`
+            for dynamic shapes, and for small outputs, which are cheaper to copy.
+        rules: the messages of the rules whose results follow the outputs.
     """
 
-    def __init__(self, shared: Shared, held: ExitStack) -> None:
+    def __init__(self, shared: SharedProgram, resources: ExitStack) -> None:
         self.shared = shared
         self.program = shared.program
         self.inputs = [operand.type for operand in shared.model.inputs.values()]
@@ -46,31 +45,31 @@ class Prepared:
         self.rules = tuple(shared.program.rules)
         self.output_nbytes = [_bytes_of(type_) for type_ in self.outputs]
         self._accepted: object = None
-        self._held = held
+        self._resources = resources
         self._lock = threading.Lock()
         self._uses = 1
 
     def enter(self) -> None:
-        """Somebody begins to use it."""
+        """Increment the number of users."""
         with self._lock:
             self._uses += 1
 
     def leave(self) -> None:
-        """Somebody does not use it any more, or it is discarded."""
+        """Decrement the number of users; release the program at 0."""
         with self._lock:
             self._uses -= 1
-            last = not self._uses
-        if last:
+            is_last = not self._uses
+        if is_last:
             self._close()
 
     def check_shapes(self, shapes: Sequence[tuple[int, ...] | None]) -> None:
-        """Make sure that inputs are of the shapes that the model takes.
+        """Check that the input shapes match the model.
 
         Args:
-            shapes: of each input; `None` for what is no tensor.
+            shapes: the input shapes; `None` for a value that is no tensor.
 
         Raises:
-            Broken: they are not.
+            ProtocolError: they do not.
         """
         if shapes == self._accepted:
             return
@@ -85,10 +84,10 @@ class Prepared:
         self._accepted = list(shapes)
 
     def check_value(self, index: int, value: Any) -> Any:
-        """An input that is no tensor of numbers, once it is known to be of its type.
+        """Return an input that is no numeric tensor after checking its type.
 
         Raises:
-            Broken: it is not.
+            ProtocolError: its type does not match the model.
         """
         type_ = self.inputs[index]
         if type_.element_type is ElementType.OBJECT:
@@ -99,14 +98,14 @@ class Prepared:
             raise ProtocolError(f"input {index} is {type_}, not of shape {list(value.shape)}")
         return value
 
-    def run(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> list[Any]:
-        """The outputs, and those of the rules.
+    def run(self, inputs: Sequence[Array], views: Sequence[Array | None]) -> list[Any]:
+        """Return the outputs and the results of the rules.
 
         Raises:
-            DeviceError: what the program made is not what the model says.
+            DeviceError: the outputs do not match the model.
         """
-        if any(place is not None for place in places):
-            results = list(self.program.run_into(inputs, places))
+        if any(view is not None for view in views):
+            results = list(self.program.run_into(inputs, views))
         else:
             results = list(self.program.run(inputs))
         if len(results) != len(self.outputs) + len(self.rules):
@@ -126,8 +125,8 @@ class Prepared:
 
     def _close(self) -> None:
         try:
-            self._held.close()
-        except Exception:  # foreign code: nobody waits for this any more
+            self._resources.close()
+        except Exception:  # device code may raise anything, and no caller waits
             logger.exception("a program could not be closed")
 
 
@@ -135,11 +134,11 @@ def _bytes_of(type_: TensorType) -> int | None:
     if type_.static_shape is None or type_.element_type in PYTHONS_TYPES:
         return None
     size = prod(type_.static_shape) * type_.element_type.dtype.itemsize
-    return size if size > _SMALL else None
+    return size if size > _COPY_BYTES else None
 
 
 def _fits(type_: TensorType, shape: tuple[int, ...], sizes: dict[Any, int]) -> bool:
-    """Tell whether a tensor's type allows a shape, beside others with the same open sizes."""
+    """Return whether a shape matches a type, given the sizes bound so far."""
     if type_.shape is None:
         return True
     return len(shape) == len(type_.shape) and all(

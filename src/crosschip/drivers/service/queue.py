@@ -1,4 +1,4 @@
-"""The order in which runs are taken."""
+"""Priority queue of runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 class Queue(Generic[T]):
-    """Work that waits: the most urgent first, among equals the first come; so much at once.
+    """A queue of jobs by priority, then order of arrival, with a limit on concurrent jobs.
 
-    Nothing here waits: whoever brings work and whoever has ended some takes what is next.
+    No method blocks: a thread that adds or finishes a job takes the next one itself.
 
     Args:
-        workers: how much is under way at once.
+        workers: the maximum number of concurrent jobs.
     """
 
     def __init__(self, workers: int) -> None:
@@ -28,23 +28,23 @@ class Queue(Generic[T]):
 
     @property
     def waiting(self) -> int:
-        """How much waits."""
+        """The number of queued jobs."""
         return len(self._heap)
 
-    def put(self, work: T, priority: int, *, alone: bool = False) -> None:
-        """Add work.
+    def put(self, job: T, priority: int, *, alone: bool = False) -> None:
+        """Add a job.
 
         Args:
-            work: what it is.
-            priority: higher comes first.
-            alone: whether nothing else may be under way meanwhile.
+            job: the job.
+            priority: the priority; higher is first.
+            alone: whether no other job may run concurrently.
         """
         with self._lock:
             self._count += 1
-            heappush(self._heap, (-priority, self._count, alone, work))
+            heappush(self._heap, (-priority, self._count, alone, job))
 
     def take(self) -> T | None:
-        """The next work, under way from now on; `None` if there is none, or enough is under way."""
+        """Start the next job; return `None` if none is queued or may start."""
         with self._lock:
             if not self._heap or self._alone or self.running >= self.workers:
                 return None
@@ -56,7 +56,7 @@ class Queue(Generic[T]):
             return heappop(self._heap)[3]
 
     def end(self) -> None:
-        """Some work has ended."""
+        """Record the end of a job."""
         with self._lock:
             self.running -= 1
             if not self.running:

@@ -1,4 +1,4 @@
-"""The service: a socket, and threads that take what comes on it."""
+"""The service: a device behind a socket, with worker threads."""
 
 from __future__ import annotations
 
@@ -18,44 +18,45 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from crosschip.drivers.ownership import disown, own
+from crosschip.drivers.ownership import acquire, release
 from crosschip.drivers.protocol import messages
 from crosschip.drivers.protocol.board import size_of
 from crosschip.drivers.protocol.channel import Channel, ProtocolError, peer
 from crosschip.drivers.service.limits import Accounts, Exceeded, Limits
-from crosschip.drivers.service.measures import Measures, resident
+from crosschip.drivers.service.metrics import Measures, resident
+from crosschip.drivers.service.program_cache import ProgramCache
 from crosschip.drivers.service.queue import Queue
 from crosschip.drivers.service.session import Job, Session
-from crosschip.drivers.service.sharing import Sharing
 from crosschip.hal import Device
 from crosschip.ir import DeviceError
 from crosschip.ir.closing import Closing
 
 logger = logging.getLogger("crosschip")
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _END_SECONDS = 10.0
 _BACKLOG = 64
 _ANSWERS_BYTES = 1 << 22
-"""So many bytes of answers may wait for a client to read them, if the system lets them."""
+"""The socket's send buffer, in which answers wait for the client; systems may limit it."""
 
 
 class Service(Closing):
-    """A device that answers on a socket. Only processes of the same user are let in.
+    """A device that serves a socket, for processes of the same user only.
 
-    The threads that read are those that run: who takes a run from the socket runs it, if no more
-    urgent one waits and less is under way than may be. So a lone client's run changes no thread.
+    The threads that read requests also execute them: a thread that receives a run executes it
+    unless a more urgent one is queued or all workers are busy. Thus the run of a single client
+    never changes threads.
 
     Args:
-        device: what does the work; closed at the end.
-        name: what it is called.
-        path: of the socket.
-        workers: how many runs are under way at once.
-        limits: what one client may take.
-        linger: after how many seconds without a client it ends by itself; `None` for never.
+        device: the device, closed at the end.
+        name: the device's name.
+        path: the socket's path.
+        workers: the maximum number of concurrent runs.
+        limits: the limits of one client.
+        linger: the seconds without a client after which the service ends; `None` for never.
 
     Raises:
-        DeviceError: there is another service at the path, or no socket can be made there.
+        DeviceError: another service owns the path, or the socket cannot be created.
     """
 
     def __init__(
@@ -73,82 +74,82 @@ class Service(Closing):
         self.limits = limits or Limits()
         self.queue: Queue[Job] = Queue(workers)
         self.measures = Measures()
-        # A device need not bear two that ask at once, and one alone is to blame if it dies of it.
-        self.asking = threading.Lock()
-        self.sharing = Sharing()
+        # A device need not support concurrent queries; and a crash is attributed to one request.
+        self.device_lock = threading.Lock()
+        self.program_cache = ProgramCache()
         self._linger = linger
         self._ending = threading.Event()
         self._sessions: dict[int, Session] = {}
         self._accounts: WeakValueDictionary[int, Accounts] = WeakValueDictionary()
         self._lock = threading.Lock()
-        self._left = monotonic()
+        self._last_client_left = monotonic()
         self._closed = False
         self._threads: list[threading.Thread] = []
-        self._description = self._described()
+        self._description = self._describe()
         _check_free(path)
-        self._owned = own(path, name)
+        self._lock_descriptor = acquire(path, name)
         try:
-            self._listener = _listening(path)
+            self._listener = _listen(path)
         except BaseException:
-            disown(path, self._owned)
+            release(path, self._lock_descriptor)
             raise
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC | os.EFD_SEMAPHORE)
+        self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC | os.EFD_SEMAPHORE)
         self._epoll = select.epoll()
-        self._epoll.register(self._bell, select.EPOLLIN)
+        self._epoll.register(self._wakeup, select.EPOLLIN)
         self._epoll.register(self._listener, select.EPOLLIN | select.EPOLLONESHOT)
 
     @property
     def threads(self) -> int:
-        """How many threads there are that run: when all that may are at it, one yet reads."""
+        """The number of worker threads: one more than may execute, so that one always reads."""
         return self.queue.workers + 1
 
     def serve(self) -> None:
-        """Answer until `stop`, or until nobody has been there for long enough."""
+        """Serve until `stop`, or until the linger time without clients has passed."""
         faulthandler.enable(all_threads=False)
         try:
             for index in range(self.threads):
                 worker = threading.Thread(
-                    target=self._work, args=(index,), name=f"worker-{index}", daemon=True
+                    target=self._run_worker, args=(index,), name=f"worker-{index}", daemon=True
                 )
                 worker.start()
                 self._threads.append(worker)
-            while not self._ending.wait(_LOOK_SECONDS) and not self._left_alone():
+            while not self._ending.wait(_POLL_SECONDS) and not self._is_idle():
                 pass
-        finally:  # an interruption ends it, too
+        finally:  # also after an interruption
             self.close()
 
     def stop(self) -> None:
-        """End, once what is under way has ended."""
+        """End after the runs in progress."""
         self._ending.set()
 
-    def _left_alone(self) -> bool:
-        """Tell whether there has been no client for long enough; who only watches is none."""
-        if self._linger is None or any(not session.watches for session in self._present()):
+    def _is_idle(self) -> bool:
+        """Return whether the linger time without clients has passed; monitors do not count."""
+        if self._linger is None or any(not session.watches for session in self._current_sessions()):
             return False
-        return monotonic() - self._left > self._linger
+        return monotonic() - self._last_client_left > self._linger
 
-    def _present(self) -> list[Session]:
+    def _current_sessions(self) -> list[Session]:
         with self._lock:
             return list(self._sessions.values())
 
     def _drop(self, number: int, session: Session) -> None:
-        """Let a client go, with all that it held; only the thread that reads from it does so."""
+        """End a client's session; called by the thread that reads from it."""
         with self._lock:
             self._sessions.pop(number, None)
             if not session.watches:
-                self._left = monotonic()
+                self._last_client_left = monotonic()
         session.end()
 
-    def run_in_thread(self, work: Callable[[], None]) -> None:
-        """Do what takes long in a thread of its own."""
-        threading.Thread(target=work, name="preparing", daemon=True).start()
+    def run_in_thread(self, function: Callable[[], None]) -> None:
+        """Execute long work in its own thread."""
+        threading.Thread(target=function, name="preparing", daemon=True).start()
 
     def description(self, number: int) -> messages.Description:
-        """What the device is, as an answer."""
+        """Return the device's description as an answer."""
         return msgspec.structs.replace(self._description, number=number)
 
     def figures(self) -> messages.Figures:
-        """The service at this moment."""
+        """Return the current figures."""
         measures, queue = self.measures, self.queue
         return messages.Figures(
             self.name,
@@ -169,24 +170,24 @@ class Service(Closing):
         )
 
     def _clients(self) -> tuple[messages.ClientStatus, ...]:
-        """The processes that are connected, each with all its connections."""
+        """Return the connected client processes, each with all its connections."""
         sessions: dict[int, list[Session]] = {}
-        for session in self._present():
+        for session in self._current_sessions():
             if session.is_client:
                 sessions.setdefault(session.process, []).append(session)
         return tuple(
             messages.ClientStatus(
-                each[0].name,
+                group[0].name,
                 process,
-                sum(len(session.programs) for session in each),
-                each[0].accounts.memory.used,
-                sum(session.runs for session in each),
-                each[0].accounts.waiting.used,
+                sum(len(session.programs) for session in group),
+                group[0].accounts.memory.used,
+                sum(session.runs for session in group),
+                group[0].accounts.waiting.used,
             )
-            for process, each in sessions.items()
+            for process, group in sessions.items()
         )
 
-    def _described(self) -> messages.Description:
+    def _describe(self) -> messages.Description:
         device = self.device
         return messages.Description(
             0,
@@ -203,44 +204,44 @@ class Service(Closing):
             size_of(self.threads),
         )
 
-    def _work(self, place: int) -> None:
-        """The life of a thread, which notes what it runs at a place on the board."""
+    def _run_worker(self, slot: int) -> None:
+        """Process requests and jobs, as the worker thread of a slot of the board."""
         while not self._ending.is_set():
             for number, _ in self._epoll.poll(maxevents=1):
-                if number == self._bell:
-                    with suppress(BlockingIOError):  # others have heard it
-                        os.eventfd_read(self._bell)
+                if number == self._wakeup:
+                    with suppress(BlockingIOError):  # another thread has read it
+                        os.eventfd_read(self._wakeup)
                 elif number == self._listener.fileno():
                     self._accept()
                 else:
                     self._receive(number)
             while (job := self.queue.take()) is not None:
                 try:
-                    job.session.run(job, place)
+                    job.session.run(job, slot)
                 finally:
                     self.queue.end()
-                if job.request.alone:  # what came meanwhile has found nobody to run it
+                if job.request.alone:  # jobs that were queued meanwhile wait for a thread
                     self._wake(self.queue.workers - 1)
 
     def _wake(self, threads: int) -> None:
-        """Have so many threads look what there is to do."""
+        """Wake this many threads."""
         if threads:
-            os.eventfd_write(self._bell, threads)
+            os.eventfd_write(self._wakeup, threads)
 
     def _accept(self) -> None:
         try:
             end, _ = self._listener.accept()
         except BlockingIOError:
             end = None
-        except OSError as error:  # there are no more descriptors: those who leave make room
+        except OSError as error:  # out of descriptors: wait for clients to leave
             logger.warning("%s: a client cannot be let in: %s", self.name, error)
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
             end = None
         if end is not None:
-            self._let_in(end)
+            self._admit(end)
         self._epoll.modify(self._listener, select.EPOLLIN | select.EPOLLONESHOT)
 
-    def _let_in(self, end: socket.socket) -> None:
+    def _admit(self, end: socket.socket) -> None:
         process, user = peer(end)
         if user != os.geteuid():
             end.close()
@@ -276,20 +277,20 @@ class Service(Closing):
             logger.warning("%s: client %s is cut off: %s", self.name, session.process, error)
             self._drop(number, session)
             return
-        except Exception:  # nothing that comes from one client is to end the thread
+        except Exception:  # a client's request must not end the thread
             logger.exception("%s: client %s is cut off", self.name, session.process)
             self._drop(number, session)
             return
         self._epoll.modify(number, select.EPOLLIN | select.EPOLLONESHOT)
 
     def close(self) -> None:
-        """Let all clients go, once the runs that are under way have ended."""
+        """End all sessions after the runs in progress."""
         if self._closed:
             return
         self._closed = True
         self._ending.set()
         with suppress(OSError):
-            self.path.unlink()  # from now on, whoever comes waits for the next one
+            self.path.unlink()  # new clients wait for the next service
         self._wake(2 * self.threads)
         end = monotonic() + _END_SECONDS
         for thread in self._threads:
@@ -303,15 +304,15 @@ class Service(Closing):
         if not any(thread.is_alive() for thread in self._threads):
             self.device.close()
         self._epoll.close()
-        os.close(self._bell)
-        disown(self.path, self._owned)
+        os.close(self._wakeup)
+        release(self.path, self._lock_descriptor)
 
 
 def _check_free(path: Path) -> None:
-    """Make sure that nothing is lost where a socket will be.
+    """Check that the path is free or a socket.
 
     Raises:
-        DeviceError: something is there that is no socket.
+        DeviceError: another kind of file exists there.
     """
     with suppress(OSError):
         if stat.S_ISSOCK(path.lstat().st_mode):
@@ -319,11 +320,11 @@ def _check_free(path: Path) -> None:
         raise DeviceError(f"{path}: something is there that is no socket")
 
 
-def _listening(path: Path) -> socket.socket:
+def _listen(path: Path) -> socket.socket:
     with suppress(FileNotFoundError):
         path.unlink()
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
-    before = os.umask(0o177)
+    umask = os.umask(0o177)
     try:
         listener.bind(str(path))
         listener.listen(_BACKLOG)
@@ -331,6 +332,6 @@ def _listening(path: Path) -> socket.socket:
         listener.close()
         raise DeviceError(f"{path}: no socket can be made there: {error}") from None
     finally:
-        os.umask(before)
+        os.umask(umask)
     listener.setblocking(False)
     return listener

@@ -1,4 +1,4 @@
-"""One client of a service: its requests, the memory that it shares, and its programs."""
+"""A client's session: its requests, memory and programs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from crosschip.drivers.protocol.channel import Channel, ProtocolError, close_all
 from crosschip.drivers.protocol.messages import Answer, Request, Run, SharedBuffer, Tensor
 from crosschip.drivers.service.limits import Accounts, Exceeded
 from crosschip.drivers.service.memories import Memories
+from crosschip.drivers.service.program_cache import SharedProgram, key_of
 from crosschip.drivers.service.programs import Prepared
-from crosschip.drivers.service.sharing import Shared, key_of
 from crosschip.hal import CompileError, Options, Program
 from crosschip.ir import Array, DeviceError, Error, Model
 from crosschip.ir.types import PYTHONS_TYPES
@@ -33,22 +33,22 @@ _DESCRIPTORS: Mapping[type[Request], tuple[int, ...]] = {
     messages.Query: (1,),
     messages.Prepare: (1, 2),
 }
-"""How many descriptors come along with a request; none with others."""
+"""The allowed numbers of descriptors by request; 0 for all others."""
 
-_MOST_THREADS, _MOST_IN_FLIGHT = 1024, 4096
-"""Options beyond these, which engines would try to keep, are nobody's wish."""
+_MAX_THREADS, _MAX_IN_FLIGHT = 1024, 4096
+"""The accepted maximums of options that an engine would try to honour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A run that waits.
+    """A queued run.
 
     Attributes:
-        session: whose it is.
-        request: what came.
+        session: the session.
+        request: the request.
         prepared: the program.
-        inputs: what it reads.
-        places: where outputs go, in memory of the client's.
+        inputs: the inputs.
+        views: the views of client memory to write outputs to; `None` for outputs to copy.
         started: when it was accepted, on the clock of `time.monotonic`.
     """
 
@@ -56,7 +56,7 @@ class Job:
     request: Run
     prepared: Prepared
     inputs: Sequence[Any]
-    places: Sequence[Array | None]
+    views: Sequence[Array | None]
     started: float
 
 
@@ -64,10 +64,10 @@ class Session:
     """The service's end of a connection. One thread at a time receives; any may answer.
 
     Args:
-        service: what it is a client of.
+        service: the service.
         channel: the connection.
-        process: the client's process.
-        accounts: what that has, with all its connections.
+        process: the client's process id.
+        accounts: the client's accounts, shared by its connections.
     """
 
     def __init__(
@@ -89,91 +89,91 @@ class Session:
         self._board: Board | None = None
 
     def receive(self) -> Job | None:
-        """Take the next message; the run that it asks for, if that is what it does.
+        """Handle the next message; if it requests a run, return the job.
 
         Raises:
-            EOFError, OSError: the client is not there any more.
-            Broken: it does not keep to the messages.
+            EOFError, OSError: the client has disconnected.
+            ProtocolError: it violated the protocol.
         """
         view, descriptors = self.channel.receive()
         try:
-            request = _decoded(view)
+            request = _decode(view)
             if len(descriptors) not in _DESCRIPTORS.get(type(request), (0,)):
                 raise ProtocolError(
                     f"{type(request).__name__} came with {len(descriptors)} descriptors"
                 )
             if self._board is None and not isinstance(request, messages.Hello):
                 raise ProtocolError("the first message must be Hello")
-            if self.watches and not isinstance(request, _OF_WATCHERS):
+            if self.watches and not isinstance(request, _MONITOR_REQUESTS):
                 raise ProtocolError(f"{type(request).__name__} came from one who only watches")
             if isinstance(request, Run):
                 return self._accept_run(request)
             if isinstance(request, messages.Query):
-                self._guarded(request, lambda: self._take_query(request, descriptors))
+                self._handle(request, lambda: self._take_query(request, descriptors))
             elif isinstance(request, messages.Prepare):
-                self._guarded(request, lambda: self._take_prepare(request, descriptors))
+                self._handle(request, lambda: self._take_prepare(request, descriptors))
             else:
-                self._guarded(request, lambda: _HANDLERS[type(request)](self, request))
+                self._handle(request, lambda: _HANDLERS[type(request)](self, request))
             return None
         finally:
             close_all(descriptors)
 
-    def run(self, job: Job, place: int) -> None:
-        """Run a program, and answer.
+    def run(self, job: Job, slot: int) -> None:
+        """Execute a job and answer.
 
         Args:
-            job: the run.
-            place: of the thread, on the board.
+            job: the job.
+            slot: the thread's slot on the board.
         """
         try:
             if not self.ended:
-                self._run(job, place)
+                self._run(job, slot)
         finally:
             self.accounts.waiting.release()
             job.prepared.leave()
 
-    def _run(self, job: Job, place: int) -> None:
+    def _run(self, job: Job, slot: int) -> None:
         board = self._board
-        assert board is not None, "nothing is taken on before a greeting"
-        board.enter(place, job.request.number)
-        fresh: list[int] = []
+        assert board is not None, "the first request is Hello"
+        board.enter(slot, job.request.number)
+        new_descriptors: list[int] = []
         copied = 0
         failed = True
         try:
-            results = job.prepared.run(job.inputs, job.places)
+            results = job.prepared.run(job.inputs, job.views)
             outputs = []
-            for output, copy in self._outputs(job, results, fresh):
+            for output, copy in self._outputs(job, results, new_descriptors):
                 outputs.append(output)
                 copied += copy
-            self.answer(messages.Ran(job.request.number, tuple(outputs)), fresh)
+            self.answer(messages.Ran(job.request.number, tuple(outputs)), new_descriptors)
             failed = False
-        except Exception as error:  # foreign code: whatever it raises is its failure
+        except Exception as error:  # device code may raise anything
             self._fail(job.request.number, error)
         finally:
-            close_all(fresh)
-            board.leave(place)
+            close_all(new_descriptors)
+            board.leave(slot)
             self.runs += 1
             self.service.measures.add(job.started, failed=failed, copied=copied)
 
     @property
     def is_client(self) -> bool:
-        """Whether it has greeted, and may ask for more than how the service is."""
+        """Whether it has sent `Hello` and is no monitor."""
         return self._board is not None and not self.watches
 
     def answer(self, answer: Answer, descriptors: Sequence[int] = ()) -> None:
-        """Send an answer; a client that does not read its answers is cut off.
+        """Send an answer; disconnect a client that does not read its answers.
 
         Raises:
-            DeviceError: it is larger than a message may be.
+            DeviceError: the message is too large.
         """
         try:
             with self._sending:
                 self.channel.send(messages.encode(answer), descriptors)
         except OSError:
-            self.channel.cut_off()
+            self.channel.shut_down()
 
     def end(self) -> None:
-        """Release all that the client held; runs that are under way end first."""
+        """Release the client's resources; runs in progress end first."""
         with self._lock:
             if self.ended:
                 return
@@ -187,23 +187,23 @@ class Session:
         self.memories.clear()
         self.accounts.connections.release()
 
-    def _guarded(self, request: Request, handle: Callable[[], None]) -> None:
-        """Do what is asked for; an error that is no breach of the messages is the answer."""
+    def _handle(self, request: Request, handle: Callable[[], None]) -> None:
+        """Call a handler; answer with a `Failure` if it raises anything but `ProtocolError`."""
         try:
             handle()
         except ProtocolError:
             raise
-        except Exception as error:  # foreign code: whatever it raises is its failure
+        except Exception as error:  # device code may raise anything
             self._fail(request.number, error)
 
     def _fail(self, number: int, error: Exception) -> None:
-        own = isinstance(error, Error)
-        message = str(error).strip()[:_LONGEST_MESSAGE].encode(errors="replace").decode()
+        is_ours = isinstance(error, Error)
+        message = str(error).strip()[:_MAX_MESSAGE].encode(errors="replace").decode()
         operations = tuple(error.operations) if isinstance(error, CompileError) else ()
-        if sum(len(name.encode()) for name in operations) > _LONGEST_MESSAGE:
-            operations = ()  # too many to name, so they are looked for
+        if sum(len(name.encode()) for name in operations) > _MAX_MESSAGE:
+            operations = ()  # too long: the client bisects the model instead
         kind = type(error).__name__
-        if own and not isinstance(error, CompileError):
+        if is_ours and not isinstance(error, CompileError):
             kind = DeviceError.__name__
         self.answer(messages.Failure(number, message, kind, operations))
 
@@ -219,12 +219,12 @@ class Session:
                 ),
             )
             return
-        self.name = request.client[:_LONGEST_NAME]
+        self.name = request.client[:_MAX_NAME]
         self.watches = request.watches
         size = size_of(self.service.threads)
         descriptor = memory.allocate(size)
         try:
-            self._board = Board(memory.mapped(descriptor, writable=True))
+            self._board = Board(memory.map_shared(descriptor, writable=True))
             self.answer(self.service.description(request.number), [descriptor])
         finally:
             os.close(descriptor)
@@ -264,42 +264,44 @@ class Session:
 
     def _take_query(self, request: messages.Query, descriptors: Sequence[int]) -> None:
         _check_options(request.options)
-        with ExitStack() as taking:
-            (content,) = self.memories.take(descriptors, taking)
-            held = taking.pop_all()
-        self._run_in_thread(request, held, lambda: self._query(request, content, held))
+        with ExitStack() as stack:
+            (content,) = self.memories.take(descriptors, stack)
+            resources = stack.pop_all()
+        self._run_in_thread(request, resources, lambda: self._query(request, content, resources))
 
     def _take_prepare(self, request: messages.Prepare, descriptors: Sequence[int]) -> None:
         _check_options(request.options)
-        with ExitStack() as taking:
+        with ExitStack() as stack:
             self.accounts.programs.take()
-            taking.callback(self.accounts.programs.release)
-            contents = self.memories.take(descriptors, taking)
-            held = taking.pop_all()
-        self._run_in_thread(request, held, lambda: self._prepare(request, contents, held))
+            stack.callback(self.accounts.programs.release)
+            contents = self.memories.take(descriptors, stack)
+            resources = stack.pop_all()
+        self._run_in_thread(request, resources, lambda: self._prepare(request, contents, resources))
 
     def _take_save(self, request: messages.Save) -> None:
         prepared = self._program(request.program)
-        with ExitStack() as taking:
+        with ExitStack() as stack:
             prepared.enter()
-            taking.callback(prepared.leave)
-            held = taking.pop_all()
-        self._run_in_thread(request, held, lambda: self._save(request, prepared, held))
+            stack.callback(prepared.leave)
+            resources = stack.pop_all()
+        self._run_in_thread(request, resources, lambda: self._save(request, prepared, resources))
 
-    def _run_in_thread(self, request: Request, held: ExitStack, work: Callable[[], None]) -> None:
-        """Do what takes long in a thread of its own, and close what is held if there is none."""
-        with ExitStack() as unless_it_starts:
-            unless_it_starts.push(held)
+    def _run_in_thread(
+        self, request: Request, resources: ExitStack, function: Callable[[], None]
+    ) -> None:
+        """Handle a long request in its own thread; release its resources if none starts."""
+        with ExitStack() as on_failure:
+            on_failure.push(resources)
             self.accounts.preparing.take()
-            unless_it_starts.callback(self.accounts.preparing.release)
-            self.service.run_in_thread(lambda: self._ended(request, work))
-            unless_it_starts.pop_all()
+            on_failure.callback(self.accounts.preparing.release)
+            self.service.run_in_thread(lambda: self._finish(request, function))
+            on_failure.pop_all()
 
-    def _ended(self, request: Request, work: Callable[[], None]) -> None:
+    def _finish(self, request: Request, function: Callable[[], None]) -> None:
         try:
-            self._guarded(request, work)
+            self._handle(request, function)
         except ProtocolError:
-            self.channel.cut_off()
+            self.channel.shut_down()
         finally:
             self.accounts.preparing.release()
 
@@ -307,25 +309,25 @@ class Session:
         settings = self.service.device.engine_settings(request.options)
         self.answer(messages.EngineSettings(request.number, dict(settings)))
 
-    def _query(self, request: messages.Query, content: Array, held: ExitStack) -> None:
-        with held, self.service.asking:
+    def _query(self, request: messages.Query, content: Array, resources: ExitStack) -> None:
+        with resources, self.service.device_lock:
             offer = self.service.device.query(_model(content), request.options)
-        written = messages.encode_offer(offer)
-        with memory.Sealed.of(written) as sealed:
-            self.answer(messages.Answers(request.number, len(written)), [sealed.descriptor])
+        encoded = messages.encode_offer(offer)
+        with memory.Sealed.of(encoded) as sealed:
+            self.answer(messages.Answers(request.number, len(encoded)), [sealed.descriptor])
 
     def _prepare(
-        self, request: messages.Prepare, contents: Sequence[Array], held: ExitStack
+        self, request: messages.Prepare, contents: Sequence[Array], resources: ExitStack
     ) -> None:
-        with held:
-            prepared = self._compile(request, held, *contents)
+        with resources:
+            prepared = self._compile(request, resources, *contents)
         with self._lock:
-            late = self.ended
-            if not late:
+            has_ended = self.ended
+            if not has_ended:
                 self._count += 1
                 number = self._count
                 self.programs[number] = prepared
-        if late:
+        if has_ended:
             prepared.leave()
         else:
             self.answer(messages.Prepared(request.number, number))
@@ -333,13 +335,13 @@ class Session:
     def _compile(
         self,
         request: messages.Prepare,
-        held: ExitStack,
+        resources: ExitStack,
         content: Array,
         saved: Array | None = None,
     ) -> Prepared:
-        key, sharing = key_of(request.options, content, saved), self.service.sharing
+        key, cache = key_of(request.options, content, saved), self.service.program_cache
 
-        def make() -> Shared:
+        def make() -> SharedProgram:
             model, device = _model(content), self.service.device
             if saved is None:
                 program = device.compile(model, request.options)
@@ -348,15 +350,15 @@ class Session:
             if not isinstance(program, Program):
                 kind = type(program).__name__
                 raise DeviceError(f"returned an object of type {kind}, not a Program")
-            return Shared(program, model)
+            return SharedProgram(program, model)
 
-        with self.service.asking:
-            shared = sharing.take(key, make)
-        held.callback(sharing.leave, key)
-        return Prepared(shared, held.pop_all())
+        with self.service.device_lock:
+            shared = cache.take(key, make)
+        resources.callback(cache.leave, key)
+        return Prepared(shared, resources.pop_all())
 
-    def _save(self, request: messages.Save, prepared: Prepared, held: ExitStack) -> None:
-        with held:
+    def _save(self, request: messages.Save, prepared: Prepared, resources: ExitStack) -> None:
+        with resources:
             saved = prepared.shared.save()
             if saved is None:
                 self.answer(messages.Saved(request.number, None))
@@ -370,7 +372,7 @@ class Session:
         return prepared
 
     def _accept_run(self, request: Run) -> Job | None:
-        """A run that is taken on, once all that it names has been found."""
+        """Validate a run request and return its job; `None` if a limit is exceeded."""
         prepared = self._program(request.program)
         prepared.check_shapes([tensor.shape for tensor in request.inputs])
         if len(request.outputs) != len(prepared.outputs):
@@ -380,8 +382,9 @@ class Session:
         inputs = [
             self._value(prepared, index, tensor) for index, tensor in enumerate(request.inputs)
         ]
-        places = [
-            self._place(prepared, index, buffer) for index, buffer in enumerate(request.outputs)
+        views = [
+            self._output_view(prepared, index, buffer)
+            for index, buffer in enumerate(request.outputs)
         ]
         try:
             self.accounts.waiting.take()
@@ -389,21 +392,23 @@ class Session:
             self._fail(request.number, error)
             return None
         prepared.enter()
-        return Job(self, request, prepared, inputs, places, monotonic())
+        return Job(self, request, prepared, inputs, views, monotonic())
 
     def _value(self, prepared: Prepared, index: int, tensor: Tensor) -> Any:
         if tensor.shape is not None:
             element_type = prepared.inputs[index].element_type
             return self.memories.array(tensor.data, element_type, tensor.shape)
-        written = self.memories.bytes_in(tensor.data).tobytes()
+        encoded = self.memories.bytes_in(tensor.data).tobytes()
         try:
-            value = values.from_bytes(written)
+            value = values.from_bytes(encoded)
         except DeviceError as error:
             raise ProtocolError(f"input {index}: {error}") from None
         return prepared.check_value(index, value)
 
-    def _place(self, prepared: Prepared, index: int, buffer: SharedBuffer | None) -> Array | None:
-        """Memory that an output is to be written to; `None` if it is copied there in the end."""
+    def _output_view(
+        self, prepared: Prepared, index: int, buffer: SharedBuffer | None
+    ) -> Array | None:
+        """Return the view of client memory for an output; `None` if it is to be copied."""
         if buffer is None:
             return None
         self.memories.bytes_in(buffer)
@@ -415,27 +420,27 @@ class Session:
         return self.memories.array(part, type_.element_type, type_.static_shape or ())
 
     def _outputs(
-        self, job: Job, results: Sequence[Any], fresh: list[int]
+        self, job: Job, results: Sequence[Any], new_descriptors: list[int]
     ) -> Iterator[tuple[Tensor, bool]]:
-        """Where the outputs are, once they are where the client reads them; and if by a copy.
+        """Yield each output, placed in shared memory, and whether it was copied.
 
         Args:
-            job: the run.
-            results: its outputs.
-            fresh: where descriptors of new memory are put.
+            job: the job.
+            results: the program's results.
+            new_descriptors: the list to which descriptors of new memory are appended.
         """
         for index, type_ in enumerate(job.prepared.outputs):
-            value, place, room = results[index], job.places[index], job.request.outputs[index]
+            value, view, buffer = results[index], job.views[index], job.request.outputs[index]
             if type_.element_type in PYTHONS_TYPES:
-                written = values.to_bytes(value)
-                value, shape = np.frombuffer(written, np.uint8), None
+                encoded = values.to_bytes(value)
+                value, shape = np.frombuffer(encoded, np.uint8), None
             else:
                 shape = value.shape
-            in_place = place is not None and value is place
-            if in_place and room is not None:
-                data = SharedBuffer(room.fd, room.bufferSize, room.offset, value.nbytes)
+            in_place = view is not None and value is view
+            if in_place and buffer is not None:
+                data = SharedBuffer(buffer.fd, buffer.bufferSize, buffer.offset, value.nbytes)
             else:
-                data = self._filled(value, room, fresh)
+                data = self._copy_output(value, buffer, new_descriptors)
             yield Tensor(shape, data), not in_place
         for rule, holds in zip(
             job.prepared.rules, results[len(job.prepared.outputs) :], strict=True
@@ -443,26 +448,28 @@ class Session:
             if not np.all(holds):
                 raise DeviceError(rule)
 
-    def _filled(self, value: Array, room: SharedBuffer | None, fresh: list[int]) -> SharedBuffer:
-        """Copy an output into the client's memory, or into new memory where that does not do."""
-        if room is None or room.dataSize < value.nbytes:
-            room, descriptor = self.memories.allocate(memory.rounded(max(1, value.nbytes)))
-            fresh.append(descriptor)
-        part = SharedBuffer(room.fd, room.bufferSize, room.offset, value.nbytes)
+    def _copy_output(
+        self, value: Array, buffer: SharedBuffer | None, new_descriptors: list[int]
+    ) -> SharedBuffer:
+        """Copy an output to client memory, or to new memory if that is missing or too small."""
+        if buffer is None or buffer.dataSize < value.nbytes:
+            buffer, descriptor = self.memories.allocate(memory.round_size(max(1, value.nbytes)))
+            new_descriptors.append(descriptor)
+        part = SharedBuffer(buffer.fd, buffer.bufferSize, buffer.offset, value.nbytes)
         target = self.memories.bytes_in(part)
         target[:] = value.reshape(-1).view(np.uint8)
         return part
 
 
-_LONGEST_MESSAGE, _LONGEST_NAME = 8000, 100
-_OF_WATCHERS = messages.Watch, messages.Ping, messages.Stop
+_MAX_MESSAGE, _MAX_NAME = 8000, 100
+_MONITOR_REQUESTS = messages.Watch, messages.Ping, messages.Stop
 
 
 def _model(content: Array) -> Model:
     return from_bytes(content.data, "the model")
 
 
-def _decoded(view: memoryview) -> Request:
+def _decode(view: memoryview) -> Request:
     try:
         request: Request = messages.decode_request(view)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -471,14 +478,14 @@ def _decoded(view: memoryview) -> Request:
 
 
 def _check_options(options: Options) -> None:
-    """Make sure that nobody asks an engine for what it cannot but fail of.
+    """Check options that an engine would fail to honour.
 
     Raises:
-        Broken: somebody does.
+        ProtocolError: an option exceeds its maximum.
     """
-    if options.threads is not None and not 0 < options.threads <= _MOST_THREADS:
+    if options.threads is not None and not 0 < options.threads <= _MAX_THREADS:
         raise ProtocolError(f"{options.threads} threads are asked for")
-    if not 0 < options.in_flight <= _MOST_IN_FLIGHT:
+    if not 0 < options.in_flight <= _MAX_IN_FLIGHT:
         raise ProtocolError(f"{options.in_flight} runs at once are asked for")
 
 

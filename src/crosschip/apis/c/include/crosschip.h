@@ -1,4 +1,4 @@
-/* What all of crosschip's C libraries have. */
+/* The function that all of crosschip's C libraries share. */
 #ifndef CROSSCHIP_H
 #define CROSSCHIP_H
 
@@ -7,8 +7,8 @@ extern "C" {
 #endif
 
 /*
- * What the last failure in this thread was, in words; empty if there was none. The text is there
- * until the next call in this thread. All of crosschip's libraries in a process tell the same.
+ * Return the message of this thread's last failure, in any of crosschip's libraries; empty without
+ * one. It is valid until the thread's next call.
  */
 const char *crosschip_last_error(void);
 

@@ -1,19 +1,17 @@
 /*
- * NNAdapter's programming interface, as crosschip has it.
+ * NNAdapter's programming interface on crosschip's devices.
  *
  * A model is built operand by operand, compiled for the devices of a context, and run. Link with
- * -lnnadapter. The types, values and functions are NNAdapter's, so that programs that were compiled
- * with its own header run as they are.
+ * -lnnadapter. Types, values and functions are NNAdapter's, so that programs compiled with its own
+ * header run unchanged.
  *
- * Functions that return int return NNADAPTER_NO_ERROR, or an NNAdapterResultCode that tells what
- * went wrong; crosschip_last_error, in crosschip.h, has it in words. Where a function fails, nothing
- * is stored through its pointers. A handle that is NULL, has been destroyed or is of another kind is
- * NNADAPTER_INVALID_PARAMETER; handles are no addresses, and nothing is to be read through them. To
- * destroy NULL is to do nothing.
+ * Functions that return int return an NNAdapterResultCode; crosschip_last_error, in crosschip.h,
+ * returns the error message. A function that fails stores nothing through its pointers. A handle that
+ * is NULL, destroyed or of another kind yields NNADAPTER_INVALID_PARAMETER. Handles are not addresses
+ * and must not be dereferenced. Destroying NULL does nothing.
  *
- * What a function is passed may be freed or changed as soon as it returns, unless it is said
- * otherwise. Functions may be called from any thread; a model, a compilation and an execution are
- * each for one thread at a time.
+ * Arguments may be freed or changed after the call, unless stated otherwise. Functions may be called
+ * from any thread; a model, a compilation or an execution may be used by one thread at a time.
  */
 #ifndef NNADAPTER_H
 #define NNADAPTER_H
@@ -27,12 +25,12 @@ extern "C" {
 #endif
 
 enum { NNADAPTER_VERSION = 1 };
-/* The size of an axis that is not known before a model runs. */
+/* The size of a dynamic dimension. */
 enum { NNADAPTER_UNKNOWN = -65535 };
 enum { NNADAPTER_MAX_SIZE_OF_DIMENSIONS = 8 };
 enum { NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS = 8 };
 
-/* What functions return. */
+/* The result codes of functions. */
 typedef enum {
     NNADAPTER_NO_ERROR = 0,
     NNADAPTER_OUT_OF_MEMORY = 1,
@@ -43,7 +41,7 @@ typedef enum {
     NNADAPTER_FEATURE_NOT_SUPPORTED = 6
 } NNAdapterResultCode;
 
-/* The types of elements; those from 24 on are integers that stand for reals. */
+/* Element types; those from 24 on are quantized integers. */
 typedef enum {
     NNADAPTER_BOOL8 = 0,
     NNADAPTER_INT8 = 1,
@@ -68,7 +66,7 @@ typedef enum {
     NNADAPTER_QUANT_UINT32_ASYMM_PER_LAYER = 32
 } NNAdapterOperandPrecisionCode;
 
-/* The order in which the four axes of an image or a filter are stored. */
+/* The memory layout of an image or a filter. */
 typedef enum {
     NNADAPTER_NCHW = 0,
     NNADAPTER_NHWC = 1,
@@ -76,7 +74,7 @@ typedef enum {
     NNADAPTER_HWNC = 3
 } NNAdapterOperandLayoutCode;
 
-/* Where the elements of an operand come from; set by the functions, not by the caller. */
+/* The source of an operand's elements; set by the functions, not by the program. */
 typedef enum {
     NNADAPTER_TEMPORARY_VARIABLE = 0,
     NNADAPTER_TEMPORARY_SHAPE = 1,
@@ -94,21 +92,21 @@ typedef enum {
     NNADAPTER_FUSED_RELU6 = 3
 } NNAdapterFuseCode;
 
-/* The rule by which an image is padded: an operand auto_pad. */
+/* The rule that determines the padding: an operand auto_pad. */
 typedef enum {
     NNADAPTER_AUTO_PAD_NONE = 0,
     NNADAPTER_AUTO_PAD_SAME = 1,
     NNADAPTER_AUTO_PAD_VALID = 2
 } NNAdapterAutoPadCode;
 
-/* The sort of hardware. */
+/* The kind of a device. */
 typedef enum {
     NNADAPTER_CPU = 0,
     NNADAPTER_GPU = 1,
     NNADAPTER_ACCELERATOR = 2
 } NNAdapterDeviceCode;
 
-/* The values in the padding of PAD and GRID_SAMPLE. */
+/* The padding mode of PAD and GRID_SAMPLE. */
 typedef enum {
     NNADAPTER_PAD_MODE_NONE = 0,
     NNADAPTER_PAD_MODE_CONSTANT = 1,
@@ -117,7 +115,7 @@ typedef enum {
     NNADAPTER_PAD_MODE_EDGE = 4
 } NNAdapterPadModeCode;
 
-/* The weights of the pixels around a place. */
+/* The interpolation mode. */
 typedef enum {
     NNADAPTER_INTERPOLATE_MODE_NONE = 0,
     NNADAPTER_INTERPOLATE_MODE_BILINEAR = 1,
@@ -125,8 +123,8 @@ typedef enum {
 } NNAdapterInterpolateModeCode;
 
 /*
- * The operators, each with the operands that it reads, in order. Optional ones are NULL, and may be
- * left out at the end.
+ * The operators with their input operands, in order. An omitted optional operand is NULL; trailing
+ * ones may be left out.
  */
 typedef enum {
     /* input */
@@ -354,7 +352,7 @@ typedef struct NNAdapterSymmPerLayerQuantParams {
 
 /* real = integer * scales[channel] */
 typedef struct NNAdapterSymmPerChannelQuantParams {
-    uint32_t channel_dim; /* the axis of the channels, in the order in which axes are stored */
+    uint32_t channel_dim; /* the channel axis, in the stored layout */
     uint32_t scale_count;
     float *scales;
 } NNAdapterSymmPerChannelQuantParams;
@@ -365,16 +363,16 @@ typedef struct NNAdapterAsymmPerLayerQuantParams {
     int32_t zero_point;
 } NNAdapterAsymmPerLayerQuantParams;
 
-/* The sizes of an operand, in the order in which they are stored. */
+/* The shape of an operand, in the stored layout. */
 typedef struct NNAdapterOperandDimensionType {
     uint32_t count;
-    int32_t data[NNADAPTER_MAX_SIZE_OF_DIMENSIONS]; /* NNADAPTER_UNKNOWN where one is open */
+    int32_t data[NNADAPTER_MAX_SIZE_OF_DIMENSIONS]; /* NNADAPTER_UNKNOWN for a dynamic dimension */
     uint32_t dynamic_count;                         /* 0 if any shape that fits is allowed */
     int32_t dynamic_data[NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS]
                         [NNADAPTER_MAX_SIZE_OF_DIMENSIONS]; /* the shapes that are */
 } NNAdapterOperandDimensionType;
 
-/* The type of an operand. The precision says which quantization parameters there are, if any. */
+/* The type of an operand. The precision determines which quantization parameters are used. */
 typedef struct NNAdapterOperandType {
     NNAdapterOperandPrecisionCode precision;
     NNAdapterOperandLayoutCode layout;
@@ -395,59 +393,59 @@ typedef struct NNAdapterModel NNAdapterModel;
 typedef struct NNAdapterCompilation NNAdapterCompilation;
 typedef struct NNAdapterExecution NNAdapterExecution;
 
-/* The version of this interface. */
+/* Return the version of this interface. */
 int NNAdapter_getVersion(uint32_t *version);
 
-/* The number of devices that can be acquired here, under crosschip's names. */
+/* Return the number of usable devices, which can be acquired by crosschip's names. */
 int NNAdapter_getDeviceCount(uint32_t *numDevices);
 
 /*
- * Get a device by NNAdapter's name for it (as in "intel_openvino") or crosschip's own (as in
- * "openvino"). It is loaded when it is first asked for, and stays so until the process ends.
+ * Acquire a device by NNAdapter's name (such as "intel_openvino") or crosschip's (such as
+ * "openvino"). It is loaded on its first acquisition and stays loaded until the process ends.
  */
 int NNAdapterDevice_acquire(const char *name, NNAdapterDevice **device);
 
-/* Give a device back; contexts that were made with it stay. */
+/* Release a device; contexts created with it remain valid. */
 void NNAdapterDevice_release(NNAdapterDevice *device);
 
-/* The name by which a device was acquired; it is there until the device is released. */
+/* Return the name under which a device was acquired; valid until its release. */
 int NNAdapterDevice_getName(const NNAdapterDevice *device, const char **name);
 
-/* The maker of a device; it is there until the device is released. */
+/* Return a device's vendor; valid until its release. */
 int NNAdapterDevice_getVendor(const NNAdapterDevice *device, const char **vendor);
 
-/* The sort of hardware that a device is. */
+/* Return a device's kind of hardware. */
 int NNAdapterDevice_getType(const NNAdapterDevice *device, NNAdapterDeviceType *type);
 
-/* The version of what does a device's work: of 2026.4.1, 20260401. */
+/* Return the version of a device's engine: 20260401 for 2026.4.1. */
 int NNAdapterDevice_getVersion(const NNAdapterDevice *device, int32_t *version);
 
 /*
- * Make a context of several devices; an operation goes to the first that runs it.
+ * Create a context of several devices; an operation goes to the first that supports it.
  *
- * properties: settings as "KEY=VALUE;KEY=VALUE", of which each device takes those whose keys begin
- *     with its name, as in INTEL_OPENVINO_NUM_THREADS=4; may be NULL.
- * callback: what a device may ask the program with; may be NULL.
+ * properties: settings as "KEY=VALUE;KEY=VALUE"; a key begins with a device's name, as in
+ *     INTEL_OPENVINO_NUM_THREADS=4. May be NULL.
+ * callback: a function that a device may call; may be NULL.
  */
 int NNAdapterContext_create(NNAdapterDevice **devices, uint32_t num_devices, const char *properties,
                             int (*callback)(int event_id, void *user_data),
                             NNAdapterContext **context);
 
-/* Release a context; what was compiled with it still runs. */
+/* Release a context; models compiled with it still run. */
 void NNAdapterContext_destroy(NNAdapterContext *context);
 
-/* Make an empty model. */
+/* Create an empty model. */
 int NNAdapterModel_create(NNAdapterModel **model);
 
-/* Release a model, with its operands and operations. */
+/* Release a model with its operands and operations. */
 void NNAdapterModel_destroy(NNAdapterModel *model);
 
-/* Check the whole model and end building it; can be done once. */
+/* Check the model and build it; may be called once. */
 int NNAdapterModel_finish(NNAdapterModel *model);
 
 /*
- * Add an operand. No axes are those of a single element where the operand is a constant or an input
- * of the model; for what operations make, the shape is found then.
+ * Add an operand. For a constant or a model input, no axes mean rank 0; for an operation's output,
+ * the shape is inferred.
  */
 int NNAdapterModel_addOperand(NNAdapterModel *model, const NNAdapterOperandType *type,
                               NNAdapterOperand **operand);
@@ -455,69 +453,68 @@ int NNAdapterModel_addOperand(NNAdapterModel *model, const NNAdapterOperandType 
 /*
  * Make an operand a constant.
  *
- * buffer: the elements, as many as the type says.
- * length: its bytes.
- * copy: whether to copy them; else they must be there, and stay as they are, while the model or what
- *     was compiled of it is used.
+ * buffer: the elements.
+ * length: the number of bytes, which must match the type.
+ * copy: whether to copy the elements; if not, they must remain valid and unchanged while the model or
+ *     a compilation of it is used.
  */
 int NNAdapterModel_setOperandValue(NNAdapterOperand *operand, void *buffer, uint32_t length,
                                    bool copy);
 
 /*
- * The type of an operand as far as it is known. It is there until the model is destroyed; a later
- * call for the same operand brings it up to date in its place.
+ * Return an operand's type, including what has been inferred so far. The structure is valid until the
+ * model is destroyed; a later call for the operand updates it.
  */
 int NNAdapterModel_getOperandType(NNAdapterOperand *operand, NNAdapterOperandType **type);
 
 /*
- * Add an operation. Whether it keeps to its operator's rules is found when the model is finished.
+ * Add an operation. The operator's rules are checked when the model is finished.
  *
- * input_operands: the operands that it reads, in the operator's order; NULL where an optional one is
- *     left out.
- * output_operands: the operands that it makes, in the operator's order.
+ * input_operands: the inputs, in the operator's order; NULL for an omitted optional input.
+ * output_operands: the outputs, in the operator's order.
  */
 int NNAdapterModel_addOperation(NNAdapterModel *model, NNAdapterOperationType type,
                                 uint32_t input_count, NNAdapterOperand **input_operands,
                                 uint32_t output_count, NNAdapterOperand **output_operands,
                                 NNAdapterOperation **operation);
 
-/* Say which operands are the model's inputs and outputs, in this order; the last call holds. */
+/* Set the model's inputs and outputs, in order; replaces an earlier call's. */
 int NNAdapterModel_identifyInputsAndOutputs(NNAdapterModel *model, uint32_t input_count,
                                             NNAdapterOperand **input_operands,
                                             uint32_t output_count,
                                             NNAdapterOperand **output_operands);
 
 /*
- * Whether one of a context's devices runs an operation, for each of a finished model, in the order in
- * which they were added.
+ * Return for each operation of a finished model, in the order added, whether a context's device
+ * supports it.
  */
 int NNAdapterModel_getSupportedOperations(const NNAdapterModel *model, NNAdapterContext *context,
                                           bool *supported_operations);
 
 /*
- * Take on a model to compile, or what was compiled earlier, in one of three ways:
+ * Create a compilation of a model, of a cached model, or of both:
  *
- * - with a token and a buffer, what the buffer holds is used, and the model is not;
- * - with a token and a folder, <token>.nnc in the folder is used if it is there, and the model is
- *   not; else the model is compiled, and the file written;
- * - with neither, the model is compiled, and nothing is kept.
+ * - with a token and a buffer, the cached model in the buffer is used;
+ * - with a token and a folder, the file <token>.nnc is used if it exists; else the model is compiled
+ *   and the file is written;
+ * - otherwise the model is compiled without a cache.
  *
- * model: a model that is finished; NULL if it is not needed.
+ * model: a finished model; NULL if a cached model is used.
  */
 int NNAdapterCompilation_create(NNAdapterModel *model, const char *cache_token, void *cache_buffer,
                                 uint32_t cache_length, const char *cache_dir,
                                 NNAdapterContext *context, NNAdapterCompilation **compilation);
 
-/* Release what was compiled; executions of it fail from now on. */
+/* Release a compilation; its executions fail afterwards. */
 void NNAdapterCompilation_destroy(NNAdapterCompilation *compilation);
 
-/* Compile; can be done once. */
+/* Compile or load the model; may be called once. */
 int NNAdapterCompilation_finish(NNAdapterCompilation *compilation);
 
 /*
- * The numbers of inputs and outputs of what has been compiled, and their types. It is called twice:
- * first with NULL for the types, for the numbers; then with arrays of as many pointers. These are
- * there until the compilation is destroyed.
+ * Return the numbers of inputs and outputs of a finished compilation, and their types. First call it
+ * with NULL for the types to get the numbers, then with arrays of as many pointers. The types are
+ * valid until the compilation is destroyed.
  */
 int NNAdapterCompilation_queryInputsAndOutputs(NNAdapterCompilation *compilation,
                                                uint32_t *input_count,
@@ -525,36 +522,36 @@ int NNAdapterCompilation_queryInputsAndOutputs(NNAdapterCompilation *compilation
                                                uint32_t *output_count,
                                                NNAdapterOperandType **output_types);
 
-/* Make a run of what has been compiled, that can be repeated. */
+/* Create a repeatable run of a finished compilation. */
 int NNAdapterExecution_create(NNAdapterCompilation *compilation, NNAdapterExecution **execution);
 
 /* Release a run. */
 void NNAdapterExecution_destroy(NNAdapterExecution *execution);
 
 /*
- * Say how to get at an input; the last call for an index holds.
+ * Set an input's memory and access function; replaces an earlier call's.
  *
- * memory: what access is called with.
- * access: called when the model runs. It writes the sizes of the input into type->dimensions, and
- *     returns its elements, which must stay as they are until the run ends. device_buffer is NULL:
- *     elements are in the host's memory.
+ * memory: the first argument of access.
+ * access: called when the model runs. It writes the input's shape into type->dimensions and returns
+ *     the elements, which must not change until the run ends. device_buffer is NULL, as elements are
+ *     in host memory.
  */
 int NNAdapterExecution_setInput(NNAdapterExecution *execution, int32_t index, void *memory,
                                 void *(*access)(void *memory, NNAdapterOperandType *type,
                                                 void *device_buffer));
 
 /*
- * Say how to get at the place of an output; the last call for an index holds.
+ * Set an output's memory and access function; replaces an earlier call's.
  *
- * memory: what access is called with.
- * access: called when the model has run. type->dimensions has the sizes of the output; it returns
- *     where to write as many elements, or NULL if there is no such place.
+ * memory: the first argument of access.
+ * access: called after the model has run, with the output's shape in type->dimensions. It returns the
+ *     buffer to write the elements to, or NULL to fail the run.
  */
 int NNAdapterExecution_setOutput(NNAdapterExecution *execution, int32_t index, void *memory,
                                  void *(*access)(void *memory, NNAdapterOperandType *type,
                                                  void *device_buffer));
 
-/* Run, and return when the outputs have been written. */
+/* Run the model; return after the outputs have been written. */
 int NNAdapterExecution_compute(NNAdapterExecution *execution);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-"""The Python side of `libnnadapter.so`: C's arguments put into those of the Python face."""
+"""Bindings of `libnnadapter.so`: conversion of C's arguments and results."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 from crosschip.apis import nnadapter as api
+from crosschip.apis.c.bindings import Bindings
 from crosschip.apis.c.handles import HANDLES
 from crosschip.apis.c.nnadapter.access import Access
 from crosschip.apis.c.nnadapter.types import Types
-from crosschip.apis.c.side import Side
 from crosschip.apis.nnadapter import NNAdapterResultCode as Code
 from crosschip.apis.nnadapter.results import RESULTS
 
-__all__ = ["NNAdapterSide"]
+__all__ = ["NNAdapterBindings"]
 
 
-class NNAdapterSide(Side[Code]):
-    """NNAdapter's functions."""
+class NNAdapterBindings(Bindings[Code]):
+    """The functions of NNAdapter."""
 
     def __init__(self, ffi: Any, lib: Any) -> None:
         super().__init__(ffi, lib, RESULTS)
@@ -26,40 +26,42 @@ class NNAdapterSide(Side[Code]):
     # NNAdapter and its devices.
 
     def NNAdapter_getVersion(self, version: Any) -> Code:
-        self.needed(version=version)
+        self.check_not_null(version=version)
         return self.store(version, api.NNAdapter_getVersion())
 
     def NNAdapter_getDeviceCount(self, count: Any) -> Code:
-        self.needed(numDevices=count)
+        self.check_not_null(numDevices=count)
         return self.store(count, api.NNAdapter_getDeviceCount())
 
     def NNAdapterDevice_acquire(self, name: Any, device: Any) -> Code:
-        self.needed(name=name, device=device)
+        self.check_not_null(name=name, device=device)
         return self.store_handle(device, api.NNAdapterDevice_acquire(self.text(name) or ""))
 
     def NNAdapterDevice_release(self, device: int) -> None:
         self.destroy(device, api.NNAdapterDevice_release)
 
     def NNAdapterDevice_getName(self, device: int, name: Any) -> Code:
-        self.needed(name=name)
+        self.check_not_null(name=name)
         return self._store_text(name, device, api.NNAdapterDevice_getName)
 
     def NNAdapterDevice_getVendor(self, device: int, vendor: Any) -> Code:
-        self.needed(vendor=vendor)
+        self.check_not_null(vendor=vendor)
         return self._store_text(vendor, device, api.NNAdapterDevice_getVendor)
 
     def NNAdapterDevice_getType(self, device: int, type_: Any) -> Code:
-        self.needed(type=type_)
+        self.check_not_null(type=type_)
         return self.store(type_, api.NNAdapterDevice_getType(HANDLES.get(device)))
 
     def NNAdapterDevice_getVersion(self, device: int, version: Any) -> Code:
-        self.needed(version=version)
+        self.check_not_null(version=version)
         return self.store(version, api.NNAdapterDevice_getVersion(HANDLES.get(device)))
 
-    def _store_text(self, place: Any, device: int, ask: Callable[[Any], tuple[Code, Any]]) -> Code:
-        code, text = ask(HANDLES.get(device))
+    def _store_text(
+        self, pointer: Any, device: int, get: Callable[[Any], tuple[Code, Any]]
+    ) -> Code:
+        code, text = get(HANDLES.get(device))
         if text is not None:
-            place[0] = self.store_text(device, text)
+            pointer[0] = self.store_text(device, text)
         return code
 
     # Contexts.
@@ -67,12 +69,12 @@ class NNAdapterSide(Side[Code]):
     def NNAdapterContext_create(
         self, devices: Any, count: int, properties: Any, callback: Any, context: Any
     ) -> Code:
-        self.needed(context=context)
+        self.check_not_null(context=context)
         device_objects = self.objects("devices", devices, count)
-        answer = api.NNAdapterContext_create(
+        result = api.NNAdapterContext_create(
             device_objects, self.text(properties), callback or None
         )
-        return self.store_handle(context, answer)
+        return self.store_handle(context, result)
 
     def NNAdapterContext_destroy(self, context: int) -> None:
         self.destroy(context, api.NNAdapterContext_destroy)
@@ -80,7 +82,7 @@ class NNAdapterSide(Side[Code]):
     # Models.
 
     def NNAdapterModel_create(self, model: Any) -> Code:
-        self.needed(model=model)
+        self.check_not_null(model=model)
         return self.store_handle(model, api.NNAdapterModel_create())
 
     def NNAdapterModel_destroy(self, model: int) -> None:
@@ -90,9 +92,9 @@ class NNAdapterSide(Side[Code]):
         return api.NNAdapterModel_finish(HANDLES.get(model))
 
     def NNAdapterModel_addOperand(self, model: int, type_: Any, operand: Any) -> Code:
-        self.needed(type=type_, operand=operand)
-        answer = api.NNAdapterModel_addOperand(HANDLES.get(model), self._types.read(type_))
-        return self.store_handle(operand, answer, whole=model)
+        self.check_not_null(type=type_, operand=operand)
+        result = api.NNAdapterModel_addOperand(HANDLES.get(model), self._types.read(type_))
+        return self.store_handle(operand, result, parent=model)
 
     def NNAdapterModel_setOperandValue(
         self, operand: int, buffer: Any, length: int, copy: bool
@@ -101,10 +103,10 @@ class NNAdapterSide(Side[Code]):
         return api.NNAdapterModel_setOperandValue(HANDLES.get(operand), memory, copy)
 
     def NNAdapterModel_getOperandType(self, operand: int, type_: Any) -> Code:
-        self.needed(type=type_)
+        self.check_not_null(type=type_)
         code, operand_type = api.NNAdapterModel_getOperandType(HANDLES.get(operand))
         if operand_type is not None:
-            memory = HANDLES.objects_of(operand)
+            memory = HANDLES.buffers_of(operand)
             if "type" not in memory:
                 memory["type"] = self._types.new()
             memory["scales"] = self._types.write(memory["type"], operand_type)
@@ -121,14 +123,14 @@ class NNAdapterSide(Side[Code]):
         outputs: Any,
         operation: Any,
     ) -> Code:
-        self.needed(operation=operation)
-        answer = api.NNAdapterModel_addOperation(
+        self.check_not_null(operation=operation)
+        result = api.NNAdapterModel_addOperation(
             HANDLES.get(model),
             type_,
             self.objects("input_operands", inputs, input_count),
             self.objects("output_operands", outputs, output_count),
         )
-        return self.store_handle(operation, answer, whole=model)
+        return self.store_handle(operation, result, parent=model)
 
     def NNAdapterModel_identifyInputsAndOutputs(
         self, model: int, input_count: int, inputs: Any, output_count: int, outputs: Any
@@ -142,7 +144,7 @@ class NNAdapterSide(Side[Code]):
     def NNAdapterModel_getSupportedOperations(
         self, model: int, context: int, supported: Any
     ) -> Code:
-        self.needed(supported_operations=supported)
+        self.check_not_null(supported_operations=supported)
         code, support = api.NNAdapterModel_getSupportedOperations(
             HANDLES.get(model), HANDLES.get(context)
         )
@@ -163,15 +165,15 @@ class NNAdapterSide(Side[Code]):
         context: int,
         compilation: Any,
     ) -> Code:
-        self.needed(compilation=compilation)
-        answer = api.NNAdapterCompilation_create(
+        self.check_not_null(compilation=compilation)
+        result = api.NNAdapterCompilation_create(
             HANDLES.get(model),
             self.text(token),
             self.memory("cache_buffer", buffer, length) if buffer or length else None,
             self.text(folder),
             HANDLES.get(context),
         )
-        return self.store_handle(compilation, answer)
+        return self.store_handle(compilation, result)
 
     def NNAdapterCompilation_destroy(self, compilation: int) -> None:
         self.destroy(compilation, api.NNAdapterCompilation_destroy)
@@ -189,34 +191,34 @@ class NNAdapterSide(Side[Code]):
         output_count: Any,
         output_types: Any,
     ) -> Code:
-        self.needed(input_count=input_count, output_count=output_count)
+        self.check_not_null(input_count=input_count, output_count=output_count)
         object_ = HANDLES.get(compilation)
         code, counts = api.NNAdapterCompilation_queryInputsAndOutputs(object_)
         if counts is None:
             return code
         input_count[0], output_count[0] = counts
-        places = (input_types, output_types)
-        if any(places):
-            memory = HANDLES.objects_of(compilation)
+        arrays = (input_types, output_types)
+        if any(arrays):
+            memory = HANDLES.buffers_of(compilation)
             if "types" not in memory:
                 memory["types"] = self._all_types(object_, counts)
-            for place, types in zip(places, memory["types"], strict=True):
-                for index, type_ in enumerate(types if place else ()):
-                    place[index] = type_.pointer
+            for array, types in zip(arrays, memory["types"], strict=True):
+                for index, type_ in enumerate(types if array else ()):
+                    array[index] = type_.pointer
         return code
 
     def _all_types(self, compilation: Any, counts: tuple[int, int]) -> Any:
-        """The types of all inputs and of all outputs."""
+        """Return the types of all inputs and of all outputs."""
         types_by_kind: tuple[list[Any], list[Any]] = ([None] * counts[0], [None] * counts[1])
         api.NNAdapterCompilation_queryInputsAndOutputs(compilation, *types_by_kind)
-        return [[self._types.written(type_) for type_ in types] for types in types_by_kind]
+        return [[self._types.new_from(type_) for type_ in types] for types in types_by_kind]
 
     # Executions.
 
     def NNAdapterExecution_create(self, compilation: int, execution: Any) -> Code:
-        self.needed(execution=execution)
-        answer = api.NNAdapterExecution_create(HANDLES.get(compilation))
-        return self.store_handle(execution, answer)
+        self.check_not_null(execution=execution)
+        result = api.NNAdapterExecution_create(HANDLES.get(compilation))
+        return self.store_handle(execution, result)
 
     def NNAdapterExecution_destroy(self, execution: int) -> None:
         self.destroy(execution, api.NNAdapterExecution_destroy)
@@ -224,16 +226,16 @@ class NNAdapterSide(Side[Code]):
     def NNAdapterExecution_setInput(
         self, execution: int, index: int, memory: Any, access: Any
     ) -> Code:
-        self.needed(access=access)
-        reads = Access(self.ffi, self._types, access, is_input=True)
-        return api.NNAdapterExecution_setInput(HANDLES.get(execution), index, memory, reads)
+        self.check_not_null(access=access)
+        reader = Access(self.ffi, self._types, access, is_input=True)
+        return api.NNAdapterExecution_setInput(HANDLES.get(execution), index, memory, reader)
 
     def NNAdapterExecution_setOutput(
         self, execution: int, index: int, memory: Any, access: Any
     ) -> Code:
-        self.needed(access=access)
-        places = Access(self.ffi, self._types, access, is_input=False)
-        return api.NNAdapterExecution_setOutput(HANDLES.get(execution), index, memory, places)
+        self.check_not_null(access=access)
+        writer = Access(self.ffi, self._types, access, is_input=False)
+        return api.NNAdapterExecution_setOutput(HANDLES.get(execution), index, memory, writer)
 
     def NNAdapterExecution_compute(self, execution: int) -> Code:
         return api.NNAdapterExecution_compute(HANDLES.get(execution))

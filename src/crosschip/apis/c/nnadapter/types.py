@@ -1,4 +1,4 @@
-"""Types of operands, from C's structures to the Python face's, and back."""
+"""Conversion between C's operand types and the Python interface's."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from crosschip.apis.nnadapter import (
     NNAdapterSymmPerLayerQuantParams,
 )
 from crosschip.apis.nnadapter.operands import QUANTIZED
-from crosschip.apis.nnadapter.results import invalid, misshapen
+from crosschip.apis.nnadapter.results import invalid, invalid_dimensions
 from crosschip.apis.nnadapter.types import NNAdapterQuantParams
 
 E = TypeVar("E", bound=IntEnum)
 
 
-class Written(NamedTuple):
-    """A structure of C, with what it points to.
+class Structure(NamedTuple):
+    """A C structure with the memory that it points to.
 
     Attributes:
         pointer: the structure.
-        scales: those that it points to, if there are.
+        scales: the scales that it points to; `None` without any.
     """
 
     pointer: Any
@@ -41,7 +41,7 @@ class Types:
     """Reads and writes C's `NNAdapterOperandType`.
 
     Args:
-        ffi: the library's declarations.
+        ffi: the library's cffi declarations.
     """
 
     def __init__(self, ffi: Any) -> None:
@@ -50,27 +50,27 @@ class Types:
         self._size = ffi.sizeof("NNAdapterOperandType")
 
     def new(self) -> Any:
-        """An empty structure."""
+        """Return a zeroed structure."""
         return self._ffi.new(self._pointer)
 
     def copy(self, pointer: Any) -> Any:
-        """A copy of a structure; it points to the same scales."""
+        """Return a copy of a structure, which points to the same scales."""
         copy = self._ffi.new(self._pointer)
         self._ffi.memmove(copy, pointer, self._size)
         return copy
 
     def read(self, pointer: Any) -> NNAdapterOperandType:
-        """A type as the face has it; codes that there are not are left to it to refuse.
+        """Return the Python form of a type; unknown codes are left for the interface to refuse.
 
         Raises:
-            Failure: there are more sizes or shapes than the structure has places for, or no scales.
+            Failure: there are more axes or shapes than the structure can hold, or no scales.
         """
         dimensions = pointer.dimensions
         data = self.sizes(dimensions)
         shapes = dimensions.dynamic_count
         if shapes > NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS:
-            most = NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS
-            raise misshapen(f"{shapes} shapes are more than {most}")
+            limit = NNADAPTER_MAX_SIZE_OF_DYNAMIC_DIMENSIONS
+            raise invalid_dimensions(f"{shapes} shapes are more than {limit}")
         dynamic = [list(dimensions.dynamic_data[row])[: len(data)] for row in range(shapes)]
         return NNAdapterOperandType(
             _member(NNAdapterOperandPrecisionCode, pointer.precision),
@@ -80,23 +80,25 @@ class Types:
         )
 
     def sizes(self, dimensions: Any) -> list[int]:
-        """The sizes that a structure has.
+        """Return a structure's sizes.
 
         Raises:
-            Failure: there are more than it has places for.
+            Failure: there are more axes than the structure can hold.
         """
         count: int = dimensions.count
         if count > NNADAPTER_MAX_SIZE_OF_DIMENSIONS:
-            raise misshapen(f"{count} axes are more than {NNADAPTER_MAX_SIZE_OF_DIMENSIONS}")
+            raise invalid_dimensions(
+                f"{count} axes are more than {NNADAPTER_MAX_SIZE_OF_DIMENSIONS}"
+            )
         return self._ffi.unpack(dimensions.data, count) if count else []
 
-    def written(self, type_: NNAdapterOperandType) -> Written:
-        """A new structure with a type."""
+    def new_from(self, type_: NNAdapterOperandType) -> Structure:
+        """Return a new structure of a type."""
         pointer = self.new()
-        return Written(pointer, self.write(pointer, type_))
+        return Structure(pointer, self.write(pointer, type_))
 
     def write(self, pointer: Any, type_: NNAdapterOperandType) -> Any:
-        """Write a type into a structure; the scales that it now points to, if there are."""
+        """Write a type into a structure; return the scales that it then points to, if any."""
         pointer.precision, pointer.layout = type_.precision, type_.layout
         pointer.lifetime = type_.lifetime
         self.write_sizes(pointer.dimensions, type_.dimensions.data, type_.dimensions.dynamic_data)
@@ -104,19 +106,19 @@ class Types:
         scales = None
         if isinstance(params, NNAdapterSymmPerChannelQuantParams):
             scales = self._ffi.new("float[]", params.scales)
-            there = pointer.symm_per_channel_params
-            there.channel_dim, there.scale_count = params.channel_dim, len(params.scales)
-            there.scales = scales
+            fields = pointer.symm_per_channel_params
+            fields.channel_dim, fields.scale_count = params.channel_dim, len(params.scales)
+            fields.scales = scales
         elif isinstance(params, NNAdapterAsymmPerLayerQuantParams):
-            there = pointer.asymm_per_layer_params
-            there.scale, there.zero_point = params.scale, params.zero_point
+            fields = pointer.asymm_per_layer_params
+            fields.scale, fields.zero_point = params.scale, params.zero_point
         elif isinstance(params, NNAdapterSymmPerLayerQuantParams):
             pointer.symm_per_layer_params.scale = params.scale
         return scales
 
     @staticmethod
     def write_sizes(dimensions: Any, data: Sequence[int], shapes: Sequence[Sequence[int]]) -> None:
-        """Write sizes, and the shapes that there may be, into a structure."""
+        """Write sizes and listed shapes into a structure."""
         dimensions.count, dimensions.dynamic_count = len(data), len(shapes)
         dimensions.data[0 : len(data)] = data
         for row, shape in enumerate(shapes):
@@ -127,18 +129,18 @@ class Types:
         if kind is NNAdapterSymmPerLayerQuantParams:
             return kind(pointer.symm_per_layer_params.scale)
         if kind is NNAdapterAsymmPerLayerQuantParams:
-            there = pointer.asymm_per_layer_params
-            return kind(there.scale, there.zero_point)
+            fields = pointer.asymm_per_layer_params
+            return kind(fields.scale, fields.zero_point)
         if kind is NNAdapterSymmPerChannelQuantParams:
-            there = pointer.symm_per_channel_params
-            _check_scales(there, data)
-            scales = tuple(self._ffi.unpack(there.scales, there.scale_count))
-            return kind(there.channel_dim, scales)
+            fields = pointer.symm_per_channel_params
+            _check_scales(fields, data)
+            scales = tuple(self._ffi.unpack(fields.scales, fields.scale_count))
+            return kind(fields.channel_dim, scales)
         return None
 
 
 def _check_scales(params: Any, data: Sequence[int]) -> None:
-    """Check that there is a scale for each channel, before they are read."""
+    """Raise a failure unless the structure has one scale per channel."""
     axis, count = params.channel_dim, params.scale_count
     if not params.scales or not count:
         raise invalid("scales is NULL, or scale_count is 0")
@@ -149,6 +151,6 @@ def _check_scales(params: Any, data: Sequence[int]) -> None:
 
 
 def _member(enumeration: type[E], code: int) -> E:
-    """The member of a code; the code itself if there is none."""
+    """Return an enumeration's member; an unknown code unchanged."""
     members: dict[int, E] = enumeration._value2member_map_  # type: ignore[assignment]
     return members.get(code, code)  # type: ignore[return-value]

@@ -1,1 +1,1 @@
-"""The Python sides of NNRt's libraries: C's arguments put into those of the Python face."""
+"""Bindings of NNRt's libraries: conversion of C's arguments and results."""

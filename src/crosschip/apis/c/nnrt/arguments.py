@@ -1,99 +1,98 @@
-"""What the Python sides of both of NNRt's libraries do with arguments and answers."""
+"""Conversion of arguments and results, shared by NNRt's libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from crosschip.apis.c.bindings import Bindings
 from crosschip.apis.c.handles import HANDLES
-from crosschip.apis.c.side import Side
 from crosschip.apis.nnrt import OH_NN_QuantParam, OH_NN_ReturnCode, OH_NN_Tensor
 from crosschip.apis.nnrt.results import RESULTS, invalid
 from crosschip.apis.results import Handle
 
-MOST = 200
-"""How many tensors there may be in a list, and sizes in a shape: no more are read."""
+MAX_LENGTH = 200
+"""The maximum length of a list of tensors and of a shape; longer ones are refused."""
 
 
-class NNRtSide(Side[OH_NN_ReturnCode]):
-    """What both libraries have in common.
+class NNRtBindings(Bindings[OH_NN_ReturnCode]):
+    """The base of both libraries' bindings.
 
     Args:
-        ffi: the library's declarations.
-        lib: what it has for this side.
+        ffi: the library's cffi declarations.
+        lib: the library's C functions for Python.
     """
 
     def __init__(self, ffi: Any, lib: Any) -> None:
         super().__init__(ffi, lib, RESULTS)
 
-    def handle(self, object_: object, whole: int = 0) -> int:
-        """A new handle of what a function of the face made; 0 if it made nothing."""
-        return 0 if object_ is None else HANDLES.add(object_, whole)
+    def handle(self, object_: object, parent: int = 0) -> int:
+        """Return a new handle of an interface function's result; 0 for `None`."""
+        return 0 if object_ is None else HANDLES.add(object_, parent)
 
-    def ended(self, name: str, place: Any, destroyed: Callable[[Any], Any]) -> Any:
-        """Destroy the object of a handle that is stored somewhere; `NULL` takes its place."""
-        self.needed(**{name: place})
-        number = place[0]
+    def destroy_stored(self, name: str, pointer: Any, destroy_object: Callable[[Any], Any]) -> Any:
+        """Destroy the object of a stored handle and overwrite the handle with `NULL`."""
+        self.check_not_null(**{name: pointer})
+        number = pointer[0]
         object_ = HANDLES.get(number)
-        answer = destroyed(object_)
+        result = destroy_object(object_)
         if isinstance(object_, Handle) and object_.destroyed:
             HANDLES.remove(number)
-            place[0] = 0
-        return answer
+            pointer[0] = 0
+        return result
 
-    def empty(self, **places: Any) -> None:
-        """Check that there are places to store a pointer, which have none yet.
+    def check_points_to_null(self, **pointers: Any) -> None:
+        """Check that pointers are not `NULL`, but point to `NULL`.
 
         Raises:
-            Failure: one is `NULL`, or what is there is not.
+            Failure: a pointer is `NULL`, or points to another pointer.
         """
-        self.needed(**places)
-        for name, place in places.items():
-            if place[0]:
+        self.check_not_null(**pointers)
+        for name, pointer in pointers.items():
+            if pointer[0]:
                 raise invalid(f"*{name} is not NULL")
 
     def store_array(self, number: int, key: Hashable, kind: str, values: Sequence[int]) -> Any:
-        """An array of C that is there as long as the object of a handle, or until the next one."""
-        array = HANDLES.objects_of(number)[key] = self.ffi.new(kind, values)
+        """Return a C array that lives as long as a handle, or until it is replaced."""
+        array = HANDLES.buffers_of(number)[key] = self.ffi.new(kind, values)
         return array
 
     def numbers(self, name: str, pointer: Any, count: int) -> list[Any]:
-        """The elements of an array.
+        """Return the elements of an array.
 
         Raises:
-            Failure: it is `NULL`, but not empty.
+            Failure: the pointer is `NULL` although the array is not empty.
         """
         if not count:
             return []
-        self.needed(**{name: pointer})
+        self.check_not_null(**{name: pointer})
         values: list[Any] = self.ffi.unpack(pointer, count)
         return values
 
-    def places(self, name: str, array: Any) -> list[int] | None:
-        """The elements of an `OH_NN_UInt32Array`; `None` if there is none.
+    def indices(self, name: str, array: Any) -> list[int] | None:
+        """Return the elements of an `OH_NN_UInt32Array`; `None` for `NULL`.
 
         Raises:
-            Failure: there are too many, none where there should be, or some where there should
-                be none.
+            Failure: the array is too long, or data pointer and size contradict each other.
         """
         if not array:
             return None
-        if array.size > MOST:
-            raise invalid(f"{name} has {array.size} elements, but {MOST} at most")
+        if array.size > MAX_LENGTH:
+            raise invalid(f"{name} has {array.size} elements, but {MAX_LENGTH} at most")
         if array.data and not array.size:
             raise invalid(f"{name}->data is not NULL, but {name}->size is 0")
         return self.numbers(f"{name}->data", array.data, array.size)
 
     def tensor(self, pointer: Any) -> OH_NN_Tensor | None:
-        """An `OH_NN_Tensor` as the face has it; `None` if there is none.
+        """Return the Python form of an `OH_NN_Tensor`; `None` for `NULL`.
 
         Raises:
-            Failure: an array of it is `NULL`, or has too many elements.
+            Failure: an array in it is `NULL`, or too long.
         """
         if not pointer:
             return None
-        if pointer.dimensionCount > MOST:
-            raise invalid(f"{pointer.dimensionCount} axes are more than {MOST}")
+        if pointer.dimensionCount > MAX_LENGTH:
+            raise invalid(f"{pointer.dimensionCount} axes are more than {MAX_LENGTH}")
         sizes = self.numbers("dimensions", pointer.dimensions, pointer.dimensionCount)
         params, quantization = None, pointer.quantParam
         if quantization and quantization.quantCount:

@@ -1,4 +1,4 @@
-"""The Python side of `libneural_network_core.so`."""
+"""Bindings of `libneural_network_core.so`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any, NamedTuple
 
 from crosschip.apis import nnrt as api
 from crosschip.apis.c.handles import HANDLES
-from crosschip.apis.c.nnrt.arguments import MOST, NNRtSide
+from crosschip.apis.c.nnrt.arguments import MAX_LENGTH, NNRtBindings
 from crosschip.apis.nnrt import OH_NN_ReturnCode as Code
 from crosschip.apis.nnrt.conformance import as_reference
 from crosschip.apis.nnrt.results import invalid
 
-__all__ = ["CoreSide"]
+__all__ = ["CoreBindings"]
 
-_MOST_AXES = 10
+_MAX_RANK = 10
 
 
 class _Run(NamedTuple):
-    """What tells a run from others.
+    """The user data of an asynchronous run.
 
     Attributes:
-        data: the program's data.
+        data: the program's pointer.
         outputs: the handles of the outputs.
     """
 
@@ -29,8 +29,8 @@ class _Run(NamedTuple):
     outputs: list[int]
 
 
-class CoreSide(NNRtSide):
-    """The functions that compile and run."""
+class CoreBindings(NNRtBindings):
+    """The functions that compile and run models."""
 
     def __init__(self, ffi: Any, lib: Any) -> None:
         super().__init__(ffi, lib)
@@ -40,8 +40,8 @@ class CoreSide(NNRtSide):
     # Devices.
 
     def OH_NNDevice_GetAllDevicesID(self, ids: Any, count: Any) -> Code:
-        self.empty(allDevicesID=ids)
-        self.needed(deviceCount=count)
+        self.check_points_to_null(allDevicesID=ids)
+        self.check_not_null(deviceCount=count)
         code, all_ids = api.OH_NNDevice_GetAllDevicesID()
         if all_ids is not None:
             key = tuple(all_ids)
@@ -51,7 +51,7 @@ class CoreSide(NNRtSide):
         return code
 
     def OH_NNDevice_GetName(self, device: int, name: Any) -> Code:
-        self.empty(name=name)
+        self.check_points_to_null(name=name)
         code, text = api.OH_NNDevice_GetName(device)
         if text is not None:
             if text not in self._names:
@@ -60,7 +60,7 @@ class CoreSide(NNRtSide):
         return code
 
     def OH_NNDevice_GetType(self, device: int, type_: Any) -> Code:
-        self.needed(deviceType=type_)
+        self.check_not_null(deviceType=type_)
         return self.store(type_, api.OH_NNDevice_GetType(device))
 
     # Compilations.
@@ -72,7 +72,7 @@ class CoreSide(NNRtSide):
         return self.handle(api.OH_NNCompilation_ConstructForCache())
 
     def OH_NNCompilation_ConstructWithOfflineModelFile(self, path: Any) -> int:
-        self.needed(modelPath=path)
+        self.check_not_null(modelPath=path)
         compilation = api.OH_NNCompilation_ConstructWithOfflineModelFile(self.text(path) or "")
         return self.handle(compilation)
 
@@ -83,7 +83,7 @@ class CoreSide(NNRtSide):
     def OH_NNCompilation_ExportCacheToBuffer(
         self, compilation: int, buffer: Any, length: int, size: Any
     ) -> Code:
-        self.needed(buffer=buffer, modelSize=size)
+        self.check_not_null(buffer=buffer, modelSize=size)
         code, content = api.OH_NNCompilation_ExportCacheToBuffer(HANDLES.get(compilation))
         if content is not None:
             size[0] = len(content)
@@ -101,18 +101,18 @@ class CoreSide(NNRtSide):
     def OH_NNCompilation_AddExtensionConfig(
         self, compilation: int, name: Any, value: Any, size: int
     ) -> Code:
-        self.needed(configName=name)
+        self.check_not_null(configName=name)
         content = self.memory("configValue", value, size)
-        own = HANDLES.get(compilation)
-        return api.OH_NNCompilation_AddExtensionConfig(own, self.text(name) or "", content)
+        object_ = HANDLES.get(compilation)
+        return api.OH_NNCompilation_AddExtensionConfig(object_, self.text(name) or "", content)
 
     def OH_NNCompilation_SetDevice(self, compilation: int, device: int) -> Code:
         return api.OH_NNCompilation_SetDevice(HANDLES.get(compilation), device)
 
     def OH_NNCompilation_SetCache(self, compilation: int, path: Any, version: int) -> Code:
-        self.needed(cachePath=path)
-        own = HANDLES.get(compilation)
-        return api.OH_NNCompilation_SetCache(own, self.text(path) or "", version)
+        self.check_not_null(cachePath=path)
+        object_ = HANDLES.get(compilation)
+        return api.OH_NNCompilation_SetCache(object_, self.text(path) or "", version)
 
     def OH_NNCompilation_SetPerformanceMode(self, compilation: int, mode: Any) -> Code:
         return api.OH_NNCompilation_SetPerformanceMode(HANDLES.get(compilation), mode)
@@ -129,7 +129,7 @@ class CoreSide(NNRtSide):
         return code
 
     def OH_NNCompilation_Destroy(self, compilation: Any) -> None:
-        self.ended("compilation", compilation, api.OH_NNCompilation_Destroy)
+        self.destroy_stored("compilation", compilation, api.OH_NNCompilation_Destroy)
 
     # Descriptions.
 
@@ -137,14 +137,14 @@ class CoreSide(NNRtSide):
         return self.handle(api.OH_NNTensorDesc_Create())
 
     def OH_NNTensorDesc_Destroy(self, desc: Any) -> Any:
-        return self.ended("tensorDesc", desc, api.OH_NNTensorDesc_Destroy)
+        return self.destroy_stored("tensorDesc", desc, api.OH_NNTensorDesc_Destroy)
 
     def OH_NNTensorDesc_SetName(self, desc: int, name: Any) -> Code:
-        self.needed(name=name)
+        self.check_not_null(name=name)
         return api.OH_NNTensorDesc_SetName(HANDLES.get(desc), self.text(name) or "")
 
     def OH_NNTensorDesc_GetName(self, desc: int, name: Any) -> Code:
-        self.empty(name=name)
+        self.check_points_to_null(name=name)
         code, text = api.OH_NNTensorDesc_GetName(HANDLES.get(desc))
         if text is not None:
             name[0] = self.store_text(desc, text)
@@ -154,18 +154,18 @@ class CoreSide(NNRtSide):
         return api.OH_NNTensorDesc_SetDataType(HANDLES.get(desc), type_)
 
     def OH_NNTensorDesc_GetDataType(self, desc: int, type_: Any) -> Code:
-        self.needed(dataType=type_)
+        self.check_not_null(dataType=type_)
         return self.store(type_, api.OH_NNTensorDesc_GetDataType(HANDLES.get(desc)))
 
     def OH_NNTensorDesc_SetShape(self, desc: int, shape: Any, length: int) -> Code:
-        if length > _MOST_AXES:
-            raise invalid(f"{length} axes are more than {_MOST_AXES}")
+        if length > _MAX_RANK:
+            raise invalid(f"{length} axes are more than {_MAX_RANK}")
         sizes = self.numbers("shape", shape, length)
         return api.OH_NNTensorDesc_SetShape(HANDLES.get(desc), sizes)
 
     def OH_NNTensorDesc_GetShape(self, desc: int, shape: Any, length: Any) -> Code:
-        self.empty(shape=shape)
-        self.needed(shapeLength=length)
+        self.check_points_to_null(shape=shape)
+        self.check_not_null(shapeLength=length)
         code, sizes = api.OH_NNTensorDesc_GetShape(HANDLES.get(desc))
         if sizes is not None:
             length[0] = len(sizes)
@@ -177,16 +177,16 @@ class CoreSide(NNRtSide):
         return api.OH_NNTensorDesc_SetFormat(HANDLES.get(desc), format)
 
     def OH_NNTensorDesc_GetFormat(self, desc: int, format: Any) -> Code:
-        self.needed(format=format)
+        self.check_not_null(format=format)
         return self.store(format, api.OH_NNTensorDesc_GetFormat(HANDLES.get(desc)))
 
     def OH_NNTensorDesc_GetElementCount(self, desc: int, count: Any) -> Code:
-        self.needed(elementCount=count)
+        self.check_not_null(elementCount=count)
         count[0] = 0
         return self.store(count, api.OH_NNTensorDesc_GetElementCount(HANDLES.get(desc)))
 
     def OH_NNTensorDesc_GetByteSize(self, desc: int, size: Any) -> Code:
-        self.needed(byteSize=size)
+        self.check_not_null(byteSize=size)
         size[0] = 0
         return self.store(size, api.OH_NNTensorDesc_GetByteSize(HANDLES.get(desc)))
 
@@ -201,19 +201,19 @@ class CoreSide(NNRtSide):
     def OH_NNTensor_CreateWithFd(
         self, device: int, desc: int, fd: int, size: int, offset: int
     ) -> int:
-        own = HANDLES.get(desc)
-        return self.handle(api.OH_NNTensor_CreateWithFd(device, own, fd, size, offset))
+        object_ = HANDLES.get(desc)
+        return self.handle(api.OH_NNTensor_CreateWithFd(device, object_, fd, size, offset))
 
     def OH_NNTensor_Destroy(self, tensor: Any) -> Any:
-        return self.ended("tensor", tensor, api.OH_NNTensor_Destroy)
+        return self.destroy_stored("tensor", tensor, api.OH_NNTensor_Destroy)
 
     def OH_NNTensor_GetTensorDesc(self, tensor: int) -> int:
         description = api.OH_NNTensor_GetTensorDesc(HANDLES.get(tensor))
         if description is None:
             return 0
-        objects = HANDLES.objects_of(tensor)
+        objects = HANDLES.buffers_of(tensor)
         if "desc" not in objects:
-            objects["desc"] = self.handle(description, whole=tensor)
+            objects["desc"] = self.handle(description, parent=tensor)
         number: int = objects["desc"]
         return number
 
@@ -221,21 +221,21 @@ class CoreSide(NNRtSide):
         memory = api.OH_NNTensor_GetDataBuffer(HANDLES.get(tensor))
         if memory is None:
             return self.ffi.NULL
-        objects = HANDLES.objects_of(tensor)
+        objects = HANDLES.buffers_of(tensor)
         if "memory" not in objects:
             objects["memory"] = self.ffi.from_buffer(memory, require_writable=True)
         return objects["memory"]
 
     def OH_NNTensor_GetFd(self, tensor: int, fd: Any) -> Code:
-        self.needed(fd=fd)
+        self.check_not_null(fd=fd)
         return self.store(fd, api.OH_NNTensor_GetFd(HANDLES.get(tensor)))
 
     def OH_NNTensor_GetSize(self, tensor: int, size: Any) -> Code:
-        self.needed(size=size)
+        self.check_not_null(size=size)
         return self.store(size, api.OH_NNTensor_GetSize(HANDLES.get(tensor)))
 
     def OH_NNTensor_GetOffset(self, tensor: int, offset: Any) -> Code:
-        self.needed(offset=offset)
+        self.check_not_null(offset=offset)
         return self.store(offset, api.OH_NNTensor_GetOffset(HANDLES.get(tensor)))
 
     # Executors.
@@ -244,14 +244,14 @@ class CoreSide(NNRtSide):
         return self.handle(api.OH_NNExecutor_Construct(HANDLES.get(compilation)))
 
     def OH_NNExecutor_Destroy(self, executor: Any) -> None:
-        self.ended("executor", executor, api.OH_NNExecutor_Destroy)
+        self.destroy_stored("executor", executor, api.OH_NNExecutor_Destroy)
 
     def OH_NNExecutor_GetInputCount(self, executor: int, count: Any) -> Code:
-        self.needed(inputCount=count)
+        self.check_not_null(inputCount=count)
         return self.store(count, api.OH_NNExecutor_GetInputCount(HANDLES.get(executor)))
 
     def OH_NNExecutor_GetOutputCount(self, executor: int, count: Any) -> Code:
-        self.needed(outputCount=count)
+        self.check_not_null(outputCount=count)
         return self.store(count, api.OH_NNExecutor_GetOutputCount(HANDLES.get(executor)))
 
     def OH_NNExecutor_CreateInputTensorDesc(self, executor: int, index: int) -> int:
@@ -263,8 +263,8 @@ class CoreSide(NNRtSide):
     def OH_NNExecutor_GetOutputShape(
         self, executor: int, index: int, shape: Any, length: Any
     ) -> Code:
-        self.empty(shape=shape)
-        self.needed(shapeLength=length)
+        self.check_points_to_null(shape=shape)
+        self.check_not_null(shapeLength=length)
         code, sizes = api.OH_NNExecutor_GetOutputShape(HANDLES.get(executor), index)
         if sizes is not None:
             length[0] = len(sizes)
@@ -274,23 +274,23 @@ class CoreSide(NNRtSide):
     def OH_NNExecutor_GetInputDimRange(
         self, executor: int, index: int, least: Any, most: Any, length: Any
     ) -> Code:
-        check = self.needed if as_reference() else self.empty
+        check = self.check_not_null if as_reference() else self.check_points_to_null
         check(minInputDims=least, maxInputDims=most)
-        self.needed(shapeLength=length)
+        self.check_not_null(shapeLength=length)
         code, bounds = api.OH_NNExecutor_GetInputDimRange(HANDLES.get(executor), index)
         if bounds is not None:
             length[0] = len(bounds[0])
-            for place, name, sizes in zip((least, most), ("min", "max"), bounds, strict=True):
-                place[0] = self.store_array(executor, (name, index), "size_t[]", sizes)
+            for pointer, name, sizes in zip((least, most), ("min", "max"), bounds, strict=True):
+                pointer[0] = self.store_array(executor, (name, index), "size_t[]", sizes)
         return code
 
     def OH_NNExecutor_SetOnRunDone(self, executor: int, function: Any) -> Code:
-        called = self._called_when_done(function) if function else None
-        return api.OH_NNExecutor_SetOnRunDone(HANDLES.get(executor), called)  # type: ignore[arg-type]
+        callback = self._run_done_callback(function) if function else None
+        return api.OH_NNExecutor_SetOnRunDone(HANDLES.get(executor), callback)  # type: ignore[arg-type]
 
     def OH_NNExecutor_SetOnServiceDied(self, executor: int, function: Any) -> Code:
-        called = (lambda run: function(run.data)) if function else None
-        return api.OH_NNExecutor_SetOnServiceDied(HANDLES.get(executor), called)  # type: ignore[arg-type]
+        callback = (lambda run: function(run.data)) if function else None
+        return api.OH_NNExecutor_SetOnServiceDied(HANDLES.get(executor), callback)  # type: ignore[arg-type]
 
     def OH_NNExecutor_RunSync(
         self, executor: int, inputs: Any, input_count: int, outputs: Any, output_count: int
@@ -321,13 +321,13 @@ class CoreSide(NNRtSide):
         )
 
     def _tensors(self, name: str, numbers: Any, count: int) -> list[Any]:
-        if count > MOST:
-            raise invalid(f"{name} has {count} elements, but {MOST} at most")
+        if count > MAX_LENGTH:
+            raise invalid(f"{name} has {count} elements, but {MAX_LENGTH} at most")
         return self.objects(name, numbers, count)
 
-    def _called_when_done(self, function: Any) -> Callable[..., None]:
-        def done(run: _Run, code: Code, tensors: object, count: int) -> None:
+    def _run_done_callback(self, function: Any) -> Callable[..., None]:
+        def callback(run: _Run, code: Code, tensors: object, count: int) -> None:
             outputs = self.ffi.new("void *[]", [self.ffi.cast("void *", n) for n in run.outputs])
             function(run.data, code, outputs, count)
 
-        return done
+        return callback

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from crosschip.apis.nnrt.hdi.v1_0 import memory
-from crosschip.apis.nnrt.hdi.v1_0.attributes import ATTRIBUTES, encoded
+from crosschip.apis.nnrt.hdi.v1_0.attributes import ATTRIBUTES, encode
 from crosschip.apis.nnrt.hdi.v1_0.chip import Chip
 from crosschip.apis.nnrt.hdi.v1_0.interface import INnrtDevice
 from crosschip.apis.nnrt.hdi.v1_0.types import (
@@ -49,7 +49,7 @@ def tensor(
     data = SharedBuffer()
     if value is not None:
         held = np.ascontiguousarray(value)
-        fd = memory.holding([(0, held)])
+        fd = memory.create_constant([(0, held)])
         data = SharedBuffer(fd, max(held.nbytes, 1), 0, held.nbytes)
     return Tensor(name, code(array_type), tuple(dims), format, data, tuple(quantization))
 
@@ -70,7 +70,7 @@ def node(
     told = attributes
     if told is None:
         told = msgspec.convert(named, ATTRIBUTES[node_type])
-    return Node(kind, node_type, encoded(told), tuple(read), tuple(made))  # type: ignore[arg-type]
+    return Node(kind, node_type, encode(told), tuple(read), tuple(made))  # type: ignore[arg-type]
 
 
 def single(
@@ -143,7 +143,7 @@ def run(driver: INnrtDevice, model: Model, inputs: Sequence[Array]) -> list[Arra
     results = []
     for one, shape in zip(wanted, sizes, strict=True):
         dtype = np.dtype(one.dataType.name.removeprefix("DATA_TYPE_").lower())
-        held = memory.elements(one.data)[: int(np.prod(shape)) * dtype.itemsize]
+        held = memory.read(one.data)[: int(np.prod(shape)) * dtype.itemsize]
         results.append(held.copy().view(dtype).reshape(shape))
     for buffer in buffers:
         driver.ReleaseBuffer(buffer)

@@ -27,7 +27,7 @@ from crosschip.apis.nnrt.hdi.v1_0.types import (
     Priority,
     SharedBuffer,
 )
-from crosschip.apis.nnrt.hdi.v1_0.writing import write_model
+from crosschip.apis.nnrt.hdi.v1_0.writer import write_model
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import (
     YES,
@@ -57,7 +57,7 @@ from crosschip.runtime.discovery import open_device
 
 CASES = {
     f"{operator.type}-{number}": (operator, arguments)
-    for operator in V1_0.uses
+    for operator in V1_0.by_operator
     for number, arguments in enumerate(examples_of(operator))
 }
 FLOAT32 = ElementType.FLOAT32

@@ -20,7 +20,7 @@ from crosschip.apis.nnrt.hdi.v1_0 import memory
 from crosschip.apis.nnrt.hdi.v1_0.attributes import ATTRIBUTES
 from crosschip.apis.nnrt.hdi.v1_0.chip import Chip
 from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError, ReturnCode
-from crosschip.apis.nnrt.hdi.v1_0.reading import read_model, read_parts
+from crosschip.apis.nnrt.hdi.v1_0.reader import read_model, read_parts
 from crosschip.apis.nnrt.hdi.v1_0.types import (
     DataType,
     Format,
@@ -246,7 +246,7 @@ def test_memory_that_is_none(tmp_path: Path) -> None:
     ends = os.pipe()
     try:
         with pytest.raises(HdiError, match="not that of memory") as caught:
-            memory.elements(SharedBuffer(ends[0], 4, 0, 4))
+            memory.read(SharedBuffer(ends[0], 4, 0, 4))
         assert caught.value.code is ReturnCode.HDF_ERR_BAD_FD
     finally:
         for end in ends:
@@ -258,24 +258,24 @@ def test_memory_that_can_change_is_copied() -> None:
     try:
         os.write(fd, b"abcd")
         buffer = SharedBuffer(fd, 4, 1, 2)
-        held = memory.elements(buffer)
+        held = memory.read(buffer)
         os.pwrite(fd, b"xxxx", 0)
         assert bytes(held) == b"bc"
         os.ftruncate(fd, 1)  # would end the process if it were mapped
         with pytest.raises(HdiError, match="there are only 1 bytes"):
-            memory.elements(buffer)
+            memory.read(buffer)
         assert bytes(held) == b"bc"
     finally:
         os.close(fd)
 
 
 def test_memory_of_constants_cannot_change_and_stays_after_its_descriptor() -> None:
-    fd = memory.holding([(0, np.arange(4, dtype=F32))])
+    fd = memory.create_constant([(0, np.arange(4, dtype=F32))])
     with pytest.raises(PermissionError):
         os.pwrite(fd, b"x", 0)
     with pytest.raises(PermissionError):
         os.ftruncate(fd, 1)
-    held = memory.elements(SharedBuffer(fd, 16, 4, 8), constant=True)
+    held = memory.read(SharedBuffer(fd, 16, 4, 8), constant=True)
     os.close(fd)
     np.testing.assert_array_equal(held.view(F32), [1, 2])
 
@@ -335,7 +335,7 @@ def test_an_output_without_room_is_told_and_not_written(chip: Chip) -> None:
     small = replace(place, data=replace(place.data, dataSize=20))
     memory.fill(place.data, np.full(6, 7, F32))
     assert prepared.Run([io(chip)], [small]) == ([[2, 3]], [False])
-    np.testing.assert_array_equal(memory.elements(place.data).view(F32), 7)
+    np.testing.assert_array_equal(memory.read(place.data).view(F32), 7)
 
 
 SMALL = st.integers(-3, 9)
@@ -400,6 +400,6 @@ def test_memory_that_there_is_not_is_refused_at_once(monkeypatch: pytest.MonkeyP
     with pytest.raises(HdiError, match="of 67108864 bytes: 33554432 are available"):
         memory.allocate(1 << 26)
     with pytest.raises(HdiError, match="are available"):
-        memory.holding([(1 << 26, np.zeros(1, np.uint8))])
+        memory.create_constant([(1 << 26, np.zeros(1, np.uint8))])
     with pytest.raises(HdiError, match="must be 1 to"):
-        memory.allocate(memory.MOST + 1)
+        memory.allocate(memory.MAX_BYTES + 1)

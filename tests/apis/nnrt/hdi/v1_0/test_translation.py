@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from tests.random_models import Example, examples
 
-from crosschip.apis.nnrt.hdi.v1_0.reading import read_model
+from crosschip.apis.nnrt.hdi.v1_0.reader import read_model
 from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0
 from crosschip.apis.nnrt.hdi.v1_0.types import Format, QuantParam, QuantType
-from crosschip.apis.nnrt.hdi.v1_0.writing import write_model, write_parts
+from crosschip.apis.nnrt.hdi.v1_0.writer import write_model, write_parts
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import Options
 from crosschip.ir import (
@@ -40,7 +40,7 @@ from crosschip.ops.standard.slicing import Slice
 FORMATS = [Format.FORMAT_NHWC, Format.FORMAT_NCHW]
 CASES = {
     f"{operator.type}-{number}": (operator, arguments)
-    for operator in V1_0.uses
+    for operator in V1_0.by_operator
     for number, arguments in enumerate(examples_of(operator))
 }
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from crosschip.apis.nnrt.hdi.v1_0 import attributes, types
-from crosschip.apis.nnrt.hdi.v1_0.attributes import ATTRIBUTES, decoded, encoded
+from crosschip.apis.nnrt.hdi.v1_0.attributes import ATTRIBUTES, decode, encode
 from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError, ReturnCode
 from crosschip.apis.nnrt.hdi.v1_0.types import NodeType
 
@@ -144,8 +144,8 @@ def test_attributes_are_read_as_they_are_written(node_type: NodeType) -> None:
         field.encode_name: _another(field.default) for field in msgspec.structs.fields(structure)
     }
     one = msgspec.convert(changed, structure)
-    assert decoded(node_type, encoded(one)) == one
-    assert msgspec.msgpack.decode(encoded(one)) == changed
+    assert decode(node_type, encode(one)) == one
+    assert msgspec.msgpack.decode(encode(one)) == changed
 
 
 def _another(value: object) -> object:
@@ -169,22 +169,22 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 def test_attributes_that_are_not_the_structures_are_refused(bad: str) -> None:
     with pytest.raises(HdiError, match="nodeAttr is no AddFusion") as caught:
-        decoded(NodeType.NODE_TYPE_ADD_FUSION, msgspec.msgpack.encode(BAD[bad]))
+        decode(NodeType.NODE_TYPE_ADD_FUSION, msgspec.msgpack.encode(BAD[bad]))
     assert caught.value.code is ReturnCode.HDF_ERR_INVALID_PARAM
 
 
 def test_attributes_that_are_cut_off_or_out_of_range_are_refused() -> None:
-    whole = encoded(attributes.Concat(3))
+    whole = encode(attributes.Concat(3))
     for bad in (b"", whole[:-1], whole + b"\0", b"\xff" * 9):
         with pytest.raises(HdiError):
-            decoded(NodeType.NODE_TYPE_CONCAT, bad)
+            decode(NodeType.NODE_TYPE_CONCAT, bad)
     for axis in (2**63, -(2**63) - 1):
         with pytest.raises((HdiError, OverflowError)):
-            decoded(NodeType.NODE_TYPE_CONCAT, msgspec.msgpack.encode({"axis": axis}))
+            decode(NodeType.NODE_TYPE_CONCAT, msgspec.msgpack.encode({"axis": axis}))
     with pytest.raises(HdiError, match=r"there is no operator .*NODE_TYPE_NONE") as caught:
-        decoded(NodeType.NODE_TYPE_NONE, b"")
+        decode(NodeType.NODE_TYPE_NONE, b"")
     assert caught.value.code is ReturnCode.HDF_ERR_NOT_SUPPORT
 
 
 def test_no_bytes_are_the_attributes_of_a_node_without_any() -> None:
-    assert decoded(NodeType.NODE_TYPE_SQRT, b"") == attributes.Sqrt()
+    assert decode(NodeType.NODE_TYPE_SQRT, b"") == attributes.Sqrt()

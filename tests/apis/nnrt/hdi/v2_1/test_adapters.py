@@ -24,7 +24,7 @@ from crosschip.apis.nnrt.hdi.v1_0.types import (
     Priority,
     SharedBuffer,
 )
-from crosschip.apis.nnrt.hdi.v1_0.writing import write_model
+from crosschip.apis.nnrt.hdi.v1_0.writer import write_model
 from crosschip.apis.nnrt.hdi.v2_1.chip import Chip, ChipV2_0
 from crosschip.apis.nnrt.hdi.v2_1.device import HdiDevice, device_over
 from crosschip.apis.nnrt.hdi.v2_1.interface import IPreparedModel
@@ -53,7 +53,7 @@ from crosschip.ops.standard.unary import Erf
 FLOAT32 = ElementType.FLOAT32
 CASES = {
     f"{operator.type}-{number}": (operator, arguments)
-    for operator in V2_1.uses
+    for operator in V2_1.by_operator
     for number, arguments in enumerate(examples_of(operator)[:2])
 }
 X = np.array([[-2, -1, 0], [1, 2, 3]], np.float32)
@@ -206,7 +206,7 @@ def test_an_output_without_room_is_an_error() -> None:
         given = tensor(chip, written.model, read, X)
         room = tensor(chip, written.model, made, np.zeros_like(X))
         assert model.Run([given], [room]) == [[2, 3]]
-        held = memory.elements(room.data).view(np.float32).reshape(2, 3)
+        held = memory.read(room.data).view(np.float32).reshape(2, 3)
         np.testing.assert_array_equal(held, wanted(X))
         short = tensor(chip, written.model, made, X, 23)
         with pytest.raises(HdiError, match=r"there are 23 bytes for \[2, 3\]") as caught:
@@ -323,7 +323,7 @@ def test_other_failures_are_not_tried_again() -> None:
 
 
 def test_room_is_not_doubled_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crosschip.apis.nnrt.hdi.v1_0.arena._MOST_GUESS", 10000)
+    monkeypatch.setattr("crosschip.apis.nnrt.hdi.v1_0.arena._MAX_GUESS", 10000)
     answer = Answering(code=Code.NNRT_INSUFFICIENT_BUFFER)
     with pytest.raises(HdiError, match="as told"):
         ran(answer)
@@ -445,7 +445,7 @@ def exported(device: Device) -> Iterator[SharedBuffer]:
 def changed(held: Array, place: int) -> SharedBuffer:
     copy = held.copy()
     copy[place] ^= 1
-    return SharedBuffer(memory.holding([(0, copy)]), copy.nbytes, 0, copy.nbytes)
+    return SharedBuffer(memory.create_constant([(0, copy)]), copy.nbytes, 0, copy.nbytes)
 
 
 def test_offline_models_are_what_a_device_saved(caplog: pytest.LogCaptureFixture) -> None:
@@ -461,14 +461,14 @@ def test_offline_models_are_what_a_device_saved(caplog: pytest.LogCaptureFixture
             given = tensor(chip, written.model, read, X)
             room = tensor(chip, written.model, made, np.zeros_like(X))
         assert model.Run([given], [room]) == [[2, 3]]
-        held = memory.elements(room.data).view(np.float32).reshape(2, 3)
+        held = memory.read(room.data).view(np.float32).reshape(2, 3)
         np.testing.assert_allclose(held, wanted(X), rtol=1e-6)
 
 
 def test_offline_models_of_others_are_refused() -> None:
     device, config = ReferenceDevice(), ModelConfig()
     with exported(device) as saved:
-        whole = memory.elements(saved)
+        whole = memory.read(saved)
         for place in (0, 40, -1):
             bad = changed(whole, place)
             with Chip(device) as chip:
@@ -522,7 +522,7 @@ def test_a_device_that_saves_nothing_takes_no_offline_models() -> None:
 @given(data=st.binary(max_size=200))
 def test_bytes_that_are_no_offline_model_are_refused(data: bytes) -> None:
     held = np.frombuffer(data, np.uint8)
-    buffer = SharedBuffer(memory.holding([(0, held)]), max(len(data), 1), 0, len(data))
+    buffer = SharedBuffer(memory.create_constant([(0, held)]), max(len(data), 1), 0, len(data))
     try:
         with Chip(ReferenceDevice()) as chip, pytest.raises(HdiError) as caught:
             chip.PrepareOfflineModel([buffer], ModelConfig())

@@ -10,11 +10,11 @@ import pytest
 from tests.apis.nnrt.hdi.v1_0.making import model_of as made_of
 from tests.apis.nnrt.hdi.v1_0.making import tensor
 
-from crosschip.apis.nnrt.hdi.v1_0.attributes import encoded
-from crosschip.apis.nnrt.hdi.v1_0.reading import read_model
+from crosschip.apis.nnrt.hdi.v1_0.attributes import encode
+from crosschip.apis.nnrt.hdi.v1_0.reader import read_model
 from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0, Nodes
 from crosschip.apis.nnrt.hdi.v1_0.types import Format, Model, Node, RoundMode
-from crosschip.apis.nnrt.hdi.v1_0.writing import write_model
+from crosschip.apis.nnrt.hdi.v1_0.writer import write_model
 from crosschip.apis.nnrt.hdi.v2_1.attributes import ATTRIBUTES, ConstantOfShape, MaxPoolFusion
 from crosschip.apis.nnrt.hdi.v2_1.nodes import V2_0, V2_1
 from crosschip.apis.nnrt.hdi.v2_1.types import ModelConfig, NNRT_ReturnCode, NodeType, ReduceMode
@@ -88,9 +88,9 @@ def test_newer_nodes_compute_what_their_operators_do(case: str) -> None:
     only = Nodes(
         (2, 1), NodeType, ATTRIBUTES, lambda op: [entry] if op is entry.row.operator else []
     )
-    only.uses = {**V1_0.uses, entry.row.operator: [entry]}
+    only.by_operator = {**V1_0.by_operator, entry.row.operator: [entry]}
     try:
-        written = write_model(model, Format.FORMAT_NHWC, only, decomposing=False)
+        written = write_model(model, Format.FORMAT_NHWC, only, decompose=False)
     except UnsupportedError as error:
         assert re.search("driver interface|has no (operand|code)|in the target", str(error))  # noqa: PT017
         return
@@ -110,7 +110,7 @@ def pooled(rounding: RoundMode, rows: int, version: Nodes) -> Array:
     )
     node_type = version.node_type(NodeType.NODE_TYPE_MAX_POOL_FUSION)
     tensors = [tensor(np.float32, (1, 1, 5, 1), name="x"), tensor(np.float32, (1, 1, rows, 1))]
-    model: Model = made_of(tensors, [Node("", node_type, encoded(attributes), (0,), (1,))], [1])
+    model: Model = made_of(tensors, [Node("", node_type, encode(attributes), (0,), (1,))], [1])
     image = np.array([3, 1, 2, 5, 9], np.float32).reshape(1, 1, 5, 1)
     (made,) = run(read_model(model, version), [image])
     return made.reshape(-1)
@@ -123,8 +123,8 @@ def test_maxima_are_rounded_since_2_0() -> None:
     x = b.input("x", TensorType(ElementType.FLOAT32, (1, 1, 1, 5)))
     b.output("y", b.add(MaxPool2D, x, kernel_shape=(1, 2), strides=(1, 2), ceil_mode=True))
     with pytest.raises(UnsupportedError, match="ceil_mode"):
-        write_model(b.build(), decomposing=False)
-    write_model(b.build(), nodes=V2_0, decomposing=False).close()
+        write_model(b.build(), decompose=False)
+    write_model(b.build(), nodes=V2_0, decompose=False).close()
 
 
 def test_euclidean_norms_are_a_reduction_since_2_1() -> None:
@@ -143,10 +143,10 @@ def test_element_types_have_the_drivers_numbers() -> None:
     operator = next(e.row.operator for e in V2_1.rows[NodeType.NODE_TYPE_CONSTANT_OF_SHAPE])
     entry = V2_1.rows[NodeType.NODE_TYPE_CONSTANT_OF_SHAPE][0]
     only = Nodes((2, 1), NodeType, ATTRIBUTES)
-    only.uses = {operator: [entry]}
+    only.by_operator = {operator: [entry]}
     b = Builder()
     shape = b.input("shape", TensorType(ElementType.INT64, (2,)))
     b.output("y", b.add(operator, shape=shape, value=np.array(7, np.int32)))
     with write_model(b.build(), nodes=only) as written:
         (node,) = written.model.nodes
-        assert V2_1.decoded(node) == ConstantOfShape(dataType=34, value=(7.0,))
+        assert V2_1.decode(node) == ConstantOfShape(dataType=34, value=(7.0,))

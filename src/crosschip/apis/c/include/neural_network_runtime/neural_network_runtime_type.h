@@ -1,8 +1,8 @@
 /*
- * The types and values of NNRt's programming interface, as crosschip has them.
+ * The types and values of NNRt's programming interface.
  *
- * They are those of OpenHarmony's Neural Network Runtime, so that programs that were compiled with
- * its own headers run as they are.
+ * They are those of OpenHarmony's Neural Network Runtime, so that programs compiled with its own
+ * headers run unchanged.
  */
 #ifndef NEURAL_NETWORK_RUNTIME_TYPE_H
 #define NEURAL_NETWORK_RUNTIME_TYPE_H
@@ -15,25 +15,25 @@
 extern "C" {
 #endif
 
-/* A model that is built. Handles are no addresses: nothing is to be read through them. */
+/* A model to build. Handles are not addresses and must not be dereferenced. */
 typedef struct OH_NNModel OH_NNModel;
 
-/* What compiles a model. */
+/* A compilation of a model. */
 typedef struct OH_NNCompilation OH_NNCompilation;
 
-/* What runs a model that has been compiled. */
+/* An executor of a compiled model. */
 typedef struct OH_NNExecutor OH_NNExecutor;
 
-/* How the integers of a tensor stand for reals. */
+/* Quantization parameters. */
 typedef struct NN_QuantParam NN_QuantParam;
 
-/* A description of a tensor: its name, the type of its elements, its shape and its format. */
+/* A description of a tensor: name, element type, shape and format. */
 typedef struct NN_TensorDesc NN_TensorDesc;
 
-/* A description with memory for the elements. */
+/* A tensor: a description with memory for the elements. */
 typedef struct NN_Tensor NN_Tensor;
 
-/* The effort that a device makes for speed. */
+/* The trade-off between speed and power. */
 typedef enum {
     OH_NN_PERFORMANCE_NONE = 0,
     OH_NN_PERFORMANCE_LOW = 1,
@@ -42,7 +42,7 @@ typedef enum {
     OH_NN_PERFORMANCE_EXTREME = 4
 } OH_NN_PerformanceMode;
 
-/* The order in which runs that wait are taken. */
+/* The priority of queued runs. */
 typedef enum {
     OH_NN_PRIORITY_NONE = 0,
     OH_NN_PRIORITY_LOW = 1,
@@ -50,7 +50,7 @@ typedef enum {
     OH_NN_PRIORITY_HIGH = 3
 } OH_NN_Priority;
 
-/* What functions return. */
+/* The result codes of functions. */
 typedef enum {
     OH_NN_SUCCESS = 0,
     OH_NN_FAILED = 1,
@@ -69,7 +69,7 @@ typedef enum {
     OH_NN_UNAVAILABLE_DEVICE = 14
 } OH_NN_ReturnCode;
 
-/* The activation that an operator applies to its result: the values of its parameter, of 8 bits. */
+/* The activation that an operator applies to its result: an 8-bit parameter. */
 #ifdef __cplusplus
 typedef enum : int8_t {
     OH_NN_FUSED_NONE = 0,
@@ -84,7 +84,7 @@ typedef enum {
 } OH_NN_FuseType;
 #endif
 
-/* The order in which the axes of an image are stored. */
+/* The memory layout of an image. */
 typedef enum {
     OH_NN_FORMAT_NONE = 0,
     OH_NN_FORMAT_NCHW = 1,
@@ -92,7 +92,7 @@ typedef enum {
     OH_NN_FORMAT_ND = 3
 } OH_NN_Format;
 
-/* The sort of hardware that a device is. */
+/* The kind of a device. */
 typedef enum {
     OH_NN_OTHERS = 0,
     OH_NN_CPU = 1,
@@ -100,7 +100,7 @@ typedef enum {
     OH_NN_ACCELERATOR = 3
 } OH_NN_DeviceType;
 
-/* The types of elements. */
+/* Element types. */
 typedef enum {
     OH_NN_UNKNOWN = 0,
     OH_NN_BOOL = 1,
@@ -229,7 +229,7 @@ typedef enum {
     OH_NN_OPS_GATHER_ND = 108
 } OH_NN_OperationType;
 
-/* What a tensor is for: data, or a parameter of the operator in its name. */
+/* The type of a tensor: data, or a parameter of the operator in its name. */
 typedef enum {
     OH_NN_TENSOR = 0,
     OH_NN_ADD_ACTIVATIONTYPE = 1,
@@ -396,15 +396,15 @@ typedef enum {
     OH_NN_REDUCE_L2_COEFF = 162
 } OH_NN_TensorType;
 
-/* Places of tensors in a model. */
+/* Indices of tensors in a model. */
 typedef struct OH_NN_UInt32Array {
-    uint32_t *data; /* NULL if, and only if, there are no elements */
+    uint32_t *data; /* NULL if and only if the array is empty */
     uint32_t size; /* the number of elements, not of bytes */
 } OH_NN_UInt32Array;
 
-/* real = (integer - zeroPoint) * scale, for a whole tensor or for each channel. */
+/* real = (integer - zeroPoint) * scale, per tensor or per channel. */
 typedef struct OH_NN_QuantParam {
-    uint32_t quantCount; /* of each of the arrays: 1, or the number of channels */
+    uint32_t quantCount; /* the length of each array: 1, or the number of channels */
     const uint32_t *numBits; /* all 8 */
     const double *scale;
     const int32_t *zeroPoint;
@@ -414,25 +414,25 @@ typedef struct OH_NN_QuantParam {
 typedef struct OH_NN_Tensor {
     OH_NN_DataType dataType;
     uint32_t dimensionCount;
-    const int32_t *dimensions; /* -1 where a size is known only when the model runs */
+    const int32_t *dimensions; /* -1 for a dynamic dimension */
     const OH_NN_QuantParam *quantParam; /* NULL if the tensor is not quantized */
     OH_NN_TensorType type;
 } OH_NN_Tensor;
 
-/* Memory for an input or output. */
+/* Memory of an input or output. */
 typedef struct OH_NN_Memory {
     void *const data;
     const size_t length;
 } OH_NN_Memory;
 
 /*
- * What is called, in another thread, at the end of a run that was asked for with userData. The
- * outputs are those that were passed then.
+ * The callback at the end of an asynchronous run, called in another thread with the run's userData and
+ * outputs.
  */
 typedef void (*NN_OnRunDone)(void *userData, OH_NN_ReturnCode errCode, void *outputTensor[],
                              int32_t outputCount);
 
-/* What is called, before that, if the device has failed. */
+/* The callback for a failed device, called before the one at the end of the run. */
 typedef void (*NN_OnServiceDied)(void *userData);
 
 #ifdef __cplusplus

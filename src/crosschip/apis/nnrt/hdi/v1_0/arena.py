@@ -1,4 +1,4 @@
-"""Memory for the inputs and outputs of runs on a driver."""
+"""Device memory for the inputs and outputs of runs on a driver."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import numpy as np
 from crosschip.apis.nnrt.hdi.v1_0 import memory
 from crosschip.apis.nnrt.hdi.v1_0.interface import AnyNnrtDevice
 from crosschip.apis.nnrt.hdi.v1_0.types import Format, IOTensor, SharedBuffer
-from crosschip.apis.nnrt.hdi.v1_0.writing import tensor_of
+from crosschip.apis.nnrt.hdi.v1_0.writer import tensor_of
 from crosschip.ir import Array, DeviceError, Operand, TensorType
 from crosschip.ir.shape_binding import named_sizes
 
 Driver = AnyNnrtDevice[Any, Any]
 
 _FIRST_GUESS = 4096
-"""The bytes for an output whose size shows in a run only, until it is known better."""
+"""The initial number of bytes for an output of unknown size."""
 
-_MOST_GUESS = 1 << 30
-"""The bytes for it at most: NNRt has no larger tensors."""
+_MAX_GUESS = 1 << 30
+"""The maximum number of bytes for an output of unknown size, NNRt's limit for tensors."""
 
 
 def tensors(
     operands: Mapping[str, Operand], format: Format
 ) -> Sequence[tuple[IOTensor, TensorType]]:
-    """Inputs or outputs of a model as tensors of runs, each with its type."""
+    """Return a model's inputs or outputs as a run's tensors, with their types."""
     pairs = []
     for name, operand in operands.items():
         tensor = tensor_of(operand.type, format)
@@ -36,12 +36,12 @@ def tensors(
     return pairs
 
 
-class _Place:
-    """An input or output of runs: a tensor, and memory for its elements.
+class _Slot:
+    """A tensor of runs, with memory for its elements.
 
     Attributes:
-        type: its type in the model.
-        expected: the sizes of an output in the next run, as far as they are known.
+        type: the type in the model.
+        expected: an output's shape in the next run; `None` if unknown.
     """
 
     def __init__(self, driver: Driver, tensor: IOTensor, type_: TensorType) -> None:
@@ -52,33 +52,33 @@ class _Place:
         self._buffer: SharedBuffer | None = None
         self._bytes: Array = np.empty(0, np.uint8)
 
-    def of(self, shape: Sequence[int], size: int) -> IOTensor:
-        """The tensor, with memory for so many bytes."""
+    def with_memory(self, shape: Sequence[int], size: int) -> IOTensor:
+        """Return the tensor, with at least `size` bytes of memory."""
         if self._buffer is None or size > self._bytes.nbytes:
             self.close()
             self._buffer = self._driver.AllocateBuffer(max(size, 1))
-            whole = memory.mapped(self._buffer, writable=True)
-            self._bytes = whole[self._buffer.offset :]
+            mapped = memory.map_buffer(self._buffer, writable=True)
+            self._bytes = mapped[self._buffer.offset :]
         data = msgspec.structs.replace(self._buffer, dataSize=size)
         return msgspec.structs.replace(self._tensor, dimensions=tuple(shape), data=data)
 
     def write(self, array: Array) -> IOTensor:
-        """The tensor, with the elements of an array in its memory."""
-        tensor = self.of(array.shape, array.nbytes)
+        """Write an array to the memory and return the tensor."""
+        tensor = self.with_memory(array.shape, array.nbytes)
         np.copyto(self._bytes[: array.nbytes].view(array.dtype).reshape(array.shape), array)
         return tensor
 
-    def room(self) -> IOTensor:
-        """The tensor, with memory for what will be written as far as its size is known."""
+    def prepare_output(self) -> IOTensor:
+        """Return an output tensor, with memory for the expected or guessed size."""
         if self.expected is None:
-            return self.of((), max(self._bytes.nbytes, _FIRST_GUESS))
-        return self.of(self.expected, self._size(self.expected))
+            return self.with_memory((), max(self._bytes.nbytes, _FIRST_GUESS))
+        return self.with_memory(self.expected, self._size(self.expected))
 
     def read(self, shape: Sequence[int]) -> Array:
-        """The elements that a run has written.
+        """Return a copy of the elements that a run has written.
 
         Raises:
-            DeviceError: they are not such an output, or take more than the room for it.
+            DeviceError: the shape does not match the model, or exceeds the memory.
         """
         size = self._size(shape)
         if not self._fits(shape):
@@ -86,27 +86,27 @@ class _Place:
             raise DeviceError(f"the driver made {list(shape)}, not {expected}")
         if size > self._bytes.nbytes:
             raise DeviceError(f"the driver made {list(shape)}, which it had no room for")
-        held = self._bytes[:size].copy().view(self.type.element_type.dtype)
-        return held.reshape(tuple(shape))
+        elements = self._bytes[:size].copy().view(self.type.element_type.dtype)
+        return elements.reshape(tuple(shape))
 
     def grow(self, shape: Sequence[int]) -> bool:
-        """Make room for an output of these sizes if they were not known; whether there was less."""
-        had, size = self._bytes.nbytes, self._size(shape)
-        if self.expected is not None or size <= had:
+        """Grow the memory of an output of unknown size; return whether it was too small."""
+        capacity, size = self._bytes.nbytes, self._size(shape)
+        if self.expected is not None or size <= capacity:
             return False
-        self.of(shape, size)
+        self.with_memory(shape, size)
         return True
 
     def double(self) -> bool:
-        """Double the room for an output of unknown sizes; whether that was allowed."""
-        had = self._bytes.nbytes
-        if self.expected is not None or had >= _MOST_GUESS:
+        """Double the memory of an output of unknown size; return whether that was allowed."""
+        capacity = self._bytes.nbytes
+        if self.expected is not None or capacity >= _MAX_GUESS:
             return False
-        self.of((), min(2 * had, _MOST_GUESS))
+        self.with_memory((), min(2 * capacity, _MAX_GUESS))
         return True
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         if self._buffer is not None:
             self._driver.ReleaseBuffer(self._buffer)
             self._buffer = None
@@ -132,53 +132,53 @@ class Arena:
         inputs: Sequence[tuple[IOTensor, TensorType]],
         outputs: Sequence[tuple[IOTensor, TensorType]],
     ) -> None:
-        self._inputs = [_Place(driver, *one) for one in inputs]
-        self._outputs = [_Place(driver, *one) for one in outputs]
-        self._open = [place for place in self._outputs if place.expected is None]
+        self._inputs = [_Slot(driver, *pair) for pair in inputs]
+        self._outputs = [_Slot(driver, *pair) for pair in outputs]
+        self._open = [slot for slot in self._outputs if slot.expected is None]
         self._last: Sequence[tuple[int, ...]] = ()
 
-    def written(self, inputs: Sequence[Array]) -> Sequence[IOTensor]:
-        """The inputs of a run, with their elements."""
+    def write_inputs(self, inputs: Sequence[Array]) -> Sequence[IOTensor]:
+        """Write a run's inputs and return their tensors."""
         if self._open:
             self._expect([array.shape for array in inputs])
-        return [place.write(array) for place, array in zip(self._inputs, inputs, strict=True)]
+        return [slot.write(array) for slot, array in zip(self._inputs, inputs, strict=True)]
 
-    def places(self) -> Sequence[IOTensor]:
-        """The outputs, with room for them."""
-        return [place.room() for place in self._outputs]
+    def output_tensors(self) -> Sequence[IOTensor]:
+        """Return a run's output tensors."""
+        return [slot.prepare_output() for slot in self._outputs]
 
     def grow(self, sizes: Sequence[Sequence[int]]) -> bool:
-        """Make room for outputs of these sizes; whether there was less."""
-        grown = [place.grow(shape) for place, shape in self._each(sizes)]
+        """Grow output memory to these shapes; return whether any was too small."""
+        grown = [slot.grow(shape) for slot, shape in self._pairs(sizes)]
         return any(grown)
 
     def double(self) -> bool:
-        """Double the room of outputs whose sizes are not known; whether that was allowed."""
-        doubled = [place.double() for place in self._outputs]
+        """Double the memory of outputs of unknown size; return whether that was allowed."""
+        doubled = [slot.double() for slot in self._outputs]
         return any(doubled)
 
     def results(self, sizes: Sequence[Sequence[int]]) -> Sequence[Array]:
-        """Copies of the outputs.
+        """Return copies of the outputs.
 
         Raises:
-            DeviceError: they are not as many as the model's, or do not fit their memory.
+            DeviceError: their number differs from the model's, or a shape exceeds its memory.
         """
-        return [place.read(shape) for place, shape in self._each(sizes)]
+        return [slot.read(shape) for slot, shape in self._pairs(sizes)]
 
     def close(self) -> None:
-        """Give all memory back."""
-        for place in (*self._inputs, *self._outputs):
-            place.close()
+        """Release all memory."""
+        for slot in (*self._inputs, *self._outputs):
+            slot.close()
 
     def _expect(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Infer the sizes of outputs from those of inputs."""
+        """Infer output shapes from input shapes."""
         if shapes != self._last:
-            sizes = named_sizes([place.type for place in self._inputs], shapes)
-            for place in self._open:
-                place.expected = place.type.substitute(sizes).static_shape
+            sizes = named_sizes([slot.type for slot in self._inputs], shapes)
+            for slot in self._open:
+                slot.expected = slot.type.substitute(sizes).static_shape
             self._last = shapes
 
-    def _each(self, sizes: Sequence[Sequence[int]]) -> Iterable[tuple[_Place, Sequence[int]]]:
+    def _pairs(self, sizes: Sequence[Sequence[int]]) -> Iterable[tuple[_Slot, Sequence[int]]]:
         if len(sizes) != len(self._outputs):
             raise DeviceError(
                 f"the driver made {len(sizes)} outputs, but the model has {len(self._outputs)}"

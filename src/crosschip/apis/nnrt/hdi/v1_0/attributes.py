@@ -1,15 +1,15 @@
-"""The attributes of nodes, with the document's names, and their bytes in `Node.nodeAttr`.
+"""The attributes of nodes, with the document's names, and their encoding in `Node.nodeAttr`.
 
-The bytes are one MessagePack map for each structure, from a field's name to its value. How
-OpenHarmony lays these structures out in a parcel is not public, so its own bytes cannot be read.
-A field that is missing has the value that changes nothing; a field that the structure does not
-have, or of another type, is refused. No bytes at all are the structure of a node without fields,
-and for other nodes what a caller sends that could not say them.
+Each structure is encoded as one MessagePack map from field names to values, because OpenHarmony's
+own encoding in a parcel is not public. A missing field has its neutral default; an unknown field or
+a value of the wrong type is refused. A node whose structure has no fields may have an empty
+encoding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from functools import cache
 from typing import Any
 
@@ -374,76 +374,41 @@ class Unsqueeze(Attributes, frozen=True):
     axis: tuple[Long, ...] = ()
 
 
-ATTRIBUTES: Mapping[int, type[Attributes]] = {
-    NodeType.NODE_TYPE_ACTIVATION: Activation,
-    NodeType.NODE_TYPE_ADD_FUSION: AddFusion,
-    NodeType.NODE_TYPE_ARGMAX_FUSION: ArgMaxFusion,
-    NodeType.NODE_TYPE_AVGPOOL_FUSION: AvgPoolFusion,
-    NodeType.NODE_TYPE_BATCH_TO_SPACE_ND: BatchToSpaceND,
-    NodeType.NODE_TYPE_BIAS_ADD: BiasAdd,
-    NodeType.NODE_TYPE_CAST: Cast,
-    NodeType.NODE_TYPE_CONCAT: Concat,
-    NodeType.NODE_TYPE_CONV2D_FUSION: Conv2DFusion,
-    NodeType.NODE_TYPE_CONV2D_TRANSPOSE_FUSION: Conv2dTransposeFusion,
-    NodeType.NODE_TYPE_DIV_FUSION: DivFusion,
-    NodeType.NODE_TYPE_ELTWISE: Eltwise,
-    NodeType.NODE_TYPE_EXPAND_DIMS: ExpandDims,
-    NodeType.NODE_TYPE_FILL: Fill,
-    NodeType.NODE_TYPE_FULL_CONNECTION: FullConnection,
-    NodeType.NODE_TYPE_FUSED_BATCH_NORM: FusedBatchNorm,
-    NodeType.NODE_TYPE_GATHER: Gather,
-    NodeType.NODE_TYPE_LAYER_NORM_FUSION: LayerNormFusion,
-    NodeType.NODE_TYPE_LESS_EQUAL: LessEqual,
-    NodeType.NODE_TYPE_MATMUL_FUSION: MatMulFusion,
-    NodeType.NODE_TYPE_MAXIMUM: Maximum,
-    NodeType.NODE_TYPE_MAX_POOL_FUSION: MaxPoolFusion,
-    NodeType.NODE_TYPE_MUL_FUSION: MulFusion,
-    NodeType.NODE_TYPE_ONE_HOT: OneHot,
-    NodeType.NODE_TYPE_PAD_FUSION: PadFusion,
-    NodeType.NODE_TYPE_POW_FUSION: PowFusion,
-    NodeType.NODE_TYPE_PRELU_FUSION: PReLUFusion,
-    NodeType.NODE_TYPE_QUANT_DTYPE_CAST: QuantDTypeCast,
-    NodeType.NODE_TYPE_REDUCE_FUSION: ReduceFusion,
-    NodeType.NODE_TYPE_RESHAPE: Reshape,
-    NodeType.NODE_TYPE_RESIZE: Resize,
-    NodeType.NODE_TYPE_RSQRT: Rsqrt,
-    NodeType.NODE_TYPE_SCALE_FUSION: ScaleFusion,
-    NodeType.NODE_TYPE_SHAPE: Shape,
-    NodeType.NODE_TYPE_SLICE_FUSION: SliceFusion,
-    NodeType.NODE_TYPE_SOFTMAX: Softmax,
-    NodeType.NODE_TYPE_SPACE_TO_BATCH_ND: SpaceToBatchND,
-    NodeType.NODE_TYPE_SPLIT: Split,
-    NodeType.NODE_TYPE_SQRT: Sqrt,
-    NodeType.NODE_TYPE_SQUARED_DIFFERENCE: SquaredDifference,
-    NodeType.NODE_TYPE_SQUEEZE: Squeeze,
-    NodeType.NODE_TYPE_STACK: Stack,
-    NodeType.NODE_TYPE_STRIDED_SLICE: StridedSlice,
-    NodeType.NODE_TYPE_SUB_FUSION: SubFusion,
-    NodeType.NODE_TYPE_TILE_FUSION: TileFusion,
-    NodeType.NODE_TYPE_TOPK_FUSION: TopKFusion,
-    NodeType.NODE_TYPE_TRANSPOSE: Transpose,
-    NodeType.NODE_TYPE_UNSQUEEZE: Unsqueeze,
-}
+def structures_of(
+    node_types: Iterable[IntEnum], namespace: Mapping[str, object]
+) -> Mapping[int, type[Attributes]]:
+    """Return the class of each node's attributes: `AddFusion` for `NODE_TYPE_ADD_FUSION`."""
+    codes = {
+        code.name.removeprefix("NODE_TYPE_").replace("_", "").lower(): code for code in node_types
+    }
+    return {
+        codes[name.lower()]: class_
+        for name, class_ in namespace.items()
+        if isinstance(class_, type) and issubclass(class_, Attributes) and class_ is not Attributes
+    }
+
+
+ATTRIBUTES = structures_of(NodeType, globals())
 """The structure of each node's attributes."""
 
 
-def encoded(attributes: Attributes) -> bytes:
-    """The bytes of attributes."""
+def encode(attributes: Attributes) -> bytes:
+    """Encode attributes."""
     return _ENCODER.encode(attributes)
 
 
-def decoded(
+def decode(
     node_type: int, encoded: bytes, structures: Mapping[int, type[Attributes]] = ATTRIBUTES
 ) -> Any:
-    """The attributes of a node.
+    """Decode a node's attributes.
 
     Args:
-        node_type: its operator.
-        encoded: the bytes.
+        node_type: the node's operator.
+        encoded: the encoded attributes.
         structures: the structure of each operator's attributes.
 
     Raises:
-        HdiError: they are not those of the operator's structure.
+        HdiError: the operator is unknown, or the bytes do not encode its structure.
     """
     structure = structures.get(node_type)
     if structure is None:

@@ -1,4 +1,4 @@
-"""A crosschip device as a device of the interface, for programs that speak it."""
+"""Adapter from a crosschip device to the driver interface."""
 
 from __future__ import annotations
 
@@ -8,38 +8,41 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
 
-from crosschip.apis.nnrt.hdi.v1_0 import memory
-from crosschip.apis.nnrt.hdi.v1_0.failures import Failing, lacking, with_codes, wrong
-from crosschip.apis.nnrt.hdi.v1_0.fitting import fitted
+from crosschip.apis.nnrt.hdi.v1_0 import memory, types
+from crosschip.apis.nnrt.hdi.v1_0.decomposition import decompose_model
 from crosschip.apis.nnrt.hdi.v1_0.interface import (
     AnyNnrtDevice,
+    AnyPreparedModel,
     Config,
     HdiError,
+    HdiErrors,
     INnrtDevice,
     IPreparedModel,
     Prepared,
     ReturnCode,
+    invalid,
+    unsupported,
+    with_codes,
 )
-from crosschip.apis.nnrt.hdi.v1_0.prepared import PreparedModel
-from crosschip.apis.nnrt.hdi.v1_0.reading import read_model, read_parts
+from crosschip.apis.nnrt.hdi.v1_0.reader import element_type, read_model, read_parts
 from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0, Nodes
 from crosschip.apis.nnrt.hdi.v1_0.types import (
     DeviceStatus,
     DeviceType,
-    Model,
+    IOTensor,
     ModelConfig,
     PerformanceMode,
+    Priority,
     SharedBuffer,
 )
-from crosschip.hal import Device, Kind, Options, Performance, Precision, Program, Sizing
+from crosschip.hal import Device, Kind, Options, Performance, Precision, Program, Sizing, urgency
 from crosschip.hal.conditions import Conditional, InputGuard
-from crosschip.ir import Array, TensorType, UnsupportedError
-from crosschip.ir import Model as StandardModel
+from crosschip.ir import Array, Model, TensorType, UnsupportedError
 from crosschip.ir.closing import Closing
 from crosschip.ir.dimension import name_of
 from crosschip.lowering.narrowing import conditions_of
@@ -56,21 +59,21 @@ _MODES: Mapping[PerformanceMode, Performance] = {
 }
 
 
-class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
-    """A crosschip device as a device of any version of the interface.
+class AnyChip(HdiErrors, AnyNnrtDevice[Config, Prepared], Closing):
+    """A crosschip device behind any version of the interface.
 
-    Models are compiled for the device alone, split into simpler operators where it wants that.
-    Saved models are refused unless they are, bit for bit, what a chip with the same secret saved.
+    Models are compiled for this device alone; operations that it declines are decomposed. A saved
+    model is refused unless its digest, keyed with the secret, is correct.
 
     Args:
-        device: the device; stays the caller's to close, after this.
-        options: what callers of the interface cannot say.
-        priorities: whether the device heeds `crosschip.hal.urgency`.
-        secret: 64 bytes at most; without it, saved models are only safe from damage, not from
-            somebody who means harm.
+        device: the device, which the caller closes after this object.
+        options: compile options that the interface has no setting for.
+        priorities: whether the device respects `crosschip.hal.urgency`.
+        secret: the key of digests, at most 64 bytes; without it, they detect damage but not
+            manipulation.
 
     Attributes:
-        alignment: the bytes to a multiple of which the memory of inputs is aligned.
+        alignment: the alignment of input memory, in bytes.
         nodes: the nodes of the interface's version.
     """
 
@@ -105,13 +108,13 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         return DeviceStatus.AVAILABLE
 
     @with_codes
-    def GetSupportedOperation(self, model: Model) -> Sequence[bool]:
-        read = read_parts(model, self.nodes)
-        refused = set(read.refused)
-        if read.model.operations:
-            refused_operations = fitted(read.model, self._device, self._options).refused
-            refused |= {read.nodes[place] for place in refused_operations}
-        return [place not in refused for place in range(len(model.nodes))]
+    def GetSupportedOperation(self, model: types.Model) -> Sequence[bool]:
+        parts = read_parts(model, self.nodes)
+        refused = set(parts.refused)
+        if parts.model.operations:
+            refused_operations = decompose_model(parts.model, self._device, self._options).refused
+            refused |= {parts.nodes[index] for index in refused_operations}
+        return [index not in refused for index in range(len(model.nodes))]
 
     def IsFloat16PrecisionSupported(self) -> bool:
         return Precision.FLOAT16 in self._capabilities.precisions
@@ -130,17 +133,17 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         return type(self._device).load is not Device.load
 
     @with_codes
-    def PrepareModel(self, model: Model, config: Config) -> Prepared:
+    def PrepareModel(self, model: types.Model, config: Config) -> Prepared:
         options = self._options_of(config)
-        standard = simplify(self._called(read_model(model, self.nodes), config))
-        if not self._takes_sizes(standard):
-            raise lacking(f"{self._device.name}: the sizes of inputs must be known")
-        fit = fitted(standard, self._device, options)
-        for place, reason in fit.refused.items():
-            raise UnsupportedError(f"{standard.operations[place].name!r}: {reason}")
-        program = self._device.compile(fit.model, options)
+        standard = simplify(self._renamed(read_model(model, self.nodes), config))
+        if not self._supports_sizes(standard):
+            raise unsupported(f"{self._device.name}: the sizes of inputs must be known")
+        decomposed = decompose_model(standard, self._device, options)
+        for index, reason in decomposed.refused.items():
+            raise UnsupportedError(f"{standard.operations[index].name!r}: {reason}")
+        program = self._device.compile(decomposed.model, options)
         return self._prepared(
-            self._within_range(program, fit.model, options), fit.model, options, config
+            self._guarded(program, decomposed.model, options), decomposed.model, options, config
         )
 
     @with_codes
@@ -148,15 +151,15 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         self, modelCache: Sequence[SharedBuffer], config: Config
     ) -> Prepared:
         if len(modelCache) != 1:
-            raise _damaged(f"has 1 part, not {len(modelCache)}")
-        held = memory.elements(modelCache[0], constant=True).tobytes()
-        content = held[_DIGEST:]
-        if not hmac.compare_digest(held[:_DIGEST], self._digest(content)):
-            raise _damaged("is not as it was saved")
+            raise _invalid_cache(f"has 1 part, not {len(modelCache)}")
+        record = memory.read(modelCache[0], constant=True).tobytes()
+        content = record[_DIGEST:]
+        if not hmac.compare_digest(record[:_DIGEST], self._digest(content)):
+            raise _invalid_cache("is not as it was saved")
         try:
             saved = _DECODER.decode(content)
         except msgspec.MsgspecError as error:
-            raise _damaged(str(error)) from None
+            raise _invalid_cache(str(error)) from None
         options = self._options_of(config)
         if (saved.device, saved.options) != (self._signature(), repr(options)):
             raise HdiError(
@@ -165,18 +168,18 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
             )
         model = from_bytes(saved.model)
         program = self._device.load(saved.program, model, options)
-        return self._prepared(self._within_range(program, model, options), model, options, config)
+        return self._prepared(self._guarded(program, model, options), model, options, config)
 
     @with_codes
     def AllocateBuffer(self, length: int) -> SharedBuffer:
         buffer = memory.allocate(length)
-        self._memories[buffer.fd] = _Memory(buffer, memory.mapped(buffer, writable=True))
+        self._memories[buffer.fd] = _Memory(buffer, memory.map_buffer(buffer, writable=True))
         return buffer
 
     @with_codes
     def ReleaseBuffer(self, buffer: SharedBuffer) -> None:
-        if self._own(buffer) is None:
-            raise wrong(f"{buffer}: was not allocated by this device")
+        if self._allocated(buffer) is None:
+            raise invalid(f"{buffer}: was not allocated by this device")
         del self._memories[buffer.fd]
         memory.release(buffer)
 
@@ -188,82 +191,82 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
         while self._memories:
             memory.release(self._memories.popitem()[1].buffer)
 
-    def saved(self, program: Program, model: StandardModel, options: Options) -> SharedBuffer:
-        """Memory that holds a program, from which the device makes it again.
+    def save(self, program: Program, model: Model, options: Options) -> SharedBuffer:
+        """Save a program to memory from which the device can load it.
 
         Raises:
-            HdiError: it cannot be saved.
+            HdiError: the device cannot save programs.
         """
-        held = program.save()
-        if held is None:
-            raise lacking(f"{self._device.name} does not save programs")
-        record = _Saved(self._signature(), repr(options), to_bytes(model), held)
+        saved_program = program.save()
+        if saved_program is None:
+            raise unsupported(f"{self._device.name} does not save programs")
+        record = _Saved(self._signature(), repr(options), to_bytes(model), saved_program)
         content = _ENCODER.encode(record)
-        whole = np.frombuffer(self._digest(content) + content, np.uint8)
-        descriptor = memory.holding([(0, whole)])
-        return SharedBuffer(descriptor, whole.nbytes, 0, whole.nbytes)
+        signed = np.frombuffer(self._digest(content) + content, np.uint8)
+        descriptor = memory.create_constant([(0, signed)])
+        return SharedBuffer(descriptor, signed.nbytes, 0, signed.nbytes)
 
     def data(self, buffer: SharedBuffer) -> Array:
-        """The data in a buffer, which is mapped once if the device has allocated it."""
-        own = self._own(buffer)
-        if own is None:
-            return memory.elements(buffer)
-        return own.bytes[buffer.offset : buffer.offset + buffer.dataSize]
+        """Return the bytes of a buffer's data; device memory is already mapped."""
+        allocated = self._allocated(buffer)
+        if allocated is None:
+            return memory.read(buffer)
+        return allocated.bytes[buffer.offset : buffer.offset + buffer.dataSize]
 
-    def place(self, buffer: SharedBuffer, type_: TensorType) -> Array | None:
-        """Where in the device's own memory an output of known shape can be written."""
-        own, shape = self._own(buffer), type_.static_shape
+    def output_view(self, buffer: SharedBuffer, type_: TensorType) -> Array | None:
+        """Return the device memory of an output; `None` if runs cannot write to it directly."""
+        allocated, shape = self._allocated(buffer), type_.static_shape
         dtype = type_.element_type.dtype
-        if own is None or shape is None or 0 in shape:
+        if allocated is None or shape is None or 0 in shape:
             return None
         size = math.prod(shape) * dtype.itemsize
         if size > buffer.dataSize or buffer.offset % max(dtype.alignment, self.alignment):
             return None
-        return own.bytes[buffer.offset : buffer.offset + size].view(dtype).reshape(shape)
+        return allocated.bytes[buffer.offset : buffer.offset + size].view(dtype).reshape(shape)
 
-    def _within_range(self, program: Program, model: StandardModel, options: Options) -> Program:
-        """A program that refuses runs which the device would compute wrong."""
+    def _guarded(self, program: Program, model: Model, options: Options) -> Program:
+        """Return the program, guarded against inputs for which the device's results are wrong."""
         guard = InputGuard(model, conditions_of(self._device, model, options))
         return Conditional(program, guard) if guard else program
 
-    def _takes_sizes(self, model: StandardModel) -> bool:
-        """Tell whether the device compiles the open sizes of a model's inputs."""
+    def _supports_sizes(self, model: Model) -> bool:
+        """Return whether the device supports a model's dynamic dimensions."""
         if self._capabilities.sizing is Sizing.FREE:
             return True
         bounded = self._options.sizes.bounded if self.IsDynamicInputSupported() else frozenset()
         sizes = [size for operand in model.inputs.values() for size in operand.type.shape or ()]
         return all(isinstance(size, int) or name_of(size) in bounded for size in sizes)
 
-    def _called(self, model: StandardModel, config: Config) -> StandardModel:
-        """A model with the name that its wishes give it."""
+    def _renamed(self, model: Model, config: Config) -> Model:
+        """Return the model under the name that its configuration sets."""
         return model
 
     @abstractmethod
     def _prepared(
-        self, program: Program, model: StandardModel, options: Options, config: Config
+        self, program: Program, model: Model, options: Options, config: Config
     ) -> Prepared:
-        """A program as a prepared model."""
+        """Return a program as a prepared model."""
 
-    def _own(self, buffer: SharedBuffer) -> _Memory | None:
-        """The memory that the device has allocated for a buffer, all of whose data is in it."""
-        own = self._memories.get(buffer.fd)
-        if own is None or own.buffer.bufferSize != buffer.bufferSize:
+    def _allocated(self, buffer: SharedBuffer) -> _Memory | None:
+        """Return the device's memory for a buffer; `None` if foreign or out of bounds."""
+        allocated = self._memories.get(buffer.fd)
+        if allocated is None or allocated.buffer.bufferSize != buffer.bufferSize:
             return None
-        inside = buffer.offset + buffer.dataSize <= buffer.bufferSize
-        return own if inside else None
+        is_inside = buffer.offset + buffer.dataSize <= buffer.bufferSize
+        return allocated if is_inside else None
 
     def _options_of(self, config: ModelConfig) -> Options:
-        """The options of a model's wishes.
+        """Return the compile options for a configuration.
 
         Raises:
-            HdiError: the device cannot keep them.
+            HdiError: the device does not support a setting.
         """
         if config.enableFloat16 and not self.IsFloat16PrecisionSupported():
-            raise lacking(f"{self._device.name} does not compute in float16")
+            raise unsupported(f"{self._device.name} does not compute in float16")
         if config.mode and not self.IsPerformanceModeSupported():
-            raise lacking(f"{self._device.name} has no performance modes")
+            raise unsupported(f"{self._device.name} has no performance modes")
         if config.priority and not self.IsPrioritySupported():
-            raise lacking(f"{self._device.name} has no priorities")
+            raise unsupported(f"{self._device.name} has no priorities")
         precision = Precision.FLOAT16 if config.enableFloat16 else self._options.precision
         mode = _MODES[config.mode] if config.mode else self._options.performance
         return replace(self._options, precision=precision, performance=mode)
@@ -278,25 +281,25 @@ class AnyChip(Failing, AnyNnrtDevice[Config, Prepared], Closing):
 
 
 class Chip(AnyChip[ModelConfig, IPreparedModel], INnrtDevice):
-    """A crosschip device as an `INnrtDevice`; all is said at `AnyChip`."""
+    """A crosschip device as an `INnrtDevice`; see `AnyChip`."""
 
     nodes = V1_0
 
     def _prepared(
-        self, program: Program, model: StandardModel, options: Options, config: ModelConfig
+        self, program: Program, model: Model, options: Options, config: ModelConfig
     ) -> IPreparedModel:
         return PreparedModel(self, program, model, options, config.priority)
 
 
 class _Memory(NamedTuple):
-    """Memory that a device has allocated, and all its bytes."""
+    """Memory that a device has allocated, with its mapping."""
 
     buffer: SharedBuffer
     bytes: Array
 
 
 class _Saved(msgspec.Struct, frozen=True):
-    """A saved program, with what it was saved by and for, and the model that it is of."""
+    """A saved program, with its device, options and model."""
 
     device: str
     options: str
@@ -309,5 +312,136 @@ _DECODER = msgspec.msgpack.Decoder(_Saved)
 _DIGEST = 32
 
 
-def _damaged(how: str) -> HdiError:
-    return wrong(f"the saved model {how}")
+def _invalid_cache(problem: str) -> HdiError:
+    return invalid(f"the saved model {problem}")
+
+
+class Memories(Protocol):
+    """The memory interface of a device.
+
+    Attributes:
+        alignment: the alignment of input memory, in bytes.
+    """
+
+    alignment: int
+
+    def data(self, buffer: SharedBuffer) -> Array:
+        """Return the bytes of a buffer's data."""
+
+    def output_view(self, buffer: SharedBuffer, type_: TensorType) -> Array | None:
+        """Return the device memory of an output; `None` if runs cannot write to it directly."""
+
+    def save(self, program: Program, model: Model, options: Options) -> SharedBuffer:
+        """Save a program to memory from which the device can load it."""
+
+    def GetVersion(self) -> tuple[int, int]:
+        """Return the version of the interface."""
+
+
+class AnyPrepared(HdiErrors, AnyPreparedModel):
+    """The version-independent part of a prepared model.
+
+    Args:
+        chip: the device.
+        program: the device's program.
+        model: the model of the program.
+        options: the program's compile options.
+        priority: the priority of its runs.
+    """
+
+    def __init__(
+        self,
+        chip: Memories,
+        program: Program,
+        model: Model,
+        options: Options,
+        priority: Priority,
+    ) -> None:
+        self._chip = chip
+        self._priority = priority
+        self._program = program
+        self._model = model
+        self._options = options
+        self._inputs = [operand.type for operand in model.inputs.values()]
+        self._outputs = [operand.type for operand in model.outputs.values()]
+
+    @with_codes
+    def ExportModelCache(self) -> Sequence[SharedBuffer]:
+        return [self._chip.save(self._program, self._model, self._options)]
+
+    def run(
+        self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor]
+    ) -> tuple[Sequence[Sequence[int]], Sequence[bool]]:
+        """Run the program; return each output's shape, and whether it fitted its memory.
+
+        Raises:
+            Error: an input does not match the model, a buffer is invalid, or the device failed.
+        """
+        for kind, tensors, declared in (
+            ("inputs", inputs, self._inputs),
+            ("outputs", outputs, self._outputs),
+        ):
+            if len(tensors) != len(declared):
+                raise invalid(f"there are {len(tensors)} {kind}, but must be {len(declared)}")
+        arrays = [self._array(*pair) for pair in zip(inputs, self._inputs, strict=True)]
+        views = [
+            self._chip.output_view(output.data, type_)
+            for output, type_ in zip(outputs, self._outputs, strict=True)
+        ]
+        token = urgency.set(int(self._priority or urgency.get()))
+        try:
+            results = self._program.run_into(arrays, views)
+        finally:
+            urgency.reset(token)
+        for rule, holds in zip(self._program.rules, results[len(outputs) :], strict=True):
+            if not np.all(holds):
+                raise HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, rule)
+        fits = [
+            self._write_output(*arguments)
+            for arguments in zip(results[: len(outputs)], outputs, views, strict=True)
+        ]
+        return [list(array.shape) for array in results[: len(outputs)]], fits
+
+    def GetVersion(self) -> tuple[int, int]:
+        return self._chip.GetVersion()
+
+    def _array(self, tensor: IOTensor, type_: TensorType) -> Array:
+        """Return an input's elements, without a copy where possible."""
+        context = f"input {tensor.name!r}"
+        if element_type(tensor.dataType) is not type_.element_type:
+            raise invalid(f"{context}: is {tensor.dataType.name}, not {type_.element_type}")
+        shape = tuple(tensor.dimensions)
+        if min(shape, default=0) < 0 or not TensorType(type_.element_type, shape).fits(
+            TensorType(type_.element_type, type_.shape)
+        ):
+            raise invalid(f"{context}: has the sizes {list(shape)}, but must be {type_}")
+        dtype = type_.element_type.dtype
+        expected = math.prod(shape) * dtype.itemsize
+        if tensor.data.dataSize != expected:
+            raise invalid(f"{context}: takes {expected} bytes, not {tensor.data.dataSize}")
+        content = self._chip.data(tensor.data)
+        if dtype.kind == "b":
+            content = (content != 0).view(np.uint8)
+        alignment = max(dtype.alignment, self._chip.alignment)
+        array: Array = memory.align(content, alignment).view(dtype)
+        return array.reshape(shape)
+
+    def _write_output(self, result: Array, tensor: IOTensor, view: Array | None) -> bool:
+        """Write an output to its memory; return whether the memory is large enough."""
+        if result is view:
+            return True
+        if result.nbytes > tensor.data.dataSize:
+            return False
+        if result.nbytes:
+            memory.fill(tensor.data, result)
+        return True
+
+
+class PreparedModel(AnyPrepared, IPreparedModel):
+    """A crosschip program as an `IPreparedModel`."""
+
+    @with_codes
+    def Run(
+        self, inputs: Sequence[IOTensor], outputs: Sequence[IOTensor]
+    ) -> tuple[Sequence[Sequence[int]], Sequence[bool]]:
+        return self.run(inputs, outputs)

@@ -1,4 +1,4 @@
-"""A device of the interface as a crosschip device, so that it is one like any other."""
+"""Adapter from the driver interface to a crosschip device."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crosschip.apis.nnrt.hdi.v1_0.interface import (
     IPreparedModel,
     Prepared,
 )
-from crosschip.apis.nnrt.hdi.v1_0.reading import element_type, type_name
+from crosschip.apis.nnrt.hdi.v1_0.reader import element_type, type_name
 from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0, Nodes
 from crosschip.apis.nnrt.hdi.v1_0.types import (
     DataType,
@@ -29,12 +29,11 @@ from crosschip.apis.nnrt.hdi.v1_0.types import (
     Format,
     IOTensor,
     ModelConfig,
-    Node,
     PerformanceMode,
     Priority,
     SharedBuffer,
 )
-from crosschip.apis.nnrt.hdi.v1_0.writing import WrittenModel, write_model, write_parts
+from crosschip.apis.nnrt.hdi.v1_0.writer import WrittenModel, write_model, write_parts
 from crosschip.hal import (
     YES,
     Capabilities,
@@ -70,11 +69,11 @@ _KINDS = {
 }
 _TYPES = frozenset(element_type(code) for code in DataType if code)
 _FORMATS = {"nhwc": Format.FORMAT_NHWC, "nchw": Format.FORMAT_NCHW}
-_PRIORITIES = {one.name.removeprefix("PRIORITY_").lower(): one for one in Priority}
+_PRIORITIES = {item.name.removeprefix("PRIORITY_").lower(): item for item in Priority}
 
 
 class AnyHdiDevice(Device, Generic[Config, Prepared]):
-    """A chip behind NNRt's driver interface of any version.
+    """A chip with a driver of any version of the interface.
 
     Attributes:
         nodes: the nodes of the interface's version.
@@ -91,8 +90,8 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
         driver: AnyNnrtDevice[Config, Prepared] | None = None,
     ) -> None:
         super().__init__(properties, instance)
-        self._format = _chosen(self.properties, "format", _FORMATS, "nhwc")
-        self._priority = _chosen(self.properties, "priority", _PRIORITIES, "none")
+        self._format = _property_value(self.properties, "format", _FORMATS, "nhwc")
+        self._priority = _property_value(self.properties, "priority", _PRIORITIES, "none")
         self._driver = driver or self.open_driver()
         status = self._driver.GetDeviceStatus()
         if status not in (DeviceStatus.AVAILABLE, DeviceStatus.BUSY):
@@ -102,17 +101,17 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
         self._version = "{}.{}".format(*self._driver.GetVersion())
 
     def open_driver(self) -> AnyNnrtDevice[Config, Prepared]:
-        """The driver of the chip that `instance` names.
+        """Open the driver of the chip that `instance` names.
 
         Raises:
-            DeviceError: it cannot be opened.
+            DeviceError: the driver cannot be opened.
         """
         raise DeviceError(f"{type(self).__name__} does not say how its driver is opened")
 
     @classmethod
     def known_properties(cls) -> Mapping[str, str]:
         return {
-            "format": "the order in which images are handed over: nhwc (the default) or nchw",
+            "format": "the memory layout of images: nhwc (the default) or nchw",
             "priority": "the priority of all runs: none (the default), low, medium or high",
         }
 
@@ -121,15 +120,17 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
         return f"HDI {self._version}"
 
     def capabilities(self) -> Capabilities:
-        half = self._driver.IsFloat16PrecisionSupported()
+        has_float16 = self._driver.IsFloat16PrecisionSupported()
         return Capabilities(
-            precisions=frozenset({Precision.FLOAT32, *([Precision.FLOAT16] if half else [])}),
+            precisions=frozenset(
+                {Precision.FLOAT32, *([Precision.FLOAT16] if has_float16 else [])}
+            ),
             types=_TYPES,
             sizing=Sizing.FREE if self._driver.IsDynamicInputSupported() else Sizing.FIXED,
         )
 
     def operators(self) -> Collection[str]:
-        return [operator.type for operator in self.nodes.uses]
+        return [operator.type for operator in self.nodes.by_operator]
 
     def modes(self) -> Mapping[Performance, Mapping[str, str]]:
         if not self._driver.IsPerformanceModeSupported():
@@ -153,14 +154,14 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
             raise DeviceError(f"the driver gives {len(answers)} answers about {len(nodes)} nodes")
         return Offer(
             [
-                _answer(operation, place, written, answers, self.nodes)
-                for place, operation in enumerate(model.operations)
+                _answer(operation, index, written, answers, self.nodes)
+                for index, operation in enumerate(model.operations)
             ]
         )
 
     def compile(self, model: Model, options: Options) -> Program:
         try:
-            with write_model(model, self._format, self.nodes, decomposing=False) as written:
+            with write_model(model, self._format, self.nodes, decompose=False) as written:
                 prepared = self._driver.PrepareModel(written.model, self._config(options, model))
             return self._program(prepared, model)
         except (UnsupportedError, HdiError) as error:
@@ -168,36 +169,38 @@ class AnyHdiDevice(Device, Generic[Config, Prepared]):
 
     def load(self, saved: bytes, model: Model, options: Options) -> Program:
         parts = [np.frombuffer(part, np.uint8) for part in _SAVED.decode(saved)]
-        held: list[SharedBuffer] = []
+        buffers: list[SharedBuffer] = []
         try:
             for part in parts:
-                descriptor = memory.holding([(0, part)])
-                held.append(SharedBuffer(descriptor, max(part.nbytes, 1), 0, part.nbytes))
-            prepared = self._driver.PrepareModelFromModelCache(held, self._config(options, model))
+                descriptor = memory.create_constant([(0, part)])
+                buffers.append(SharedBuffer(descriptor, max(part.nbytes, 1), 0, part.nbytes))
+            prepared = self._driver.PrepareModelFromModelCache(
+                buffers, self._config(options, model)
+            )
         finally:
-            for buffer in held:
+            for buffer in buffers:
                 memory.release(buffer)
         return self._program(prepared, model)
 
     @abstractmethod
     def _config(self, options: Options, model: Model) -> Config:
-        """The wishes for a model."""
+        """Return the configuration of a model."""
 
     @abstractmethod
     def _program(self, prepared: Prepared, model: Model) -> Program:
-        """A prepared model as a program."""
+        """Return a prepared model as a program."""
 
     def _model_config(self, options: Options) -> ModelConfig:
-        able = self._driver.IsPerformanceModeSupported()
-        mode = _mode(options.performance) if able else PerformanceMode.PERFORMANCE_NONE
+        has_modes = self._driver.IsPerformanceModeSupported()
+        mode = _mode(options.performance) if has_modes else PerformanceMode.PERFORMANCE_NONE
         return ModelConfig(options.precision is Precision.FLOAT16, mode, self._priority)
 
 
 class HdiDevice(AnyHdiDevice[ModelConfig, IPreparedModel]):
-    """A chip behind NNRt's driver interface (HDI V1_0).
+    """A chip with a driver of version 1.0.
 
-    A vendor's package subclasses it, says what it is (`vendor`, `kind`) and defines `open_driver`.
-    For a driver that is open already there is `device_over`.
+    A vendor's package subclasses it, sets `vendor` and `kind`, and defines `open_driver`. For a
+    driver that is already open, use `device_over`.
     """
 
     nodes = V1_0
@@ -210,17 +213,17 @@ class HdiDevice(AnyHdiDevice[ModelConfig, IPreparedModel]):
 
 
 def device_over(driver: INnrtDevice, properties: Mapping[str, str] | None = None) -> HdiDevice:
-    """A crosschip device over a driver that is open, which stays the caller's to close.
+    """Return a crosschip device for an open driver, which the caller closes.
 
     Raises:
         DeviceError: the chip is offline, or the driver has no such property.
     """
-    class_: type[HdiDevice] = type("HdiDevice", (HdiDevice,), told_by(driver))
+    class_: type[HdiDevice] = type("HdiDevice", (HdiDevice,), class_attributes(driver))
     return class_(properties, driver=driver)
 
 
-def told_by(driver: Driver) -> dict[str, object]:
-    """The attributes of the class of a driver's device."""
+def class_attributes(driver: Driver) -> dict[str, object]:
+    """Return the class attributes of a driver's device."""
     return {
         "__doc__": f"The chip {driver.GetDeviceName()}, behind NNRt's driver interface.",
         "vendor": driver.GetVendorName(),
@@ -234,8 +237,8 @@ class AnyHdiProgram(Program, Generic[Prepared]):
     Args:
         driver: the driver that prepared it.
         prepared: the prepared model.
-        model: the model that it is of.
-        format: the order in which its images are stored.
+        model: the model that was prepared.
+        format: the memory layout of its images.
     """
 
     def __init__(self, driver: Driver, prepared: Prepared, model: Model, format: Format) -> None:
@@ -251,26 +254,26 @@ class AnyHdiProgram(Program, Generic[Prepared]):
         except IndexError:
             arena = Arena(self._driver, self._inputs, self._outputs)
         try:
-            return arena.results(self._run(arena.written(inputs), arena))
+            return arena.results(self._run(arena.write_inputs(inputs), arena))
         finally:
             self._spare.append(arena)
 
     @abstractmethod
     def _run(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
-        """The sizes of the outputs, which are in their memory.
+        """Run with written inputs; return the shapes of the outputs, which are in their memory.
 
         Raises:
-            DeviceError: they are not.
+            DeviceError: an output was not written.
         """
 
     def save(self) -> bytes | None:
         if not self._driver.IsModelCacheSupported():
             return None
-        held = self._prepared.ExportModelCache()
+        buffers = self._prepared.ExportModelCache()
         try:
-            return _ENCODER.encode([memory.elements(buffer).tobytes() for buffer in held])
+            return _ENCODER.encode([memory.read(buffer).tobytes() for buffer in buffers])
         finally:
-            for buffer in held:
+            for buffer in buffers:
                 memory.release(buffer)
 
     def close(self) -> None:
@@ -282,10 +285,10 @@ class HdiProgram(AnyHdiProgram[IPreparedModel]):
     """A prepared model as a program."""
 
     def _run(self, inputs: Sequence[IOTensor], arena: Arena) -> Sequence[Sequence[int]]:
-        sizes, enough = self._prepared.Run(inputs, arena.places())
-        if not all(enough) and arena.grow(sizes):
-            sizes, enough = self._prepared.Run(inputs, arena.places())
-        if not all(enough):
+        sizes, written = self._prepared.Run(inputs, arena.output_tensors())
+        if not all(written) and arena.grow(sizes):
+            sizes, written = self._prepared.Run(inputs, arena.output_tensors())
+        if not all(written):
             raise DeviceError("the driver has not written all outputs")
         return sizes
 
@@ -295,42 +298,41 @@ _SAVED = msgspec.msgpack.Decoder(list[bytes])
 
 
 def _answer(
-    operation: Operation, place: int, written: WrittenModel, answers: Sequence[bool], nodes: Nodes
+    operation: Operation, index: int, written: WrittenModel, answers: Sequence[bool], nodes: Nodes
 ) -> Support:
-    """The driver's answer about an operation: about all nodes that it is written as."""
-    error = written.refused.get(place)
+    """Return the driver's answer about all nodes of an operation."""
+    error = written.refused.get(index)
     if isinstance(error, InexpressibleError):
-        return Support.no(operation, error.slot, f"{error.why} ({_named(nodes)})", Rule.VALUE)
+        return Support.no(
+            operation, error.slot, f"{error.why} ({_version_name(nodes)})", Rule.VALUE
+        )
     if error is not None:
-        known = isinstance(operation, Operator) and type(operation) in nodes.uses
-        if not known:
-            return Support.no(operation, "", f"{_named(nodes)} has no node for it", Rule.OPERATOR)
+        has_node = isinstance(operation, Operator) and type(operation) in nodes.by_operator
+        if not has_node:
+            return Support.no(
+                operation, "", f"{_version_name(nodes)} has no node for it", Rule.OPERATOR
+            )
         return Support.no(operation, "", str(error), Rule.ELEMENT_TYPE)
-    lacking = [written.model.nodes[node] for node in written.nodes[place] if not answers[node]]
-    if not lacking:
+    declined = [written.model.nodes[node] for node in written.nodes[index] if not answers[node]]
+    if not declined:
         return YES
-    return Support.no(operation, "", f"the driver declines {_listed(lacking)}", Rule.OPERATOR)
+    names = ", ".join(dict.fromkeys(type_name(node).upper() for node in declined))
+    return Support.no(operation, "", f"the driver declines {names}", Rule.OPERATOR)
 
 
-def _named(nodes: Nodes) -> str:
+def _version_name(nodes: Nodes) -> str:
     return "HDI V{}_{}".format(*nodes.version)
-
-
-def _listed(nodes: Sequence[Node]) -> str:
-    return ", ".join(dict.fromkeys(type_name(node).upper() for node in nodes))
 
 
 def _mode(mode: Performance) -> PerformanceMode:
     return PerformanceMode[f"PERFORMANCE_{mode.name}"]
 
 
-def _chosen(properties: Mapping[str, str], name: str, known: Mapping[str, T], usual: str) -> T:
-    """The meaning of a property.
-
-    Raises:
-        DeviceError: it has none.
-    """
-    word = properties.get(name, usual)
-    if word not in known:
-        raise DeviceError(f"{name} is {word!r}, but must be one of {', '.join(known)}")
-    return known[word]
+def _property_value(
+    properties: Mapping[str, str], name: str, values: Mapping[str, T], default: str
+) -> T:
+    """Return a property's value; raise `DeviceError` if the value is unknown."""
+    key = properties.get(name, default)
+    if key not in values:
+        raise DeviceError(f"{name} is {key!r}, but must be one of {', '.join(values)}")
+    return values[key]

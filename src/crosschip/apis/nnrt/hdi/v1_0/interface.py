@@ -1,14 +1,15 @@
-"""The methods of a device and of a prepared model, with the document's names.
+"""The abstract methods of a device and of a prepared model, with the document's names.
 
-What the document has as out parameters, these return; what it returns as a code, they raise.
+They return what the document declares as out parameters, and raise what it returns as a code.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Generic, TypeVar
+from functools import wraps
+from typing import Concatenate, Generic, ParamSpec, TypeVar
 
 from crosschip.apis.nnrt.hdi.v1_0.types import (
     DeviceStatus,
@@ -18,11 +19,11 @@ from crosschip.apis.nnrt.hdi.v1_0.types import (
     ModelConfig,
     SharedBuffer,
 )
-from crosschip.ir import DeviceError
+from crosschip.ir import DeviceError, Error, ModelError, UnsupportedError
 
 
 class ReturnCode(IntEnum):
-    """The codes of V1_0's methods: those of OpenHarmony's driver framework (`HDF_STATUS`)."""
+    """The result codes of version 1.0, OpenHarmony's `HDF_STATUS`."""
 
     HDF_SUCCESS = 0
     HDF_FAILURE = -1
@@ -40,7 +41,7 @@ class HdiError(DeviceError):
     """A method of the interface failed.
 
     Attributes:
-        code: the code that it returns: a `ReturnCode`, or in later versions one of theirs.
+        code: the code to return: a `ReturnCode`, or a later version's.
     """
 
     def __init__(self, code: IntEnum, message: str) -> None:
@@ -49,19 +50,19 @@ class HdiError(DeviceError):
 
 
 class AnyPreparedModel(ABC):
-    """The methods that a model which a device has compiled has in all versions."""
+    """The version-independent methods of a prepared model."""
 
     @abstractmethod
     def ExportModelCache(self) -> Sequence[SharedBuffer]:
-        """The compiled model, from which the device prepares it again; the caller releases it.
+        """Return the compiled model, which the device can load again; the caller releases it.
 
         Raises:
-            HdiError: the device does not save models.
+            HdiError: the device cannot save models.
         """
 
     @abstractmethod
     def GetVersion(self) -> tuple[int, int]:
-        """The version of the interface."""
+        """Return the version of the interface."""
 
 
 Config = TypeVar("Config", bound=ModelConfig)
@@ -69,89 +70,90 @@ Prepared = TypeVar("Prepared", bound=AnyPreparedModel)
 
 
 class AnyNnrtDevice(ABC, Generic[Config, Prepared]):
-    """The methods that a chip's driver has in all versions."""
+    """The version-independent methods of a chip's driver."""
 
     @abstractmethod
     def GetDeviceName(self) -> str:
-        """The chip's name."""
+        """Return the chip's name."""
 
     @abstractmethod
     def GetVendorName(self) -> str:
-        """The name of its vendor."""
+        """Return the chip's vendor."""
 
     @abstractmethod
     def GetDeviceType(self) -> DeviceType:
-        """The sort of chip."""
+        """Return the kind of chip."""
 
     @abstractmethod
     def GetDeviceStatus(self) -> DeviceStatus:
-        """The state that it is in."""
+        """Return the chip's state."""
 
     @abstractmethod
     def GetSupportedOperation(self, model: Model) -> Sequence[bool]:
-        """Tell of each node of a model, in order, whether the device runs it.
+        """Return for each node of a model whether the device supports it.
 
         Raises:
-            HdiError: the model is damaged.
+            HdiError: the model is invalid.
         """
 
     @abstractmethod
     def IsFloat16PrecisionSupported(self) -> bool:
-        """Tell whether it computes float32 models in float16 if asked to."""
+        """Return whether the device can compute float32 models in float16."""
 
     @abstractmethod
     def IsPerformanceModeSupported(self) -> bool:
-        """Tell whether a performance mode can be set."""
+        """Return whether a performance mode can be set."""
 
     @abstractmethod
     def IsPrioritySupported(self) -> bool:
-        """Tell whether a priority can be set."""
+        """Return whether a priority can be set."""
 
     @abstractmethod
     def IsDynamicInputSupported(self) -> bool:
-        """Tell whether sizes of inputs may be open."""
+        """Return whether inputs may have dynamic dimensions."""
 
     @abstractmethod
     def IsModelCacheSupported(self) -> bool:
-        """Tell whether prepared models can be saved."""
+        """Return whether the device can save prepared models."""
 
     @abstractmethod
     def PrepareModel(self, model: Model, config: Config) -> Prepared:
         """Compile a model.
 
         Raises:
-            HdiError: the model is damaged, or the device does not run it.
+            HdiError: the model is invalid, or the device does not support it.
         """
 
     @abstractmethod
     def PrepareModelFromModelCache(
         self, modelCache: Sequence[SharedBuffer], config: Config
     ) -> Prepared:
-        """Make a prepared model from what `AnyPreparedModel.ExportModelCache` gave.
+        """Load a model that `AnyPreparedModel.ExportModelCache` returned.
 
         Raises:
-            HdiError: it is damaged or of another device, or the device does not save models.
+            HdiError: the model is damaged or another device's, or the device cannot load
+                models.
         """
 
     @abstractmethod
     def AllocateBuffer(self, length: int) -> SharedBuffer:
-        """Memory that the device shares with its caller.
+        """Allocate memory that device and caller share.
 
         Raises:
-            HdiError: there is not so much.
+            HdiError: memory is exhausted.
         """
 
     @abstractmethod
     def ReleaseBuffer(self, buffer: SharedBuffer) -> None:
-        """Give back what `AllocateBuffer` gave.
+        """Release memory that `AllocateBuffer` returned.
 
         Raises:
-            HdiError: it is not the device's.
+            HdiError: the device did not allocate it.
         """
 
     @abstractmethod
     def GetVersion(self) -> tuple[int, int]:
-        """The version of the interface."""
+        """Return the version of the interface."""
 
 
 class IPreparedModel(AnyPreparedModel):
@@ -165,17 +167,62 @@ class IPreparedModel(AnyPreparedModel):
 
         Args:
             inputs: the model's inputs, in order.
-            outputs: where its outputs are to be written, in order. The sizes in these are not
-                looked at.
+            outputs: the memory of its outputs, in order; their dimensions are ignored.
 
         Returns:
-            The sizes of each output, and whether it has been written: its memory may be too small.
+            The shape of each output, and whether its memory was large enough to write it.
 
         Raises:
-            HdiError: an input does not fit the model, memory is not as it is said, or the device
+            HdiError: an input does not match the model, a buffer is invalid, or the device
                 failed.
         """
 
 
 class INnrtDevice(AnyNnrtDevice[ModelConfig, IPreparedModel]):
-    """A chip, as its driver's service shows it."""
+    """A chip's driver."""
+
+
+class HdiErrors:
+    """A mixin that converts exceptions to `HdiError` with the codes of version 1.0."""
+
+    def failure(self, error: Error) -> HdiError:
+        """Convert an error."""
+        if isinstance(error, HdiError):
+            return error
+        code = ReturnCode.HDF_FAILURE
+        if isinstance(error, UnsupportedError):
+            code = ReturnCode.HDF_ERR_NOT_SUPPORT
+        elif isinstance(error, ModelError):
+            code = ReturnCode.HDF_ERR_INVALID_PARAM
+        return HdiError(code, str(error))
+
+
+S = TypeVar("S", bound=HdiErrors)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_codes(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Decorate a method: convert its errors to `HdiError`."""
+
+    @wraps(method)
+    def wrapper(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(self, *args, **kwargs)
+        except Error as error:
+            converted = self.failure(error)
+            if converted is error:
+                raise
+            raise converted from error
+
+    return wrapper
+
+
+def unsupported(message: str) -> HdiError:
+    """Return an error for an unsupported feature."""
+    return HdiError(ReturnCode.HDF_ERR_NOT_SUPPORT, message)
+
+
+def invalid(message: str) -> HdiError:
+    """Return an error for an invalid argument."""
+    return HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, message)

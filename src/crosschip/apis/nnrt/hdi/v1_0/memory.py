@@ -1,4 +1,4 @@
-"""Memory that a device and its caller share, told by descriptor and offset."""
+"""Memory that a device and its caller share by file descriptor."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ import numpy as np
 
 from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError, ReturnCode
 from crosschip.apis.nnrt.hdi.v1_0.types import SharedBuffer
-from crosschip.drivers.protocol.memory import mapping, reserved
+from crosschip.drivers.protocol.memory import map_memory, reserve
 from crosschip.ir import Array, DeviceError
 
-MOST = 2**32 - 1
-"""The bytes that memory has at most: their number has 32 bits."""
+MAX_BYTES = 2**32 - 1
+"""The maximum number of bytes of a buffer, a 32-bit number."""
 
 _FIXED_SIZE = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _CONSTANT = _FIXED_SIZE | fcntl.F_SEAL_WRITE
 
 
 def allocate(length: int) -> SharedBuffer:
-    """New memory, all of which is data, and which nobody can shrink.
+    """Allocate memory of fixed size, all of which is data.
 
     Raises:
-        HdiError: there is not so much.
+        HdiError: memory is exhausted, or the length is invalid.
     """
-    if not 0 < length <= MOST:
+    if not 0 < length <= MAX_BYTES:
         raise HdiError(
-            ReturnCode.HDF_ERR_INVALID_PARAM, f"memory of {length} bytes: must be 1 to {MOST}"
+            ReturnCode.HDF_ERR_INVALID_PARAM, f"memory of {length} bytes: must be 1 to {MAX_BYTES}"
         )
-    with _allocated(length) as descriptor:
+    with _new_memory(length) as descriptor:
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _FIXED_SIZE)
         return SharedBuffer(descriptor, length, 0, length)
 
 
-def holding(parts: list[tuple[int, Array]]) -> int:
-    """The descriptor of new memory that holds arrays and that nobody can change any more.
+def create_constant(parts: list[tuple[int, Array]]) -> int:
+    """Create sealed, constant memory with the contents of arrays; return its descriptor.
 
     Args:
-        parts: the arrays, each with the offset that it is to have.
+        parts: the arrays, with their offsets.
 
     Raises:
-        HdiError: there is not so much memory.
+        HdiError: memory is exhausted.
     """
     end = max((offset + array.nbytes for offset, array in parts), default=0)
-    with _allocated(max(end, 1)) as descriptor:
+    with _new_memory(max(end, 1)) as descriptor:
         for offset, array in parts:
             _write(descriptor, offset, array)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _CONSTANT)
@@ -55,75 +55,76 @@ def holding(parts: list[tuple[int, Array]]) -> int:
 
 
 def release(buffer: SharedBuffer) -> None:
-    """Close the descriptor of memory; what has mapped it keeps it."""
+    """Close a buffer's descriptor; existing mappings remain valid."""
     with contextlib.suppress(OSError):
         os.close(buffer.fd)
 
 
-def elements(buffer: SharedBuffer, *, constant: bool = False) -> Array:
-    """The data in a buffer, as bytes: the memory itself where nobody can take it away.
+def read(buffer: SharedBuffer, *, constant: bool = False) -> Array:
+    """Return the bytes of a buffer's data: the mapped memory if its seals permit, else a copy.
 
     Args:
-        buffer: it.
-        constant: whether it must stay as it is; it is copied where somebody could change it.
+        buffer: the buffer.
+        constant: whether the bytes must never change; a copy is made unless the memory is
+            sealed against writes.
 
     Raises:
-        HdiError: the memory is not as it is said.
+        HdiError: the buffer is invalid.
     """
-    seals = _checked(buffer)
+    seals = _check(buffer)
     if not buffer.dataSize:
         return np.empty(0, np.uint8)
-    needed = _CONSTANT if constant else _FIXED_SIZE
-    if seals & needed == needed:
-        return mapped(buffer, writable=False)[buffer.offset : buffer.offset + buffer.dataSize]
-    held = np.empty(buffer.dataSize, np.uint8)
+    required = _CONSTANT if constant else _FIXED_SIZE
+    if seals & required == required:
+        return map_buffer(buffer, writable=False)[buffer.offset : buffer.offset + buffer.dataSize]
+    copy = np.empty(buffer.dataSize, np.uint8)
     try:
-        count = os.preadv(buffer.fd, [held.data], buffer.offset)
+        count = os.preadv(buffer.fd, [copy.data], buffer.offset)
     except OSError as error:
         raise HdiError(ReturnCode.HDF_ERR_IO, f"{buffer}: cannot be read: {error}") from None
     if count != buffer.dataSize:
         raise HdiError(ReturnCode.HDF_ERR_IO, f"{buffer}: has been shortened")
-    return held
+    return copy
 
 
-def mapped(buffer: SharedBuffer, *, writable: bool) -> Array:
-    """All bytes of memory that nobody can shrink, themselves; they stay after its descriptor.
+def map_buffer(buffer: SharedBuffer, *, writable: bool) -> Array:
+    """Map a whole buffer that cannot shrink; the mapping outlives the descriptor.
 
     Raises:
         HdiError: it cannot be mapped.
     """
     try:
-        return np.frombuffer(mapping(buffer.fd, buffer.bufferSize, writable=writable), np.uint8)
+        return np.frombuffer(map_memory(buffer.fd, buffer.bufferSize, writable=writable), np.uint8)
     except DeviceError as error:
         raise HdiError(ReturnCode.HDF_ERR_IO, f"{buffer}: {error}") from None
 
 
-def aligned(held: Array, alignment: int) -> Array:
-    """The bytes themselves if they begin at a multiple of `alignment`, else a copy that does."""
-    if not held.ctypes.data % alignment:
-        return held
-    room = np.empty(held.nbytes + alignment, np.uint8)
-    start = -room.ctypes.data % alignment
-    copy = room[start : start + held.nbytes]
-    copy[:] = held
+def align(content: Array, alignment: int) -> Array:
+    """Return the bytes, copied if they do not start at a multiple of `alignment`."""
+    if not content.ctypes.data % alignment:
+        return content
+    padded = np.empty(content.nbytes + alignment, np.uint8)
+    start = -padded.ctypes.data % alignment
+    copy = padded[start : start + content.nbytes]
+    copy[:] = content
     return copy
 
 
 def fill(buffer: SharedBuffer, array: Array) -> None:
-    """Write an array to the beginning of a buffer's data, which it fits.
+    """Write an array to the beginning of a buffer's data.
 
     Raises:
-        HdiError: the memory is not as it is said.
+        HdiError: the buffer is invalid.
     """
-    _checked(buffer)
+    _check(buffer)
     try:
         _write(buffer.fd, buffer.offset, array)
     except OSError as error:
         raise HdiError(ReturnCode.HDF_ERR_IO, f"{buffer}: cannot be written: {error}") from None
 
 
-def _checked(buffer: SharedBuffer) -> int:
-    """The seals of memory that is as it is said; 0 where it can have none."""
+def _check(buffer: SharedBuffer) -> int:
+    """Check a buffer; return its memory's seals, 0 if it cannot have any."""
     if buffer.offset + buffer.dataSize > buffer.bufferSize:
         raise HdiError(ReturnCode.HDF_ERR_INVALID_PARAM, f"{buffer}: the data is not in it")
     try:
@@ -143,10 +144,10 @@ def _checked(buffer: SharedBuffer) -> int:
 
 
 @contextlib.contextmanager
-def _allocated(length: int) -> Iterator[int]:
-    """The descriptor of new memory, which is closed if something fails."""
+def _new_memory(length: int) -> Iterator[int]:
+    """Yield the descriptor of new memory; close it on errors."""
     try:
-        descriptor = reserved(length)
+        descriptor = reserve(length)
     except DeviceError as error:
         raise HdiError(ReturnCode.HDF_ERR_MALLOC_FAIL, str(error)) from None
     try:
@@ -162,7 +163,7 @@ def _allocated(length: int) -> Iterator[int]:
 
 
 def _write(descriptor: int, offset: int, array: Array) -> None:
-    left = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
-    while left:
-        count = os.pwrite(descriptor, left, offset)
-        left, offset = left[count:], offset + count
+    remaining = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+    while remaining:
+        count = os.pwrite(descriptor, remaining, offset)
+        remaining, offset = remaining[count:], offset + count

@@ -1,4 +1,4 @@
-"""The nodes of the interface: the rows of operators' mappings, and attributes as operands."""
+"""The nodes of the driver interface: mapping rows, and attributes as operands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 import numpy as np
 
-from crosschip.apis.nnrt.hdi.v1_0.attributes import ATTRIBUTES, Attributes, decoded
+from crosschip.apis.nnrt.hdi.v1_0.attributes import ATTRIBUTES, Attributes, decode
 from crosschip.apis.nnrt.hdi.v1_0.types import Node, NodeType
 from crosschip.ir import Array, Operand, constant
 from crosschip.mapping.channels_last import ChannelsLast
@@ -27,14 +27,14 @@ from crosschip.ops import Operator, operators
 
 
 class Entry(NamedTuple):
-    """A standard operator that stands for a node, or for a case of it.
+    """The mapping between a node, or a case of it, and a standard operator.
 
     Attributes:
         node_type: the node's operator.
-        row: its row, with the inputs first and then the attributes.
-        inputs: how many inputs there are.
+        row: the mapping row, with the inputs first and then the attributes.
+        inputs: the number of inputs.
         attributes: the names of the attributes.
-        image: whether it reads an image, whose axes may be in either order.
+        image: whether the node reads an image, whose layout may be NHWC or NCHW.
     """
 
     node_type: NodeType
@@ -48,10 +48,10 @@ class Nodes:
     """The nodes of a version of the interface.
 
     Args:
-        version: the version, as its methods tell it.
-        node_types: its operators.
+        version: the version.
+        node_types: the version's enumeration of operators.
         structures: the structure of each node's attributes.
-        more: entries beyond those that the opset mappings' nodes have.
+        more: returns further entries of an operator, beyond those in the opset mappings.
 
     Attributes:
         version: the version.
@@ -73,29 +73,29 @@ class Nodes:
 
     @cached_property
     def rows(self) -> Mapping[int, Sequence[Entry]]:
-        """Every node, with the operators that stand for it."""
+        """The entries of each node."""
         by_node: dict[int, list[Entry]] = {}
-        for entries in self.uses.values():
+        for entries in self.by_operator.values():
             for entry in entries:
                 by_node.setdefault(entry.node_type, []).append(entry)
         return by_node
 
     @cached_property
-    def uses(self) -> Mapping[type[Operator], Sequence[Entry]]:
-        """The nodes that a standard operator stands for, the first of which is written."""
-        by_operator = {operator: list(self._entries(operator)) for operator in operators().values()}
-        return {operator: entries for operator, entries in by_operator.items() if entries}
+    def by_operator(self) -> Mapping[type[Operator], Sequence[Entry]]:
+        """The entries of each standard operator; the first is used for export."""
+        entries_of = {operator: list(self._entries(operator)) for operator in operators().values()}
+        return {operator: entries for operator, entries in entries_of.items() if entries}
 
-    def decoded(self, node: Node) -> Any:
-        """The attributes of a node.
+    def decode(self, node: Node) -> Any:
+        """Return a node's attributes.
 
         Raises:
-            HdiError: they are not those of its operator, or there is no such operator.
+            HdiError: the operator is unknown, or the bytes do not encode its structure.
         """
-        return decoded(node.nodeType, node.nodeAttr, self.structures)
+        return decode(node.nodeType, node.nodeAttr, self.structures)
 
     def node_type(self, code: int) -> NodeType:
-        """The operator of a code; in later versions a member of another enumeration."""
+        """Return the operator of a code; in later versions a member of another enumeration."""
         return cast(NodeType, self.node_types(code))
 
     def _entries(self, operator: type[Operator]) -> Iterable[Entry]:
@@ -118,14 +118,14 @@ def entry_of(
     attributes: Mapping[str, str | Rule],
     other_rules: Sequence[Rule],
 ) -> Entry:
-    """The entry of an operator that stands for a node.
+    """Return the entry of a node.
 
     Args:
-        operator: the operator.
-        node_type: the node's.
-        inputs: the slot that each input fills as it is, or the rule for it.
-        attributes: the same for each attribute.
-        other_rules: the rules for what neither tells.
+        operator: the standard operator.
+        node_type: the node's operator.
+        inputs: the slot, or the rule, of each input.
+        attributes: the slot, or the rule, of each attribute.
+        other_rules: the rules of slots that no input or attribute fills.
     """
     row = row_of(operator, (*inputs, *attributes.values()), other_rules, HDI_CODES)
     image = any(isinstance(rule, ChannelsLast) for rule in row.operands)
@@ -137,10 +137,10 @@ V1_0 = Nodes((1, 0), NodeType, ATTRIBUTES)
 
 
 def operands_of(attributes: Any) -> Mapping[str, Operand | None]:
-    """Attributes as constants, by name; `None` for a list without elements.
+    """Return attributes as constants, by name; `None` for an empty list.
 
     Args:
-        attributes: one of the structures of `crosschip.apis.nnrt.hdi.v1_0.attributes`.
+        attributes: a structure of `crosschip.apis.nnrt.hdi.v1_0.attributes`.
     """
     return {
         name: None if value == () else constant(_array(_WORDS.get(value, value)), name)
@@ -149,25 +149,25 @@ def operands_of(attributes: Any) -> Mapping[str, Operand | None]:
 
 
 _WORDS: Mapping[object, int] = {"DCR": 0, "CRD": 1, "ACROSS_CHANNELS": 0}
-"""The numbers of words that are attributes."""
+"""The numbers of attributes that are words."""
 
 
-def expressed(
+def convert_operation(
     entry: Entry, operation: Operator, channels_last: bool, structure: type[Attributes]
 ) -> tuple[Expressed, Any]:
-    """Express an operation by a node.
+    """Convert an operation to a node.
 
     Args:
-        entry: the node.
+        entry: the node's entry.
         operation: the operation.
-        channels_last: whether to store images with their channels last.
+        channels_last: whether images are NHWC.
         structure: the structure of the node's attributes.
 
     Returns:
         The node's inputs and outputs, and its attributes.
 
     Raises:
-        UnsupportedError: it cannot be expressed; the message names the slot.
+        UnsupportedError: the operation has no such form; the message names the slot.
     """
     expression = export_operation(entry.row, operation, channels_last)
     count = len(expression.inputs) - len(entry.attributes)
@@ -182,7 +182,9 @@ def expressed(
             raise InexpressibleError(operation, slot, "must be constant in the target")
         number = np.asarray(operand.value).tolist()
         try:
-            values[name] = msgspec.convert(_like(number, fields[name].default), fields[name].type)
+            values[name] = msgspec.convert(
+                _convert_field(number, fields[name].default), fields[name].type
+            )
         except (msgspec.ValidationError, ValueError, OverflowError):
             detail = f"has no code for {number}"
             raise InexpressibleError(operation, slot, detail) from None
@@ -192,11 +194,11 @@ def expressed(
     return expression._replace(inputs=inputs), msgspec.convert(values, structure)
 
 
-def _like(value: Any, default: object) -> object:
-    """A number or list of numbers in the form that a field has them.
+def _convert_field(value: Any, default: object) -> object:
+    """Convert a number or list of numbers to the form of a field.
 
     Raises:
-        ValueError: the field, which is float32, does not hold the number.
+        ValueError: the field is float32 and cannot represent the number.
     """
     if isinstance(default, tuple):
         return value if isinstance(value, list) else [value]
@@ -205,10 +207,10 @@ def _like(value: Any, default: object) -> object:
     if isinstance(value, list):
         return value
     if isinstance(default, float):
-        held = float(np.float32(value))
-        if held != value and held == held:
+        rounded = float(np.float32(value))
+        if rounded != value and rounded == rounded:
             raise ValueError(value)
-        return held
+        return rounded
     if isinstance(default, str):
         return "CRD" if value else default
     if isinstance(default, bool):

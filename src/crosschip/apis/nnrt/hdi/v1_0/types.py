@@ -1,8 +1,8 @@
 """The structures and enumerations of the interface, with the document's names and values.
 
-The document is OpenHarmony's NNRt V1_0: `NnrtTypes.idl` and `ModelTypes.idl`. Of its descriptions
-these are not taken over: `ELTWISE_MODE_SUM` as a difference, and those of `NODE_TYPE_SQUEEZE` and
-`NODE_TYPE_SQUARED_DIFFERENCE`, which stand for each other there.
+The document is OpenHarmony's NNRt V1_0: `NnrtTypes.idl` and `ModelTypes.idl`. Two of its
+descriptions are wrong and not followed: `ELTWISE_MODE_SUM` as a difference, and `NODE_TYPE_SQUEEZE`
+and `NODE_TYPE_SQUARED_DIFFERENCE`, which are swapped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class DeviceType(IntEnum):
-    """The sort of chip that a device is."""
+    """The kind of a chip."""
 
     OTHER = 0
     CPU = 1
@@ -27,7 +27,7 @@ class DeviceType(IntEnum):
 
 
 class DeviceStatus(IntEnum):
-    """The state that a device is in."""
+    """The state of a chip."""
 
     AVAILABLE = 0
     BUSY = 1
@@ -36,7 +36,7 @@ class DeviceStatus(IntEnum):
 
 
 class PerformanceMode(IntEnum):
-    """The balance of a computation between speed and power."""
+    """The trade-off between speed and power."""
 
     PERFORMANCE_NONE = 0
     PERFORMANCE_LOW = 1
@@ -46,7 +46,7 @@ class PerformanceMode(IntEnum):
 
 
 class Priority(IntEnum):
-    """The order in which a device takes computations on."""
+    """The priority of runs."""
 
     PRIORITY_NONE = 0
     PRIORITY_LOW = 1
@@ -55,7 +55,7 @@ class Priority(IntEnum):
 
 
 class Format(IntEnum):
-    """The order of an image's axes in memory."""
+    """The memory layout of an image."""
 
     FORMAT_NONE = -1
     FORMAT_NCHW = 0
@@ -63,7 +63,7 @@ class Format(IntEnum):
 
 
 class DataType(IntEnum):
-    """The type of a tensor's elements."""
+    """The element type of a tensor."""
 
     DATA_TYPE_UNKNOWN = 0
     DATA_TYPE_BOOL = 30
@@ -81,7 +81,7 @@ class DataType(IntEnum):
 
 
 class QuantType(IntEnum):
-    """The quantization of a node."""
+    """Whether a node computes on quantized tensors."""
 
     QUANT_TYPE_NONE = 0
     QUANT_TYPE_ALL = 1
@@ -151,7 +151,7 @@ class ResizeMethod(IntEnum):
 
 
 class CoordinateTransformMode(IntEnum):
-    """The places in the source of the pixels of `Resize`."""
+    """The coordinate transformation of `Resize`."""
 
     COORDINATE_TRANSFORM_MODE_ASYMMETRIC = 0
     COORDINATE_TRANSFORM_MODE_ALIGN_CORNERS = 1
@@ -159,7 +159,7 @@ class CoordinateTransformMode(IntEnum):
 
 
 class NearestMode(IntEnum):
-    """The rounding of the places of the pixels of `Resize`."""
+    """The rounding of coordinates of `Resize`."""
 
     NEAREST_MODE_NORMAL = 0
     NEAREST_MODE_ROUND_HALF_DOWN = 1
@@ -217,7 +217,7 @@ class EltwiseMode(IntEnum):
 
 
 class PadMode(IntEnum):
-    """The way in which the padding of windows is said."""
+    """The specification of a window's padding."""
 
     PAD_MODE_PAD = 0
     PAD_MODE_SAME = 1
@@ -232,7 +232,7 @@ class RoundMode(IntEnum):
 
 
 class PaddingMode(IntEnum):
-    """The elements that `PadFusion` adds."""
+    """The values that `PadFusion` pads with."""
 
     PADDING_MODE_CONSTANT = 0
     PADDING_MODE_REFLECT = 1
@@ -241,13 +241,13 @@ class PaddingMode(IntEnum):
 
 
 class SharedBuffer(msgspec.Struct, frozen=True):
-    """A part of memory that processes share.
+    """A range of shared memory.
 
     Attributes:
-        fd: the descriptor of the memory; -1 where there is none.
-        bufferSize: the bytes that the memory has.
-        offset: where in it the data begins.
-        dataSize: the bytes that the data takes.
+        fd: the memory's file descriptor; -1 for none.
+        bufferSize: the number of bytes of the memory.
+        offset: the byte offset of the data.
+        dataSize: the number of bytes of the data.
     """
 
     fd: Int = -1
@@ -257,12 +257,12 @@ class SharedBuffer(msgspec.Struct, frozen=True):
 
 
 class ModelConfig(msgspec.Struct, frozen=True):
-    """The wishes for a model that is prepared.
+    """The configuration of a model to prepare.
 
     Attributes:
         enableFloat16: whether float32 operations may be computed in float16.
-        mode: the balance between speed and power.
-        priority: the order in which its runs are taken on.
+        mode: the trade-off between speed and power.
+        priority: the priority of runs.
     """
 
     enableFloat16: bool = False
@@ -271,12 +271,12 @@ class ModelConfig(msgspec.Struct, frozen=True):
 
 
 class QuantParam(msgspec.Struct, frozen=True):
-    """The way in which integers stand for reals: `real = (integer - zeroPoint) * scale`.
+    """Quantization parameters: `real = (integer - zeroPoint) * scale`.
 
     Attributes:
-        numBits: the bits of the integers.
-        zeroPoint: the integer that stands for 0.
-        scale: the step from an integer to the next.
+        numBits: the integers' number of bits.
+        zeroPoint: the integer that represents 0.
+        scale: the difference between the reals of consecutive integers.
     """
 
     numBits: Int
@@ -288,11 +288,11 @@ class IOTensor(msgspec.Struct, frozen=True):
     """An input or output of a run.
 
     Attributes:
-        name: its name.
-        dataType: the type of its elements.
-        dimensions: its sizes.
-        format: the order of its axes, if it is an image.
-        data: where its elements are, or are to be written.
+        name: the name.
+        dataType: the element type.
+        dimensions: the shape.
+        format: the memory layout of an image.
+        data: the memory of the elements.
     """
 
     name: str
@@ -306,13 +306,13 @@ class Tensor(msgspec.Struct, frozen=True):
     """A tensor of a model.
 
     Attributes:
-        name: its name.
-        dataType: the type of its elements.
-        dims: its sizes, -1 where one is known only when the model runs.
-        format: the order of its axes, if it is an image.
-        data: where the elements of a constant are; the descriptor is -1 for what is none.
-        quantParams: how its integers stand for reals: one for all, or one for each channel; none
-            if they do not.
+        name: the name.
+        dataType: the element type.
+        dims: the shape, with -1 for dynamic dimensions.
+        format: the memory layout of an image.
+        data: the memory of a constant's elements; the descriptor is -1 for other tensors.
+        quantParams: the quantization parameters, one or one per channel; empty if not
+            quantized.
     """
 
     name: str
@@ -327,11 +327,11 @@ class Node(msgspec.Struct, frozen=True):
     """An operation of a model.
 
     Attributes:
-        name: its name.
-        nodeType: its operator.
-        nodeAttr: the operator's attributes, as `attributes` beside this module encodes them.
-        inputIndex: the places of the tensors that it reads, in the operator's order.
-        outputIndex: those of the tensors that it makes.
+        name: the name.
+        nodeType: the operator.
+        nodeAttr: the operator's attributes, encoded by the module `attributes`.
+        inputIndex: the indices of the input tensors, in the operator's order.
+        outputIndex: the indices of the output tensors.
         quantType: whether it computes on quantized tensors.
     """
 
@@ -344,13 +344,13 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class SubGraph(msgspec.Struct, frozen=True):
-    """A part of a model.
+    """A subgraph of a model.
 
     Attributes:
-        name: its name.
-        inputIndices: the places of the tensors that are its inputs.
-        outputIndices: those of its outputs.
-        nodeIndices: the places of its nodes.
+        name: the name.
+        inputIndices: the indices of the input tensors.
+        outputIndices: the indices of the output tensors.
+        nodeIndices: the indices of the nodes.
     """
 
     name: str
@@ -363,12 +363,12 @@ class Model(msgspec.Struct, frozen=True):
     """A model.
 
     Attributes:
-        name: its name.
-        inputIndex: the places of the tensors that are its inputs.
-        outputIndex: those of its outputs.
-        nodes: its operations.
-        allTensors: its tensors.
-        subGraph: its parts; one, which is all of it.
+        name: the name.
+        inputIndex: the indices of the input tensors.
+        outputIndex: the indices of the output tensors.
+        nodes: the operations.
+        allTensors: the tensors.
+        subGraph: the subgraphs: at most one, which is the whole model.
     """
 
     name: str

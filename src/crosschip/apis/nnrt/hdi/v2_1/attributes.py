@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from crosschip.apis.nnrt.hdi.v1_0 import attributes
-from crosschip.apis.nnrt.hdi.v1_0.attributes import Attributes
+from crosschip.apis.nnrt.hdi.v1_0.attributes import Attributes, structures_of
 from crosschip.apis.nnrt.hdi.v1_0.types import ActivationType, Format, Long, RoundMode
 from crosschip.apis.nnrt.hdi.v2_1.types import NodeType, ReduceMode
 
@@ -295,57 +293,5 @@ class QuantDTypeCastV2(Attributes, frozen=True):
     axis: Long = 0
 
 
-ATTRIBUTES: Mapping[int, type[Attributes]] = {
-    **attributes.ATTRIBUTES,
-    NodeType.NODE_TYPE_MAX_POOL_FUSION: MaxPoolFusion,
-    NodeType.NODE_TYPE_REDUCE_FUSION: ReduceFusion,
-    NodeType.NODE_TYPE_ABS: Abs,
-    NodeType.NODE_TYPE_ALL: All,
-    NodeType.NODE_TYPE_ASSERT: Assert,
-    NodeType.NODE_TYPE_BROADCAST_TO: BroadcastTo,
-    NodeType.NODE_TYPE_CEIL: Ceil,
-    NodeType.NODE_TYPE_CLIP: Clip,
-    NodeType.NODE_TYPE_COS: Cos,
-    NodeType.NODE_TYPE_CONSTANT_OF_SHAPE: ConstantOfShape,
-    NodeType.NODE_TYPE_CROP: Crop,
-    NodeType.NODE_TYPE_DETECTION_POST_PROCESS: DetectionPostProcess,
-    NodeType.NODE_TYPE_DEPTH_TO_SPACE: DepthToSpace,
-    NodeType.NODE_TYPE_EQUAL: Equal,
-    NodeType.NODE_TYPE_EXPFUSION: ExpFusion,
-    NodeType.NODE_TYPE_FLATTEN: Flatten,
-    NodeType.NODE_TYPE_FLOOR: Floor,
-    NodeType.NODE_TYPE_GREATER: Greater,
-    NodeType.NODE_TYPE_GREATER_EQUAL: GreaterEqual,
-    NodeType.NODE_TYPE_INSTANCE_NORM: InstanceNorm,
-    NodeType.NODE_TYPE_LEAKY_RELU: LeakyRelu,
-    NodeType.NODE_TYPE_LESS: Less,
-    NodeType.NODE_TYPE_LOG: Log,
-    NodeType.NODE_TYPE_LOGICAL_AND: LogicalAnd,
-    NodeType.NODE_TYPE_LOGICAL_NOT: LogicalNot,
-    NodeType.NODE_TYPE_LOGICAL_OR: LogicalOr,
-    NodeType.NODE_TYPE_LRN: LRN,
-    NodeType.NODE_TYPE_L2_NORMALIZE_FUSION: L2NormalizeFusion,
-    NodeType.NODE_TYPE_LSTM: LSTM,
-    NodeType.NODE_TYPE_MINIMUM: Minimum,
-    NodeType.NODE_TYPE_MOD: Mod,
-    NodeType.NODE_TYPE_NEG: Neg,
-    NodeType.NODE_TYPE_NOT_EQUAL: NotEqual,
-    NodeType.NODE_TYPE_RANK: Rank,
-    NodeType.NODE_TYPE_RANGE: Range,
-    NodeType.NODE_TYPE_RECIPROCAL: Reciprocal,
-    NodeType.NODE_TYPE_REAL_DIV: RealDiv,
-    NodeType.NODE_TYPE_ROUND: Round,
-    NodeType.NODE_TYPE_SCATTER_ND: ScatterNd,
-    NodeType.NODE_TYPE_SIN: Sin,
-    NodeType.NODE_TYPE_SPACE_TO_DEPTH: SpaceToDepth,
-    NodeType.NODE_TYPE_SPARSE_TO_DENSE: SparseToDense,
-    NodeType.NODE_TYPE_SQUARE: Square,
-    NodeType.NODE_TYPE_UNSTACK: Unstack,
-    NodeType.NODE_TYPE_WHERE: Where,
-    NodeType.NODE_TYPE_SELECT: Select,
-    NodeType.NODE_TYPE_ERF: Erf,
-    NodeType.NODE_TYPE_LOG_SOFTMAX: LogSoftmax,
-    NodeType.NODE_TYPE_GATHER_ND: GatherNd,
-    NodeType.NODE_TYPE_QUANT_DTYPE_CAST_V2: QuantDTypeCastV2,
-}
+ATTRIBUTES = structures_of(NodeType, {**vars(attributes), **globals()})
 """The structure of each node's attributes."""

@@ -1,6 +1,6 @@
-"""The nodes of version 2.1: those of 1.0, and newer ones whose rows are those of NNRt's operators.
+"""The nodes of version 2.1: those of 1.0, and newer ones derived from NNRt's operators.
 
-For a newer node NNRt has an operator with the same inputs, and for each attribute a parameter.
+For each newer node NNRt has an operator with the same inputs, and a parameter for each attribute.
 """
 
 from __future__ import annotations
@@ -21,30 +21,32 @@ from crosschip.mapping.standard.quantization import ScaleAxis
 from crosschip.ops import Operator
 
 
-class _Like(NamedTuple):
-    """The operator of NNRt that a node is like.
+class _Counterpart(NamedTuple):
+    """The NNRt operator that corresponds to a node.
 
     Attributes:
         name: the operator's name.
-        attributes: for each attribute, the parameter that it is.
+        attributes: the operator's parameter for each attribute.
     """
 
     name: str
     attributes: Mapping[str, str] = {}
 
 
-_NEWER: Mapping[str, _Like] = {
-    "ABS": _Like("ABS"),
-    "ALL": _Like("ALL", {"keepDims": "KEEP_DIMS"}),
-    "ASSERT": _Like("ASSERT", {"summarize": "SUMMARIZE"}),
-    "BROADCAST_TO": _Like("BROADCAST_TO", {"shape": "SHAPE"}),
-    "CEIL": _Like("CEIL"),
-    "CLIP": _Like("CLIP", {"max": "MAX", "min": "MIN"}),
-    "CONSTANT_OF_SHAPE": _Like("CONSTANT_OF_SHAPE", {"dataType": "DATA_TYPE", "value": "VALUE"}),
-    "COS": _Like("COS"),
-    "CROP": _Like("CROP", {"axis": "AXIS", "offset": "OFFSET"}),
-    "DEPTH_TO_SPACE": _Like("DEPTH_TO_SPACE", {"blockSize": "BLOCK_SIZE", "mode": "MODE"}),
-    "DETECTION_POST_PROCESS": _Like(
+_NEWER: Mapping[str, _Counterpart] = {
+    "ABS": _Counterpart("ABS"),
+    "ALL": _Counterpart("ALL", {"keepDims": "KEEP_DIMS"}),
+    "ASSERT": _Counterpart("ASSERT", {"summarize": "SUMMARIZE"}),
+    "BROADCAST_TO": _Counterpart("BROADCAST_TO", {"shape": "SHAPE"}),
+    "CEIL": _Counterpart("CEIL"),
+    "CLIP": _Counterpart("CLIP", {"max": "MAX", "min": "MIN"}),
+    "CONSTANT_OF_SHAPE": _Counterpart(
+        "CONSTANT_OF_SHAPE", {"dataType": "DATA_TYPE", "value": "VALUE"}
+    ),
+    "COS": _Counterpart("COS"),
+    "CROP": _Counterpart("CROP", {"axis": "AXIS", "offset": "OFFSET"}),
+    "DEPTH_TO_SPACE": _Counterpart("DEPTH_TO_SPACE", {"blockSize": "BLOCK_SIZE", "mode": "MODE"}),
+    "DETECTION_POST_PROCESS": _Counterpart(
         "DETECTION_POST_PROCESS",
         {
             "inputSize": "INPUT_SIZE",
@@ -59,27 +61,27 @@ _NEWER: Mapping[str, _Like] = {
             "outQuantized": "OUT_QUANTIZED",
         },
     ),
-    "EQUAL": _Like("EQUAL"),
-    "ERF": _Like("ERF"),
-    "EXPFUSION": _Like("EXP", {"base": "BASE", "scale": "SCALE", "shift": "SHIFT"}),
-    "FLATTEN": _Like("FLATTEN", {"axis": "AXIS"}),
-    "FLOOR": _Like("FLOOR"),
-    "GATHER_ND": _Like("GATHER_ND"),
-    "GREATER": _Like("GREATER"),
-    "GREATER_EQUAL": _Like("GREATER_EQUAL"),
-    "INSTANCE_NORM": _Like("INSTANCE_NORM", {"epsilon": "EPSILON"}),
-    "L2_NORMALIZE_FUSION": _Like(
+    "EQUAL": _Counterpart("EQUAL"),
+    "ERF": _Counterpart("ERF"),
+    "EXPFUSION": _Counterpart("EXP", {"base": "BASE", "scale": "SCALE", "shift": "SHIFT"}),
+    "FLATTEN": _Counterpart("FLATTEN", {"axis": "AXIS"}),
+    "FLOOR": _Counterpart("FLOOR"),
+    "GATHER_ND": _Counterpart("GATHER_ND"),
+    "GREATER": _Counterpart("GREATER"),
+    "GREATER_EQUAL": _Counterpart("GREATER_EQUAL"),
+    "INSTANCE_NORM": _Counterpart("INSTANCE_NORM", {"epsilon": "EPSILON"}),
+    "L2_NORMALIZE_FUSION": _Counterpart(
         "L2_NORMALIZE",
         {"axis": "AXIS", "epsilon": "EPSILON", "activationType": "ACTIVATION_TYPE"},
     ),
-    "LEAKY_RELU": _Like("LEAKY_RELU", {"negativeSlope": "NEGATIVE_SLOPE"}),
-    "LESS": _Like("LESS"),
-    "LOG": _Like("LOG"),
-    "LOGICAL_AND": _Like("LOGICAL_AND"),
-    "LOGICAL_NOT": _Like("LOGICAL_NOT"),
-    "LOGICAL_OR": _Like("LOGICAL_OR"),
-    "LOG_SOFTMAX": _Like("LOG_SOFTMAX", {"axis": "AXIS"}),
-    "LRN": _Like(
+    "LEAKY_RELU": _Counterpart("LEAKY_RELU", {"negativeSlope": "NEGATIVE_SLOPE"}),
+    "LESS": _Counterpart("LESS"),
+    "LOG": _Counterpart("LOG"),
+    "LOGICAL_AND": _Counterpart("LOGICAL_AND"),
+    "LOGICAL_NOT": _Counterpart("LOGICAL_NOT"),
+    "LOGICAL_OR": _Counterpart("LOGICAL_OR"),
+    "LOG_SOFTMAX": _Counterpart("LOG_SOFTMAX", {"axis": "AXIS"}),
+    "LRN": _Counterpart(
         "LRN",
         {
             "depthRadius": "DEPTH_RADIUS",
@@ -89,7 +91,7 @@ _NEWER: Mapping[str, _Like] = {
             "normRegion": "NORM_REGION",
         },
     ),
-    "LSTM": _Like(
+    "LSTM": _Counterpart(
         "LSTM",
         {
             "bidirectional": "BIDIRECTIONAL",
@@ -104,42 +106,44 @@ _NEWER: Mapping[str, _Like] = {
             "projSize": "PROJ_SIZE",
         },
     ),
-    "MINIMUM": _Like("MINIMUM"),
-    "MOD": _Like("MOD"),
-    "NEG": _Like("NEG"),
-    "NOT_EQUAL": _Like("NOT_EQUAL"),
-    "RANGE": _Like("RANGE", {"start": "START", "limit": "LIMIT", "delta": "DELTA"}),
-    "RANK": _Like("RANK"),
-    "REAL_DIV": _Like("DIV"),
-    "RECIPROCAL": _Like("RECIPROCAL"),
-    "ROUND": _Like("ROUND"),
-    "SCATTER_ND": _Like("SCATTER_ND"),
-    "SELECT": _Like("SELECT"),
-    "SIN": _Like("SIN"),
-    "SPACE_TO_DEPTH": _Like("SPACE_TO_DEPTH", {"blockSize": "BLOCK_SIZE"}),
-    "SPARSE_TO_DENSE": _Like("SPARSE_TO_DENSE"),
-    "SQUARE": _Like("SQUARE"),
-    "UNSTACK": _Like("UNSTACK", {"axis": "AXIS"}),
-    "WHERE": _Like("WHERE"),
+    "MINIMUM": _Counterpart("MINIMUM"),
+    "MOD": _Counterpart("MOD"),
+    "NEG": _Counterpart("NEG"),
+    "NOT_EQUAL": _Counterpart("NOT_EQUAL"),
+    "RANGE": _Counterpart("RANGE", {"start": "START", "limit": "LIMIT", "delta": "DELTA"}),
+    "RANK": _Counterpart("RANK"),
+    "REAL_DIV": _Counterpart("DIV"),
+    "RECIPROCAL": _Counterpart("RECIPROCAL"),
+    "ROUND": _Counterpart("ROUND"),
+    "SCATTER_ND": _Counterpart("SCATTER_ND"),
+    "SELECT": _Counterpart("SELECT"),
+    "SIN": _Counterpart("SIN"),
+    "SPACE_TO_DEPTH": _Counterpart("SPACE_TO_DEPTH", {"blockSize": "BLOCK_SIZE"}),
+    "SPARSE_TO_DENSE": _Counterpart("SPARSE_TO_DENSE"),
+    "SQUARE": _Counterpart("SQUARE"),
+    "UNSTACK": _Counterpart("UNSTACK", {"axis": "AXIS"}),
+    "WHERE": _Counterpart("WHERE"),
 }
 
 _RULES: Mapping[tuple[str, str], Rule] = {
     ("CONSTANT_OF_SHAPE", "dataType"): ValueTypeCode(HDI_CODES[ElementType]),
     ("L2_NORMALIZE_FUSION", "activationType"): ActivationCode(),
 }
-"""The rules of attributes whose numbers are not those of the parameters."""
+"""The rules of attributes whose values differ from those of the parameters."""
 
 
 def _newer(operator: type[Operator]) -> Iterator[Entry]:
-    """The entries of an operator that version 2.1 adds."""
-    for name, like in _NEWER.items():
+    """Yield the entries of a standard operator that version 2.1 adds."""
+    for name, counterpart in _NEWER.items():
         for foreign in opset_mapping(operator).nnrt:
-            if foreign.name == like.name:
-                own = {parameter: attribute for attribute, parameter in like.attributes.items()}
+            if foreign.name == counterpart.name:
+                attribute_of = {
+                    parameter: attribute for attribute, parameter in counterpart.attributes.items()
+                }
                 attributes = {
-                    own[parameter]: _RULES.get((name, own[parameter]), rule)
+                    attribute_of[parameter]: _RULES.get((name, attribute_of[parameter]), rule)
                     for parameter, rule in foreign.parameters.items()
-                    if parameter in own
+                    if parameter in attribute_of
                 }
                 node_type = V2_1.node_type(NodeType[f"NODE_TYPE_{name}"])
                 yield entry_of(operator, node_type, foreign.inputs, attributes, foreign.other_rules)

@@ -1,4 +1,4 @@
-"""The ranges of the open sizes of inputs."""
+"""The ranges of the dynamic dimensions of inputs."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from crosschip.apis.nnrt.hdi.v2_1.types import NNRT_ReturnCode
 from crosschip.ir import DeviceError, Operand
 
 Bounds = Sequence[Sequence[int]]
-"""The smallest, or the greatest, sizes of each input."""
+"""The minimum, or the maximum, sizes of each input."""
 
 
 class Range(NamedTuple):
-    """The values of a size.
+    """The range of a dynamic dimension.
 
     Attributes:
-        name: of the input.
-        place: the input's.
-        axis: the size's.
-        least: the smallest value.
-        most: the greatest.
+        name: the input's name.
+        position: the input's index.
+        axis: the axis.
+        least: the minimum.
+        most: the maximum.
     """
 
     name: str
-    place: int
+    position: int
     axis: int
     least: int
     most: int
 
     def check(self, size: int) -> None:
-        """`HdiError` if a size is not in the range."""
+        """Raise `HdiError` if a size is out of range."""
         if not self.least <= size <= self.most:
             raise HdiError(
                 NNRT_ReturnCode.NNRT_OUT_OF_DIMENTION_RANGES,
@@ -40,25 +40,27 @@ class Range(NamedTuple):
             )
 
 
-def open_ranges(inputs: Mapping[str, Operand], least: Bounds, most: Bounds) -> Sequence[Range]:
-    """The ranges of those sizes of a model's inputs that are open.
+def dynamic_ranges(
+    inputs: Mapping[str, Operand], minimums: Bounds, maximums: Bounds
+) -> Sequence[Range]:
+    """Return the ranges of a model's dynamic input dimensions.
 
     Raises:
-        DeviceError: there is not a range for each size.
-        HdiError: a size that is known is not in its range.
+        DeviceError: the bounds do not match the inputs' ranks.
+        HdiError: a static size is out of its range.
     """
     ranks = [len(operand.type.shape or ()) for operand in inputs.values()]
-    if not ranks == list(map(len, least)) == list(map(len, most)):
+    if not ranks == list(map(len, minimums)) == list(map(len, maximums)):
         raise DeviceError(
-            f"the driver gives the ranges {least} to {most} for inputs of {ranks} sizes"
+            f"the driver gives the ranges {minimums} to {maximums} for inputs of {ranks} sizes"
         )
-    return list(_opened(inputs, least, most))
+    return list(_ranges(inputs, minimums, maximums))
 
 
-def _opened(inputs: Mapping[str, Operand], least: Bounds, most: Bounds) -> Iterator[Range]:
-    for place, (name, operand) in enumerate(inputs.items()):
+def _ranges(inputs: Mapping[str, Operand], minimums: Bounds, maximums: Bounds) -> Iterator[Range]:
+    for index, (name, operand) in enumerate(inputs.items()):
         for axis, size in enumerate(operand.type.shape or ()):
-            range_ = Range(name, place, axis, least[place][axis], most[place][axis])
+            range_ = Range(name, index, axis, minimums[index][axis], maximums[index][axis])
             if isinstance(size, int):
                 range_.check(size)
             else:

@@ -1,4 +1,4 @@
-"""What versions 2.0 and 2.1 of the interface have beyond 1.0, or in its place."""
+"""The structures and enumerations that versions 2.0 and 2.1 add or change."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from crosschip.apis.nnrt.hdi.v1_0 import types
 
 
 class ModelConfig(types.ModelConfig, frozen=True):
-    """The wishes for a model that is prepared.
+    """The configuration of a model to prepare.
 
     Attributes:
-        extensions: what the chip itself defines, by name.
+        extensions: settings that the chip defines, by name.
     """
 
     extensions: Mapping[str, bytes] = msgspec.field(default_factory=dict)
@@ -137,7 +137,7 @@ class ReduceMode(IntEnum):
 
 
 class NNRT_ReturnCode(IntEnum):
-    """The codes of methods, besides the negative ones of the driver framework."""
+    """The result codes, in addition to the driver framework's negative ones."""
 
     NNRT_SUCCESS = 0
     NNRT_FAILED = 1

@@ -25,14 +25,14 @@ from tests.drivers.serving import LONG, until
 
 from crosschip.drivers.client.connection import Connection, Died
 from crosschip.drivers.client.device import RemoteDevice
-from crosschip.drivers.client.stopping import stop
-from crosschip.drivers.client.timeouts import Timeouts
-from crosschip.drivers.client.watching import DriverReport, Watcher, look, running
+from crosschip.drivers.client.monitor import DriverReport, Monitor, look, running
+from crosschip.drivers.client.policy import Timeouts
+from crosschip.drivers.client.process import stop
 from crosschip.drivers.endpoint import deaths_at
-from crosschip.drivers.ownership import disown, own, owned, owner, tidy
+from crosschip.drivers.ownership import acquire, clean_up, is_owned, read_owner, release
 from crosschip.drivers.protocol import messages
-from crosschip.drivers.service import measures
-from crosschip.drivers.service.measures import BOUNDS, Measures
+from crosschip.drivers.service import metrics
+from crosschip.drivers.service.metrics import BOUNDS, Measures
 from crosschip.ir import DeviceError, InputError
 
 DAY = 24 * 60 * 60
@@ -100,7 +100,7 @@ def test_a_driver_tells_of_itself_and_of_its_clients(driver: Served) -> None:
 
 
 def test_a_watcher_looks_again_through_the_same_connection(driver: Served) -> None:
-    with Watcher([driver.path]) as watcher:
+    with Monitor([driver.path]) as watcher:
         first, again = watcher.look()[0].figures, watcher.look()[0].figures
     assert first is not None
     assert again is not None
@@ -121,7 +121,7 @@ def test_who_watches_may_nothing_else(driver: Served, request_: messages.AnyRequ
 
 
 def test_a_driver_does_not_stay_for_who_watches(own_place: Path) -> None:
-    with Watcher() as watcher:
+    with Monitor() as watcher:
         with RemoteDevice("reference", "driver"):
             assert watcher.look()[0].state == "available"
         until(lambda: watcher.look() == [], "the end of the driver")
@@ -221,20 +221,20 @@ def test_a_file_that_is_no_socket_is_told_of(tmp_path: Path) -> None:
 
 def test_one_process_serves_at_a_path(tmp_path: Path) -> None:
     path = tmp_path / "it.sock"
-    assert not owned(path)
-    assert owner(path) is None
-    held = own(path, "npu:1")
+    assert not is_owned(path)
+    assert read_owner(path) is None
+    held = acquire(path, "npu:1")
     with pytest.raises(DeviceError, match="a driver serves there already"):
-        own(path, "npu:1")
-    assert owned(path)
-    known = owner(path)
+        acquire(path, "npu:1")
+    assert is_owned(path)
+    known = read_owner(path)
     assert known is not None
     assert (known.device, known.process, known.alive) == ("npu:1", os.getpid(), True)
-    disown(path, held)
-    assert not owned(path)
+    release(path, held)
+    assert not is_owned(path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(DeviceError, match=r"nowhere/it.lock: cannot be written: No such file"):
-        own(tmp_path / "nowhere" / "it.sock", "npu")
+        acquire(tmp_path / "nowhere" / "it.sock", "npu")
 
 
 def test_nobody_serves_where_another_does_whoever_tidies_meanwhile(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_nobody_serves_where_another_does_whoever_tidies_meanwhile(tmp_path: Pat
         served = 0
         while served < 40:
             try:
-                held = own(path, "npu")
+                held = acquire(path, "npu")
             except DeviceError:  # others were faster for long
                 continue
             if alone.acquire(blocking=False):
@@ -255,13 +255,13 @@ def test_nobody_serves_where_another_does_whoever_tidies_meanwhile(tmp_path: Pat
                 alone.release()
             else:
                 clashes.append("two serve")
-            disown(path, held)
+            release(path, held)
             served += 1
 
     def clean() -> None:
         while not done.is_set():
-            tidy(path, time.time() + DAY)
-            owned(path)
+            clean_up(path, time.time() + DAY)
+            is_owned(path)
 
     servers = [threading.Thread(target=serve) for _ in range(3)]
     cleaner = threading.Thread(target=clean)
@@ -294,7 +294,7 @@ def test_what_dead_drivers_leave(
         file = tmp_path / f"it{suffix}"
         file.write_text("about it")
         os.utime(file, (now + age, now + age))
-    tidy(tmp_path / "it.sock", now + since)
+    clean_up(tmp_path / "it.sock", now + since)
     assert {path.suffix for path in tmp_path.iterdir()} == left
 
 
@@ -325,7 +325,7 @@ def test_of_several_reports_of_a_death_the_fullest_counts(tmp_path: Path) -> Non
 def test_the_histogram_counts_each_run_once(runs: list[tuple[float, bool]]) -> None:
     counted = Measures()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measures, "monotonic", lambda: 100.0)
+        patch.setattr(metrics, "monotonic", lambda: 100.0)
         for seconds, failed in runs:
             counted.add(100.0 - seconds, failed=failed, copied=1)
     taken = [100.0 - (100.0 - seconds) for seconds, _ in runs]
@@ -338,7 +338,7 @@ def test_the_histogram_counts_each_run_once(runs: list[tuple[float, bool]]) -> N
 
 def test_the_rate_is_right_for_many_runs_and_for_few(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(measures, "monotonic", lambda: now)
+    monkeypatch.setattr(metrics, "monotonic", lambda: now)
     counted = Measures()
     for _ in range(20_000):  # two thousand a second, for ten seconds
         now += 0.0005
@@ -434,10 +434,10 @@ def test_metrics_need_a_free_port(own_place: Path) -> None:
 
 
 def test_a_driver_that_starts_is_not_taken_for_a_dead_one(own_place: Path) -> None:
-    held = own(own_place / "it.sock", "npu")
+    held = acquire(own_place / "it.sock", "npu")
     try:
         assert (only().device, only().state, only().process) == ("npu", "offline", os.getpid())
         assert only().problem == "it starts, or is about to end"
     finally:
-        disown(own_place / "it.sock", held)
+        release(own_place / "it.sock", held)
     until(lambda: look() == [], "an empty folder")

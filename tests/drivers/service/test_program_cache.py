@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.modelling import chain
 
 from crosschip.devices.reference import ReferenceProgram
-from crosschip.drivers.service.sharing import Shared, Sharing, key_of
+from crosschip.drivers.service.program_cache import ProgramCache, SharedProgram, key_of
 from crosschip.hal import Options, Precision, Program
 from crosschip.ops.standard.activation import Relu
 
@@ -33,11 +33,11 @@ class Counted(ReferenceProgram):
         self.closed += 1
 
 
-def made() -> Shared:
-    return Shared(Counted(MODEL), MODEL)
+def made() -> SharedProgram:
+    return SharedProgram(Counted(MODEL), MODEL)
 
 
-def failing() -> Shared:
+def failing() -> SharedProgram:
     raise RuntimeError("it is there already")
 
 
@@ -46,7 +46,7 @@ def bytes_of(*values: int) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
 
 
 def test_who_asks_for_the_same_gets_the_same() -> None:
-    sharing = Sharing()
+    sharing = ProgramCache()
     first = sharing.take(b"key", made)
     assert sharing.take(b"key", failing).program is first.program
     assert sharing.take(b"other", made).program is not first.program
@@ -54,7 +54,7 @@ def test_who_asks_for_the_same_gets_the_same() -> None:
 
 def test_it_is_saved_once_for_all_who_ask_at_once() -> None:
     program = Counted(MODEL)
-    shared = Shared(program, MODEL)
+    shared = SharedProgram(program, MODEL)
     with ThreadPoolExecutor(8) as threads:
         saved = [each.result() for each in [threads.submit(shared.save) for _ in range(8)]]
     assert program.saves == 1
@@ -67,7 +67,7 @@ def test_it_is_saved_once_for_all_who_ask_at_once() -> None:
 
 
 def test_what_could_not_be_made_is_not_there() -> None:
-    sharing = Sharing()
+    sharing = ProgramCache()
     with pytest.raises(RuntimeError):
         sharing.take(b"key", failing)
     assert sharing.take(b"key", made)
@@ -75,7 +75,7 @@ def test_what_could_not_be_made_is_not_there() -> None:
 
 @given(st.lists(st.booleans(), max_size=40))
 def test_the_last_one_closes_it_and_nobody_before(steps: list[bool]) -> None:
-    sharing = Sharing()
+    sharing = ProgramCache()
     program: Program | None = None
     users = 0
     for comes in steps:

@@ -1,4 +1,4 @@
-"""Letting `import paddle.inference` find this package, in a process that has no Paddle."""
+"""Redirection of `import paddle.inference` to crosschip, in a process without Paddle."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from crosschip.apis.paddle_inference.config import Config
 from crosschip.ir import InputError
 
 VERSION = "3.3.1"
-"""The version of Paddle whose interface this is."""
+"""The Paddle version that this interface follows."""
 
 _NAME = "paddle"
 _ABSENT = ("cinn", "cuda", "custom_device", "distribute", "ipu", "mkldnn", "rocm", "xpu")
 
 
 class _Paddle(ModuleType):
-    """The package `paddle`, of which there is the interface for inference and little else."""
+    """The module `paddle`: its inference interface and little else."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
@@ -27,28 +27,28 @@ class _Paddle(ModuleType):
 
 
 def install(devices: Any = None) -> None:
-    """Let `import paddle` and `paddle.inference` find crosschip in this process.
+    """Make `import paddle` and `paddle.inference` load crosschip in this process.
 
     Args:
-        devices: what `crosschip.compile` takes as devices where a program's configuration names
-            none; `None` for the fastest by measurement, `"auto"`.
+        devices: the `devices` argument of `crosschip.compile` where a configuration names no
+            device; `None` for `"auto"`, the fastest by measurement.
 
     Raises:
-        InputError: Paddle itself has been imported already.
+        InputError: Paddle itself has already been imported.
     """
     Config.devices = "auto" if devices is None else devices
-    there = sys.modules.get(_NAME)
-    if there is None:
-        _put()
-    elif not isinstance(there, _Paddle):
+    loaded = sys.modules.get(_NAME)
+    if loaded is None:
+        _register_modules()
+    elif not isinstance(loaded, _Paddle):
         raise InputError("paddle has been imported already; call install() before that")
 
 
-def _put() -> None:
+def _register_modules() -> None:
     from crosschip.apis import paddle_inference
 
-    absent = {f"is_compiled_with_{what}": _no for what in _ABSENT}
-    device = _module("device", get_device=_processor, **absent)
+    absent = {f"is_compiled_with_{name}": _return_false for name in _ABSENT}
+    device = _module("device", get_device=lambda: "cpu", **absent)
     version = _module("version", full_version=VERSION, commit=VERSION)
     parts = {"device": device, "version": version, "inference": paddle_inference}
     package = _module("", __version__=VERSION, __path__=[], **absent, **parts)
@@ -62,9 +62,5 @@ def _module(name: str, **attributes: Any) -> ModuleType:
     return module
 
 
-def _no(*args: object) -> bool:
+def _return_false(*args: object) -> bool:
     return False
-
-
-def _processor() -> str:
-    return "cpu"

@@ -1,4 +1,4 @@
-"""Standard models written out as models of the interface."""
+"""Export of standard models to models of the driver interface."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from crosschip.apis.nnrt.hdi.v1_0.attributes import encoded
-from crosschip.apis.nnrt.hdi.v1_0.memory import MOST, holding
-from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0, Nodes, expressed
+from crosschip.apis.nnrt.hdi.v1_0.attributes import encode
+from crosschip.apis.nnrt.hdi.v1_0.memory import MAX_BYTES, create_constant
+from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0, Nodes, convert_operation
 from crosschip.apis.nnrt.hdi.v1_0.types import (
     DataType,
     Format,
@@ -33,7 +33,7 @@ from crosschip.mapping.writer import Writer
 from crosschip.ops import Operator
 
 BITS = 8
-"""The bits of the integers of quantized tensors."""
+"""The number of bits of quantized integers."""
 
 _ALIGNMENT = 64
 _CODES = {ours: theirs for theirs, ours in HDI_CODES[ElementType].items()}
@@ -41,13 +41,13 @@ _CODES = {ours: theirs for theirs, ours in HDI_CODES[ElementType].items()}
 
 @dataclass(frozen=True, slots=True)
 class WrittenModel(Closing):
-    """A model of the interface, with the memory of its constants until it is closed.
+    """An exported model; owns the memory of its constants until closed.
 
     Attributes:
         model: the model.
-        descriptor: of that memory.
-        nodes: for each operation of the model that parts were written of, its nodes.
-        refused: for each of these that could not be written, by its place, why.
+        descriptor: the memory's file descriptor.
+        nodes: the range of nodes of each operation, if exported by `write_parts`.
+        refused: the error of each operation that could not be exported, by index.
     """
 
     model: Model
@@ -64,52 +64,52 @@ def write_model(
     format: Format = Format.FORMAT_NHWC,
     nodes: Nodes = V1_0,
     *,
-    decomposing: bool = True,
+    decompose: bool = True,
 ) -> WrittenModel:
-    """Write a standard model out.
+    """Export a standard model.
 
     Args:
         model: the model.
-        format: the order in which images are stored. NNRt always says NHWC, so that is what every
-            driver takes.
+        format: the memory layout of images. NNRt always uses NHWC, which every driver supports.
         nodes: the nodes of the interface's version.
-        decomposing: whether what the interface has no node for is written as the simpler operators
-            that it decomposes into; else it is refused.
+        decompose: whether to decompose operations that the interface has no node for; else
+            they are refused.
 
     Raises:
-        UnsupportedError: the interface cannot say an operation or a type; the message names it.
-        HdiError: there is no memory for the constants.
+        UnsupportedError: the interface lacks an operation or a type; the message names it.
+        HdiError: memory for the constants is exhausted.
     """
-    writer = _Writer(format, nodes, decomposing=decomposing)
+    writer = _Writer(format, nodes, decompose=decompose)
     inputs, outputs = writer.write(model)
-    names = _names(zip(model.inputs, inputs, strict=True), zip(model.outputs, outputs, strict=True))
-    return writer.result(inputs, outputs, names, {})
+    pairs = zip((*inputs, *outputs), (*model.inputs, *model.outputs), strict=True)
+    return writer.result(inputs, outputs, dict(pairs), {})
 
 
 def write_parts(
     model: StandardModel, format: Format = Format.FORMAT_NHWC, nodes: Nodes = V1_0
 ) -> WrittenModel:
-    """Write out those operations of a standard model for which the interface has nodes.
+    """Export those operations of a standard model that the interface has nodes for.
 
-    What other operations make is an input; what others read, or nobody, is an output.
+    The results of other operations become inputs; results that other operations read, or no
+    operation, become outputs.
 
     Raises:
-        HdiError: there is no memory for the constants.
+        HdiError: memory for the constants is exhausted.
     """
-    writer = _Writer(format, nodes, decomposing=False)
+    writer = _Writer(format, nodes, decompose=False)
     refused: dict[int, UnsupportedError] = {}
-    for place, operation in enumerate(model.operations):
+    for index, operation in enumerate(model.operations):
         try:
-            writer.part(operation)
+            writer.write_operation(operation)
         except UnsupportedError as error:
             writer.spans.append(range(0))
-            refused[place] = error
-    inputs, outputs = writer.ends()
+            refused[index] = error
+    inputs, outputs = writer.boundary()
     return writer.result(inputs, outputs, {}, refused)
 
 
 def tensor_of(type_: TensorType, format: Format) -> Tensor:
-    """A tensor of a type, without a name and elements.
+    """Return an unnamed tensor of a type, without elements.
 
     Raises:
         UnsupportedError: the interface has no such type.
@@ -132,33 +132,35 @@ def tensor_of(type_: TensorType, format: Format) -> Tensor:
 
 
 class _Writer(Writer[tuple[NodeType, Any]]):
-    """Writes nodes and tensors.
+    """Exports nodes and tensors.
 
     Attributes:
-        spans: the nodes of each operation of the model.
+        spans: the range of nodes of each operation.
     """
 
-    def __init__(self, format: Format, nodes: Nodes, *, decomposing: bool) -> None:
-        super().__init__("the driver interface", decomposing=decomposing)
+    def __init__(self, format: Format, nodes: Nodes, *, decompose: bool) -> None:
+        super().__init__("the driver interface", decomposing=decompose)
         self.spans: list[range] = []
         self._format = format
-        self._known = nodes
+        self._supported = nodes
         self._tensors: list[Tensor] = []
         self._values: list[Operand] = []
         self._nodes: list[Node] = []
 
-    def part(self, operation: Operation) -> None:
-        """Write an operation of the model, and remember which nodes are its."""
+    def write_operation(self, operation: Operation) -> None:
+        """Export an operation, and record its range of nodes."""
         first = len(self._nodes)
         self.operation(operation)
         self.spans.append(range(first, len(self._nodes)))
 
     def expressions(self, operation: Operator) -> Iterator[tuple[tuple[NodeType, Any], Expressed]]:
-        refusal, last = None, self._format is not Format.FORMAT_NCHW
-        for entry in self._known.uses.get(type(operation), ()):
-            structure = self._known.structures[entry.node_type]
+        refusal, channels_last = None, self._format is not Format.FORMAT_NCHW
+        for entry in self._supported.by_operator.get(type(operation), ()):
+            structure = self._supported.structures[entry.node_type]
             try:
-                expression, attributes = expressed(entry, operation, last, structure)
+                expression, attributes = convert_operation(
+                    entry, operation, channels_last, structure
+                )
             except UnsupportedError as error:
                 refusal = refusal or error
                 continue
@@ -178,19 +180,25 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         name = f"{type(attributes).__name__}:{len(self._nodes)}"
         if any(operand is None for operand in expression.inputs):
             raise UnsupportedError(f"{name}: an input in front of others cannot be left out")
-        read = tuple(self.index_of(operand) for operand in expression.inputs if operand is not None)
+        inputs = tuple(
+            self.index_of(operand) for operand in expression.inputs if operand is not None
+        )
         outputs = tuple(map(self.index_of, expression.outputs))
         quantized = bool(outputs) and bool(self._tensors[outputs[0]].quantParams)
         self._nodes.append(
-            Node(name, node_type, encoded(attributes), read, outputs, QuantType(int(quantized)))
+            Node(name, node_type, encode(attributes), inputs, outputs, QuantType(int(quantized)))
         )
 
-    def ends(self) -> tuple[Sequence[int], Sequence[int]]:
-        """The tensors that no node makes, and those that no node reads."""
-        computed = [place for node in self._nodes for place in node.outputIndex]
-        read = dict.fromkeys(place for node in self._nodes for place in node.inputIndex)
-        inputs = [p for p in read if p not in set(computed) and self._values[p].value is None]
-        return inputs, [place for place in computed if place not in read]
+    def boundary(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return the tensors without a producer, and those without a consumer."""
+        computed = [index for node in self._nodes for index in node.outputIndex]
+        read = dict.fromkeys(index for node in self._nodes for index in node.inputIndex)
+        inputs = [
+            index
+            for index in read
+            if index not in set(computed) and self._values[index].value is None
+        ]
+        return inputs, [index for index in computed if index not in read]
 
     def result(
         self,
@@ -199,46 +207,46 @@ class _Writer(Writer[tuple[NodeType, Any]]):
         names: Mapping[int, str],
         refused: Mapping[int, UnsupportedError],
     ) -> WrittenModel:
-        """The model of what has been written.
+        """Return the exported model.
 
         Args:
-            inputs: the places of its inputs.
-            outputs: those of its outputs.
-            names: the names of tensors, by place.
-            refused: what could not be written.
+            inputs: the indices of the inputs.
+            outputs: the indices of the outputs.
+            names: the names of tensors, by index.
+            refused: the errors of operations that could not be exported.
         """
         parts, descriptor = self._constants()
         tensors = []
-        for place, tensor in enumerate(self._tensors):
-            data = parts.get(place, SharedBuffer())
-            name = names.get(place, f"Tensor: {place}")
+        for index, tensor in enumerate(self._tensors):
+            data = parts.get(index, SharedBuffer())
+            name = names.get(index, f"Tensor: {index}")
             tensors.append(
                 Tensor(name, tensor.dataType, tensor.dims, tensor.format, data, tensor.quantParams)
             )
-        whole = SubGraph(
+        subgraph = SubGraph(
             "NNRt_SubGraph", tuple(inputs), tuple(outputs), tuple(range(len(self._nodes)))
         )
-        ends = (tuple(inputs), tuple(outputs))
-        written = Model("NNR_Model", *ends, tuple(self._nodes), tuple(tensors), (whole,))
-        return WrittenModel(written, descriptor, self.spans, refused)
+        boundary = (tuple(inputs), tuple(outputs))
+        exported = Model("NNR_Model", *boundary, tuple(self._nodes), tuple(tensors), (subgraph,))
+        return WrittenModel(exported, descriptor, self.spans, refused)
 
     def _constants(self) -> tuple[Mapping[int, SharedBuffer], int]:
-        """The parts of one memory that hold the elements of constants, by place."""
+        """Write all constants to one memory; return their locations and its descriptor."""
         arrays: list[tuple[int, Array]] = []
-        places: dict[int, tuple[int, int]] = {}
+        locations: dict[int, tuple[int, int]] = {}
         end = 0
-        for place, operand in enumerate(self._values):
+        for index, operand in enumerate(self._values):
             if operand.value is not None:
                 array = np.asarray(operand.value)
                 end = -(-end // _ALIGNMENT) * _ALIGNMENT
                 arrays.append((end, array))
-                places[place] = (end, array.nbytes)
+                locations[index] = (end, array.nbytes)
                 end += array.nbytes
-        if end > MOST:
-            raise UnsupportedError(f"the constants take {end} bytes, but at most {MOST} are shared")
-        fd, size = holding(arrays), max(end, 1)
-        return {p: SharedBuffer(fd, size, *where) for p, where in places.items()}, fd
-
-
-def _names(*ends: Iterator[tuple[str, int]] | zip[tuple[str, int]]) -> Mapping[int, str]:
-    return {place: name for end in ends for name, place in end}
+        if end > MAX_BYTES:
+            raise UnsupportedError(
+                f"the constants take {end} bytes, but at most {MAX_BYTES} are shared"
+            )
+        fd, size = create_constant(arrays), max(end, 1)
+        return {
+            index_: SharedBuffer(fd, size, *location) for index_, location in locations.items()
+        }, fd

@@ -1,4 +1,4 @@
-"""Looking at drivers from outside: which there are, how they are, and what became of others."""
+"""Monitoring of drivers: figures of running ones, reasons of ended ones."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from crosschip.drivers.client.connection import Connection
-from crosschip.drivers.client.timeouts import Timeouts
+from crosschip.drivers.client.policy import Timeouts
 from crosschip.drivers.endpoint import Death, deaths_at, folder
-from crosschip.drivers.ownership import SUFFIXES, Owner, owner, tidy
+from crosschip.drivers.ownership import SUFFIXES, Owner, clean_up, read_owner
 from crosschip.drivers.protocol import messages
 from crosschip.drivers.protocol.messages import Figures
 from crosschip.ir import DeviceError, InputError
@@ -23,26 +23,27 @@ from crosschip.ir.suggestion import did_you_mean
 
 OFFLINE = "offline"
 
-_LATELY_SECONDS = 24 * 60 * 60
-"""For so long a driver that is not there any more is told of."""
+_RECENT_SECONDS = 24 * 60 * 60
+"""The time for which an ended driver is reported."""
 
-_PATIENCE = Timeouts(silence=1.0)
-_AT_ONCE = 16
+_TIMEOUTS = Timeouts(silence=1.0)
+_MAX_THREADS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class DriverReport:
-    """A driver at a moment.
+    """A report on a driver.
 
     Attributes:
-        device: what it runs; empty if nothing is known of it.
-        path: of its socket.
-        state: `available`, `busy` if as much runs as may, or `offline` if it does not answer.
-        problem: why it is offline; empty if it is not.
-        process: its process; `None` if it has none.
-        figures: what it says of itself; `None` if it is offline.
-        restarts: how many processes have replaced another that died.
-        deaths: of processes, of late; the latest last.
+        device: the device's name; empty if unknown.
+        path: the socket's path.
+        state: `available`, `busy` if all workers execute runs, or `offline` if it does not
+            answer.
+        problem: why it is offline, else empty.
+        process: the process id; `None` if there is none.
+        figures: the service's figures; `None` if it is offline.
+        restarts: the number of replaced processes.
+        deaths: the recent deaths of processes, the latest last.
     """
 
     device: str
@@ -55,7 +56,7 @@ class DriverReport:
     deaths: Sequence[Death]
 
     def document(self) -> Mapping[str, Any]:
-        """All of it, for JSON; figures are there only of a driver that is not offline."""
+        """Return the report for JSON; an offline driver has no figures."""
         figures = msgspec.to_builtins(self.figures) if self.figures else {}
         return {
             **figures,
@@ -69,11 +70,11 @@ class DriverReport:
         }
 
 
-class Watcher(Closing):
-    """A look at drivers, as often as wanted. The drivers do not stay for it, nor count it.
+class Monitor(Closing):
+    """A monitor of drivers, which they do not count as a client.
 
     Args:
-        paths: of sockets; those of all drivers that crosschip has started if left out.
+        paths: the sockets' paths; by default all that crosschip has started.
     """
 
     def __init__(self, paths: Sequence[Path] | None = None) -> None:
@@ -81,15 +82,15 @@ class Watcher(Closing):
         self._connections: dict[Path, Connection] = {}
 
     def look(self) -> Sequence[DriverReport]:
-        """The drivers at this moment, by device; also those that have died of late.
+        """Return reports on the drivers, by device, with those that ended recently.
 
         Raises:
-            DeviceError: there can be no folder for drivers.
+            DeviceError: the folder of drivers cannot be created.
         """
-        paths = _known() if self._paths is None else self._paths
+        paths = _sockets() if self._paths is None else self._paths
         if not paths:
             return []
-        with ThreadPoolExecutor(min(len(paths), _AT_ONCE)) as threads:
+        with ThreadPoolExecutor(min(len(paths), _MAX_THREADS)) as threads:
             reports = threads.map(self._report, paths)
             return sorted(reports, key=lambda report: (report.device, report.path))
 
@@ -100,14 +101,14 @@ class Watcher(Closing):
             connection.release()
 
     def _report(self, path: Path) -> DriverReport:
-        known, deaths = owner(path), deaths_at(path)
-        process = known.process if known else None
-        device = known.device if known else ""
+        last_owner, deaths = read_owner(path), deaths_at(path)
+        process = last_owner.process if last_owner else None
+        device = last_owner.device if last_owner else ""
         state, problem, figures = OFFLINE, "", None
         try:
             figures = self._figures(path)
         except (FileNotFoundError, ConnectionRefusedError, ConnectionResetError):
-            problem = _fate(known, deaths)
+            problem = _offline_reason(last_owner, deaths)
         except BlockingIOError:
             problem = "it lets nobody in any more"
         except OSError as error:
@@ -117,22 +118,18 @@ class Watcher(Closing):
         else:
             device, state, process = figures.device, figures.state, figures.process
         restarts = sum(death.process != process for death in deaths)
-        if figures is None and not (known and known.alive):
+        if figures is None and not (last_owner and last_owner.alive):
             process = None
         return DriverReport(device, path, state, problem, process, figures, restarts, deaths)
 
     def _figures(self, path: Path) -> Figures:
-        """What a driver says of itself.
-
-        Raises:
-            OSError, DeviceError: it does not.
-        """
+        """Return a driver's figures; raise `OSError` or `DeviceError` if it does not answer."""
         connection = self._connections.pop(path, None)
         if connection is not None and not connection.alive:
             connection.release()
             connection = None
         if connection is None:
-            connection = Connection(path, "watcher", _PATIENCE, watches=True)
+            connection = Connection(path, "watcher", _TIMEOUTS, watches=True)
         try:
             return connection.ask(messages.Status, messages.Watch).figures
         finally:
@@ -140,60 +137,64 @@ class Watcher(Closing):
 
 
 def look(paths: Sequence[Path] | None = None) -> Sequence[DriverReport]:
-    """One look, as `Watcher.look` has it."""
-    with Watcher(paths) as watcher:
+    """Return reports once; see `Monitor.look`."""
+    with Monitor(paths) as watcher:
         return watcher.look()
 
 
 def running(names: Sequence[str]) -> Mapping[Path, Owner]:
-    """The drivers that run, by socket.
+    """Return the running drivers, by socket.
 
     Args:
-        names: devices, whose drivers in the user's folder are meant, and paths of sockets; all in
-            the folder if there are none.
+        names: devices, whose drivers in the user's folder are selected, and sockets' paths; if
+            empty, all drivers in the folder are.
 
     Raises:
-        InputError: a name is of none that runs.
+        InputError: no driver of a name runs.
     """
     alive = {
-        path: lock_owner for path in _known() if (lock_owner := owner(path)) and lock_owner.alive
+        path: lock_owner
+        for path in _sockets()
+        if (lock_owner := read_owner(path)) and lock_owner.alive
     }
     if not names:
         return alive
-    chosen: dict[Path, Owner] = {}
+    selected: dict[Path, Owner] = {}
     for name in names:
         device = name.removesuffix("@driver")
-        here = {path: each for path, each in alive.items() if each.device == device}
+        matches = {
+            path: candidate for path, candidate in alive.items() if candidate.device == device
+        }
         path = Path(name.removeprefix("unix:"))
-        if not here and (lock_owner := owner(path)) and lock_owner.alive:
-            here = {path: lock_owner}
-        if not here:
-            devices = {each.device for each in alive.values()}
+        if not matches and (lock_owner := read_owner(path)) and lock_owner.alive:
+            matches = {path: lock_owner}
+        if not matches:
+            devices = {candidate.device for candidate in alive.values()}
             raise InputError(
                 f"no driver of {name!r} runs{did_you_mean(name, devices)}; "
                 + (f"there are some of: {', '.join(sorted(devices))}" if devices else "none does")
             )
-        chosen |= here
-    return chosen
+        selected |= matches
+    return selected
 
 
-def _known() -> Sequence[Path]:
-    """The sockets of drivers that crosschip has started, now and of late; others are forgotten."""
-    place = folder()
-    since = time.time() - _LATELY_SECONDS
-    for path in {f.with_suffix(".sock") for f in place.iterdir() if f.suffix in SUFFIXES}:
-        tidy(path, since)
-    return sorted(file.with_suffix(".sock") for file in place.glob("*.lock"))
+def _sockets() -> Sequence[Path]:
+    """Return the sockets of running and recently ended drivers; clean up older ones."""
+    directory = folder()
+    since = time.time() - _RECENT_SECONDS
+    for path in {f.with_suffix(".sock") for f in directory.iterdir() if f.suffix in SUFFIXES}:
+        clean_up(path, since)
+    return sorted(file.with_suffix(".sock") for file in directory.glob("*.lock"))
 
 
-def _fate(known: Owner | None, deaths: Sequence[Death]) -> str:
-    """Why nobody answers at a socket."""
-    if known is None:
+def _offline_reason(last_owner: Owner | None, deaths: Sequence[Death]) -> str:
+    """Return why a socket does not answer."""
+    if last_owner is None:
         return "no driver serves there"
-    if known.alive:
+    if last_owner.alive:
         return "it starts, or is about to end"
-    if known.process is None:
+    if last_owner.process is None:
         return "it has ended"
-    if deaths and deaths[-1].process == known.process:
+    if deaths and deaths[-1].process == last_owner.process:
         return deaths[-1].reason
-    return f"the driver's process {known.process} is not there any more"
+    return f"the driver's process {last_owner.process} is not there any more"

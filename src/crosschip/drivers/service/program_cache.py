@@ -1,4 +1,4 @@
-"""Programs that several clients have: one for all that ask for the same."""
+"""Cache of programs that several clients share."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Key = bytes
 
 
 def key_of(options: Options, content: Array, saved: Array | None) -> Key:
-    """What a program is known by: the model, the options, and what it is loaded from.
+    """Return a program's cache key: a digest of model, options and saved program.
 
-    Who hands in what was saved vouches for it alone, so only those who hand in the same share it.
+    A saved program is trusted only by clients that sent the same one, so it is part of the key.
     """
     digest = hashlib.sha256(messages.encode(options))
     for part in (content, saved):
@@ -24,15 +24,15 @@ def key_of(options: Options, content: Array, saved: Array | None) -> Key:
     return digest.digest()
 
 
-class Shared:
-    """A program, whoever has it.
+class SharedProgram:
+    """A program with a reference count.
 
     Args:
-        program: the device's.
-        model: what it was made from.
+        program: the device's program.
+        model: the program's model.
 
     Attributes:
-        uses: how many have it.
+        uses: the number of users.
     """
 
     def __init__(self, program: Program, model: Model) -> None:
@@ -43,7 +43,7 @@ class Shared:
         self._saved: memory.Sealed | None = None
 
     def save(self) -> memory.Sealed | None:
-        """What the program is saved as, the same for all; `None` if it cannot be saved."""
+        """Return the saved program, saved once; `None` if the device cannot save it."""
         with self._saving:
             if self._saved is None:
                 saved = self.program.save()
@@ -51,25 +51,25 @@ class Shared:
             return self._saved
 
     def close(self) -> None:
-        """Release the program; nobody has it any more."""
+        """Release the program."""
         if self._saved is not None:
             self._saved.close()
         self.program.close()
 
 
-class Sharing:
-    """The programs that there are; the last one to leave closes one."""
+class ProgramCache:
+    """Programs by key; a program is closed when its last user leaves."""
 
     def __init__(self) -> None:
-        self._entries: dict[Key, Shared] = {}
+        self._entries: dict[Key, SharedProgram] = {}
         self._lock = Lock()
 
-    def take(self, key: Key, make: Callable[[], Shared]) -> Shared:
-        """The program that is known by a key, made if there is none. One thread at a time asks.
+    def take(self, key: Key, make: Callable[[], SharedProgram]) -> SharedProgram:
+        """Return the program with a key, created if absent. One thread at a time may call this.
 
         Args:
-            key: of `key_of`.
-            make: makes it.
+            key: the key, of `key_of`.
+            make: creates the program.
         """
         with self._lock:
             entry = self._entries.get(key)
@@ -82,7 +82,7 @@ class Sharing:
         return entry
 
     def leave(self, key: Key) -> None:
-        """One has it no more."""
+        """Decrement a program's number of users; close it at 0."""
         with self._lock:
             entry = self._entries[key]
             entry.uses -= 1

@@ -1,4 +1,4 @@
-"""Models of the interface read as standard models; nothing that comes in is believed."""
+"""Import of the driver interface's models, with validation of untrusted input."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from crosschip.apis.nnrt.hdi.v1_0.interface import HdiError, ReturnCode
-from crosschip.apis.nnrt.hdi.v1_0.memory import aligned, elements
+from crosschip.apis.nnrt.hdi.v1_0.memory import align, read
 from crosschip.apis.nnrt.hdi.v1_0.rows import V1_0, Nodes, operands_of
 from crosschip.apis.nnrt.hdi.v1_0.types import DataType, Format, Model, Node, QuantParam, Tensor
-from crosschip.apis.nnrt.hdi.v1_0.writing import BITS
+from crosschip.apis.nnrt.hdi.v1_0.writer import BITS
 from crosschip.ir import (
     Array,
     Builder,
@@ -32,17 +32,17 @@ from crosschip.ir.types import MAX_RANK
 from crosschip.mapping.common import HDI_CODES, quantized_axis
 from crosschip.mapping.translation import import_operation
 
-_MOST_ELEMENTS = 1 << 60
+_MAX_ELEMENTS = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
 class ReadModel:
-    """A standard model that was read from one of the interface.
+    """An imported model.
 
     Attributes:
-        model: the model; what a refused node makes is an input of it.
-        nodes: for each operation of the model, the node that it is part of.
-        refused: for each node that no operation stands for, why.
+        model: the standard model; the results of refused nodes are inputs.
+        nodes: for each operation, the index of its node.
+        refused: the reason for each node that could not be imported, by index.
     """
 
     model: StandardModel
@@ -51,34 +51,34 @@ class ReadModel:
 
 
 def read_model(model: Model, nodes: Nodes = V1_0) -> StandardModel:
-    """Put a model of the interface into standard operators.
+    """Convert a model of the interface to a standard model.
 
-    Its inputs and outputs are called as their tensors are, or `input0` and `output0` and so on
-    where these have no names, or the same.
+    Inputs and outputs have their tensors' names; or `input0`, `output0` and so on if a name is
+    empty or repeated.
 
     Args:
         model: the model.
         nodes: the nodes of the interface's version.
 
     Raises:
-        HdiError: the model is damaged.
-        UnsupportedError: a node is not one that a standard operator stands for.
+        HdiError: the model is invalid.
+        UnsupportedError: a node has no standard operator.
     """
     parts = read_parts(model, nodes)
-    for node, why in parts.refused.items():
-        raise UnsupportedError(f"node {node}: {why}")
+    for node, reason in parts.refused.items():
+        raise UnsupportedError(f"node {node}: {reason}")
     return parts.model
 
 
 def read_parts(model: Model, nodes: Nodes = V1_0) -> ReadModel:
-    """Put those nodes of a model into standard operators for which that can be done.
+    """Convert those nodes of a model that have standard operators.
 
     Args:
         model: the model.
         nodes: the nodes of the interface's version.
 
     Raises:
-        HdiError: the model as a whole is damaged.
+        HdiError: the model as a whole is invalid.
     """
     _check(model)
     return _Reader(model, nodes).read()
@@ -86,10 +86,10 @@ def read_parts(model: Model, nodes: Nodes = V1_0) -> ReadModel:
 
 @dataclass
 class _Reader:
-    """The reading of a model whose indices have been checked."""
+    """Importer of a model whose indices have been checked."""
 
     model: Model
-    known: Nodes
+    supported: Nodes
     builder: Builder = field(default_factory=lambda: Builder("hdi"))
     values: dict[int, Operand] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
@@ -105,15 +105,15 @@ class _Reader:
                 self.values[index] = constant(
                     _elements(index, tensor), f"tensor_{index}", quantization
                 )
-        for place in _ordered(self.model):
-            self._add(place)
+        for node in _sort(self.model):
+            self._add(node)
         names = _names([self.model.allTensors[i].name for i in self.model.outputIndex], "output")
         for name, index in zip(names, self.model.outputIndex, strict=True):
             self.builder.output(name, self._value(index))
         return ReadModel(self.builder.build(), self.nodes, self.refused)
 
     def declared(self, index: int) -> TensorType:
-        """The type of a tensor, with a name for each open size."""
+        """Return a tensor's type, with a symbol per dynamic dimension."""
         tensor = self.model.allTensors[index]
         shape = tuple(
             symbol(f"tensor_{index}_{axis}") if size < 0 else size
@@ -121,27 +121,27 @@ class _Reader:
         )
         return TensorType(element_type(tensor.dataType), shape, _quantization(index, tensor))
 
-    def _add(self, place: int) -> None:
-        node, before = self.model.nodes[place], len(self.builder.operations)
+    def _add(self, position: int) -> None:
+        node, first = self.model.nodes[position], len(self.builder.operations)
         try:
             results = self._import_node(node)
         except Error as error:
-            why = str(error)
-        except Exception as error:  # a rule that a hostile node surprises must harm nobody else
-            why = f"{type(error).__name__}: {error}"
+            reason = str(error)
+        except Exception as error:  # a malicious node must not break the import of others
+            reason = f"{type(error).__name__}: {error}"
         else:
             self.values.update(zip(node.outputIndex, results, strict=True))
-            self.nodes += [place] * (len(self.builder.operations) - before)
+            self.nodes += [position] * (len(self.builder.operations) - first)
             return
-        del self.builder.operations[before:]
-        self.refused[place] = f"{node.nodeType.name}: {why}"
+        del self.builder.operations[first:]
+        self.refused[position] = f"{node.nodeType.name}: {reason}"
         for output, index in enumerate(node.outputIndex):
-            name = self.builder.unique_name(f"node_{place}_{output}")
+            name = self.builder.unique_name(f"node_{position}_{output}")
             self.values[index] = self.builder.input(name, self.declared(index))
 
     def _import_node(self, node: Node) -> Sequence[Operand]:
-        attributes = operands_of(self.known.decoded(node))
-        read = [self._value(index) for index in node.inputIndex]
+        attributes = operands_of(self.supported.decode(node))
+        inputs = [self._value(index) for index in node.inputIndex]
         declared = [self.declared(index) for index in node.outputIndex]
         tensors = self.model.allTensors
         self.builder.origins = (
@@ -151,25 +151,29 @@ class _Reader:
                 tuple(tensors[index].name for index in node.outputIndex),
             ),
         )
-        for entry in self.known.rows.get(node.nodeType, ()):
-            missing = [None] * max(entry.inputs - len(read), 0)
-            operands = [*read, *missing, *(attributes[name] for name in entry.attributes)]
+        for entry in self.supported.rows.get(node.nodeType, ()):
+            missing = [None] * max(entry.inputs - len(inputs), 0)
+            operands = [*inputs, *missing, *(attributes[name] for name in entry.attributes)]
             if not entry.row.fits(operands, declared):
                 continue
             if entry.image:
                 self._check_formats(node)
-            last = tensors[node.inputIndex[0]].format is not Format.FORMAT_NCHW
+            channels_last = tensors[node.inputIndex[0]].format is not Format.FORMAT_NCHW
             name = self.builder.unique_name(type_name(node))
-            results = import_operation(entry.row, self.builder, operands, declared, name, last)
+            results = import_operation(
+                entry.row, self.builder, operands, declared, name, channels_last
+            )
             _check_results(results, declared)
             return results
         raise ModelError("there is no such case of it")
 
     def _check_formats(self, node: Node) -> None:
-        """`ModelError` if the image that a node makes is stored in another order than its own."""
+        """Raise `ModelError` if the node's input and output images have different layouts."""
         tensors = [self.model.allTensors[i] for i in (node.inputIndex[0], *node.outputIndex[:1])]
-        orders = {one.format is Format.FORMAT_NCHW for one in tensors if len(one.dims) > 2}
-        if len(orders) > 1:
+        layouts = {
+            tensor.format is Format.FORMAT_NCHW for tensor in tensors if len(tensor.dims) > 2
+        }
+        if len(layouts) > 1:
             raise ModelError("the image that it makes has another format than the one it reads")
 
     def _value(self, index: int) -> Operand:
@@ -179,10 +183,10 @@ class _Reader:
 
 
 def element_type(data_type: DataType) -> ElementType:
-    """The type of elements that a number stands for.
+    """Return crosschip's element type.
 
     Raises:
-        HdiError: it is not known.
+        HdiError: the type is unknown.
     """
     code = HDI_CODES[ElementType].get(data_type)
     if code is None:
@@ -191,12 +195,12 @@ def element_type(data_type: DataType) -> ElementType:
 
 
 def type_name(node: Node) -> str:
-    """What messages call the operation of a node."""
+    """Return the name of a node's operator in messages."""
     return node.nodeType.name.removeprefix("NODE_TYPE_").lower()
 
 
 def _check(model: Model) -> None:
-    """`HdiError` if an index, a size or an order in a model is impossible."""
+    """Raise `HdiError` if an index or a size is out of range, or a tensor is defined twice."""
     count = len(model.allTensors)
     for index, tensor in enumerate(model.allTensors):
         _check_tensor(index, tensor)
@@ -205,16 +209,16 @@ def _check(model: Model) -> None:
     constants = {i for i, tensor in enumerate(model.allTensors) if tensor.data.fd >= 0}
     computed: set[int] = set()
     defined = constants | set(model.inputIndex)
-    for place, node in enumerate(model.nodes):
-        _check_indices(f"inputs of node {place}", node.inputIndex, count)
-        _check_indices(f"outputs of node {place}", node.outputIndex, count, unique=True)
+    for position, node in enumerate(model.nodes):
+        _check_indices(f"inputs of node {position}", node.inputIndex, count)
+        _check_indices(f"outputs of node {position}", node.outputIndex, count, unique=True)
         if not node.inputIndex or not node.outputIndex:
-            raise _invalid(f"node {place} has no inputs, or no outputs")
-        again = defined & set(node.outputIndex)
-        if again:
+            raise _invalid(f"node {position} has no inputs, or no outputs")
+        redefined = defined & set(node.outputIndex)
+        if redefined:
             raise _invalid(
-                f"tensor {min(again)}, which node {place} makes, is made elsewhere, is a constant "
-                "or an input of the model"
+                f"tensor {min(redefined)}, which node {position} makes, is made elsewhere, is a "
+                "constant or an input of the model"
             )
         defined |= set(node.outputIndex)
         computed |= set(node.outputIndex)
@@ -234,12 +238,12 @@ def _check_parts(model: Model) -> None:
             raise _invalid("the sub-graph is not all of the model")
 
 
-def _check_indices(what: str, indices: Sequence[int], count: int, *, unique: bool = False) -> None:
+def _check_indices(name: str, indices: Sequence[int], count: int, *, unique: bool = False) -> None:
     for index in indices:
         if not 0 <= index < count:
-            raise _invalid(f"{what}: there is no {index}, but {count}")
+            raise _invalid(f"{name}: there is no {index}, but {count}")
     if unique and len(set(indices)) < len(indices):
-        raise _invalid(f"{what}: {list(indices)} has an index twice")
+        raise _invalid(f"{name}: {list(indices)} has an index twice")
 
 
 def _check_tensor(index: int, tensor: Tensor) -> None:
@@ -247,9 +251,9 @@ def _check_tensor(index: int, tensor: Tensor) -> None:
         raise _invalid(f"tensor {index}: has {len(tensor.dims)} axes, more than {MAX_RANK}")
     if any(size < -1 for size in tensor.dims):
         raise _invalid(f"tensor {index}: has the sizes {list(tensor.dims)}")
-    known = math.prod(size for size in tensor.dims if size > 0)
-    if known > _MOST_ELEMENTS:
-        raise _invalid(f"tensor {index}: has {known} elements")
+    count = math.prod(size for size in tensor.dims if size > 0)
+    if count > _MAX_ELEMENTS:
+        raise _invalid(f"tensor {index}: has {count} elements")
     if tensor.data.fd < -1:
         raise _invalid(f"tensor {index}: fd is {tensor.data.fd}")
     element_type(tensor.dataType)
@@ -266,17 +270,17 @@ def _quantization(index: int, tensor: Tensor) -> Quantization | None:
         if axis is None:
             raise _invalid(f"tensor {index}: has no channels for {len(params)} scales")
     integer = element_type(tensor.dataType)
-    if {one.numBits for one in params} != {BITS} or integer.dtype.itemsize * 8 != BITS:
+    if {param.numBits for param in params} != {BITS} or integer.dtype.itemsize * 8 != BITS:
         raise _invalid(f"tensor {index}: quantized integers must have {BITS} bits")
     try:
-        scales = tuple(one.scale for one in params)
-        return Quantization(scales, tuple(one.zeroPoint for one in params), axis)
+        scales = tuple(param.scale for param in params)
+        return Quantization(scales, tuple(param.zeroPoint for param in params), axis)
     except ValueError as error:
         raise _invalid(f"tensor {index}: {error}") from None
 
 
 def _elements(index: int, tensor: Tensor) -> Array:
-    """The elements of a constant."""
+    """Return a constant's elements."""
     dtype = element_type(tensor.dataType).dtype
     if min(tensor.dims, default=0) < 0:
         raise _invalid(f"tensor {index}: is a constant with an open size")
@@ -285,20 +289,22 @@ def _elements(index: int, tensor: Tensor) -> Array:
         raise _invalid(
             f"tensor {index}: takes {expected} bytes, but its data has {tensor.data.dataSize}"
         )
-    held = elements(tensor.data, constant=True)
-    array = held != 0 if dtype.kind == "b" else aligned(held, dtype.alignment).view(dtype)
+    content = read(tensor.data, constant=True)
+    array = content != 0 if dtype.kind == "b" else align(content, dtype.alignment).view(dtype)
     return array.reshape(tensor.dims)
 
 
-def _ordered(model: Model) -> Iterator[int]:
-    """The places of the nodes, each after those that make what it reads."""
-    makers = {index: place for place, node in enumerate(model.nodes) for index in node.outputIndex}
-    needed = {
-        place: [makers[index] for index in node.inputIndex if index in makers]
-        for place, node in enumerate(model.nodes)
+def _sort(model: Model) -> Iterator[int]:
+    """Yield the indices of the nodes in topological order."""
+    producers = {
+        index: position for position, node in enumerate(model.nodes) for index in node.outputIndex
+    }
+    dependencies = {
+        position: [producers[index] for index in node.inputIndex if index in producers]
+        for position, node in enumerate(model.nodes)
     }
     try:
-        yield from graphlib.TopologicalSorter(needed).static_order()
+        yield from graphlib.TopologicalSorter(dependencies).static_order()
     except graphlib.CycleError:
         raise _invalid("a node reads what follows from its own output") from None
 
@@ -306,17 +312,17 @@ def _ordered(model: Model) -> Iterator[int]:
 def _check_results(results: Sequence[Operand], declared: Sequence[TensorType]) -> None:
     if len(results) != len(declared):
         raise ModelError(f"makes {len(results)} outputs, not {len(declared)}")
-    for operand, wanted in zip(results, declared, strict=True):
+    for operand, expected in zip(results, declared, strict=True):
         plain = TensorType(operand.type.element_type, operand.type.shape)
-        if not plain.fits(TensorType(wanted.element_type, wanted.shape)):
-            raise ModelError(f"makes {operand.type}, not {wanted}")
+        if not plain.fits(TensorType(expected.element_type, expected.shape)):
+            raise ModelError(f"makes {operand.type}, not {expected}")
 
 
 def _names(names: Sequence[str], stem: str) -> Sequence[str]:
-    """A name for each; those that are given where none is empty or there twice."""
+    """Return the names if all differ and none is empty, else numbered ones."""
     counts = Counter(names)
     if "" in counts or max(counts.values(), default=0) > 1:
-        return [f"{stem}{place}" for place in range(len(names))]
+        return [f"{stem}{index}" for index in range(len(names))]
     return names
 
 

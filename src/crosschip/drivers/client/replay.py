@@ -1,4 +1,4 @@
-"""Running once more what has killed a driver, in one that nobody else uses."""
+"""Repetition of a run that killed a driver, in a driver of its own."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from typing import Any
 
 from crosschip.drivers.client.driver import Driver
 from crosschip.drivers.client.fatal_runs import FatalRun
-from crosschip.drivers.client.policy import Policy
+from crosschip.drivers.client.policy import Policy, Timeouts
+from crosschip.drivers.client.process import stop
 from crosschip.drivers.client.program import RemoteProgram
-from crosschip.drivers.client.stopping import stop
-from crosschip.drivers.client.timeouts import Timeouts
 from crosschip.drivers.endpoint import Endpoint
 from crosschip.hal import DeviceLost
 from crosschip.ir import DeviceError
 
 _ONCE = Policy(deaths=1, pause=1e9, longest=1e9)
-_END_SECONDS = 10.0
+_STOP_SECONDS = 10.0
 
 
 class Outcome(StrEnum):
-    """What came of a run."""
+    """The outcome of a run."""
 
     RAN = "ran"
     FAILED = "failed"
@@ -35,13 +34,13 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A run that was run once more.
+    """The result of repeating a run.
 
     Attributes:
-        outcome: what came of it.
-        problem: why it failed, or how the driver died; empty if it ran.
-        outputs: in the order of the model's; empty if it did not run.
-        seconds: how long the run took, without compiling.
+        outcome: the outcome.
+        problem: why it failed, or how the driver died; empty if it succeeded.
+        outputs: the outputs, in the model's order; empty if it failed.
+        seconds: the duration of the run, without compilation.
     """
 
     outcome: Outcome
@@ -51,13 +50,13 @@ class Replay:
 
 
 def replay(run: FatalRun, device: str, properties: Mapping[str, str], run_seconds: float) -> Replay:
-    """Run once more, in a fresh driver, what was kept.
+    """Repeat a saved run in a new driver.
 
     Args:
-        run: what.
-        device: on which device.
-        properties: the device's.
-        run_seconds: after how many seconds it counts as hanging.
+        run: the run.
+        device: the device's name.
+        properties: the device's properties.
+        run_seconds: the time after which the run is considered hanging.
 
     Raises:
         DeviceError: the driver does not start.
@@ -68,18 +67,18 @@ def replay(run: FatalRun, device: str, properties: Mapping[str, str], run_second
         driver = Driver(endpoint, device, _ONCE, Timeouts(run_seconds=run_seconds))
         driver.link()
         try:
-            return _ran(driver, run)
+            return _compile_and_run(driver, run)
         except DeviceLost:
             return Replay(Outcome.DIED, driver.record.reason)
         except DeviceError as error:
             return Replay(Outcome.FAILED, str(error))
         finally:
             driver.close()
-            with suppress(DeviceError):  # it has ended already
-                stop(path, _END_SECONDS)
+            with suppress(DeviceError):  # it has already ended
+                stop(path, _STOP_SECONDS)
 
 
-def _ran(driver: Driver, run: FatalRun) -> Replay:
+def _compile_and_run(driver: Driver, run: FatalRun) -> Replay:
     program = RemoteProgram(driver, run.model, run.options, None)
     begin = time.perf_counter()
     outputs = driver.run(program, run.inputs, ())

@@ -1,7 +1,7 @@
-"""The settings of `Config` that have no meaning here, with the defaults of their parameters.
+"""The settings of `Config` that have no effect here, with their parameters' defaults.
 
-They choose among Paddle's own passes, kernels, allocators and logs, or set up hardware and engines
-that crosschip reaches through devices of its own. No result depends on them.
+They select Paddle's own passes, kernels, allocators and logs, or configure hardware and engines
+that crosschip reaches through its own devices. No result depends on them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ METHODS: Mapping[str, Mapping[str, object]] = {
     # kernels of GPUs
     "exp_enable_use_cutlass": {},
     "exp_sparse_conv_using_buffer": {"kernels": ..., "strides": ...},
-    # TensorRT, beside what it computes with
+    # TensorRT, except the precision
     "collect_shape_range_info": {"path": ...},
     "enable_tuned_tensorrt_dynamic_shape": {
         "shape_range_info_path": "",
@@ -80,12 +80,12 @@ METHODS: Mapping[str, Mapping[str, object]] = {
     "set_ipu_custom_info": {"ipu_custom_ops_info": (), "ipu_custom_patterns": None},
 }
 
-WHY: Mapping[str, str] = {
+REASONS: Mapping[str, str] = {
     "collect_shape_range_info": "no file is written: devices find out sizes by themselves",
     "enable_profile": "nothing is printed: `crosschip profile` measures where the time goes",
     "enable_save_optim_model": "no file is written: the cache keeps what is compiled",
 }
-"""Other words than the usual ones, by method."""
+"""The reason to report instead of "has no meaning here", by method."""
 
 ANSWERS: Mapping[str, object] = {
     "ir_optim": True,
@@ -112,4 +112,4 @@ ANSWERS: Mapping[str, object] = {
     "use_xpu": False,
     "xpu_device_id": 0,
 }
-"""What questions about them answer, whatever was set: what holds here."""
+"""The constants that their query methods return, whatever was set."""
