@@ -1,8 +1,8 @@
 """The number of the standard operators that each device runs.
 
-Asked about each operator's examples: natively if the device runs one of them as it is, decomposed
-if it runs one as simpler operators. The last column is the median number of lines of a function
-that converts an operator to the engine's own.
+Each device is queried with each operator's examples: an operator counts as native if the device
+supports an example directly, as decomposed if it supports one as simpler operators. The last column
+is the median number of lines of a converter.
 """
 
 from __future__ import annotations
