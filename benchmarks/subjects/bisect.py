@@ -2,10 +2,10 @@
 
 The benchmark inserts wrong converters into `onnxruntime`: one, two or three operations whose result
 is off by 1e-3 in one channel, or has a NaN; two that are wrong only in one program; two of which
-the second cancels the error of the first; all operations with one parameter value. Some devices
-return all intermediate results, some at most four outputs, and on some an error occurs only if its
-result is not an output. The answer must name all wrong operations, and no others; if an error
-occurs only inside a program, the operation that reads its result is part of it.
+the second cancels the error of the first; all operations with one value of a parameter. Some
+devices return all intermediate results, some at most four outputs, and on some an error occurs only
+if its result is not an output. The answer must name all wrong operations, and no others; if an
+error occurs only inside a program, the operation that reads its result is part of it.
 """
 
 from __future__ import annotations
