@@ -27,7 +27,7 @@ from crosschip.ir import ElementType, Model, Operation
 from crosschip.ops.standard.convolution import Conv2D
 
 DOCUMENT = "coverage"
-BAR = "all that are planted are named, none else, in at most 4·log2(operations)+20 runs a culprit"
+BAR = "all wrong operations are named, no others, in at most 4·log2(operations)+20 runs for each"
 
 _BASE = "onnxruntime"
 _SHAPES: Mapping[str, Mapping[str, Any]] = {

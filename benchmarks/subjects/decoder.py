@@ -27,7 +27,7 @@ from crosschip.bench.timing import Run
 from crosschip.ir import Array
 
 LIMIT = 1.0
-BAR = f"at least {LIMIT:g} of the speed of `onnxruntime` with its own I/O binding"
+BAR = f"at least {LIMIT:g} times the speed of `onnxruntime` with its own I/O binding"
 
 _TOKENS = 64
 _FIRST = np.array([[5]], np.int64)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LIMIT = 0.97
-BAR = f"the engine's median time is at least {LIMIT:g} of ours (above 1: we are faster)"
+BAR = f"the engine's median time is at least {LIMIT:g} times ours (above 1: we are faster)"
 
 _SURE = 0.005
 _PATIENCE_SECONDS = 6.0

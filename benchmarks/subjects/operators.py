@@ -22,7 +22,7 @@ from crosschip.runtime.discovery import open_device
 
 DOCUMENT = "coverage"
 FEWEST, MOST_LINES = 140, 6
-BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines a converter"
+BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines per converter"
 
 _SHARED = {"onnxruntime": "crosschip.devices.kits.onnx.converters"}
 """Where the converters of a device are that others have, too."""
@@ -36,7 +36,7 @@ class Coverage(Row):
     operators: Annotated[int, Column("operators")]
     native: Annotated[int, Column("native")]
     decomposed: Annotated[int, Column("decomposed")]
-    lines: Annotated[float | None, Column("lines a converter", "g")]
+    lines: Annotated[float | None, Column("lines per converter", "g")]
 
     @property
     def held(self) -> bool:

@@ -24,7 +24,7 @@ from crosschip.apis import paddle_inference
 from crosschip.ir import Array
 
 LIMIT = 1.0
-BAR = f"the same text, and RapidOCR's median time over ONNX Runtime is at least {LIMIT:g} of ours"
+BAR = f"the same text, and RapidOCR's median over ONNX Runtime is at least {LIMIT:g} times ours"
 
 _TURNS = 10
 _SEED = 5
