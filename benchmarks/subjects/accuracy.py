@@ -1,9 +1,9 @@
 """The difference of the outputs from Paddle's own.
 
-The figure is the largest difference of any output element from what Paddle computes for the same
-inputs, divided by the largest absolute value among Paddle's outputs. Each model is compiled once
-on each device, with its sizes left open as the file has them, and run with a batch of 1 and one of
-4. Paddle 2.6.2 made the outputs for `.pdmodel` and `.onnx`, Paddle 3.3.1 those for `.json`.
+The figure is the largest difference of any output element from Paddle's result for the same inputs,
+divided by the largest absolute value of Paddle's outputs. Each model is compiled once on each
+device, with the file's dynamic sizes, and run with a batch of 1 and of 4. The outputs are those of
+Paddle 2.6.2 for `.pdmodel` and `.onnx`, of Paddle 3.3.1 for `.json`.
 """
 
 from __future__ import annotations

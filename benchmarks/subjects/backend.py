@@ -1,10 +1,9 @@
-"""The number of the ONNX project's backend node tests that are right.
+"""The number of the ONNX project's backend node tests that pass.
 
-The cases whose inputs and outputs are tensors of numbers, training left out; each is written to a
-file, loaded, compiled and run. Cases that draw random numbers are compared in type and shape only
-and count as random. For comparison: of the same cases, onnxruntime 1.31.1 by itself gets 1,449
-right as they stand, and 1,651 stamped with the newest versions that it accepts; OpenVINO 2026.4.1
-gets 1,473.
+The cases whose inputs and outputs are numeric tensors, without training; each is written to a file,
+loaded, compiled and run. Cases with random numbers are compared in type and shape only and count as
+random. For comparison: of the same cases, onnxruntime 1.31.1 alone passes 1,449 unchanged, and
+1,651 with the newest opset versions that it accepts; OpenVINO 2026.4.1 passes 1,473.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Whether `crosschip bisect` names the operators that a device gets wrong, and in how many runs.
+"""The operators that `crosschip bisect` names, and its number of runs.
 
-Wrong converters are planted in `onnxruntime`: one, two or three operations whose result is off by
-1e-3 in one channel, or has an element that is no number; two that are wrong only in one program;
-two of which the second takes back what the first adds; all with one setting. Some devices show all
-that is inside of a model, some have at most four outputs, and in some an error shows only where its
-result is not asked for. Right is who names all that were planted, and nothing else; of an error
-that shows only inside, the operation that reads its result belongs to it.
+The benchmark inserts wrong converters into `onnxruntime`: one, two or three operations whose result
+is off by 1e-3 in one channel, or has a NaN; two that are wrong only in one program; two of which
+the second cancels the error of the first; all operations with one value of a parameter. Some
+devices return all intermediate results, some at most four outputs, and on some an error occurs only
+if its result is not an output. The answer must name all wrong operations, and no others; if an
+error occurs only inside a program, the operation that reads its result is part of it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from crosschip.ir import ElementType, Model, Operation
 from crosschip.ops.standard.convolution import Conv2D
 
 DOCUMENT = "coverage"
-BAR = "all that are planted are named, none else, in at most 4·log2(operations)+20 runs a culprit"
+BAR = "all wrong operations are named, no others, in at most 4·log2(operations)+20 runs for each"
 
 _BASE = "onnxruntime"
 _SHAPES: Mapping[str, Mapping[str, Any]] = {

@@ -1,13 +1,13 @@
 """Compiling a model for the first time, and in a second process from the cache.
 
-For each Paddle 2 model and device, two fresh processes with the same empty folder as their cache,
-one after the other. The first times are what `compile` reports: passes, placement, importing the
-engine, and either compiling and writing the entry or reading it.
+For each Paddle 2 model and device, two new processes run one after the other with the same,
+initially empty, cache folder. The first times are those that `compile` reports: passes, placement,
+importing the engine, and either compiling and writing the entry or reading it.
 
-The others are from the start of a fresh process until a model is ready, imports included, the
-median of three: with crosschip's cache and with a token's buffer, both of which read the model's
-own file too; with `load_compiled`, which reads nothing else; and with the engine alone, from the
-file that it writes itself (ONNX Runtime its optimized model, OpenVINO what it exports).
+The other times are from the start of a new process until a model is ready, including imports, the
+median of three: with crosschip's cache and with a token's buffer, both of which also read the model
+file; with `load_compiled`, which reads nothing else; and with the engine alone, from the file that
+it writes itself (ONNX Runtime its optimized model, OpenVINO its exported model).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The conformance kit's verdict on the devices in the box.
+"""The results of the built-in devices in the conformance kit.
 
 The full run, with two processes; see docs/conformance.md.
 """

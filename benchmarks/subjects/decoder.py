@@ -1,11 +1,11 @@
-"""A text of 64 tokens from a decoder with a cache of keys and values, against the engines' own.
+"""A text of 64 tokens from a decoder with a key-value cache, against the engines' own.
 
-A decoder of 4 layers, 384 wide, makes one token after the other from the one before and the keys
-and values of all. crosschip keeps these in a session; `onnxruntime` called directly in values that
-are bound to outputs of one run and inputs of the next (its I/O binding); `openvino` called directly
-in tensors of its requests that are handed on, or as states of a model that its own pass has made
-stateful. All read the same file, compute in float32 with one thread, and take turns; a turn is a
-text.
+A decoder of 4 layers, 384 wide, computes each token from the previous one and the keys and values
+of all previous tokens. crosschip stores these in a session. `onnxruntime` called directly binds
+outputs of one run to inputs of the next (its I/O binding). `openvino` called directly passes
+tensors from request to request, or has them as states of a model that its own pass has made
+stateful. All read the same file, compute in float32 with one thread, and run in turn, a text at a
+time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from crosschip.bench.timing import Run
 from crosschip.ir import Array
 
 LIMIT = 1.0
-BAR = f"at least {LIMIT:g} of the speed of `onnxruntime` with its own I/O binding"
+BAR = f"at least {LIMIT:g} times the speed of `onnxruntime` with its own I/O binding"
 
 _TOKENS = 64
 _FIRST = np.array([[5]], np.int64)

@@ -1,21 +1,21 @@
 """Latency on one device, against the engine called directly.
 
-Batch 1. The engine reads the same file itself, or, where it does not read the format, that of the
-same network with the same weights (ONNX Runtime reads `.onnx` only, OpenVINO no Paddle 3). Both
-have the same number of threads, one for each core, and fixed shapes, compute in float32 and give
-the caller outputs of their own; before they are timed, both outputs are compared with Paddle's.
-The `.onnx` files of the PP-OCR networks write some activations as four operations each, so ONNX
-Runtime takes longer for them than crosschip on ONNX Runtime does for the `.pdmodel`.
+Batch 1. The engine reads the same file or, if it does not support the format, a file of the same
+network with the same weights (ONNX Runtime reads `.onnx` only, OpenVINO no Paddle 3). Both have the
+same number of threads, one for each core, and fixed shapes, compute in float32 and return outputs
+that the caller owns. Before timing, both outputs are compared with Paddle's. The `.onnx` files of
+the PP-OCR networks express some activations as four operations each, so ONNX Runtime takes longer
+for them than crosschip on ONNX Runtime for the `.pdmodel`.
 
-The runs take turns in bursts of at least five, in random order. A burst begins when no thread
-works any more, since ONNX Runtime's idle threads go on spinning for some 30 ms and would take a
-core away from whoever comes next. Both are compiled anew for each block of runs, since where the
-weights happen to lie in memory makes a difference of a per cent or two that stays until the next
-compilation. The ratio is the median over the blocks, each of which compares the medians of its
-runs; blocks are added, for some seconds, until its standard error (behind ±) is below 0.5 %.
-Blocks in which other processes used 5 % of the machine or more are left out if there are enough
-others; if not, the model is measured again at the end. The last column but one says how much they
-used in the most disturbed block that counts.
+The runs alternate in bursts of at least five, in random order. A burst begins when all threads are
+idle, because ONNX Runtime's idle threads spin for some 30 ms and would occupy a core during the
+next burst. Both models are compiled again for each block of runs, because the memory addresses of
+the weights change the time by one or two per cent until the next compilation. The ratio is the
+median over the blocks, each of which compares the medians of its runs; blocks are added, for some
+seconds, until its standard error (after ±) is below 0.5 %. Blocks in which other processes used 5 %
+of the machine or more are excluded if there are enough others; if not, the model is measured again
+at the end. The last column but one is the share of other processes in the most disturbed block that
+counts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LIMIT = 0.97
-BAR = f"the engine's median time is at least {LIMIT:g} of ours (above 1: we are faster)"
+BAR = f"the engine's median time is at least {LIMIT:g} times ours (above 1: we are faster)"
 
 _SURE = 0.005
 _PATIENCE_SECONDS = 6.0

@@ -1,10 +1,10 @@
 """The time that importing crosschip and a model takes.
 
-Each in several fresh processes, of which the median counts. The time is taken inside the process,
-from before `import crosschip` until the module or the model is there, so that importing a model
-includes every library which that needs. The names in crosschip are imported when they are first
-used, so what that takes is shown too. The files are in the system's file cache. Weights stay in
-their file and are read when they are first used, so that time is part of compiling.
+Each import runs in several new processes, of which the median counts. The time is measured inside
+the process, from before `import crosschip` until the module or the model exists, so the import of a
+model includes all libraries that it needs. The names in crosschip are imported when they are first
+used, so the time for all names is a separate row. The files are in the system's file cache. Weights
+stay in their file and are read when they are first used, so that time is part of compilation.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Peak memory of a process that runs ResNet50.
 
-Each in a fresh process, batch 1, three runs: the most memory that the process has had resident.
-The engine directly reads the file itself (ONNX Runtime the `.onnx`, OpenVINO the `.pdmodel`) and
-nothing of crosschip is imported; crosschip reads the `.pdmodel`. With a cache, the first process
-also writes the entry and the second reads it. *Only imported* is the engine with NumPy and no
-model, the floor for either.
+Each process is new, with batch 1 and three runs; the figure is its maximum resident memory. The
+engine called directly reads the file itself (ONNX Runtime the `.onnx`, OpenVINO the `.pdmodel`),
+without importing crosschip; crosschip reads the `.pdmodel`. With a cache, the first process also
+writes the entry and the second reads it. *Only imported* is the engine with NumPy and without a
+model, the minimum for both.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The number of the standard operators that each device runs.
 
-Asked about each operator's examples: natively if the device runs one of them as it is, decomposed
-if it runs one as simpler operators. The last column is the median number of lines of a function
-that converts an operator to the engine's own.
+Each device is queried with each operator's examples: an operator counts as native if the device
+supports an example directly, as decomposed if it supports one as simpler operators. The last column
+is the median number of lines of a converter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from crosschip.runtime.discovery import open_device
 
 DOCUMENT = "coverage"
 FEWEST, MOST_LINES = 140, 6
-BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines a converter"
+BAR = f"at least {FEWEST} operators on each device, at most {MOST_LINES} lines per converter"
 
 _SHARED = {"onnxruntime": "crosschip.devices.kits.onnx.converters"}
 """Where the converters of a device are that others have, too."""
@@ -36,7 +36,7 @@ class Coverage(Row):
     operators: Annotated[int, Column("operators")]
     native: Annotated[int, Column("native")]
     decomposed: Annotated[int, Column("decomposed")]
-    lines: Annotated[float | None, Column("lines a converter", "g")]
+    lines: Annotated[float | None, Column("lines per converter", "g")]
 
     @property
     def held(self) -> bool:

@@ -1,13 +1,12 @@
 """The time that `compiled.run` and `compiled.submit` add to the engine's own call.
 
-One-operation models, each a single segment on a device. Their `.onnx` file is loaded and compiled
-by crosschip for one competitor and by the engine itself for the other; the two run in turn on the
-same inputs. Small inputs show the cost of a call, the larger ones (200,704 elements, 0.8 MB)
-whether data is copied. OpenVINO's own call is what its documentation advises, one request that is
-used again and inputs that are shared; its results lie in the request's memory until the next run,
-so a caller who keeps them must copy them, as crosschip does. Both are compared: *owned* copies,
-*borrowed* does not. A submitted run is timed until its result has been waited for; it wakes a
-thread, even if who waits runs it before that thread does.
+Models of one operation, each a single segment on a device. crosschip and the engine load and
+compile the same `.onnx` file, and run in turn on the same inputs. Small inputs show the cost of a
+call, large ones (200,704 elements, 0.8 MB) whether data is copied. The direct call of OpenVINO
+follows its documentation: one request, reused, and shared inputs; its results are in the request's
+memory until the next run, so a caller who keeps them must copy them, as crosschip does. Both forms
+are compared: *owned* copies, *borrowed* does not. A submitted run is timed until its result is
+available; it wakes a thread, even if the waiting thread executes the run first.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ from crosschip.ir import Array, DeviceError
 
 LIMIT, GAIN = 0.97, 1.8
 BAR = (
-    f"the engine's median time is at least {LIMIT:g} of ours; ResNet50 in QDQ, per channel, is at "
-    f"least {GAIN:g} times as fast as in float32"
+    f"the engine's median time is at least {LIMIT:g} times ours; ResNet50 in QDQ, per channel, is "
+    f"at least {GAIN:g} times as fast as in float32"
 )
 
 _APART = 0.1

@@ -1,11 +1,11 @@
 """RapidOCR over crosschip, against RapidOCR over ONNX Runtime.
 
-`rapidocr-paddle`, as it is published, reads drawn pages through `crosschip.apis.paddle_inference`,
-from Paddle's own files; `rapidocr-onnxruntime` reads the same with the same three networks as
-published in ONNX. The whole of reading is timed: finding boxes, turning them, recognising text,
-and all that both do in NumPy and OpenCV in between. Each reads every page once before, and both
-must have read the same text; then they take turns, one page at a time, in random order. The ratio
-is the median over the turns.
+The published `rapidocr-paddle` reads drawn pages through `crosschip.apis.paddle_inference`, from
+Paddle's files; `rapidocr-onnxruntime` reads the same pages with the same three networks as
+published in ONNX. The time is that of the whole task: finding boxes, rotating them, recognising
+text, and the steps of both programs in NumPy and OpenCV. Each program reads each page once before
+timing, and both must return the same text; then they run in turn, one page at a time, in random
+order. The ratio is the median over the turns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from crosschip.apis import paddle_inference
 from crosschip.ir import Array
 
 LIMIT = 1.0
-BAR = f"the same text, and RapidOCR's median time over ONNX Runtime is at least {LIMIT:g} of ours"
+BAR = f"the same text, and RapidOCR's median over ONNX Runtime is at least {LIMIT:g} times ours"
 
 _TURNS = 10
 _SEED = 5

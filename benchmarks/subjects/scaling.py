@@ -1,14 +1,14 @@
 """The growth of the time per operation with the model.
 
-A chain of operations and a graph in which half of them read the input and the others add the
-results up, of 1,000, 10,000 and 100,000 operations, some of which make constants that passes
-compute. Import is from a file in each format; passes are those that `compile` runs; placement
-includes cutting into segments, once with a device that takes all, once with one that refuses the
-`TANH` in every fifth place and another that takes what is left (on the chain, the device changes
-twice every five operations). Sizes are measured in turn; the fastest of several runs counts, since
-the garbage of one run slows down the next. Times are per operation of the model as written. They
-mean something on one machine only: to compare two versions, run this benchmark with `PYTHONPATH`
-at the source of each, in turn.
+The models are a chain of operations, and a graph in which half of the operations read the input and
+the others add the results, of 1,000, 10,000 and 100,000 operations; some of them compute constants
+that passes fold. Import reads a file in each format; passes are those of `compile`; placement
+includes cutting into segments, once with a device that supports all operations, once with a device
+that declines each fifth operation, `TANH`, and a second one for these (on the chain, the device
+changes twice every five operations). Sizes are measured in turn; the fastest of several runs
+counts, because the garbage of one run slows down the next. Times are per operation of the original
+model. They are comparable on one machine only: to compare two versions, run this benchmark with
+`PYTHONPATH` at the source of each, in turn.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """The time from the start of a process to its first answer.
 
 Each process imports NumPy and crosschip or an engine, loads an ONNX file, compiles it and runs it
-once, and is timed from outside, from the moment in which it is started until it says that the
-answer is there. *Cold* is with an empty folder for the cache, *warm* with the folder that a process
-before it has filled: crosschip's cache, ONNX Runtime's own optimized model, OpenVINO's own cache.
-crosschip lies there as it is installed, so that no file of its code is looked at for changes.
-Processes with crosschip and with the engines take turns, and the least of several times counts,
-which other work of the machine disturbs least. The ratios are of crosschip on its quicker device to
-the quicker engine.
+once. The time is measured outside, from the start of the process to its message that the answer
+exists. *Cold* is with an empty cache folder, *warm* with the folder that an earlier process has
+filled: crosschip's cache, ONNX Runtime's optimized model, OpenVINO's cache. crosschip is installed
+as a package, so that its code files are not checked for changes. Processes with crosschip and with
+the engines run in turn, and the minimum of several times counts, which other processes disturb
+least. The ratio compares crosschip on its faster device with the faster engine.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Precisions: what `tune` chooses within an error, and how much faster that is.
+"""The precisions that `tune` selects within an error bound, and their speed.
 
-Each network is tuned on all engines, for a stated error: the Euclidean norm of the difference of
-its outputs from float32, relative to that of float32. PP-OCRv4's detection reads the
-demonstration's picture, and must then find the same boxes; the others get normally distributed
-inputs. BERT is a small one, of 6 layers with a width of 256, of 64 words and with random weights.
-Then what was chosen, and float32 on the device that was fastest at it, take turns once more. The
-rows of one precision are about the device's own `precision`, for all of the model.
+Each network is tuned on all engines, for a given error bound: the Euclidean norm of the difference
+of its outputs from float32, relative to that of float32. PP-OCRv4's detection reads the
+demonstration's picture, and must find the same boxes; the others get normally distributed inputs.
+BERT has 6 layers with a width of 256, 64 words and random weights. Then the selected configuration,
+and float32 on its fastest device, run in turn again. The rows of one precision use the device's
+`precision` for the whole model.
 """
 
 from __future__ import annotations

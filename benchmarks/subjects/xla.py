@@ -22,7 +22,7 @@ from benchmarks.subject import Column, Row
 from crosschip.ir import Array
 
 LIMIT = 0.97
-BAR = f"the median time by hand is at least {LIMIT:g} of ours (above 1: we are faster)"
+BAR = f"the median time by hand is at least {LIMIT:g} times ours (above 1: we are faster)"
 
 _TOLERANCE = 1e-4
 _SURE = 0.005
