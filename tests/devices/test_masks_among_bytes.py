@@ -17,12 +17,7 @@ from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.integers import MatMulInteger
 from crosschip.ops.standard.logical import Where
-from crosschip.ops.standard.quantization import (
-    Dequantize,
-    DynamicQuantize,
-    Quantize,
-    Reinterpret,
-)
+from crosschip.ops.standard.quantization import Dequantize, DynamicQuantize, Quantize, Reinterpret
 
 pytestmark = pytest.mark.slow
 

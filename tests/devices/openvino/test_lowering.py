@@ -14,10 +14,7 @@ from crosschip.conformance.cases import all_cases
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.devices.openvino import OpenVinoDevice
-from crosschip.devices.openvino.lowering.convolution import (
-    reads_lone_column,
-    strides_over_padding,
-)
+from crosschip.devices.openvino.lowering.convolution import reads_lone_column, strides_over_padding
 from crosschip.devices.openvino.target import TARGET
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Capabilities, Options, Program, Support

@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.devices.checks import (
-    Example,
-    adds,
-    agree,
-    assert_refused,
-    claimed_example,
-    values_like,
-)
+from tests.devices.checks import Example, adds, agree, assert_refused, claimed_example, values_like
 
 from crosschip.ir import Array, ElementType
 from crosschip.ops.standard.matrix import FullyConnected, MatMul

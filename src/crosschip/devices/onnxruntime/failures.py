@@ -1,4 +1,4 @@
-"""The errors that tell of ONNX Runtime's failures, in its own words."""
+"""Conversion of ONNX Runtime's errors to `DeviceError`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from crosschip.ir import DeviceError
 
 
 def failure(what: str, error: Exception) -> DeviceError:
-    """The error that says what the engine did not do, in its own words.
+    """Return an error that says what failed, with the first line of ONNX Runtime's message.
 
-    The engine's exceptions have no base class, so callers catch whatever its calls raise.
+    ONNX Runtime's exceptions have no base class, so callers catch all exceptions of its calls.
     """
     text = str(error).strip().removeprefix("[ONNXRuntimeError] : ") or type(error).__name__
     return DeviceError(f"onnxruntime {what}: {text.splitlines()[0]}")

@@ -1,4 +1,4 @@
-"""Giving memory back to the system."""
+"""Return of free memory to the system."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 
 
 def trim_heap() -> None:
-    """Give free memory back to the system.
+    """Return free memory to the system.
 
-    The GNU C library keeps what is freed for later. ONNX Runtime copies all weights more than once
-    to compile a model, and what is kept of that would come to more than the weights. Other C
-    libraries are left alone.
+    The GNU C library keeps freed memory. ONNX Runtime copies all weights more than once to compile
+    a
+    model, so that more than their size would stay allocated. Other C libraries are not called.
     Source: https://man7.org/linux/man-pages/man3/malloc_trim.3.html
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

@@ -1,4 +1,4 @@
-"""Sessions that another provider than the processor's runs, all of it or not at all."""
+"""Sessions on other providers, which must run all nodes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class NotTaken(DeviceError):
-    """A provider leaves nodes to the processor, where ONNX Runtime would run them in silence.
+    """A provider leaves nodes to the processor, where ONNX Runtime would silently run them.
 
     Attributes:
-        nodes: their names; empty ones left out.
+        nodes: the names of the nodes that have one.
     """
 
     def __init__(self, message: str, nodes: Collection[str]) -> None:
@@ -29,14 +29,14 @@ class NotTaken(DeviceError):
 
 
 def require(provider: Provider) -> None:
-    """See that a provider runs something on this machine.
+    """Check that a provider runs a model on this machine.
 
     Raises:
-        DeviceError: it is not there, or does not run anything.
+        DeviceError: the provider is not installed or cannot run a model.
     """
     if not provider.plugin and provider.name not in onnxruntime.get_available_providers():
         raise DeviceError(f"onnxruntime: {provider.name} is not installed")
-    # Only other providers than the processor's need a trial.
+    # Imported late: only other providers need a trial.
     from onnx import TensorProto, helper
 
     from crosschip.devices.kits.onnx.graph import OPSET
@@ -52,7 +52,7 @@ def require(provider: Provider) -> None:
 
 
 def quiet_options() -> onnxruntime.SessionOptions:
-    """Options of sessions that log nothing."""
+    """Return session options without logging."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     return options
@@ -61,7 +61,7 @@ def quiet_options() -> onnxruntime.SessionOptions:
 def provided(
     model: bytes, options: onnxruntime.SessionOptions, provider: Provider
 ) -> InferenceSession:
-    """A session all of whose nodes a provider runs.
+    """Create a session all of whose nodes a provider runs.
 
     Raises:
         DeviceError: ONNX Runtime does not accept the model, or has no such provider.
@@ -94,10 +94,10 @@ def provided(
 
 
 def _chips(provider: Provider) -> Sequence[Any]:
-    """ONNX Runtime's objects for the devices of a plug-in, which it loads if that is not done.
+    """Return ONNX Runtime's objects for the devices of a plug-in, loading it if needed.
 
     Raises:
-        DeviceError: the plug-in does not load, or finds no chip.
+        DeviceError: the plug-in does not load or finds no device.
     """
     for _ in range(2):
         chips = [chip for chip in onnxruntime.get_ep_devices() if chip.ep_name == provider.name]

@@ -1,6 +1,6 @@
-"""What ONNX Runtime computes wrong, with reproductions; see `crosschip.devices.kits.quirks`.
+"""Quirks of ONNX Runtime, with reproductions; see `crosschip.devices.kits.quirks`.
 
-A reproduction is a graph in ONNX's textual form, whose inputs are those of the record in order.
+A reproduction is a graph in ONNX's textual form, with the inputs of the record in order.
 """
 
 from __future__ import annotations
@@ -48,13 +48,7 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import LRN
 from crosschip.ops.standard.pooling import MaxPool2D
 from crosschip.ops.standard.recurrent import LSTM, RNN
-from crosschip.ops.standard.reduction import (
-    CumSum,
-    ReduceMax,
-    ReduceMean,
-    ReduceProd,
-    ReduceSum,
-)
+from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceMean, ReduceProd, ReduceSum
 from crosschip.ops.standard.searching import ArgMax, TopK
 from crosschip.ops.standard.unary import Sign
 

@@ -1,4 +1,4 @@
-"""What is known of integers while a model is built, so that no run need look at them."""
+"""Bounds of integer operands, computed while a graph is built so that no run checks them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosschip.lowering.ranges.interval import Interval
 
 
 class Bounds:
-    """The bounds of integers, of which nothing is assumed."""
+    """Upper bounds of integer operands, without assumptions about the inputs of the model."""
 
     def __init__(self) -> None:
         nothing = Assumptions({}, {}, LONGEST, (), Interval(-math.inf, math.inf))
@@ -21,16 +21,17 @@ class Bounds:
         self._lasts = Lasts()
 
     def follow(self, operation: Operation) -> None:
-        """Find the bounds of what an operation makes, of whose inputs those are known."""
+        """Derive the bounds of an operation's outputs from those of its inputs."""
         self._ranges.follow(operation)
         self._lasts.follow(operation)
 
     def are_within(self, indices: Operand, sizes: Sequence[Dim]) -> bool:
-        """Tell whether indices are sure to be in the ranges that they point into.
+        """Return whether all indices are certainly in the range [0, size).
 
         Args:
-            indices: one index an element; or with several sizes, one for each along the last axis.
-            sizes: how many there are to point to.
+            indices: one index per element; with several sizes, one index per size along the
+                last axis.
+            sizes: the sizes of the axes that are indexed.
         """
         range_ = self._ranges.of(indices)
         lasts = self._lasts.of_columns(indices, len(sizes))
@@ -41,13 +42,10 @@ class Bounds:
         )
 
     def greatest(self, indices: Operand, count: int) -> Sequence[Dim] | None:
-        """The greatest of the indices that there are, if any are.
+        """Return the greatest index per indexed axis, or `None` if unknown.
 
         Args:
-            indices: none of them is below 0.
-            count: how many of them stand for one place, along the last axis.
-
-        Returns:
-            One for each of so many; `None` if they are not known.
+            indices: indices of 0 or more.
+            count: the number of indexed axes; index tuples lie along the last axis of `indices`.
         """
         return self._lasts.reached(indices, count)

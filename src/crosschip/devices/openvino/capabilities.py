@@ -1,4 +1,4 @@
-"""The facts about OpenVINO's devices that are the same for all of them."""
+"""Capabilities that all OpenVINO devices share."""
 
 from __future__ import annotations
 

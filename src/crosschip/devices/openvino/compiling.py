@@ -1,4 +1,4 @@
-"""Compiling models with OpenVINO, and counting the time of their layers."""
+"""Compilation of models with OpenVINO, and of models whose layers are profiled."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crosschip.passes.rewrite_operations import sources
 
 
 def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
-    """Compile a model of operations that there are converters for.
+    """Compile a model all of whose operations have converters.
 
     Raises:
         DeviceError: OpenVINO failed.
@@ -34,7 +34,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     if engine.device == "CPU":
         settings |= threads(model, options) | exact_bytes(model)
     config = {**engine.config(options), **settings}
-    # The runtime has asked about each operation, and decomposed those that are not supported.
+    # Unsupported operations were decomposed by the runtime.
     legal = run(model, TARGET.passes)
     graph = _empty_graph(model)
     graph.requirements.settings = settings
@@ -54,8 +54,8 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
 
 
 def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profiler:
-    """A program that counts the time of its layers, which are named after operations."""
-    # Seldom needed: compiling a model is to take no longer for it.
+    """Return a profiler that measures the layers of a model, named after its operations."""
+    # Imported late: rarely needed.
     from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 
     legal = run(model, TARGET.passes)

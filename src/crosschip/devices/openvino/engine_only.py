@@ -1,8 +1,7 @@
-"""What the converters do besides mapping an operator, since no pass can.
+"""Functions of the converters that adapt to OpenVINO and cannot be passes.
 
-A pass rewrites operators of the standard set. What follows needs nodes, marks or types of OpenVINO
-that the set does not have, depends on what OpenVINO fuses, or asks the graph for sizes that show
-only in a run.
+A pass rewrites operations of the standard set. These functions need OpenVINO nodes, marks or types,
+depend on what OpenVINO fuses, or check sizes that are known only in a run.
 """
 
 from __future__ import annotations

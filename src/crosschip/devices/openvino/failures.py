@@ -1,4 +1,4 @@
-"""OpenVINO's errors as the driver contract's."""
+"""Conversion of OpenVINO's errors to `DeviceError`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from crosschip.ir import DeviceError
 
 
 def failure(what: str, error: Exception) -> DeviceError:
-    """The error that says what the engine did not do, in its own words."""
+    """Return an error that says what failed, with the first line of OpenVINO's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     noise = ("Exception from", "Caught exception", "Check '", "While validating")
     messages = [line for line in lines if not line.startswith(noise)] or lines or [repr(error)]

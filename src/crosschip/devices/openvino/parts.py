@@ -1,4 +1,4 @@
-"""Operands that are parts of inputs: what is asked of their elements can be asked before a run."""
+"""Operands that are parts of inputs, whose elements can be checked before a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _VIEWS = (Reshape, Transpose, Squeeze, Unsqueeze, Flatten, Assign)
 
 
 class Parts:
-    """The operands that hold all elements of inputs, or those at one index, in any order.
+    """Operands that hold all elements of an input, or those at one index of an axis, in any order.
 
     Args:
         inputs: the inputs.
@@ -28,33 +28,33 @@ class Parts:
         }
 
     def of(self, operand: Operand) -> tuple[int, Place] | None:
-        """The input that it is a part of, and which one; `None` if it is none."""
+        """Return the input that an operand is part of, and the part; `None` if it is not one."""
         return self._parts_of_inputs.get(operand)
 
     def follow(self, operation: Operation) -> None:
-        """Find whether what an operation makes is a part."""
+        """Store whether an operation's output is a part of an input."""
         if isinstance(operation, Gather):
-            picked = self._picked(operation)
+            part = self._picked(operation)
         elif isinstance(operation, _VIEWS) or _widens(operation):
             data = operation.inputs[0]
-            picked = None if data is None else self._parts_of_inputs.get(data)
+            part = None if data is None else self._parts_of_inputs.get(data)
         else:
-            picked = None
-        if picked is not None:
-            self._parts_of_inputs[operation.outputs[0]] = picked
+            part = None
+        if part is not None:
+            self._parts_of_inputs[operation.outputs[0]] = part
 
     def _picked(self, op: Gather) -> tuple[int, Place] | None:
-        """What a gathering picks of an input, if that is all at one index."""
-        places, shape, input = op.indices.value, op.input.type.shape, self._inputs.get(op.input)
-        if input is None or places is None or places.size != 1 or shape is None:
+        """Return the part that GATHER selects: all elements at one index."""
+        indices, shape, input = op.indices.value, op.input.type.shape, self._inputs.get(op.input)
+        if input is None or indices is None or indices.size != 1 or shape is None:
             return None
         axis = op.axis % len(shape)
         size = shape[axis]
-        return (input, (axis, places.item() % size)) if isinstance(size, int) else None
+        return (input, (axis, indices.item() % size)) if isinstance(size, int) else None
 
 
 def _widens(operation: Operation) -> bool:
-    """Tell whether an operation turns integers into others that are the same."""
+    """Return whether an operation is a cast between index types."""
     if not isinstance(operation, Cast) or operation.dtype not in INDICES:
         return False
     return operation.input.type.element_type in INDICES

@@ -1,7 +1,8 @@
-"""Whether threads share the work of a run.
+"""The choice between one thread and several for a run.
 
-OpenVINO shares out each kernel, and there are a dozen in each step of a loop. Where they are small,
-handing them over takes longer than computing them.
+OpenVINO distributes each kernel over the threads, and each step of a loop has a dozen kernels.
+Small
+kernels take less time than their distribution.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.standard.recurrent import Recurrent
 
 _STEP = 13_000.0
-"""The nanoseconds by which a loop's step takes longer with several threads, besides its sums."""
+"""The overhead of several threads in each step of a loop, in nanoseconds."""
 _MULTIPLY_ADD = 0.01
 _ELEMENT = 0.7
-"""The nanoseconds that one thread takes to make an element of an output."""
+"""The time of one thread per output element, in nanoseconds."""
 
 
 def threads(model: Model, options: Options) -> dict[str, Any]:
-    """The setting by which one thread does each run, if several would take longer."""
+    """Return the setting for one thread per run, if several threads are estimated to be slower."""
     count = options.threads_each or os.cpu_count() or 1
     steps = sum(map(_steps, model.operations))
     gain = sum(map(_nanoseconds, model.operations)) * (1 - 1 / count)
@@ -33,7 +34,7 @@ def threads(model: Model, options: Options) -> dict[str, Any]:
 
 
 def _steps(operation: Operation) -> int:
-    """How often the body of a loop is run; 0 for what is no loop, or has an open size."""
+    """Return how often a loop body runs; 0 without a loop or with a dynamic number of steps."""
     if not isinstance(operation, Recurrent) or is_plain(operation):
         return 0
     steps = shape_of(operation.input)[0]
@@ -41,7 +42,7 @@ def _steps(operation: Operation) -> int:
 
 
 def _nanoseconds(operation: Operation) -> float:
-    """About how long an operation takes one thread; its sums, of bytes, and its elements."""
+    """Estimate the time of an operation on one thread from its multiply-adds and outputs."""
     elements = sum(prod(output.type.static_shape or ()) for output in operation.outputs)
     moves = getattr(operation, "moves", False)
     return multiply_adds(operation) * _MULTIPLY_ADD + (0 if moves else elements * _ELEMENT)

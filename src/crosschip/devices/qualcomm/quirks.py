@@ -1,6 +1,6 @@
-"""What Qualcomm's compiler or chip computes wrong; see `crosschip.devices.kits.quirks`.
+"""Quirks of Qualcomm's compiler or chip; see `crosschip.devices.kits.quirks`.
 
-Seen in the emulation of the chip that comes with the compiler, which computes in float16.
+Found in the emulation that comes with the compiler, which computes in float16.
 """
 
 from __future__ import annotations

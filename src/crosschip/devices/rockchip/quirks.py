@@ -1,4 +1,4 @@
-"""What Rockchip's compiler or its simulator computes wrong; see `devices.kits.quirks`."""
+"""Quirks of Rockchip's compiler or simulator; see `devices.kits.quirks`."""
 
 from __future__ import annotations
 

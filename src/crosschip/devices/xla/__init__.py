@@ -1,10 +1,9 @@
 """The device that runs models with XLA, through JAX: on the processor, on GPUs and on TPUs.
 
-A model of known sizes becomes a JAX function, which XLA compiles. Weights are arguments of it: they
-are on the chip once, for however many sets of input shapes the runtime has a model compiled.
+A model of static shapes becomes a JAX function, which XLA compiles. Weights are its arguments: the
+chip holds them once for all sets of input shapes that the runtime compiles.
 
-Nothing is set for the whole process: integers and floats of 64 bits, which JAX computes in only
-where it is told to, are asked for around each use.
+JAX's 64-bit types are enabled around each use, not for the whole process.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from crosschip.ir.extras import install_command
 
 
 class XlaDevice(Device):
-    """One of the chips that XLA compiles for.
+    """A chip that XLA compiles for.
 
     Raises:
         DeviceError: JAX is not installed, or does not find the chip.

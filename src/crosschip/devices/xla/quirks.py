@@ -1,4 +1,4 @@
-"""What XLA, or JAX on it, computes wrong, with reproductions; see `devices.kits.quirks`."""
+"""Quirks of XLA, or of JAX on it, with reproductions; see `devices.kits.quirks`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form in which compiled programs are saved: the rules, and XLA's own bytes."""
+"""The saved form of compiled programs: rules and XLA's serialized executable."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ _MAGIC = b"CHIPXLA2"
 
 
 def write(rules: Sequence[str], executable: bytes) -> bytes:
-    """A program as bytes.
+    """Return a program as bytes.
 
     Args:
-        rules: what must hold in a run, a sentence for each element of the last output.
-        executable: XLA's bytes.
+        rules: the error messages, one per element of the last output.
+        executable: XLA's serialized executable.
     """
     header = json.dumps(list(rules)).encode()
     return b"".join([_SIZE.pack(_MAGIC, len(header)), header, executable])
 
 
 def read(saved: bytes) -> tuple[list[str], bytes]:
-    """Read what `write` was given.
+    """Read the result of `write`.
 
     Raises:
-        ValueError, TypeError, struct.error: they are other bytes.
+        ValueError, TypeError, struct.error: the data has another form.
     """
     magic, length = _SIZE.unpack_from(saved)
     if magic != _MAGIC:
         raise ValueError("it does not begin as a saved program does")
-    place = _SIZE.size + length
-    return list(map(str, json.loads(saved[_SIZE.size : place]))), bytes(saved[place:])
+    end = _SIZE.size + length
+    return list(map(str, json.loads(saved[_SIZE.size : end]))), bytes(saved[end:])

@@ -1,4 +1,4 @@
-"""The operations that the device runs."""
+"""The operations that the device supports."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from crosschip.ops import Operator
 
 
 def operators() -> Collection[str]:
-    """The operators that there are converters for."""
+    """Return the operators that have converters."""
     return converters.operators
 
 
 def answers(model: Model) -> Sequence[Support]:
-    """The answer about each operation of a model of known sizes."""
+    """Return the support of each operation of a model of static shapes."""
     return [_answer(operation) for operation in model.operations]
 
 
@@ -29,7 +29,7 @@ def _answer(operation: Operation) -> Support:
 
 
 def _computed(operation: Operation) -> Iterator[str]:
-    """The slots of parameters, and of tensors that sizes depend on, which no constant fills."""
+    """Yield the slots of parameters, and of tensors that determine sizes, that are not constant."""
     if isinstance(operation, Operator):
         tensors = sizing(operation)
         for slot, operand in operation.filled():

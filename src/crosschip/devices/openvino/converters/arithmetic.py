@@ -1,4 +1,4 @@
-"""Arithmetic on two tensors, and bounds."""
+"""Arithmetic on two tensors, and clipping."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from crosschip.ops.standard.arithmetic import (
 
 
 def binary(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]:
-    """The converter to an OpenVINO operator on two tensors."""
+    """Return a converter to an OpenVINO operation on two tensors."""
 
     def convert(g: Graph, op: Broadcast) -> Node:
         return function(g[op.input0], g[op.input1])
@@ -46,7 +46,7 @@ def binary(function: Callable[..., Node]) -> Callable[[Graph, Broadcast], Node]:
 
 
 def _bounded(op: Max | Min) -> Refusal | None:
-    """The rule for a constant of integers, which OpenVINO rounds to float32."""
+    """Refuse constant integers that float32 does not hold (quirk `bounds-of-large-integers`)."""
     if op.input0.type.element_type not in FLOAT_TYPES:
         for slot, operand in (("input0", op.input0), ("input1", op.input1)):
             if not is_exact(operand.value):
@@ -64,13 +64,13 @@ converts(SquaredDifference, types=FLOAT_TYPES | INDICES)(binary(ops.squared_diff
 
 
 def _towards_zero(dividend: Value, divisor: Value) -> Node:
-    """The quotient of integers, of which OpenVINO rounds down what it knows as it compiles."""
+    """Divide integers; the flag is for constant folding (quirk `folded-quotient-of-integers`)."""
     quotient = ops.divide(dividend, divisor)
     quotient.set_attribute("m_pythondiv", False)
     return quotient
 
 
-# Quotients and remainders of integers are computed in float32.
+# Quirk `quotient-of-large-integers`.
 @converts(Div, types=NUMBERS, bits=EXACT)
 def div(g: Graph, op: Div) -> Node:
     is_real = op.input0.type.element_type in FLOAT_TYPES
@@ -83,9 +83,9 @@ def mod(g: Graph, op: Mod) -> Node:
 
 
 def _held(op: Clip) -> tuple[float, float]:
-    """The least and the greatest integer of the input's type as it is computed in."""
-    own = op.input.type.element_type
-    least, most = limits(ElementType.INT32 if own is ElementType.INT64 else own)
+    """Return the least and the greatest integer of the type in which the operation is computed."""
+    element_type = op.input.type.element_type
+    least, most = limits(ElementType.INT32 if element_type is ElementType.INT64 else element_type)
     return float(least), float(most)
 
 

@@ -1,4 +1,4 @@
-"""What transformers are made of."""
+"""Attention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of channels and pixels."""
+"""Shuffled channels."""
 
 from __future__ import annotations
 

@@ -1,15 +1,10 @@
-"""Changes of element type, or of nothing."""
+"""Casts and copies."""
 
 from __future__ import annotations
 
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import (
-    MOVABLE,
-    converts,
-    near,
-    whole,
-)
+from crosschip.devices.openvino.converters.table import MOVABLE, converts, near, whole
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType
@@ -18,8 +13,8 @@ from crosschip.ops.standard.conversion import Assign
 
 
 def _narrow(op: conversion.Cast) -> Refusal | None:
-    own = op.input.type.element_type
-    if op.dtype is ElementType.BOOL and own is ElementType.UINT32:
+    input_type = op.input.type.element_type
+    if op.dtype is ElementType.BOOL and input_type is ElementType.UINT32:
         return Refusal("input", "uint32 is false from 2 ** 31 on")
     return near(op)
 

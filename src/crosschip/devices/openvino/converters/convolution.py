@@ -1,4 +1,4 @@
-"""Convolutions of images."""
+"""Convolutions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _grouped(op: Conv | ConvTranspose | DeformableConv2D) -> Refusal | None:
     if op.filter.type.static_shape is None:
         return Refusal("filter", "its shape must be known", Rule.SHAPE)
     if op.input.value is not None and op.filter.value is not None:
-        # OpenVINO computes that once, and then adds the bias again and again.
+        # Quirk `constant-convolution`.
         return Refusal("input", "is constant, and so is the filter")
     return None
 
@@ -48,7 +48,7 @@ def conv(g: Graph, op: Conv) -> Node:
 
 
 def covered(g: Graph, op: Conv | Conv2DInteger) -> None:
-    """Refuse runs with images that the filter does not fit in."""
+    """Refuse runs in which the padded input is smaller than the filter."""
     if op.auto_pad.keeps_size:
         return
     kernel = (op.filter.type.static_shape or ())[2:]
@@ -57,9 +57,9 @@ def covered(g: Graph, op: Conv | Conv2DInteger) -> None:
         padding = 0 if op.auto_pad is AutoPad.VALID else sum(op.pads[2 * axis - 4 : 2 * axis - 2])
         size = (op.input.type.shape or ())[axis]
         if not isinstance(size, int) and padding + 1 < span:
-            rule, least = f"input: axis {axis} is smaller than the filter", span - padding
-            if not g.require_sizes(op, rule, [size - least]):
-                g.require(op, rule, ops.greater_equal(g.size(op.input, axis), g.scalar(least)))
+            rule, minimum = f"input: axis {axis} is smaller than the filter", span - padding
+            if not g.require_sizes(op, rule, [size - minimum]):
+                g.require(op, rule, ops.greater_equal(g.size(op.input, axis), g.scalar(minimum)))
 
 
 def _transposed(op: ConvTranspose) -> Refusal | None:
@@ -71,9 +71,9 @@ def conv_transpose(g: Graph, op: ConvTranspose) -> Node:
     if op.group == 1:
         convolution, filters = ops.convolution_backprop_data, g[op.filter]
     else:
-        into, *rest = op.filter.type.static_shape or ()
+        channels, *rest = op.filter.type.static_shape or ()
         convolution = ops.group_convolution_backprop_data
-        filters = g.reshaped(op.filter, [op.group, into // op.group, *rest])
+        filters = g.reshaped(op.filter, [op.group, channels // op.group, *rest])
     arguments = {
         "dilations": op.dilations,
         "output_padding": op.output_padding,
@@ -84,8 +84,8 @@ def conv_transpose(g: Graph, op: ConvTranspose) -> Node:
 
 def _biased(g: Graph, op: Conv | ConvTranspose | DeformableConv2D, result: Node) -> Node:
     if op.bias:
-        beside = [1] * (len(result.get_output_partial_shape(0)) - 2)
-        return ops.add(result, g.reshaped(op.bias, [1, -1, *beside]))
+        ones = [1] * (len(result.get_output_partial_shape(0)) - 2)
+        return ops.add(result, g.reshaped(op.bias, [1, -1, *ones]))
     return result
 
 

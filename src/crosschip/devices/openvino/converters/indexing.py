@@ -1,4 +1,4 @@
-"""Reading and writing at given places."""
+"""Gather and scatter."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import (
-    MOVABLE,
-    converts,
-    known_empty,
-    near,
-)
+from crosschip.devices.openvino.converters.table import MOVABLE, converts, known_empty, near
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
@@ -42,28 +37,28 @@ def out_of_range(
     slot: str = "indices",
     least: int | None = None,
 ) -> Refusal | None:
-    """The rule for indices that are known: OpenVINO makes something up for what is not there.
+    """Refuse constant indices that are out of range (quirk `index-out-of-range`).
 
     Args:
-        indices: one index an element, or one for each axis along the last axis.
-        data: what they point into.
-        axes: the axes of the data that they count along.
-        slot: the one that they fill.
-        least: the least index, if it is not the negative of the size.
+        indices: one index per element; with several axes, one per axis along the last axis.
+        data: the indexed operand.
+        axes: the indexed axes of the data.
+        slot: the slot of the indices.
+        least: the least index; by default, the negative of the size.
     """
     sizes = [(data.type.shape or ())[axis] for axis in axes]
     for index, size in enumerate(sizes):
         if indices.value is None or not isinstance(size, int):
             continue
-        places = indices.value if len(axes) == 1 else indices.value[..., index]
+        values = indices.value if len(axes) == 1 else indices.value[..., index]
         first = -size if least is None else least
-        if places.size and not (first <= places.min() and places.max() < size):
+        if values.size and not (first <= values.min() and values.max() < size):
             return Refusal(slot, f"one is out of the range of {size} elements")
     return None
 
 
 def _axes(op: GatherND | ScatterND) -> range:
-    """The axes of the input that the indices count along; their number is known."""
+    """Return the indexed axes of the input; their number is known."""
     count = (op.indices.type.shape or ())[-1]
     first = op.batch_dims if isinstance(op, GatherND) else 0
     return range(first, first + count) if isinstance(count, int) else range(0)
@@ -87,10 +82,10 @@ def gather_nd(g: Graph, op: GatherND) -> Node:
 
 
 def _same_sizes(op: GatherElements) -> Refusal | None:
-    own, places = (list(o.type.shape or ()) for o in (op.input, op.indices))
-    if own and places:
-        places[op.axis] = own[op.axis]
-    if not own or own != places:
+    sizes, index_sizes = (list(o.type.shape or ()) for o in (op.input, op.indices))
+    if sizes and index_sizes:
+        index_sizes[op.axis] = sizes[op.axis]
+    if not sizes or sizes != index_sizes:
         return Refusal(
             "indices", "its sizes must be known to be the input's on other axes", Rule.SHAPE
         )
@@ -132,8 +127,8 @@ def scatter_elements(g: Graph, op: ScatterElements) -> Node:
 
 
 def _picked(op: indexing.Gather) -> Refusal | None:
-    known = known_empty(op) or out_of_range(op.indices, op.input, [op.axis])
-    return known or near(op)
+    refusal = known_empty(op) or out_of_range(op.indices, op.input, [op.axis])
+    return refusal or near(op)
 
 
 @converts(indexing.Gather, types=MOVABLE, limit=_picked)

@@ -1,9 +1,9 @@
-"""Products of bytes with constant ones, in the form by which OpenVINO computes them as integers.
+"""Products of bytes with constant bytes, in the form that OpenVINO computes as integers.
 
-The bytes pass a quantization that changes none of them, and the constants are multiplied by 1: so
-OpenVINO multiplies bytes, adds up in int32, and makes float32 of the sums, which are taken apart
-where that would round. It knows no zero point that is computed: what that adds to each sum is
-subtracted.
+The bytes pass a quantization that leaves them unchanged, and the constants are multiplied by 1.
+OpenVINO then multiplies bytes, accumulates in int32 and converts the sums to float32. Sums that
+float32 would round are split. OpenVINO needs constant zero points: the share of a computed one is
+subtracted from each sum.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from crosschip.devices.openvino.converters.matrix import alike
 from crosschip.devices.openvino.converters.table import converts, stored, whole
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.lowering.convolution import (
-    reads_lone_column,
-    strides_over_padding,
-)
+from crosschip.devices.openvino.lowering.convolution import reads_lone_column, strides_over_padding
 from crosschip.devices.openvino.precision import as_bytes, as_weights, multiplies_bytes
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, Dim, ElementType, Operand
@@ -41,7 +38,7 @@ _TYPES = {ElementType.INT8, ElementType.UINT8, ElementType.INT32}
 
 
 def _fits(slot: str, differences: Array | None) -> Refusal | None:
-    """The rule for the other factor: constant, with differences from zero points that are int8."""
+    """Refuse weights unless they are constant and, less their zero points, int8."""
     if differences is None:
         return Refusal(slot, "is computed at run time, but must be constant here")
     if differences.size and not -128 <= differences.min() <= differences.max() <= 127:
@@ -82,7 +79,9 @@ def mat_mul_integer(g: Graph, op: MatMulInteger) -> Node:
 
 
 def _sums_over_open_axis(op: MatMulInteger) -> bool:
-    """Tell of a product of computed matrices that how much is added up shows in a run only.
+    """Return whether two computed matrices are multiplied over an axis of dynamic size.
+
+    Products over a static axis are split before conversion.
 
     Where that is known, the product is taken apart before OpenVINO gets it.
     """
@@ -94,7 +93,7 @@ def _sums_over_open_axis(op: MatMulInteger) -> bool:
 
 
 def _has_zeros_for(zero_point: Operand | None, size: Dim) -> bool:
-    """Tell whether zero points are known to be one, or one for each row or column."""
+    """Return whether there is one zero point, or one per element of an axis of this size."""
     if zero_point is None:
         return True
     shape = zero_point.type.static_shape
@@ -102,27 +101,27 @@ def _has_zeros_for(zero_point: Operand | None, size: Dim) -> bool:
 
 
 _MOST_TERMS = 2**16
-"""So many products of halves of bytes, each of at most 2 ** 8, float32 adds up exactly."""
+"""The most products of half bytes, each of at most 2 ** 8, that float32 adds exactly."""
 
 
 def _in_halves(g: Graph, op: MatMulInteger) -> Node:
-    """The product, of four bits of each number at a time."""
+    """Multiply four bits of each integer at a time."""
     alike(g, op, "y", (op.x, -1), (op.y, -2))
     few = ops.less_equal(g.size(op.x, -1), g.scalar(_MOST_TERMS))
     g.require(op, f"x: there are more than {_MOST_TERMS} products to add up", few)
     total: Node | None = None
-    for x, x_place in _halves(g, op.x, op.x_zero_point):
-        for y, y_place in _halves(g, op.y, op.y_zero_point):
+    for x, x_weight in _halves(g, op.x, op.x_zero_point):
+        for y, y_weight in _halves(g, op.y, op.y_zero_point):
             product = ops.convert(ops.matmul(x, y, False, False), "i32")
-            place = g.constant(np.array(x_place * y_place, np.int32))
-            part = ops.multiply(product, place)
+            weight = g.constant(np.array(x_weight * y_weight, np.int32))
+            part = ops.multiply(product, weight)
             total = part if total is None else ops.add(total, part)
     assert total is not None, "there are four"
     return total
 
 
 def _halves(g: Graph, operand: Operand, zero_point: Operand | None) -> Sequence[tuple[Node, int]]:
-    """The upper and the lower half of each difference from its zero point, with their places."""
+    """Split each difference from the zero point into two halves; return each with its weight."""
     numbers = ops.convert(ops.convert(g[operand], "i32"), "f32")
     if zero_point is not None:
         zeros = ops.convert(ops.convert(g[zero_point], "i32"), "f32")
@@ -170,7 +169,7 @@ def conv_2d_integer(g: Graph, op: Conv2DInteger) -> Node:
 
 
 def _channels(g: Graph, op: Conv2DInteger, image: Node, start: int, end: int) -> Node:
-    """A range of the channels of each group."""
+    """Return a range of the channels of each group."""
     if op.group == 1:
         return _part(g, image, 1, start, end)
     count = (op.filter.type.static_shape or ())[1]
@@ -188,7 +187,7 @@ def _convolved(g: Graph, op: Conv2DInteger, image: Node, filter: Array) -> Node:
 
 
 def _sums(op: Conv2DInteger, filter: Array) -> Array:
-    """For each pixel of the output, the sum of the filter as far as it is on the image."""
+    """Return, per output pixel, the sum of the filter elements that lie on the image."""
     taps = filter.sum(1, np.int64)
     if _has_no_border(op):
         return np.asarray(taps.sum((1, 2))[:, None, None])
@@ -206,9 +205,9 @@ def _sums(op: Conv2DInteger, filter: Array) -> Array:
 
 
 def _inside(size: int, count: int, kernel: int, stride: int, dilation: int, before: int) -> Array:
-    """For each window along an axis, 1 for those of its elements that are on the image."""
-    places = np.arange(count)[:, None] * stride + np.arange(kernel) * dilation - before
-    return np.asarray((places >= 0) & (places < size)).astype(np.int64)
+    """Return for windows by filter elements along an axis 1 where the element is on the image."""
+    positions = np.arange(count)[:, None] * stride + np.arange(kernel) * dilation - before
+    return np.asarray((positions >= 0) & (positions < size)).astype(np.int64)
 
 
 def _bytes(g: Graph, operand: Operand) -> Node:
@@ -218,7 +217,10 @@ def _bytes(g: Graph, operand: Operand) -> Node:
 
 
 def _zero_point(g: Graph, operand: Operand | None) -> Node | None:
-    """A zero point that is not 0, in float32.
+    """Return a zero point in float32; `None` if it is 0.
+
+    `floor` keeps OpenVINO from taking the conversion and product for a dequantization, whose scale
+    it divides by.
 
     Where a byte is converted and multiplied, OpenVINO takes that for a scale, and divides by it.
     """
@@ -234,7 +236,7 @@ def _part(g: Graph, value: Node, axis: int, start: int, end: int) -> Node:
 
 
 def _shifted(g: Graph, product: Node, zero_point: Node | None, sums: Array) -> Node:
-    """A product less what the zero point has added to it."""
+    """Subtract the zero point's share from a product."""
     if zero_point is None:
         return product
     return ops.subtract(product, ops.multiply(zero_point, g.constant(sums.astype(np.float32))))

@@ -32,7 +32,7 @@ def _varying(
     op: LayerNormalization | InstanceNormalization | GroupNormalization,
 ) -> Refusal | None:
     if op.input.value is not None:
-        # OpenVINO normalizes it once, and then scales and shifts the result again and again.
+        # Quirk `constant-normalization`.
         return Refusal("input", "is constant")
     return one_type(op)
 
@@ -87,12 +87,11 @@ def group_normalization(g: Graph, op: GroupNormalization) -> Node:
 def _odd(op: LRN) -> Refusal | None:
     shape = op.input.type.shape
     if op.size == 5 and (shape is None or not isinstance(shape[1], int)):
-        return Refusal(
-            "input", "its channels must be known with a size of 5", Rule.SHAPE
-        )  # which has a kernel of its own
+        # Quirk `lrn-of-open-channels`.
+        return Refusal("input", "its channels must be known with a size of 5", Rule.SHAPE)
     if shape is not None and len(shape) > 5:
         return Refusal("input", "has more than 5 axes", Rule.SHAPE)
-    if not op.bias.is_integer():  # the engine's kernel cuts the fraction off
+    if not op.bias.is_integer():  # quirk `fraction-of-bias`
         return Refusal("bias", f"{op.bias:g} is no integer")
     return Refusal("size", f"{op.size} is even") if op.size % 2 == 0 else None
 

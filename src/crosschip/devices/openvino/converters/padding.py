@@ -38,27 +38,28 @@ def _padded(op: Pad) -> Refusal | None:
 
 
 def _is_mirrored(op: Pad) -> bool:
-    """Tell whether it is a mirror image that may take more elements than OpenVINO would find."""
+    """Return whether the reflection may need more elements than the axis has."""
     pads = op.operand("pads")
     if op.mode is not PadMode.REFLECT or pads is None or pads.value is None:
         return False
     shape = op.input.type.shape
     if not shape or min(op.pads) < 0 or padded_once(op) is None:
         return False
-    # OpenVINO makes anything of an axis of size 0: what a run has is looked at, where it is named.
+    # OpenVINO invents elements for an axis of size 0: runs are checked, if the axis has a name.
     sides = zip(shape, op.pads[::2], op.pads[1::2], strict=True)
     return not any(is_unknown(size) for size, *both in sides if any(both))
 
 
 def _mirrored(g: Graph, value: Value, axis: int, before: int, after: int) -> Node:
-    """A tensor with its mirror image at the ends of an axis, as often as it takes."""
+    """Reflect a tensor at both ends of an axis, repeatedly if the padding is longer."""
     size = ops.gather(ops.shape_of(value), g.scalar(axis), g.scalar(0))
     one, first = g.scalar(1), g.scalar(-before)
-    places = ops.range(first, ops.add(size, g.scalar(after)), one, "i64")
-    # There and back again takes twice as many steps as there are between elements.
+    positions = ops.range(first, ops.add(size, g.scalar(after)), one, "i64")
     round_trip = ops.maximum(ops.multiply(ops.subtract(size, one), g.scalar(2)), one)
-    there = ops.floor_mod(places, round_trip)
-    return ops.gather(value, ops.minimum(there, ops.subtract(round_trip, there)), g.scalar(axis))
+    offsets = ops.floor_mod(positions, round_trip)
+    return ops.gather(
+        value, ops.minimum(offsets, ops.subtract(round_trip, offsets)), g.scalar(axis)
+    )
 
 
 @converts(Pad, types=MOVABLE, limit=_padded)

@@ -1,4 +1,4 @@
-"""Elements in another order, or repeated."""
+"""Tiling, rolling and reversal."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def _repeated(op: Tile) -> Refusal | None:
     if computed := near(op):
         return computed
     several = repeats is None or sum(count != 1 for count in repeats) > 1
-    # With computed repeats on several axes, OpenVINO (2026.4) leaves most of the output unwritten.
+    # Quirk `computed-repeats`.
     if repeats is None or (several and not is_known):
         return Refusal("repeats", "is computed, and may repeat along several axes", Rule.COMPUTED)
-    # Beside an axis of a known 1 and open sizes, it errs at several repeats.
+    # Quirk `repeats-beside-one`.
     has_one = len(repeats) > rank_of(op.input) or 1 in (op.input.type.shape or ())
     if op.input.type.static_shape is None and has_one and several:
         return Refusal("repeats", "several, beside an axis of 1 and open sizes", Rule.SHAPE)
@@ -32,7 +32,7 @@ def _repeated(op: Tile) -> Refusal | None:
 
 
 def _repeats(op: Tile) -> tuple[Sequence[Dim] | None, bool]:
-    """The repeats, as far as they follow from sizes, and whether they are constant."""
+    """Return the repeats, as far as they follow from sizes, and whether they are constant."""
     operand = op.operand("repeats")
     assert operand is not None, "never left out"
     return (op.repeats, True) if operand.is_constant else (operand.type.shape_value, False)
@@ -43,19 +43,22 @@ def tile(g: Graph, op: Tile) -> Value:
     operand = op.operand("repeats")
     repeats, is_known = _repeats(op)
     assert repeats is not None, "supports() asks for repeats that follow from sizes"
-    missing = len(repeats) - rank_of(op.input)
-    # With more repeats than axes, or fewer, too.
-    input = ops.unsqueeze(g[op.input], g.int64(range(missing))) if missing > 0 else g[op.input]
+    added_axes = len(repeats) - rank_of(op.input)
+    input = (
+        ops.unsqueeze(g[op.input], g.int64(range(added_axes))) if added_axes > 0 else g[op.input]
+    )
     requested = g.indices(operand)
     rule = "repeats: has a negative number"
     assert operand is not None, "it is never left out"
     if not is_known and not g.require_natural(op, rule, operand):
         g.require(op, rule, ops.greater_equal(requested, g.scalar(0)))
-    requested = ops.concat([g.int64([1] * -missing), requested], 0) if missing < 0 else requested
+    requested = (
+        ops.concat([g.int64([1] * -added_axes), requested], 0) if added_axes < 0 else requested
+    )
     result = ops.tile(input, requested)
     if is_known or op.input.type.static_shape is not None:
         return result
-    # Of nothing, OpenVINO makes nothing in the shape of the run before if only the repeats change.
+    # Quirk `repeats-of-nothing`.
     shape = ops.multiply(ops.shape_of(input, "i64"), ops.convert(requested, "i64"))
     return ops.reshape(result, shape, False)
 

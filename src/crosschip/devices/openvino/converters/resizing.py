@@ -19,14 +19,14 @@ def _scaled(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     if op.operand("shape") is None and scales is not None and scales.value is not None:
         old, new = op.input.type.shape or (), op.outputs[0].type.shape or ()
         for axis, scale in enumerate(op.scales or (), 2):
-            # OpenVINO takes an axis that keeps its size for one that is not resampled.
+            # Quirk `scale-that-keeps-size`.
             known = isinstance(old[axis], int)
             if scale != 1 and (old[axis] == new[axis] if known else 1 < scale < 1.5):
                 return Refusal("scales", f"{scale} may leave a size of {old[axis]} as it is")
     return smooth(op)
 
 
-# Of scales that are computed, nobody knows whether they leave a size as it is.
+# Computed scales are refused: they may keep a size.
 @converts(ResizeLinear, computed=["shape"], limit=_scaled, nonempty=True)
 def resize_linear(g: Graph, op: ResizeLinear) -> Node:
     return _interpolate(g, op, "linear_onnx", places(op))
@@ -42,7 +42,7 @@ def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
 
 
 def _some_pixels(op: ResizeNearest) -> Refusal | None:
-    # An empty image ends the process.
+    # Quirk `nearest-of-nothing`.
     return (
         Refusal("shape", "has no pixels", Rule.SHAPE)
         if 0 in (op.outputs[0].type.shape or ())
@@ -65,7 +65,7 @@ def _interpolate(
     g: Graph,
     op: ResizeCubic | ResizeLinear | ResizeNearest,
     mode: str,
-    places: str,
+    coordinates: str,
     **attributes: float,
 ) -> Node:
     g.some(op, [2, 3])
@@ -81,7 +81,7 @@ def _interpolate(
         sizes,
         mode,
         "sizes" if shape else "scales",
-        coordinate_transformation_mode=places,
+        coordinate_transformation_mode=coordinates,
         nearest_mode="floor",
         axes=g.int64([2, 3]),
         **attributes,
@@ -95,7 +95,7 @@ def _some_sizes(g: Graph, op: Operation, shape: Operand) -> None:
 
 
 def _some_factors(g: Graph, op: Operation, scales: Operand) -> None:
-    """Refuse runs with scales that are no factors."""
+    """Refuse runs with scales that are not positive and finite."""
     if scales.value is None:
         factors = ops.convert(g[scales], "f32")
         zero, far = (g.constant(np.array(bound, np.float32)) for bound in (0, np.inf))
@@ -104,7 +104,7 @@ def _some_factors(g: Graph, op: Operation, scales: Operand) -> None:
 
 
 def _sources(g: Graph, op: ResizeNearest, axis: int) -> Node:
-    """The row (axis 2) or column (axis 3) of the source that each one of the target shows."""
+    """Return the source row (axis 2) or column (axis 3) of each target row or column."""
 
     def number(value: float) -> Node:
         return g.constant(np.array(value, np.float32))
@@ -126,7 +126,7 @@ def _sources(g: Graph, op: ResizeNearest, axis: int) -> Node:
     last = ops.subtract(size, number(1))
     if op.align_corners:
         ratio = exact_quotient(last, ops.maximum(ops.subtract(new, number(1)), number(1)))
-    places = ops.multiply(ops.range(number(0), new, number(1), "f32"), ratio)
+    positions = ops.multiply(ops.range(number(0), new, number(1), "f32"), ratio)
     if op.align_corners:
-        places = ops.add(places, number(0.5))
-    return ops.convert(ops.minimum(ops.floor(places), last), "i32")
+        positions = ops.add(positions, number(0.5))
+    return ops.convert(ops.minimum(ops.floor(positions), last), "i32")

@@ -1,4 +1,4 @@
-"""Sampling of images at places between pixels."""
+"""Sampling of images between pixels."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _averaging(op: RoiAlign) -> Refusal | None:
         return Refusal("mode", f"{op.mode.name} is of other products")
     if op.spatial_scale == 0:
         return Refusal("spatial_scale", "is 0")
-    known = out_of_range(op.batch_indices, op.input, [0], slot="batch_indices", least=0)
-    return known or fours("rois", op.rois)
+    refusal = out_of_range(op.batch_indices, op.input, [0], slot="batch_indices", least=0)
+    return refusal or fours("rois", op.rois)
 
 
 @converts(RoiAlign, types=INDEXED, limit=_averaging)

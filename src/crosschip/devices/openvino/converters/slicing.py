@@ -5,11 +5,7 @@ from __future__ import annotations
 from openvino import opset15 as ops
 
 from crosschip.devices.kits.limits import backward_start
-from crosschip.devices.openvino.converters.table import (
-    MOVABLE,
-    converts,
-    near,
-)
+from crosschip.devices.openvino.converters.table import MOVABLE, converts, near
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ops.standard import slicing

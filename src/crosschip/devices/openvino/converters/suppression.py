@@ -1,4 +1,4 @@
-"""Choice among boxes that overlap."""
+"""Non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppress
 
 
 def _above(threshold: float) -> float:
-    """The least number above it: OpenVINO takes what is equal to a threshold for greater."""
+    """Return the next float32 above a threshold (quirk `overlap-at-threshold`)."""
     return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
 
 
 def _known(boxes: Operand, scores: Operand) -> Refusal | None:
-    """OpenVINO fails to compute what it knows as it compiles."""
+    """Refuse constant boxes and scores (quirk `constant-boxes`)."""
     all_known = boxes.value is not None and scores.value is not None
     return Refusal("scores", "is constant, and so are the boxes") if all_known else None
 
@@ -44,11 +44,11 @@ def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Outpu
 
 
 def _comes_to_a_half(threshold: float, eta: float) -> bool:
-    """Tell whether a threshold that shrinks while it is above 0.5 is just that at some time."""
-    left = np.float32(threshold)
-    while 0.5 < left < np.inf and eta < 1:
-        left *= np.float32(eta)
-    return eta < 1 and bool(left == 0.5)
+    """Return whether a threshold that shrinks by `eta` while above 0.5 ever equals 0.5."""
+    current = np.float32(threshold)
+    while 0.5 < current < np.inf and eta < 1:
+        current *= np.float32(eta)
+    return eta < 1 and bool(current == 0.5)
 
 
 def _of_images(op: NonMaxSuppression) -> Refusal | None:
@@ -81,9 +81,9 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
         nms_eta=op.nms_eta,
         normalized=op.normalized,
     )
-    constant_arrays, places, counts = result.outputs()
+    boxes_found, indices, counts = result.outputs()
     if op.bboxes.type.static_shape is None or op.scores.type.static_shape is None:
-        # Without boxes or classes, OpenVINO makes no counts.
+        # Quirk `counts-of-nothing`.
         images, classes, boxes = (g.size(op.scores, axis) for axis in range(3))
         is_nothing = ops.equal(ops.multiply(classes, boxes), g.scalar(0))
         missing = ops.select(is_nothing, images, g.scalar(0))
@@ -91,4 +91,4 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
             g.constant(np.array(0, np.int32)), ops.reshape(missing, g.int64([1]), False)
         )
         counts = ops.concat([counts, zeros], 0).output(0)
-    return [constant_arrays, counts, places][: len(op.outputs)]
+    return [boxes_found, counts, indices][: len(op.outputs)]

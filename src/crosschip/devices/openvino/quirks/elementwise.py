@@ -1,4 +1,4 @@
-"""Quirks of functions of one number, of arithmetic and of comparisons."""
+"""Quirks of elementwise functions, arithmetic and comparisons."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.kits.quirks import Differs
 from crosschip.devices.openvino import instruction_sets
-from crosschip.devices.openvino.converters import (
-    activation,
-    arithmetic,
-    conversion,
-    table,
-)
+from crosschip.devices.openvino.converters import activation, arithmetic, conversion, table
 from crosschip.devices.openvino.lowering.arithmetic import (
     product_of_zero,
     remainder_of_infinite_divisors,
@@ -44,7 +39,7 @@ _LARGE = np.full(2, np.finfo(np.float32).min, np.float32)
 
 
 def number(value: float) -> Node:
-    """One number in float32."""
+    """Create a float32 scalar."""
     return ops.constant(np.array(value, np.float32))
 
 

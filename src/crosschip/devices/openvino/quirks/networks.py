@@ -50,7 +50,7 @@ PIXELS = np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3)
 
 
 def floats(values: object) -> Node:
-    """A constant in float32."""
+    """Create a float32 constant."""
     return ops.constant(np.array(values, np.float32))
 
 
@@ -390,10 +390,10 @@ _ROWS = _RANDOM.uniform(0.1, 1, (4, 16)).astype(np.float32)
     ),
 )
 def chained_output(x: Node) -> tuple[Node, Node]:
-    one, two, both = (ops.constant(w) for w in (*_WEIGHTS, _WEIGHTS[0] @ _WEIGHTS[1]))
+    one, two, product = (ops.constant(w) for w in (*_WEIGHTS, _WEIGHTS[0] @ _WEIGHTS[1]))
     first = ops.relu(ops.matmul(x, one, False, False))
     second = ops.relu(ops.matmul(first, two, False, False))
-    return second, ops.divide(second, ops.matmul(x, both, False, False))
+    return second, ops.divide(second, ops.matmul(x, product, False, False))
 
 
 @quirk(

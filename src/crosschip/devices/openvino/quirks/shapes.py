@@ -1,4 +1,4 @@
-"""Quirks of shapes, of the order of elements, and of reading and writing at given places."""
+"""Quirks of shapes, order of elements, gather and scatter."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from crosschip.ops.standard.searching import TopK
 
 
 def integers(*values: int) -> Node:
-    """A constant list of int64."""
+    """Create a constant list of int64."""
     return ops.constant(np.array(values, np.int64))
 
 
 def lists(*values: int) -> np.ndarray:
-    """A list of int64."""
+    """Return a list of int64."""
     return np.array(values, np.int64)
 
 
@@ -125,8 +125,8 @@ def repeats_along_no_axes(x: Node) -> Node:
     model=lambda b, x: b.add(Roll, x, (), ()),
 )
 def roll_along_no_axes(x: Node) -> Node:
-    none = ops.constant(np.zeros(0, np.int64))
-    return ops.roll(x, none, none)
+    empty = ops.constant(np.zeros(0, np.int64))
+    return ops.roll(x, empty, empty)
 
 
 @quirk(
@@ -198,8 +198,8 @@ def reflection_of_few(x: Node) -> Node:
 )
 def scale_that_keeps_size(x: Node) -> Node:
     scales = ops.constant(np.array([1, 1.2], np.float32))
-    places = {"coordinate_transformation_mode": "half_pixel", "axes": integers(2, 3)}
-    return ops.interpolate(x, scales, "linear_onnx", "scales", **places)
+    attributes = {"coordinate_transformation_mode": "half_pixel", "axes": integers(2, 3)}
+    return ops.interpolate(x, scales, "linear_onnx", "scales", **attributes)
 
 
 @quirk(

@@ -1,4 +1,4 @@
-"""Quirks of element types, of quantized models, and of programs as a whole."""
+"""Quirks of element types, quantized models and saved programs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def absolute_of_negated(x: Node) -> Node:
 
 
 def product_of_bytes(x: Node, size: int = 4, weight: int = 1) -> Node:
-    """The matrix product of reals, which are whole numbers from 0 to 255, with constant bytes."""
+    """Multiply floats, which are whole numbers from 0 to 255, by a matrix of constant bytes."""
     low, high = number(0), number(255)
     weights = ops.convert(ops.constant(np.full((size, size), weight, np.int8)), "f32")
     steps = ops.fake_quantize(x, low, high, low, high, 256)

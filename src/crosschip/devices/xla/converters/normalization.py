@@ -25,8 +25,8 @@ def batch_normalization(g: Graph, op: normalization.BatchNormalization) -> Value
 @converts(normalization.LayerNormalization)
 def layer_normalization(g: Graph, op: normalization.LayerNormalization) -> Value:
     x = g[op.input]
-    whole = _normalized(x, range(op.begin_norm_axis % x.ndim, x.ndim), op.epsilon)
-    return _affine(g, whole, op.scale, op.bias, along=False)
+    normalized = _normalized(x, range(op.begin_norm_axis % x.ndim, x.ndim), op.epsilon)
+    return _affine(g, normalized, op.scale, op.bias, along=False)
 
 
 @converts(normalization.GroupNormalization)
@@ -34,15 +34,15 @@ def group_normalization(g: Graph, op: normalization.GroupNormalization) -> Value
     x = g[op.input]
     batch, channels, *image = x.shape
     grouped = x.reshape(batch, op.groups, channels // op.groups, *image)
-    whole = _normalized(grouped, range(2, grouped.ndim), op.epsilon).reshape(x.shape)
-    return _affine(g, whole, op.scale, op.bias, along=True)
+    normalized = _normalized(grouped, range(2, grouped.ndim), op.epsilon).reshape(x.shape)
+    return _affine(g, normalized, op.scale, op.bias, along=True)
 
 
 @converts(normalization.InstanceNormalization)
 def instance_normalization(g: Graph, op: normalization.InstanceNormalization) -> Value:
     x = g[op.input]
-    whole = _normalized(x, range(2, x.ndim), op.epsilon)
-    return _affine(g, whole, op.scale, op.bias, along=True)
+    normalized = _normalized(x, range(2, x.ndim), op.epsilon)
+    return _affine(g, normalized, op.scale, op.bias, along=True)
 
 
 @converts(normalization.RMSNormalization)
@@ -62,7 +62,7 @@ def _normalized(x: Value, axes: Sequence[int], epsilon: float) -> Value:
 def _affine(
     g: Graph, x: Value, scale: Operand | None, bias: Operand | None, *, along: bool
 ) -> Value:
-    """A value times scale plus bias, each along the channels if that is said."""
+    """Multiply by scale and add bias, each broadcast along the channels or the trailing axes."""
     if scale is not None:
         factor = g[scale].astype(x.dtype)
         x = x * (_along(factor, x) if along else factor)
@@ -73,5 +73,5 @@ def _affine(
 
 
 def _along(numbers: Value, x: Value) -> Value:
-    """A number a channel, in a shape that broadcasts to an image's."""
+    """Reshape one number per channel to broadcast with an image."""
     return numbers.reshape((-1,) + (1,) * (x.ndim - 2)).astype(x.dtype)
