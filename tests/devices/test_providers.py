@@ -11,8 +11,8 @@ import pytest
 
 import crosschip as cc
 from crosschip.devices.onnxruntime import OnnxRuntimeDevice, compiling, program, providers
-from crosschip.devices.onnxruntime.provided import provided, quiet_options, require
 from crosschip.devices.onnxruntime.providers import PROVIDERS, Provider
+from crosschip.devices.onnxruntime.session import provided, quiet_options, require
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import CompileError, Kind, Options, Rule
 from crosschip.ir import Builder, DeviceError, ElementType, If, Model, TensorType

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crosschip.devices.openvino import OpenVinoDevice
+from crosschip.devices.openvino.compiling import threads
 from crosschip.devices.openvino.program import OpenVinoProgram
-from crosschip.devices.openvino.sharing import threads
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ops.standard.activation import Tanh

@@ -2,8 +2,7 @@
 
 A model becomes an ONNX model in memory, which refers to large constants by address. Other providers
 (`onnxruntime:CUDA`) must take all operations that they are given: ONNX Runtime would silently run
-the
-others on the processor, so these are refused, and placement chooses a device for them.
+the others on the processor, so these are refused, and placement chooses a device for them.
 """
 
 from __future__ import annotations

@@ -3,13 +3,14 @@
 ONNX Runtime optimizes the model for this processor, and a session is created from the result, which
 is also what is saved: a loaded program computes the same bits. Models with subgraphs or string
 constants, from control flow or extension operations, are saved unoptimized, since ONNX Runtime
-cannot
-read all that it writes of these; they are optimized when a session is created. So are models for
-other providers, whose optimized form depends on the provider.
+cannot read all that it writes of these; they are optimized when a session is created. So are models
+for other providers, whose optimized form depends on the provider.
 """
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Sequence
 
 from crosschip.devices.kits.onnx import control
@@ -24,13 +25,11 @@ from crosschip.devices.onnxruntime.embedding import (
     types_in,
 )
 from crosschip.devices.onnxruntime.lowering import PASS
-from crosschip.devices.onnxruntime.memory import trim_heap
 from crosschip.devices.onnxruntime.precision import has_bytes, multiplies_bytes, saturates
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
-from crosschip.devices.onnxruntime.provided import NotTaken
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.devices.onnxruntime.saved import Facts
-from crosschip.devices.onnxruntime.session import Settings
+from crosschip.devices.onnxruntime.session import NotTaken, Settings
 from crosschip.devices.onnxruntime.unchecked import sizes
 from crosschip.hal import CompileError, Options, Profiler
 from crosschip.ir import ElementType, Extension, Model, Operand, TensorType
@@ -121,8 +120,7 @@ def _unproven(model: Model) -> Sequence[Operand]:
     """Return the inner operands that extensions produce and other operations read.
 
     Only the model's file declares their shapes, on which conversion relies: they become outputs, so
-    that
-    their shapes can be checked.
+    that their shapes can be checked.
     """
     outputs = set(model.outputs.values())
     read = {
@@ -163,3 +161,15 @@ def profiler(
     onnx_model = _onnx_model(source, payloads_of(source))
     nodes = Nodes(source, onnx_model.proto, compiled.proto)
     return OnnxRuntimeProfiler(recording, lambda: programs[0].end_recording(), nodes)
+
+
+def trim_heap() -> None:
+    """Return free memory to the system.
+
+    The GNU C library keeps freed memory. ONNX Runtime copies all weights more than once to compile
+    a model, so that more than their size would stay allocated. Other C libraries are not called.
+    Source: https://man7.org/linux/man-pages/man3/malloc_trim.3.html
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

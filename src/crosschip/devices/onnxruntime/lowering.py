@@ -17,8 +17,7 @@ def in_blocks(b: Builder, op: Conv1D) -> Sequence[Operand] | None:
     """Compute a large convolution of signals as one of images of height 1.
 
     ONNX Runtime keeps images in channel blocks, which is faster for more than a few thousand
-    weights.
-    It does so in the main graph, not in subgraphs.
+    weights. It does so in the main graph, not in subgraphs.
     """
     shape = op.filter.type.static_shape
     if shape is not None and op.group == 1 and math.prod(shape) <= _FEW:

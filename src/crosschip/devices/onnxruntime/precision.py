@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from onnxruntime import InferenceSession
 
-from crosschip.devices.onnxruntime.provided import quiet_options
+from crosschip.devices.onnxruntime.session import quiet_options
 from crosschip.ir import ElementType, Extension, Model, Operand
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.quantization import Dequantize

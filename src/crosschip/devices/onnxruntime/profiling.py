@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import onnx
 from onnx import GraphProto, NodeProto
 
-from crosschip.devices.onnxruntime.failures import failure
+from crosschip.devices.onnxruntime.session import failure
 from crosschip.hal import Profiler, Program, Step
 from crosschip.hal.profiling import computes_data
 from crosschip.ir import Array, ControlFlow, If, Model, Operation
@@ -34,8 +34,7 @@ class Nodes:
 
     ONNX Runtime names a node after its outputs, or after outputs it had before fusion. An operation
     without a node was fused: into the following node if that node's type differs from the type that
-    its
-    operation was written as, else into the preceding one.
+    its operation was written as, else into the preceding one.
 
     Args:
         model: the source model.

@@ -17,10 +17,8 @@ from onnxruntime import InferenceSession
 from crosschip.devices.kits.input_checks import Checks
 from crosschip.devices.kits.onnx.model import OnnxModel
 from crosschip.devices.onnxruntime import saved as layout
-from crosschip.devices.onnxruntime.failures import failure
-from crosschip.devices.onnxruntime.provided import require
 from crosschip.devices.onnxruntime.saved import Facts
-from crosschip.devices.onnxruntime.session import Settings, ortvalues
+from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues, require
 from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue, renamed
 from crosschip.hal import Options, Profiler, Program
 from crosschip.ir import Array, DeviceError, Model, TensorType

@@ -12,8 +12,7 @@ def import_engine() -> None:
     """Import ONNX Runtime without its telemetry, and check its version.
 
     Builds with telemetry write to the user's cache folder and send data, unless an environment
-    variable
-    is set during the first import. The environment is restored afterwards.
+    variable is set during the first import. The environment is restored afterwards.
 
     Raises:
         ImportError: ONNX Runtime is not installed, or too old.

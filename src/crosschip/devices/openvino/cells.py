@@ -1,8 +1,7 @@
 """Cells of recurrent networks as OpenVINO nodes, with as few matrix products as possible.
 
 Gates with the same factor share a product. Where weights are int8 and the other factor is quantized
-to uint8,
-OpenVINO multiplies bytes, if the processor accumulates such products exactly.
+to uint8, OpenVINO multiplies bytes, if the processor accumulates such products exactly.
 
 Gates that read the same share a product. Where the weights are bytes and their other factor is
 rounded to bytes, OpenVINO multiplies bytes, if the processor adds up such products exactly.

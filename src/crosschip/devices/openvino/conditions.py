@@ -41,8 +41,8 @@ class Conditions:
 
     Args:
         inputs: the types of the inputs, whose shapes determine the sizes.
-        stretched: for the name of a broadcast size, the sizes that are broadcast: its value is
-            that which is not 1.
+        stretched: for the name of a broadcast size, the sizes that are broadcast: its value is that
+            which is not 1.
     """
 
     def __init__(self, inputs: Sequence[TensorType], stretched: Mapping[str, Sequence[Dim]]):

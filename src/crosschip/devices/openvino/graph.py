@@ -11,10 +11,9 @@ import openvino
 from openvino import Node, Output, PartialShape, Type
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.bounds import Bounds
+from crosschip.devices.openvino.bounds import Bounds, Parts
 from crosschip.devices.openvino.conditions import Condition, Conditions, equal
 from crosschip.devices.openvino.memory import shared_tensor
-from crosschip.devices.openvino.parts import Parts
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.sizes import OpenSizes
 from crosschip.ir import Array, Dim, ElementType, Operand, Operation
@@ -197,8 +196,8 @@ class Graph:
         Args:
             operation: the operation that requires it.
             rule: the error message.
-            alternatives: lists of expressions over sizes; of each list, one expression must be
-                0 or more.
+            alternatives: lists of expressions over sizes; of each list, one expression must be 0 or
+                more.
 
         Returns:
             Whether the shapes of inputs tell; if not, nothing has been done.
@@ -237,8 +236,8 @@ class Graph:
         Constants for axes of static size are returned as they are: a converter's limit has checked
         them.
 
-        Runs in which that makes a difference are refused. Constants are taken as they are where
-        the sizes are known, too: a converter's limit compares them.
+        Runs in which that makes a difference are refused. Constants are taken as they are where the
+        sizes are known, too: a converter's limit compares them.
 
         Args:
             operation: the operation that reads the indices.

@@ -23,8 +23,7 @@ class Layers:
     """Layer names that identify operations.
 
     OpenVINO keeps the names through its passes, lists for each layer the names of its parts, and
-    names
-    a layout conversion after the layers that it connects.
+    names a layout conversion after the layers that it connects.
 
     Args:
         graph: the graph that contains the layers.
@@ -95,8 +94,8 @@ def _numbers(layer: str, parts: str) -> set[int]:
 
     Args:
         layer: its name.
-        parts: the names of the model's layers fused into it; empty for a layout conversion,
-            which counts for its reader.
+        parts: the names of the model's layers fused into it; empty for a layout conversion, which
+            counts for its reader.
     """
     return set(map(int, _OURS.findall(parts) or _OURS.findall(layer)[-1:]))
 
@@ -118,8 +117,7 @@ class OpenVinoProfiler(Profiler):
     """A profiler on OpenVINO's performance counters.
 
     OpenVINO reports each layer's mean over all runs so far, in whole microseconds. The difference
-    of
-    two reports gives the sum over the runs between; each run gets a share in proportion to its
+    of two reports gives the sum over the runs between; each run gets a share in proportion to its
     time.
 
     Args:

@@ -18,9 +18,8 @@ import openvino
 
 from crosschip.devices.kits.input_checks import Checks
 from crosschip.devices.openvino import instruction_sets
-from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.memory import shared_tensor
-from crosschip.devices.openvino.request import Request
+from crosschip.devices.openvino.request import Request, failure
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.state import OpenVinoSession
 from crosschip.hal import (

@@ -11,7 +11,7 @@ import openvino
 
 from crosschip.devices.openvino.memory import array_of, shared_tensor
 from crosschip.hal import Carried
-from crosschip.ir import Array
+from crosschip.ir import Array, DeviceError
 
 _COPIED_BYTES = 2**17
 """The size in bytes up to which copying a tensor is faster than setting its memory."""
@@ -23,12 +23,9 @@ class Request:
     Small tensors are copied to and from the request's own memory.
 
     With a single thread, `infer` hides errors: outputs keep their old values, and the process may
-    die
-    later. `start_async` and `wait` report errors, but take some 10 microseconds. With static shapes
-    only
-    the first run, which allocates memory, needs them. With several streams, requests are always
-    started:
-    `infer` may queue two callers on one stream while another is idle.
+    die later. `start_async` and `wait` report errors, but take some 10 microseconds. With static
+    shapes only the first run, which allocates memory, needs them. With several streams, requests
+    are always started: `infer` may queue two callers on one stream while another is idle.
 
     Args:
         compiled: the compiled model.
@@ -213,3 +210,11 @@ def _is_small(port: openvino.ConstOutput) -> bool:
         return False
     elements = prod(port.partial_shape.to_shape())
     return bool(0 < elements * port.element_type.size <= _COPIED_BYTES)
+
+
+def failure(what: str, error: Exception) -> DeviceError:
+    """Return an error that says what failed, with the first line of OpenVINO's message."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    noise = ("Exception from", "Caught exception", "Check '", "While validating")
+    messages = [line for line in lines if not line.startswith(noise)] or lines or [repr(error)]
+    return DeviceError(f"openvino {what}: {messages[0]}")

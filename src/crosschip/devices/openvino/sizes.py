@@ -30,8 +30,8 @@ class OpenSizes:
     """The dynamic dimensions of a graph.
 
     Attributes:
-        stretched: for the name of a broadcast size, the sizes that are broadcast: its value is
-            that which is not 1.
+        stretched: for the name of a broadcast size, the sizes that are broadcast: its value is that
+            which is not 1.
     """
 
     def __init__(self) -> None:

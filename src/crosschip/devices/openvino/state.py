@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import openvino
 
-from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.memory import array_of, shared_tensor
-from crosschip.devices.openvino.request import Request
+from crosschip.devices.openvino.request import Request, failure
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.hal import Carried, ProgramSession
 from crosschip.ir import Array, Model, TensorType

@@ -93,10 +93,8 @@ def _refuse_endless(graph: Any) -> None:
     """Refuse graphs that the toolkit never finishes building, at any level of optimization.
 
     These are products of quantized matrices, the smallest case a Gemm of int8[4, 8] and int8[8, 8],
-    and
-    reductions of quantized tensors along several axes: the sum of int8[2, 3, 4] along the last two,
-    the
-    mean along the first and the last. Those along height and width end.
+    and reductions of quantized tensors along several axes: the sum of int8[2, 3, 4] along the last
+    two, the mean along the first and the last. Those along height and width end.
     """
     quantized: set[str] = set()
     constants = {tensor.name: tensor for tensor in graph.initializer}
@@ -135,8 +133,7 @@ def _toolkit() -> Any:
     """Return the toolkit's class.
 
     It imports PyTorch for a kind of quantization that is not used here. Without PyTorch, a stub
-    with
-    the two names needed for the import replaces it.
+    with the two names needed for the import replaces it.
     """
     if "torch" not in sys.modules and find_spec("torch") is None:
         torch: Any = types.ModuleType("torch")

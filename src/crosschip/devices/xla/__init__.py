@@ -42,12 +42,12 @@ class XlaDevice(Device):
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         super().__init__(properties, instance)
         try:
-            from crosschip.devices.xla import engine, support
+            from crosschip.devices.xla import engine
         except ImportError as error:
             raise DeviceError(
                 f"JAX cannot be imported ({error}); {install_command('xla')}"
             ) from error
-        self._support = support
+        self._module = engine
         self._engine = engine.Engine(instance or chips()[0].name)
 
     @classmethod
@@ -67,10 +67,10 @@ class XlaDevice(Device):
         )
 
     def query(self, model: Model, options: Options) -> Offer:
-        return Offer(self._support.answers(model))
+        return Offer(self._module.query(model))
 
     def operators(self) -> Collection[str]:
-        return self._support.operators()
+        return self._module.converters.operators
 
     def compile(self, model: Model, options: Options) -> Program:
         return self._engine.compile(model, options, self)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -14,14 +16,15 @@ from jax.sharding import SingleDeviceSharding
 from jaxlib._jax import DeviceList
 
 from crosschip.devices.xla.converters import converters
+from crosschip.devices.xla.converters.table import sizing
 from crosschip.devices.xla.graph import Graph
 from crosschip.devices.xla.memory import XlaBuffer, failure, on_chip
 from crosschip.devices.xla.narrow import entering
 from crosschip.devices.xla.program import XlaProgram
-from crosschip.devices.xla.saved import read, write
 from crosschip.devices.xla.weights import OnChip, Weight, weights_of
-from crosschip.hal import CompileError, Options, Precision
-from crosschip.ir import Array, DeviceError, ElementType, Model, Operand
+from crosschip.hal import CompileError, Options, Precision, Rule, Support
+from crosschip.ir import Array, DeviceError, ElementType, Model, Operand, Operation
+from crosschip.ops import Operator
 
 _KEEPING_NAN = {"xla_cpu_enable_fast_min_max": False}
 _ROUNDING = {"xla_allow_excess_precision": False}
@@ -52,7 +55,7 @@ class Executable:
 
     def to_bytes(self) -> bytes:
         """Return the function as bytes."""
-        return self._saved or write(self.rules, self._loaded.serialize())
+        return self._saved or write_program(self.rules, self._loaded.serialize())
 
 
 class Engine:
@@ -103,7 +106,7 @@ class Engine:
             DeviceError: the data was not saved by `save`, or XLA failed.
         """
         try:
-            rules, stored = read(saved)
+            rules, stored = read_program(saved)
             chips = DeviceList((self._chip,))
             loaded = self._chip.client.deserialize_executable(stored, executable_devices=chips)
         except Exception as error:  # the engine's exceptions have no base class of their own
@@ -175,3 +178,52 @@ class Engine:
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise CompileError(str(failure("failed to compile", error))) from error
         return Executable(compiled.runtime_executable(), rules)
+
+
+_SIZE = struct.Struct("<8sQ")
+_MAGIC = b"CHIPXLA2"
+
+
+def write_program(rules: Sequence[str], executable: bytes) -> bytes:
+    """Return a program as bytes.
+
+    Args:
+        rules: the error messages, one per element of the last output.
+        executable: XLA's serialized executable.
+    """
+    header = json.dumps(list(rules)).encode()
+    return b"".join([_SIZE.pack(_MAGIC, len(header)), header, executable])
+
+
+def read_program(saved: bytes) -> tuple[list[str], bytes]:
+    """Read the result of `write_program`.
+
+    Raises:
+        ValueError, TypeError, struct.error: the data has another form.
+    """
+    magic, length = _SIZE.unpack_from(saved)
+    if magic != _MAGIC:
+        raise ValueError("it does not begin as a saved program does")
+    end = _SIZE.size + length
+    return list(map(str, json.loads(saved[_SIZE.size : end]))), bytes(saved[end:])
+
+
+def query(model: Model) -> Sequence[Support]:
+    """Return the support of each operation of a model of static shapes."""
+    return [_supports(operation) for operation in model.operations]
+
+
+def _supports(operation: Operation) -> Support:
+    for slot in _computed(operation):
+        detail = "is computed at run time, but must be constant or follow from shapes here"
+        return Support.no(operation, slot, detail, Rule.COMPUTED)
+    return converters.supports(operation)
+
+
+def _computed(operation: Operation) -> Iterator[str]:
+    """Yield the slots of parameters, and of tensors that determine sizes, that are not constant."""
+    if isinstance(operation, Operator):
+        tensors = sizing(operation)
+        for slot, operand in operation.filled():
+            if (slot.parameter or slot.name in tensors) and not operand.is_constant:
+                yield slot.name

@@ -21,8 +21,7 @@ class XlaProgram(Program):
     """A model of static shapes, or one operation with data-dependent output sizes.
 
     The executable pads such sizes and returns the actual size as an additional output; the padding
-    is
-    removed on the host.
+    is removed on the host.
 
     Args:
         engine: the engine that compiled it.

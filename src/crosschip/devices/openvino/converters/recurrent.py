@@ -118,10 +118,8 @@ def _steps_first(hidden: Output) -> Node:
     """Transpose the hidden states to steps first.
 
     OpenVINO 2026.4.1 merges `transpose(sequence(transpose(x, [1, 0, 2])), [2, 1, 0, 3])` of
-    constant
-    weights into a network with steps first, which `export_model` does not write: after
-    `import_model`
-    the result is wrong. A fifth axis prevents the merge.
+    constant weights into a network with steps first, which `export_model` does not write: after
+    `import_model` the result is wrong. A fifth axis prevents the merge.
     """
     last = [4]
     return ops.squeeze(ops.transpose(ops.unsqueeze(hidden, last), [2, 1, 0, 3, 4]), last)

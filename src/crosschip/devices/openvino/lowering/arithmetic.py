@@ -55,10 +55,7 @@ def _is_large(operand: Operand) -> bool:
 
 
 def zero_for_zero_divisors(b: Builder, op: Div | Mod) -> Sequence[Operand] | None:
-    """Divide integers by 1 instead of 0, and return 0 there.
-
-    Quirk `integers-by-zero`.
-    """
+    """Divide integers by 1 instead of 0, and return 0 there (quirk `integers-by-zero`)."""
     divisor = op.input1
     if op.input0.type.element_type in FLOATS:
         return None
@@ -71,10 +68,7 @@ def zero_for_zero_divisors(b: Builder, op: Div | Mod) -> Sequence[Operand] | Non
 
 
 def remainder_of_infinite_divisors(b: Builder, op: Mod) -> Sequence[Operand] | None:
-    """Compute the remainder for infinite divisors separately.
-
-    Quirk `remainder-by-infinity`.
-    """
+    """Compute the remainder for infinite divisors separately (quirk `remainder-by-infinity`)."""
     dividend, divisor = op.input0, op.input1
     if dividend.type.element_type not in FLOATS:
         return None

@@ -22,9 +22,8 @@ def with_another_axis(b: Builder, op: FullyConnected | MatMul) -> Sequence[Opera
     """Multiply matrices with an additional axis of size 1, so that products are not fused.
 
     OpenVINO (`TokenizeMLPSeqSnippets`) fuses products of few rows. Quantized ones compute garbage;
-    one
-    that is both read and an output makes compilation die or fail. Seen with 2026.4.1 for 4, 6 and 8
-    rows on two processors; 1,500 chains of floats without such an output were right.
+    one that is both read and an output makes compilation die or fail. Seen with 2026.4.1 for 4, 6
+    and 8 rows on two processors; 1,500 chains of floats without such an output were right.
     """
     if isinstance(op, MatMul):
         return (b.add(Squeeze, rebuild(b, op, x=b.add(Unsqueeze, op.x, (0,))), (0,)),)

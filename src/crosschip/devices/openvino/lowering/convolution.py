@@ -20,8 +20,7 @@ def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
     """Compute a convolution of bfloat16 in float32.
 
     In bfloat16, OpenVINO (2026.4, with AVX-512) reads padding from beyond small images, and an
-    infinity
-    makes neighbouring results NaN.
+    infinity makes neighbouring results NaN.
     """
     if op.outputs[0].type.element_type is not ElementType.BFLOAT16:
         return None
@@ -34,10 +33,7 @@ def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
 
 
 def without_strided_padding(b: Builder, op: Conv) -> Sequence[Operand] | None:
-    """Convolve without strides, and slice the result.
-
-    Quirk `strides-over-padding`.
-    """
+    """Convolve without strides, and slice the result (quirk `strides-over-padding`)."""
     if not strides_over_padding(op):
         return None
     rank = op.spatial_rank
@@ -56,10 +52,7 @@ def strides_over_padding(op: Conv | Conv2DInteger) -> bool:
 
 
 def without_lone_column(b: Builder, op: Conv) -> Sequence[Operand] | None:
-    """Add a second channel of zeros.
-
-    Quirk `lone-column`.
-    """
+    """Add a second channel of zeros (quirk `lone-column`)."""
     if op.group > 1 or not reads_lone_column(op):
         return None
     pads = (0, 0, 0, 1, *(0, 0) * op.spatial_rank)

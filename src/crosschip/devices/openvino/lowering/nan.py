@@ -24,10 +24,7 @@ from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 
 def nan_of_function(b: Builder, op: Exp | HardSigmoid | Softplus) -> Sequence[Operand]:
-    """Return NaN where the input is NaN.
-
-    Quirks `exp-of-nan`, `hard-sigmoid-of-nan`.
-    """
+    """Return NaN where the input is NaN (quirks `exp-of-nan`, `hard-sigmoid-of-nan`)."""
     return (_keeping(b, op.input, rebuild(b, op)),)
 
 
@@ -35,8 +32,8 @@ def nan_of_extreme(b: Builder, op: Max | Min) -> Sequence[Operand] | None:
     """Return NaN where the first operand is NaN, for which OpenVINO returns the second.
 
     A constant without NaN becomes the first operand, and needs no check. In constant folding
-    OpenVINO
-    loses NaN of either operand. Quirks `maximum-of-nan`, `minimum-of-nan`, `folded-maximum-of-nan`.
+    OpenVINO loses NaN of either operand. Quirks `maximum-of-nan`, `minimum-of-nan`,
+    `folded-maximum-of-nan`.
     """
     first, second = _in_order(op)
     if op.input0.type.element_type not in FLOATS or op.input0 is op.input1:
@@ -55,8 +52,7 @@ def nan_and_infinity_of_reduction(
     """Correct a reduction where an element is NaN, or all are infinite.
 
     A product detects both: it is NaN if an element is NaN, 1 if all are the infinity, else 0.
-    Quirks
-    `greatest-with-nan`, `least-of-infinities`.
+    Quirks `greatest-with-nan`, `least-of-infinities`.
     """
     value = op.input
     if value.type.element_type not in FLOATS:

@@ -31,10 +31,7 @@ _MASKING = (Broadcast, Layout, Slice, Where)
 
 
 def nan_as_least(b: Builder, op: Quantize) -> Sequence[Operand]:
-    """Quantize the least number in place of NaN.
-
-    Quirk `byte-of-nan`.
-    """
+    """Quantize the least number in place of NaN (quirk `byte-of-nan`)."""
     reals = op.input
     if reals.type.element_type is not ElementType.FLOAT32:
         reals = b.add(Cast, reals, ElementType.FLOAT32)
@@ -101,8 +98,7 @@ def dequantized_addends(model: Model) -> frozenset[Operand]:
     """Return the dequantized operands that are only added to other floats.
 
     OpenVINO adds floats, divided by the scale, to the bytes, which overflows for masks; not to
-    int32.
-    Quirk `mask-on-bytes`.
+    int32. Quirk `mask-on-bytes`.
     """
     dequantized: set[Operand | None] = set()
     for operation in model.operations:

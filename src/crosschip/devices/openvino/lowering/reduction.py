@@ -64,8 +64,8 @@ def meeting_constants(model: Model) -> frozenset[Operand]:
     """Return the operands from which unary functions lead to an operation with a constant.
 
     OpenVINO fuses such operations. The constants are the model's, or scales of integers, which
-    OpenVINO
-    moves behind what it computes on the integers. Constants of one element count only as divisors.
+    OpenVINO moves behind what it computes on the integers. Constants of one element count only as
+    divisors.
     """
     combined: set[Operand] = set()
     for operation in reversed(model.operations):
