@@ -40,7 +40,7 @@ FAILS_OF_NOTHING = (
     *(GRU, LSTM, RNN),
     *(ResizeCubic, ResizeLinear, ResizeNearest),
 )
-"""Operators that fail or die with empty inputs (quirk `nearest-of-nothing`)."""
+"""Operators that fail or die with empty inputs (quirk `image-of-nothing`)."""
 
 UNCHECKED = (
     *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization),

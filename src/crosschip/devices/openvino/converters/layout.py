@@ -116,7 +116,7 @@ def expand(g: Graph, op: layout.Expand) -> Value:
         shape = ops.select(ops.less(requested, g.scalar(0)), g.scalar(1), requested)
     expanded = ops.broadcast(g[op.input], shape, broadcast_spec="bidirectional")
     if not fits:
-        # Quirk `expanded-to-nothing`.
+        # Refused by name, rather than by OpenVINO's error.
         first, one = ops.negative(ops.shape_of(shape)), g.int64([1])
         result_shape = ops.slice(ops.shape_of(expanded), first, g.int64([2**31 - 1]), one)
         broadcasts = ops.logical_or(ops.equal(result_shape, shape), ops.equal(shape, one))

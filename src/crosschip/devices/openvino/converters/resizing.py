@@ -9,7 +9,7 @@ from openvino import opset15 as ops
 from crosschip.devices.kits.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
-from crosschip.hal import Refusal, Rule
+from crosschip.hal import Refusal
 from crosschip.ir import Operand, Operation
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
@@ -41,16 +41,7 @@ def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
     return _interpolate(g, op, "cubic", places(op), cube_coeff=op.coefficient)
 
 
-def _some_pixels(op: ResizeNearest) -> Refusal | None:
-    # Quirk `nearest-of-nothing`.
-    return (
-        Refusal("shape", "has no pixels", Rule.SHAPE)
-        if 0 in (op.outputs[0].type.shape or ())
-        else usual_pixels(op)
-    )
-
-
-@converts(ResizeNearest, computed=["shape", "scales"], limit=_some_pixels, nonempty=True)
+@converts(ResizeNearest, computed=["shape", "scales"], limit=usual_pixels, nonempty=True)
 def resize_nearest(g: Graph, op: ResizeNearest) -> Node:
     if divides_exactly(op):
         return _interpolate(g, op, "nearest", "asymmetric")

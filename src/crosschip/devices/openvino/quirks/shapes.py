@@ -1,12 +1,13 @@
-"""Quirks of shapes, order of elements, gather and scatter."""
+"""Quirks of shapes, order of elements, gather and scatter, and boxes."""
 
 from __future__ import annotations
 
 import numpy as np
-from openvino import Node
+from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.devices.kits.quirks import Differs, Raises
+from crosschip.devices.openvino import unchecked
 from crosschip.devices.openvino.converters import (
     creation,
     indexing,
@@ -15,6 +16,7 @@ from crosschip.devices.openvino.converters import (
     rearranging,
     resizing,
     searching,
+    suppression,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.lowering.creation import number_itself
@@ -23,10 +25,12 @@ from crosschip.devices.openvino.quirks.raw import quirk
 from crosschip.ops.standard.creation import Fill, Range
 from crosschip.ops.standard.indexing import Gather, GatherND
 from crosschip.ops.standard.layout import Expand, Reshape
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
-from crosschip.ops.standard.resizing import ResizeLinear
-from crosschip.ops.standard.searching import TopK
+from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
+from crosschip.ops.standard.searching import TopK, Unique
+from crosschip.ops.standard.suppression import NonMaxSuppression
 
 
 def integers(*values: int) -> Node:
@@ -284,3 +288,117 @@ def padded_with_large_integer(x: Node) -> Node:
 )
 def scalar_of_wrong_size(x: Node, shape: Node) -> Node:
     return ops.reshape(x, shape, False)
+
+
+@quirk(
+    Reshape,
+    when="the product of a row and a column becomes a tensor without axes",
+    what="dies",
+    avoided_by=layout.reshape,
+    inputs=[[[1, 2]], [[3], [4]]],
+    right=11,
+    wrong=Differs(),
+    dies=True,
+    model=lambda b, x, y: b.add(Reshape, b.add(MatMul, x, y), ()),
+)
+def product_reshaped_to_scalar(x: Node, y: Node) -> Node:
+    return ops.reshape(ops.matmul(x, y, False, False), ops.constant(np.zeros(0, np.int64)), False)
+
+
+_BLOCK = np.arange(16, dtype=np.float32).reshape(2, 2, 2, 2)
+
+
+@quirk(
+    Tile,
+    when="repeats along several axes are computed",
+    what="leaves most of the output unwritten",
+    avoided_by=rearranging.tile,
+    inputs=[_BLOCK, lists(1, 2, 2, 3)],
+    right=np.tile(_BLOCK, (1, 2, 2, 3)),
+    wrong=Differs(),
+    model=lambda b, x, repeats: b.add(Tile, x, repeats),
+)
+def computed_repeats(x: Node, repeats: Node) -> Node:
+    return ops.tile(x, repeats)
+
+
+_CUBE = np.arange(36, dtype=np.float32).reshape(3, 3, 4)
+
+
+@quirk(
+    Tile,
+    when="several axes are repeated, beside one of size 1 and open sizes",
+    what="takes the wrong elements",
+    avoided_by=rearranging.tile,
+    inputs=[_CUBE],
+    right=np.tile(_CUBE[:, None], (1, 2, 1, 2)),
+    wrong=Differs(),
+    open_sizes=True,
+)
+def repeats_beside_one(x: Node) -> Node:
+    return ops.tile(ops.unsqueeze(x, integers(1)), integers(1, 2, 1, 2))
+
+
+@quirk(
+    Tile,
+    when="a tensor without elements is repeated, and the repeats differ from those of the last run",
+    what="gives the result the shape of that run",
+    avoided_by=rearranging.tile,
+    before=[
+        [np.ones((2, 2), np.float32), np.ones((0, 2), np.float32)],
+        [np.ones((2, 0), np.float32), np.ones((1, 0), np.float32)],
+    ],
+    inputs=[np.ones((2, 0), np.float32), np.ones((0, 0), np.float32)],
+    right=np.ones((0, 0), np.float32),
+    wrong=np.ones((2, 0), np.float32),
+    open_sizes=True,
+)
+def repeats_of_nothing(x: Node, y: Node) -> Node:
+    count = ops.gather(ops.shape_of(y), integers(0), ops.constant(np.array(0)))
+    return ops.tile(x, ops.concat([count, integers(1)], 0))
+
+
+@quirk(
+    Unique,
+    when="integers of more than 24 bits are not to be sorted",
+    what="compares them as float32",
+    avoided_by=searching.unique,
+    inputs=[np.array([2**24 + 1, 2**24], np.int32)],
+    right=[2**24 + 1, 2**24],
+    wrong=Differs(),
+    model=lambda b, x: b.add_all(Unique, x, sorted=False)[0],
+)
+def large_integers_among_unique(x: Node) -> Output:
+    return ops.unique(x, None, False, "i64", "i64").output(0)
+
+
+@quirk(
+    ResizeNearest,
+    when="an image has no pixels",
+    what="reads foreign memory",
+    avoided_by=[resizing.resize_nearest, unchecked.sizes],
+    inputs=[np.ones((1, 1, 0, 2), np.float32)],
+    right=Raises(),
+    wrong=Differs(),
+    dies=True,
+)
+def image_of_nothing(x: Node) -> Node:
+    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return ops.interpolate(x, integers(4, 4), "nearest", "sizes", axes=integers(2, 3), **attributes)
+
+
+@quirk(
+    NonMaxSuppression,
+    when="there are no boxes",
+    what="makes no counts",
+    avoided_by=suppression.non_max_suppression,
+    inputs=[np.zeros((2, 0, 4), np.float32), np.zeros((2, 1, 0), np.float32)],
+    right=np.zeros(2, np.int32),
+    wrong=np.zeros(0, np.int32),
+    open_sizes=True,
+)
+def counts_of_nothing(boxes: Node, scores: Node) -> Node:
+    boxes = ops.reshape(boxes, integers(2, -1, 4), False)
+    scores = ops.reshape(scores, integers(2, 1, -1), False)
+    result = ops.multiclass_nms(boxes, scores, sort_result_type="classid", output_type="i32")
+    return ops.convert(result.output(2), "i32")
