@@ -12,7 +12,7 @@ import pytest
 import crosschip as cc
 from crosschip.devices.onnxruntime import OnnxRuntimeDevice, compiling, program, providers
 from crosschip.devices.onnxruntime.providers import PROVIDERS, Provider
-from crosschip.devices.onnxruntime.session import provided, quiet_options, require
+from crosschip.devices.onnxruntime.session import provider_session, quiet_options, require
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import CompileError, Kind, Options, Rule
 from crosschip.ir import Builder, DeviceError, ElementType, If, Model, TensorType
@@ -80,7 +80,7 @@ def test_what_a_provider_runs_is_right_and_loads_again() -> None:
 
 def test_a_model_that_onnx_runtime_refuses_says_so() -> None:
     with pytest.raises(DeviceError, match="onnxruntime failed to compile"):
-        provided(b"no model", quiet_options(), PROCESSOR)
+        provider_session(b"no model", quiet_options(), PROCESSOR)
 
 
 def test_control_flow_stays_with_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,13 @@ from crosschip.devices.kits.onnx.model import OnnxModel
 from crosschip.devices.onnxruntime import saved as layout
 from crosschip.devices.onnxruntime.saved import Facts
 from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues, require
-from crosschip.devices.onnxruntime.values import all_known, array_of, is_tensor, ortvalue, renamed
+from crosschip.devices.onnxruntime.values import (
+    all_numpy_types,
+    array_of,
+    is_tensor,
+    ortvalue,
+    unusual_types,
+)
 from crosschip.hal import Options, Profiler, Program
 from crosschip.ir import Array, DeviceError, Model, TensorType
 
@@ -72,7 +78,7 @@ class OnnxRuntimeProgram(Program):
         self._outputs = [value.name for value in outputs]
         # Kernels refuse output memory whose shape differs from the inferred one.
         self._inferred = [tuple(value.shape) for value in outputs]
-        self._is_plain = all_known([*inputs, *outputs])
+        self._is_plain = all_numpy_types([*inputs, *outputs])
         self._tensors_in = [is_tensor(value) for value in inputs]
         self._tensors_out = [is_tensor(value) for value in outputs]
         self._all_tensors = all(self._tensors_in) and all(self._tensors_out)
@@ -81,7 +87,7 @@ class OnnxRuntimeProgram(Program):
             self._check = sizes.check if all(self._tensors_in) else partial(self._checked, sizes)
         is_fast = self._is_plain and self._idle is None and len(outputs) == self._count
         self._fast_session = _engine(session) if is_fast else None
-        self._renamed = renamed(outputs)
+        self._unusual_types = unusual_types(outputs)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
         if self._fast_session is None:
@@ -94,7 +100,7 @@ class OnnxRuntimeProgram(Program):
             outputs: list[Array] = self._fast_session.run(self._outputs, feed, None)
         except Exception as error:
             raise failure("failed while running", error) from error
-        for index, dtype in self._renamed:
+        for index, dtype in self._unusual_types:
             outputs[index] = outputs[index].view(dtype)
         if self._declared:
             self._check_declared(outputs)

@@ -156,7 +156,7 @@ class Settings:
             NotTaken: the provider leaves nodes to the processor.
         """
         if self.provider is not None:
-            return provided(model.proto, self._options(values), self.provider)
+            return provider_session(model.proto, self._options(values), self.provider)
         levels = GraphOptimizationLevel
 
         def make(options: onnxruntime.SessionOptions) -> InferenceSession:
@@ -243,7 +243,7 @@ def require(provider: Provider) -> None:
     )
     opset = helper.make_operatorsetid("", OPSET)
     model = helper.make_model(graph, ir_version=10, opset_imports=[opset])
-    provided(model.SerializeToString(), quiet_options(), provider)
+    provider_session(model.SerializeToString(), quiet_options(), provider)
 
 
 def quiet_options() -> onnxruntime.SessionOptions:
@@ -253,7 +253,7 @@ def quiet_options() -> onnxruntime.SessionOptions:
     return options
 
 
-def provided(
+def provider_session(
     model: bytes, options: onnxruntime.SessionOptions, provider: Provider
 ) -> InferenceSession:
     """Create a session all of whose nodes a provider runs.

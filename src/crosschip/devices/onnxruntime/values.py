@@ -24,7 +24,7 @@ _NUMPYS = frozenset(
 )
 
 
-def all_known(arguments: Iterable[NodeArg]) -> bool:
+def all_numpy_types(arguments: Iterable[NodeArg]) -> bool:
     """Return whether all inputs or outputs have element types of NumPy."""
     return not any(name in value.type for value in arguments for name in _FOREIGN)
 
@@ -34,7 +34,7 @@ def is_tensor(argument: NodeArg) -> bool:
     return bool(argument.type.startswith("tensor("))
 
 
-def renamed(arguments: Iterable[NodeArg]) -> list[tuple[int, np.dtype]]:
+def unusual_types(arguments: Iterable[NodeArg]) -> list[tuple[int, np.dtype]]:
     """Return the outputs for which NumPy has two types, with the usual one: indices and types.
 
     ONNX Runtime's 64-bit integers are C's `long long`, whatever `np.int64` is.

@@ -79,7 +79,7 @@ class Parts:
     def follow(self, operation: Operation) -> None:
         """Store whether an operation's output is a part of an input."""
         if isinstance(operation, Gather):
-            part = self._picked(operation)
+            part = self._selected_part(operation)
         elif isinstance(operation, _VIEWS) or _widens(operation):
             data = operation.inputs[0]
             part = None if data is None else self._parts_of_inputs.get(data)
@@ -88,7 +88,7 @@ class Parts:
         if part is not None:
             self._parts_of_inputs[operation.outputs[0]] = part
 
-    def _picked(self, op: Gather) -> tuple[int, Place] | None:
+    def _selected_part(self, op: Gather) -> tuple[int, Place] | None:
         """Return the part that GATHER selects: all elements at one index."""
         indices, shape, input = op.indices.value, op.input.type.shape, self._inputs.get(op.input)
         if input is None or indices is None or indices.size != 1 or shape is None:

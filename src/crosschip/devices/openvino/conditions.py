@@ -55,7 +55,10 @@ class Conditions:
 
     def determines(self, sizes: Iterable[Dim]) -> bool:
         """Return whether the shapes of the inputs determine all sizes."""
-        return all(self._reader.knows(symbol(name)) or self._find(name) for name in _names(sizes))
+        return all(
+            self._reader.knows(symbol(name)) or self._determine_broadcast(name)
+            for name in _names(sizes)
+        )
 
     def add(self, condition: Condition) -> None:
         """Add a condition whose sizes the inputs determine (see `determines`)."""
@@ -68,7 +71,7 @@ class Conditions:
             return
         sizes = self._reader.read(shapes)
         for name, parts in self._needed.items():
-            sizes[name] = _longest(substitute(part, sizes) for part in parts)
+            sizes[name] = _broadcast_size(substitute(part, sizes) for part in parts)
         for condition in self._stored:
             if not condition.holds(sizes):
                 raise DeviceError(f"openvino: {condition.rule}")
@@ -80,9 +83,9 @@ class Conditions:
             return None
         return {
             "inputs": [encode_type(type_, named=True) for type_ in self._inputs],
-            "stretched": [_encoded([symbol(name), *parts]) for name, parts in self._needed.items()],
+            "stretched": [_encode([symbol(name), *parts]) for name, parts in self._needed.items()],
             "conditions": [
-                [condition.rule, *_encoded(condition.natural)] for condition in self._stored
+                [condition.rule, *_encode(condition.natural)] for condition in self._stored
             ],
         }
 
@@ -106,7 +109,7 @@ class Conditions:
             )
         return conditions
 
-    def _find(self, name: str) -> bool:
+    def _determine_broadcast(self, name: str) -> bool:
         """Return whether the inputs determine a broadcast size; if so, store its parts."""
         parts = self._stretched.get(name)
         if parts is None or not self.determines(parts):
@@ -119,10 +122,10 @@ def _names(sizes: Iterable[Dim]) -> Iterable[str]:
     return (name for size in sizes if not isinstance(size, int) for name in size.names)
 
 
-def _longest(sizes: Iterable[Dim]) -> Dim:
+def _broadcast_size(sizes: Iterable[Dim]) -> Dim:
     """Return the broadcast size: that which is not 1."""
     return next((size for size in sizes if size != 1), 1)
 
 
-def _encoded(sizes: Iterable[Dim]) -> list[object]:
+def _encode(sizes: Iterable[Dim]) -> list[object]:
     return [encode_size(size, named=True) for size in sizes]

@@ -32,7 +32,7 @@ from crosschip.devices.openvino.graph import Graph
 ENGINE_ONLY: Mapping[Callable[..., Any], str] = {
     # Marks on nodes.
     table.exact_quotient: "marks a division, so that OpenVINO does not multiply by the inverse",
-    table.marked_number: "marks what is never NaN, for `keeping_nan`",
+    table.mark_never_nan: "marks what is never NaN, for `keep_nan`",
     table.stored: "marks whole numbers, so that `whole` takes what they were converted from",
     arithmetic.div: "clears a flag of `Divide` that makes it round down what is known",
     # What OpenVINO fuses an activation into decides whether it keeps NaN or infinity.

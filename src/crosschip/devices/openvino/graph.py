@@ -183,9 +183,11 @@ class Graph:
         assert data is not None, "it is required"
         for axis in axes:
             if not isinstance((data.type.shape or ())[axis], int):
-                self._some_of(operation, f"input: there are no elements on axis {axis}", data, axis)
+                self._require_some(
+                    operation, f"input: there are no elements on axis {axis}", data, axis
+                )
 
-    def _some_of(self, operation: Operation, rule: str, data: Operand, axis: int) -> None:
+    def _require_some(self, operation: Operation, rule: str, data: Operand, axis: int) -> None:
         """Refuse runs in which an axis is empty."""
         if not self.require_sizes(operation, rule, [(data.type.shape or ())[axis] - 1]):
             self.require(operation, rule, ops.greater(self.size(data, axis), self.scalar(0)))
@@ -250,9 +252,11 @@ class Graph:
         if indices.value is not None and all(isinstance(size, int) for size in sizes):
             return self[indices]
         if len(axes) == 1 and least is None and _are_ends(indices):
-            self._some_of(operation, _OUT_OF_RANGE, data, axes[0])
+            self._require_some(operation, _OUT_OF_RANGE, data, axes[0])
             return self[indices]
-        if self._bounds.are_within(indices, sizes) or self._reach(operation, indices, sizes):
+        if self._bounds.are_within(indices, sizes) or self._require_greatest(
+            operation, indices, sizes
+        ):
             return self[indices]
         part = self._parts.of(indices)
         if len(axes) == 1 and isinstance(sizes[0], int) and part is not None:
@@ -263,8 +267,8 @@ class Graph:
         clamped = self._inside.get((indices, (*sizes,), least))
         if clamped is None:
             value = self[indices]
-            source = _before_spreading(value, indices) if len(axes) == 1 else value
-            clamped, holds = self._clamped(source, data, axes, least)
+            source = _before_broadcast(value, indices) if len(axes) == 1 else value
+            clamped, holds = self._clamp(source, data, axes, least)
             if source is not value:
                 spread = value if isinstance(value, Node) else value.get_node()
                 clamped = ops.broadcast(
@@ -274,7 +278,7 @@ class Graph:
             self.require(operation, _OUT_OF_RANGE, holds)
         return clamped
 
-    def _clamped(
+    def _clamp(
         self, indices: Value, data: Operand, axes: Sequence[int], least: int | None
     ) -> tuple[Node, Node]:
         """Return clamped indices, and a boolean tensor: where clamping changed nothing."""
@@ -302,7 +306,9 @@ class Graph:
             holds = ops.logical_and(holds, ops.greater(ends, zero))
         return inside, holds
 
-    def _reach(self, operation: Operation, indices: Operand, sizes: Sequence[Dim]) -> bool:
+    def _require_greatest(
+        self, operation: Operation, indices: Operand, sizes: Sequence[Dim]
+    ) -> bool:
         """Refuse runs by the greatest indices, if these are known to occur."""
         greatest = self._bounds.greatest(indices, len(sizes))
         if greatest is None or indices.type.shape is None:
@@ -320,13 +326,13 @@ class Graph:
 
         Where something is required, one more says of each rule whether it holds.
         """
-        values = [self._computed(self[operand]) for operand in outputs]
+        values = [self._as_computed(self[operand]) for operand in outputs]
         if self._flags:
-            values.append(self._joined_flags())
+            values.append(self._flag_list())
         results = [ops.result(value) for value in values]
         return openvino.Model(results, self.parameters, "crosschip")
 
-    def _joined_flags(self) -> Node:
+    def _flag_list(self) -> Node:
         """Return a list of one boolean per rule.
 
         A Concat anywhere in a graph makes OpenVINO align quantized tensors in all of it, some of
@@ -345,14 +351,14 @@ class Graph:
         if any(operand.type.static_shape is None for operand in operands):
             self.requirements.open_sizes = True
 
-    def _computed(self, value: Value) -> Value:
+    def _as_computed(self, value: Value) -> Value:
         """Convert an input to its own type: OpenVINO leaves outputs that are inputs unwritten."""
         node = value if isinstance(value, Node) else value.get_node()
         is_input = node.get_type_name() == "Parameter"
         return ops.convert(value, value.get_element_type()) if is_input else value
 
 
-def _before_spreading(value: Value, operand: Operand) -> Value:
+def _before_broadcast(value: Value, operand: Operand) -> Value:
     """Return the value that was broadcast to a tensor that is not empty; else the tensor."""
     node = value if isinstance(value, Node) else value.get_node()
     shape = operand.type.static_shape

@@ -107,7 +107,7 @@ class OpenSizes:
 
     def _note_stretched(self, operation: Operation) -> None:
         """Store the broadcast sizes of an operation."""
-        for stretched, *read in _stretching(operation):
+        for stretched, *read in _broadcast_axes(operation):
             name = self._new_name(stretched)
             if name is None:
                 continue
@@ -147,7 +147,7 @@ def is_size(value: Dim) -> bool:
     return is_natural(value) and not is_unknown(value)
 
 
-def _stretching(operation: Operation) -> Iterator[Sequence[Dim]]:
+def _broadcast_axes(operation: Operation) -> Iterator[Sequence[Dim]]:
     """Yield for each broadcast axis the resulting size and the operands' sizes."""
     shapes = [o.type.shape for o in (*operation.outputs, *operation.inputs) if o is not None]
     match operation:

@@ -54,7 +54,7 @@ class OpenVinoSession(ProgramSession):
         self._check = check
         self._carried = [_State(each, outputs[each.output]) for each in carried]
         self._turn = 0
-        self._requests = self._bound()
+        self._requests = self._bind_requests()
 
     def run(self, inputs: Sequence[Array | None]) -> list[Array | None]:
         turn, arrays = self._turn, list(inputs)
@@ -64,13 +64,13 @@ class OpenVinoSession(ProgramSession):
         shapes = [array.shape for array in arrays if array is not None]
         empty_outputs = None if self._check is None else self._check(shapes)
         if empty_outputs is not None:
-            return self._of_nothing(empty_outputs)
+            return self._store_empty(empty_outputs)
         self._requirements.sizes.check(shapes)
         try:
             outputs = self._requests[turn].run(arrays, ())
         except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
             self._renew()
-            self._requests = self._bound()
+            self._requests = self._bind_requests()
             raise failure("failed while running", error) from error
         if self._requirements.rules:
             self._requirements.check_flags(outputs.pop())
@@ -96,7 +96,7 @@ class OpenVinoSession(ProgramSession):
     def close(self) -> None:
         vars(self).clear()
 
-    def _bound(self) -> list[Request]:
+    def _bind_requests(self) -> list[Request]:
         """Create a request per turn, which reads the buffers that the other one writes."""
         requests = [self._make() for _ in _TURNS]
         for turn, request in enumerate(requests):
@@ -105,7 +105,7 @@ class OpenVinoSession(ProgramSession):
                 request.set_output(state.output, state.tensors[1 - turn])
         return requests
 
-    def _of_nothing(self, results: Sequence[Array]) -> list[Array | None]:
+    def _store_empty(self, results: Sequence[Array]) -> list[Array | None]:
         """Return the outputs of a run whose results are all empty."""
         outputs: list[Array | None] = list(results)
         for state in self._carried:

@@ -47,7 +47,7 @@ class XlaDevice(Device):
             raise DeviceError(
                 f"JAX cannot be imported ({error}); {install_command('xla')}"
             ) from error
-        self._module = engine
+        self._xla = engine
         self._engine = engine.Engine(instance or chips()[0].name)
 
     @classmethod
@@ -67,10 +67,12 @@ class XlaDevice(Device):
         )
 
     def query(self, model: Model, options: Options) -> Offer:
-        return Offer(self._module.query(model))
+        return Offer(self._xla.query(model))
 
     def operators(self) -> Collection[str]:
-        return self._module.converters.operators
+        from crosschip.devices.xla.converters import converters
+
+        return converters.operators
 
     def compile(self, model: Model, options: Options) -> Program:
         return self._engine.compile(model, options, self)

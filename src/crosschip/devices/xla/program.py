@@ -48,7 +48,7 @@ class XlaProgram(Program):
         self._device = device
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        return self._finished(self._executable([*self._weights, *map(self._engine.put, inputs)]))
+        return self._finish(self._executable([*self._weights, *map(self._engine.put, inputs)]))
 
     def submit(
         self,
@@ -62,14 +62,14 @@ class XlaProgram(Program):
         executable = self._executable
         results = executable([*self._weights, *map(self._value, inputs)])
         if self._padded:
-            return Submission.on_host(self._finished(results), outputs)
+            return Submission.on_host(self._finish(results), outputs)
         event = XlaEvent(results, executable.rules)
         if executable.rules:
             results = results[:-1]
         targets = outputs or [None] * len(results)
         return Submission(
             [
-                self._held(value, buffer, event)
+                self._store_output(value, buffer, event)
                 for value, buffer in zip(results, targets, strict=True)
             ],
             event,
@@ -81,7 +81,7 @@ class XlaProgram(Program):
     def close(self) -> None:
         vars(self).clear()
 
-    def _finished(self, results: list[jax.Array]) -> Sequence[Array]:
+    def _finish(self, results: list[jax.Array]) -> Sequence[Array]:
         """Return the outputs of a run, on the host."""
         rules = self._executable.rules
         wait_for(results, rules)
@@ -98,7 +98,7 @@ class XlaProgram(Program):
     def _value(self, buffer: Buffer) -> jax.Array:
         return buffer.value if isinstance(buffer, XlaBuffer) else self._engine.put(buffer.array())
 
-    def _held(self, value: jax.Array, buffer: Buffer | None, event: Event) -> Buffer:
+    def _store_output(self, value: jax.Array, buffer: Buffer | None, event: Event) -> Buffer:
         """Return an output, in the caller's buffer if there is one."""
         if not isinstance(buffer, XlaBuffer):
             if buffer is None:

@@ -25,7 +25,7 @@ from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.integers import Conv2DInteger
 
 
-def _grouped(op: Conv | ConvTranspose | DeformableConv2D) -> Refusal | None:
+def _check_filter(op: Conv | ConvTranspose | DeformableConv2D) -> Refusal | None:
     if op.filter.type.static_shape is None:
         return Refusal("filter", "its shape must be known", Rule.SHAPE)
     if op.input.value is not None and op.filter.value is not None:
@@ -34,9 +34,9 @@ def _grouped(op: Conv | ConvTranspose | DeformableConv2D) -> Refusal | None:
     return None
 
 
-@converts(Conv1D, Conv2D, Conv3D, limit=_grouped, nonempty=True)
+@converts(Conv1D, Conv2D, Conv3D, limit=_check_filter, nonempty=True)
 def conv(g: Graph, op: Conv) -> Node:
-    covered(g, op)
+    require_covered(g, op)
     out, *rest = op.filter.type.static_shape or ()
     if op.group == 1:
         convolution, filters = ops.convolution, g[op.filter]
@@ -44,10 +44,10 @@ def conv(g: Graph, op: Conv) -> Node:
         convolution = ops.group_convolution
         filters = g.reshaped(op.filter, [op.group, out // op.group, *rest])
     arguments = {"dilations": op.dilations, **window_arguments(op)}
-    return _biased(g, op, convolution(g[op.input], filters, **arguments))
+    return _add_bias(g, op, convolution(g[op.input], filters, **arguments))
 
 
-def covered(g: Graph, op: Conv | Conv2DInteger) -> None:
+def require_covered(g: Graph, op: Conv | Conv2DInteger) -> None:
     """Refuse runs in which the padded input is smaller than the filter."""
     if op.auto_pad.keeps_size:
         return
@@ -62,11 +62,11 @@ def covered(g: Graph, op: Conv | Conv2DInteger) -> None:
                 g.require(op, rule, ops.greater_equal(g.size(op.input, axis), g.scalar(minimum)))
 
 
-def _transposed(op: ConvTranspose) -> Refusal | None:
-    return own_size(op) or _grouped(op)
+def _check_transposed(op: ConvTranspose) -> Refusal | None:
+    return own_size(op) or _check_filter(op)
 
 
-@converts(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, limit=_transposed, nonempty=True)
+@converts(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, limit=_check_transposed, nonempty=True)
 def conv_transpose(g: Graph, op: ConvTranspose) -> Node:
     if op.group == 1:
         convolution, filters = ops.convolution_backprop_data, g[op.filter]
@@ -79,17 +79,17 @@ def conv_transpose(g: Graph, op: ConvTranspose) -> Node:
         "output_padding": op.output_padding,
         **window_arguments(op),
     }
-    return _biased(g, op, convolution(g[op.input], filters, **arguments))
+    return _add_bias(g, op, convolution(g[op.input], filters, **arguments))
 
 
-def _biased(g: Graph, op: Conv | ConvTranspose | DeformableConv2D, result: Node) -> Node:
+def _add_bias(g: Graph, op: Conv | ConvTranspose | DeformableConv2D, result: Node) -> Node:
     if op.bias:
         ones = [1] * (len(result.get_output_partial_shape(0)) - 2)
         return ops.add(result, g.reshaped(op.bias, [1, -1, *ones]))
     return result
 
 
-@converts(DeformableConv2D, limit=_grouped, nonempty=True)
+@converts(DeformableConv2D, limit=_check_filter, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
     top, bottom, left, right = op.pads
     result = ops.deformable_convolution(
@@ -100,4 +100,4 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
         deformable_group=op.deformable_group,
         bilinear_interpolation_pad=True,
     )
-    return _biased(g, op, result)
+    return _add_bias(g, op, result)

@@ -12,9 +12,9 @@ from crosschip.devices.openvino.converters.table import (
     EXACT,
     MOVABLE,
     SINGLE,
+    check_empty,
+    check_uint32,
     converts,
-    near,
-    never_empty,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.devices.openvino.requirements import INT32
@@ -25,7 +25,7 @@ from crosschip.ops.standard import creation
 from crosschip.ops.standard.creation import OneHot, Range
 
 
-@converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=never_empty)
+@converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=check_empty)
 def fill(g: Graph, op: creation.Fill) -> Node:
     return ops.broadcast(g.reshaped(op.value, []), g.indices(op.operand("shape")))
 
@@ -43,7 +43,7 @@ _COUNTED = 29
 """The bits of the bounds of a range: their distance plus one step must fit in int32."""
 
 
-def _exact(op: Range) -> Refusal | None:
+def _check_range(op: Range) -> Refusal | None:
     """Refuse ranges of floats unless the step is a power of 2 and the start a multiple of it."""
     if op.start.type.element_type is not ElementType.FLOAT32:
         return None
@@ -57,7 +57,7 @@ def _exact(op: Range) -> Refusal | None:
     return None
 
 
-@converts(Range, types=INDICES | SINGLE, bits=_COUNTED, limit=_exact)
+@converts(Range, types=INDICES | SINGLE, bits=_COUNTED, limit=_check_range)
 def range_(g: Graph, op: Range) -> Node:
     if op.start.type.element_type is ElementType.FLOAT32:
         return _range_of_floats(g, op)
@@ -95,7 +95,7 @@ def _range_of_floats(g: Graph, op: Range) -> Node:
     return ops.multiply(ops.convert(steps, "f32"), g.constant(np.array(step, np.float32)))
 
 
-def _hot(op: OneHot) -> Refusal | None:
+def _check_one_hot(op: OneHot) -> Refusal | None:
     if op.indices.type.element_type is ElementType.UINT32:
         return Refusal("indices", "uint32 is taken for int32", Rule.ELEMENT_TYPE)
     if op.on_value.type.element_type is ElementType.UINT32:
@@ -105,10 +105,10 @@ def _hot(op: OneHot) -> Refusal | None:
         return Refusal("depth", str(op.depth))
     if depth is not None and depth.value is None and op.indices.type.shape == ():
         return Refusal("indices", "is one number, and depth is computed")
-    return near(op)
+    return check_uint32(op)
 
 
-@converts(OneHot, types=MOVABLE, computed=["depth"], limit=_hot)
+@converts(OneHot, types=MOVABLE, computed=["depth"], limit=_check_one_hot)
 def one_hot(g: Graph, op: OneHot) -> Node:
     # The conversion saturates: an index out of range stays out of range.
     indices, depth = ops.convert(g[op.indices], "i32"), op.operand("depth")

@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import MOVABLE, converts, known_empty, near
+from crosschip.devices.openvino.converters.table import (
+    MOVABLE,
+    check_static_empty,
+    check_uint32,
+    converts,
+)
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import ElementType, Operand
@@ -64,24 +69,24 @@ def _axes(op: GatherND | ScatterND) -> range:
     return range(first, first + count) if isinstance(count, int) else range(0)
 
 
-def _gathered(op: GatherND) -> Refusal | None:
-    return _counted(op) or near(op)
+def _check_gather_nd(op: GatherND) -> Refusal | None:
+    return _check_index_count(op) or check_uint32(op)
 
 
-def _counted(op: GatherND | ScatterND) -> Refusal | None:
+def _check_index_count(op: GatherND | ScatterND) -> Refusal | None:
     count = (op.indices.type.shape or ())[-1]
     if not isinstance(count, int) or not count:
         return Refusal("indices", "their last size must be known, and not 0", Rule.SHAPE)
     return out_of_range(op.indices, op.input, _axes(op))
 
 
-@converts(GatherND, types=MOVABLE, limit=_gathered)
+@converts(GatherND, types=MOVABLE, limit=_check_gather_nd)
 def gather_nd(g: Graph, op: GatherND) -> Node:
     indices = g.within(op, op.indices, op.input, _axes(op))
     return ops.gather_nd(g[op.input], indices, op.batch_dims)
 
 
-def _same_sizes(op: GatherElements) -> Refusal | None:
+def _check_gather_elements(op: GatherElements) -> Refusal | None:
     sizes, index_sizes = (list(o.type.shape or ()) for o in (op.input, op.indices))
     if sizes and index_sizes:
         index_sizes[op.axis] = sizes[op.axis]
@@ -89,49 +94,49 @@ def _same_sizes(op: GatherElements) -> Refusal | None:
         return Refusal(
             "indices", "its sizes must be known to be the input's on other axes", Rule.SHAPE
         )
-    return out_of_range(op.indices, op.input, [op.axis]) or near(op)
+    return out_of_range(op.indices, op.input, [op.axis]) or check_uint32(op)
 
 
-@converts(GatherElements, types=MOVABLE, limit=_same_sizes)
+@converts(GatherElements, types=MOVABLE, limit=_check_gather_elements)
 def gather_elements(g: Graph, op: GatherElements) -> Node:
     indices = g.within(op, op.indices, op.input, [op.axis])
     return ops.gather_elements(g[op.input], indices, op.axis)
 
 
-def _written(op: ScatterND | ScatterElements) -> Refusal | None:
+def _check_scatter(op: ScatterND | ScatterElements) -> Refusal | None:
     is_wide = op.input.type.element_type is ElementType.UINT32
     if is_wide and op.reduction in (Scatter.MAX, Scatter.MIN):
         return Refusal("reduction", "uint32 is compared as int32", Rule.ELEMENT_TYPE)
-    return near(op)
+    return check_uint32(op)
 
 
-def _written_at(op: ScatterND) -> Refusal | None:
-    return _counted(op) or _written(op)
+def _check_scatter_nd(op: ScatterND) -> Refusal | None:
+    return _check_index_count(op) or _check_scatter(op)
 
 
-@converts(ScatterND, types=MOVABLE, limit=_written_at)
+@converts(ScatterND, types=MOVABLE, limit=_check_scatter_nd)
 def scatter_nd(g: Graph, op: ScatterND) -> Node:
     inputs = (g[op.input], g.within(op, op.indices, op.input, _axes(op)), g[op.updates])
     return ops.scatter_nd_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-def _written_along(op: ScatterElements) -> Refusal | None:
-    return out_of_range(op.indices, op.input, [op.axis]) or _written(op)
+def _check_scatter_elements(op: ScatterElements) -> Refusal | None:
+    return out_of_range(op.indices, op.input, [op.axis]) or _check_scatter(op)
 
 
-@converts(ScatterElements, types=MOVABLE, limit=_written_along)
+@converts(ScatterElements, types=MOVABLE, limit=_check_scatter_elements)
 def scatter_elements(g: Graph, op: ScatterElements) -> Node:
     indices = g.within(op, op.indices, op.input, [op.axis])
     inputs = (g[op.input], indices, g[op.updates], g.scalar(op.axis))
     return ops.scatter_elements_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-def _picked(op: indexing.Gather) -> Refusal | None:
-    refusal = known_empty(op) or out_of_range(op.indices, op.input, [op.axis])
-    return refusal or near(op)
+def _check_gather(op: indexing.Gather) -> Refusal | None:
+    refusal = check_static_empty(op) or out_of_range(op.indices, op.input, [op.axis])
+    return refusal or check_uint32(op)
 
 
-@converts(indexing.Gather, types=MOVABLE, limit=_picked)
+@converts(indexing.Gather, types=MOVABLE, limit=_check_gather)
 def gather(g: Graph, op: indexing.Gather) -> Node:
     indices = g.within(op, op.indices, op.input, [op.axis])
     return ops.gather(g[op.input], indices, g.scalar(op.axis))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from openvino import Node, Output
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import MOVABLE, converts, near
+from crosschip.devices.openvino.converters.table import MOVABLE, check_uint32, converts
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ops.standard import joining
 
 
-@converts(joining.Concat, types=MOVABLE, limit=near)
+@converts(joining.Concat, types=MOVABLE, limit=check_uint32)
 def concat(g: Graph, op: joining.Concat) -> Node:
     return ops.concat([g[part] for part in op.parts], op.axis)
 
 
-@converts(joining.Split, types=MOVABLE, computed=["split"], limit=near)
+@converts(joining.Split, types=MOVABLE, computed=["split"], limit=check_uint32)
 def split(g: Graph, op: joining.Split) -> list[Output]:
     operand = op.operand("split")
     sizes = g.indices(operand)

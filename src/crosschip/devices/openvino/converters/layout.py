@@ -11,9 +11,9 @@ from crosschip.devices.openvino.conditions import equal
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
     accepts,
+    check_empty,
+    check_uint32,
     converts,
-    near,
-    never_empty,
     rank_of,
 )
 from crosschip.devices.openvino.graph import Graph, Value
@@ -36,7 +36,7 @@ def _surely_flattens(g: Graph, op: layout.Reshape) -> bool:
     return g.require_sizes(op, _ALL, [equal(requested[0], product(op.input.type.shape or ()))])
 
 
-@converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=near)
+@converts(layout.Reshape, types=MOVABLE, computed=["shape"], limit=check_uint32)
 def reshape(g: Graph, op: layout.Reshape) -> Node:
     shape = g.indices(op.operand("shape"))
     if op.outputs[0].type.shape == ():
@@ -56,36 +56,36 @@ def reshape(g: Graph, op: layout.Reshape) -> Node:
     return ops.reshape(g[op.input], shape, not op.allow_zero)
 
 
-@converts(layout.Transpose, types=MOVABLE, limit=near)
+@converts(layout.Transpose, types=MOVABLE, limit=check_uint32)
 def transpose(g: Graph, op: layout.Transpose) -> Node:
     rank = len(op.perm)
     return ops.transpose(g[op.input], g.int64(axis % rank for axis in op.perm))
 
 
-@converts(layout.Squeeze, types=MOVABLE, limit=near)
+@converts(layout.Squeeze, types=MOVABLE, limit=check_uint32)
 def squeeze(g: Graph, op: layout.Squeeze) -> Value:
     return ops.squeeze(g[op.input], g.int64(op.axes) if op.axes else None)
 
 
-@converts(layout.Unsqueeze, types=MOVABLE, limit=near)
+@converts(layout.Unsqueeze, types=MOVABLE, limit=check_uint32)
 def unsqueeze(g: Graph, op: layout.Unsqueeze) -> Value:
     return ops.unsqueeze(g[op.input], g.int64(op.axes))
 
 
-accepts(layout.Flatten, types=MOVABLE, limit=never_empty)
+accepts(layout.Flatten, types=MOVABLE, limit=check_empty)
 
 _BROADCAST = "shape: does not broadcast with the input"
 _MOST_COMPUTED = 16
 """The most axes of a computed shape (quirk `computed-shape-of-many-axes`)."""
 
 
-def _expandable(op: layout.Expand) -> Refusal | None:
+def _check_expand(op: layout.Expand) -> Refusal | None:
     shape = op.operand("shape")
     is_known = shape is None or shape.is_constant
     if not is_known and rank_of(op.outputs[0]) > _MOST_COMPUTED:
         detail = f"is computed, of more than {_MOST_COMPUTED} axes"
         return Refusal("shape", detail, Rule.COMPUTED)
-    return never_empty(op)
+    return check_empty(op)
 
 
 def _surely_expands(g: Graph, op: layout.Expand) -> bool:
@@ -107,7 +107,7 @@ def _surely_expands(g: Graph, op: layout.Expand) -> bool:
     return g.require_sizes(op, _BROADCAST, *alternatives)
 
 
-@converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_expandable)
+@converts(layout.Expand, types=MOVABLE, computed=["shape"], limit=_check_expand)
 def expand(g: Graph, op: layout.Expand) -> Value:
     requested = shape = g.indices(op.operand("shape"))
     fits = _surely_expands(g, op)

@@ -13,8 +13,8 @@ from crosschip.devices.openvino.converters.table import (
     INTEGER_TYPES,
     MOVABLE,
     accepts,
+    check_uint32,
     converts,
-    near,
     same,
 )
 from crosschip.devices.openvino.graph import Graph
@@ -54,10 +54,10 @@ for _operator, _function in _OF_BITS.items():
 
 
 accepts(comparison.Greater, comparison.GreaterEqual, types=_ORDERED, bits=EXACT)
-converts(logical.Where, types=MOVABLE, limit=near)(same(ops.select))
+converts(logical.Where, types=MOVABLE, limit=check_uint32)(same(ops.select))
 
 
-def _places(op: logical.BitShift) -> Refusal | None:
+def _check_shifts(op: logical.BitShift) -> Refusal | None:
     bits = 8 * op.input0.type.element_type.dtype.itemsize
     shifts = op.input1.value
     if shifts is None or (shifts < 0).any() or (shifts >= bits).any():
@@ -65,7 +65,7 @@ def _places(op: logical.BitShift) -> Refusal | None:
     return None
 
 
-@converts(logical.BitShift, types=_BITS - {ElementType.UINT32}, limit=_places)
+@converts(logical.BitShift, types=_BITS - {ElementType.UINT32}, limit=_check_shifts)
 def bit_shift(g: Graph, op: logical.BitShift) -> Node:
     is_left = op.direction is logical.ShiftDirection.LEFT
     function = ops.bitwise_left_shift if is_left else ops.bitwise_right_shift

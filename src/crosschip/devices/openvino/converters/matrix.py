@@ -20,7 +20,7 @@ from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import matrix
 
 
-def _batches(op: matrix.MatMul) -> Refusal | None:
+def _check_batches(op: matrix.MatMul) -> Refusal | None:
     """Refuse constants of a larger batch than the other operand (quirk `stretched-batch`)."""
     for slot, operand, other in (("y", op.y, op.x), ("x", op.x, op.y)):
         if operand.value is not None and other.type.static_shape is None:
@@ -33,14 +33,16 @@ def _batches(op: matrix.MatMul) -> Refusal | None:
 
 
 # Quirk `product-of-large-integers`.
-@converts(matrix.MatMul, types=FLOAT_TYPES | INDICES, limit=_batches, nonempty=True, bits=EXACT)
+@converts(
+    matrix.MatMul, types=FLOAT_TYPES | INDICES, limit=_check_batches, nonempty=True, bits=EXACT
+)
 def matmul(g: Graph, op: matrix.MatMul) -> Node:
     depth_x, depth_y = _depths(op)
-    alike(g, op, "y", (op.x, depth_x), (op.y, depth_y))
+    require_same_size(g, op, "y", (op.x, depth_x), (op.y, depth_y))
     return ops.matmul(g[op.x], g[op.y], op.transpose_x, op.transpose_y)
 
 
-def _constants(op: matrix.MatMulNBits) -> Refusal | None:
+def _check_constants(op: matrix.MatMulNBits) -> Refusal | None:
     for slot, operand in (
         ("weight", op.weight),
         ("scale", op.scale),
@@ -56,7 +58,7 @@ def _constants(op: matrix.MatMulNBits) -> Refusal | None:
 @converts(
     matrix.MatMulNBits,
     types={ElementType.FLOAT32, ElementType.UINT8},
-    limit=_constants,
+    limit=_check_constants,
     nonempty=True,
 )
 def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> Node:
@@ -106,7 +108,7 @@ def _depths(op: matrix.MatMul) -> tuple[int, int]:
     )
 
 
-def alike(
+def require_same_size(
     g: Graph, op: Operator, slot: str, a: tuple[Operand, int], b: tuple[Operand, int]
 ) -> None:
     """Refuse runs in which two axes differ in size (quirk `sums-of-different-lengths`)."""
@@ -120,6 +122,6 @@ def alike(
 
 @converts(matrix.FullyConnected, limit=known_weight, nonempty=True)
 def fully_connected(g: Graph, op: matrix.FullyConnected) -> Node:
-    alike(g, op, "weight", (op.input, 1), (op.weight, 1))
+    require_same_size(g, op, "weight", (op.input, 1), (op.weight, 1))
     product = ops.matmul(g[op.input], g[op.weight], False, True)
     return ops.add(product, g[op.bias]) if op.bias else product

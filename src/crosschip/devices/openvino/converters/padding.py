@@ -9,9 +9,9 @@ from crosschip.devices.kits.limits import padded_once
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     MOVABLE,
+    check_uint32,
     converts,
     is_exact,
-    near,
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
@@ -26,7 +26,7 @@ _MODES = {
 }
 
 
-def _padded(op: Pad) -> Refusal | None:
+def _check_pad(op: Pad) -> Refusal | None:
     if op.mode is PadMode.WRAP:
         return Refusal("mode", "WRAP")
     if op.value is not None and op.value.value is None:
@@ -34,7 +34,7 @@ def _padded(op: Pad) -> Refusal | None:
     is_integer = op.input.type.element_type not in FLOAT_TYPES
     if is_integer and op.value is not None and not is_exact(op.value.value):
         return Refusal("value", "is rounded to float32")
-    return near(op) if _is_mirrored(op) else padded_once(op) or near(op)
+    return check_uint32(op) if _is_mirrored(op) else padded_once(op) or check_uint32(op)
 
 
 def _is_mirrored(op: Pad) -> bool:
@@ -50,7 +50,7 @@ def _is_mirrored(op: Pad) -> bool:
     return not any(is_unknown(size) for size, *both in sides if any(both))
 
 
-def _mirrored(g: Graph, value: Value, axis: int, before: int, after: int) -> Node:
+def _reflect(g: Graph, value: Value, axis: int, before: int, after: int) -> Node:
     """Reflect a tensor at both ends of an axis, repeatedly if the padding is longer."""
     size = ops.gather(ops.shape_of(value), g.scalar(axis), g.scalar(0))
     one, first = g.scalar(1), g.scalar(-before)
@@ -62,12 +62,12 @@ def _mirrored(g: Graph, value: Value, axis: int, before: int, after: int) -> Nod
     )
 
 
-@converts(Pad, types=MOVABLE, limit=_padded)
+@converts(Pad, types=MOVABLE, limit=_check_pad)
 def pad(g: Graph, op: Pad) -> Value:
     if _is_mirrored(op):
         value = g[op.input]
         for axis, (before, after) in enumerate(zip(op.pads[::2], op.pads[1::2], strict=True)):
-            value = _mirrored(g, value, axis, before, after) if before or after else value
+            value = _reflect(g, value, axis, before, after) if before or after else value
         return value
     before, after = g.int64(op.pads[::2]), g.int64(op.pads[1::2])
     fill = g.reshaped(op.value, []) if op.value else g.number(0, op.input)

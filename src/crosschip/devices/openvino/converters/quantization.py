@@ -18,7 +18,7 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     converts,
     exact_quotient,
-    marked_number,
+    mark_never_nan,
     stored,
     whole,
 )
@@ -52,13 +52,13 @@ def quantize(g: Graph, op: Quantize) -> Node:
     limits = np.iinfo(element_type.dtype)
     reals = ops.convert(g[op.input], "f32")
     if quantized in g.quantized_intermediates and has_byte_form(quantized):
-        return _fake(g, quantized, reals)
+        return _fake_quantize(g, quantized, reals)
     steps = exact_quotient(reals, _along(g, quantized, quantization_of(quantized).scale))
     shifted = ops.add(ops.round(steps), _along(g, quantized, quantization_of(quantized).zero_point))
     return stored(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
 
 
-def _fake(g: Graph, quantized: Operand, reals: Node) -> Node:
+def _fake_quantize(g: Graph, quantized: Operand, reals: Node) -> Node:
     """Quantize with `FakeQuantize`, by which OpenVINO recognizes operations on bytes.
 
     A quotient nearly halfway between two integers may round to either.
@@ -74,7 +74,7 @@ def _fake(g: Graph, quantized: Operand, reals: Node) -> Node:
     return ops.convert(steps, TYPES[element_type])
 
 
-def _exact(op: Dequantize) -> Refusal | None:
+def _check_dequantize(op: Dequantize) -> Refusal | None:
     """Refuse int32 with a zero point, whose difference float32 may not hold."""
     if op.input.type.element_type in _PACKED and op.input.value is None:
         return Refusal("input", "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
@@ -83,7 +83,7 @@ def _exact(op: Dequantize) -> Refusal | None:
     return None
 
 
-@converts(Dequantize, types={ElementType.FLOAT32, *_INTEGERS, *_PACKED}, limit=_exact)
+@converts(Dequantize, types={ElementType.FLOAT32, *_INTEGERS, *_PACKED}, limit=_check_dequantize)
 def dequantize(g: Graph, op: Dequantize) -> Node:
     if op.input.value is None:
         quantized = g[op.input]
@@ -100,7 +100,7 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
     steps = whole(quantized)
     if not quantization_of(op.input).symmetric:
         steps = ops.subtract(steps, _zero_points(g, op.input))
-    return marked_number(ops.multiply(steps, _along(g, op.input, quantization_of(op.input).scale)))
+    return mark_never_nan(ops.multiply(steps, _along(g, op.input, quantization_of(op.input).scale)))
 
 
 def _constant_blocks(op: DequantizeBlocks) -> Refusal | None:
@@ -124,10 +124,10 @@ def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> Node:
     count = -(-shape[axis] // size)
     pads = [(0, count * size - shape[axis] if n == axis else 0) for n in range(len(shape))]
     split = (*shape[:axis], count, size, *shape[axis + 1 :])
-    steps = ops.convert(_small(g, op.input, split, pads), "f32")
+    steps = ops.convert(_packed_constant(g, op.input, split, pads), "f32")
     blocks = (*shape[:axis], count, 1, *shape[axis + 1 :])
     if op.zero_point is not None:
-        steps = ops.subtract(steps, ops.convert(_small(g, op.zero_point, blocks), "f32"))
+        steps = ops.subtract(steps, ops.convert(_packed_constant(g, op.zero_point, blocks), "f32"))
     reals = ops.multiply(steps, g.reshaped(op.scale, blocks))
     padded = (*shape[:axis], count * size, *shape[axis + 1 :])
     result = ops.reshape(reals, g.int64(padded), False)
@@ -136,7 +136,7 @@ def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> Node:
     return ops.slice(result, *(g.int64([n]) for n in (0, shape[axis], 1, axis)))
 
 
-def _small(
+def _packed_constant(
     g: Graph, operand: Operand, shape: Sequence[int], pads: Sequence[tuple[int, int]] | None = None
 ) -> Node:
     """Return constant integers in another shape, padded; integers of four bits are packed."""

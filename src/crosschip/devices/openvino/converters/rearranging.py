@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import MOVABLE, converts, near, rank_of
+from crosschip.devices.openvino.converters.table import MOVABLE, check_uint32, converts, rank_of
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Dim, ElementType
@@ -16,9 +16,9 @@ from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
 _LONG = {ElementType.INT32, ElementType.UINT32, ElementType.INT64}
 
 
-def _repeated(op: Tile) -> Refusal | None:
+def _check_tile(op: Tile) -> Refusal | None:
     repeats, is_known = _repeats(op)
-    if computed := near(op):
+    if computed := check_uint32(op):
         return computed
     several = repeats is None or sum(count != 1 for count in repeats) > 1
     # Quirk `computed-repeats`.
@@ -38,7 +38,7 @@ def _repeats(op: Tile) -> tuple[Sequence[Dim] | None, bool]:
     return (op.repeats, True) if operand.is_constant else (operand.type.shape_value, False)
 
 
-@converts(Tile, types=MOVABLE, computed=["repeats"], limit=_repeated)
+@converts(Tile, types=MOVABLE, computed=["repeats"], limit=_check_tile)
 def tile(g: Graph, op: Tile) -> Value:
     operand = op.operand("repeats")
     repeats, is_known = _repeats(op)
@@ -63,21 +63,21 @@ def tile(g: Graph, op: Tile) -> Value:
     return ops.reshape(result, shape, False)
 
 
-def _along_axes(op: Roll) -> Refusal | None:
-    return Refusal("axes", "must be given") if op.axes is None else near(op)
+def _check_roll(op: Roll) -> Refusal | None:
+    return Refusal("axes", "must be given") if op.axes is None else check_uint32(op)
 
 
-@converts(Roll, types=MOVABLE, limit=_along_axes)
+@converts(Roll, types=MOVABLE, limit=_check_roll)
 def roll(g: Graph, op: Roll) -> Value:
     return ops.roll(g[op.input], g.int64(op.shifts), g.int64(op.axes or ()))
 
 
-def _reversed(op: ReverseSequence) -> Refusal | None:
+def _check_reverse(op: ReverseSequence) -> Refusal | None:
     is_long = op.input.type.element_type in _LONG
     return Refusal("input", "long integers are reversed as float32") if is_long else None
 
 
-@converts(ReverseSequence, types=MOVABLE, limit=_reversed)
+@converts(ReverseSequence, types=MOVABLE, limit=_check_reverse)
 def reverse_sequence(g: Graph, op: ReverseSequence) -> Node:
     batch, time = (axis % rank_of(op.input) for axis in (op.batch_axis, op.time_axis))
     lengths = g[op.lengths]

@@ -22,7 +22,7 @@ from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, DynamicQuantizeLSTM
 _TYPES = INDICES | {ElementType.FLOAT32}
 
 
-def _sized(op: Recurrent) -> Refusal | None:
+def _check_recurrent(op: Recurrent) -> Refusal | None:
     steps, batch, _ = shape_of(op.input)
     if op.sequence_lengths is not None and isinstance(steps, int):
         lengths = op.sequence_lengths.value
@@ -52,26 +52,26 @@ def is_plain(op: Recurrent) -> bool:
     return looks and not isinstance(op, DynamicQuantizeLSTM)
 
 
-@converts(RNN, types=_TYPES, limit=_sized, nonempty=True)
+@converts(RNN, types=_TYPES, limit=_check_recurrent, nonempty=True)
 def rnn(g: Graph, op: RNN) -> list[Output]:
-    return _converted(g, op, (0,), ops.rnn_sequence)
+    return _convert(g, op, (0,), ops.rnn_sequence)
 
 
-@converts(GRU, types=_TYPES, limit=_sized, nonempty=True)
+@converts(GRU, types=_TYPES, limit=_check_recurrent, nonempty=True)
 def gru(g: Graph, op: GRU) -> list[Output]:
     form = {"linear_before_reset": op.linear_before_reset}
-    return _converted(g, op, (0, 1, 2), ops.gru_sequence, **form)
+    return _convert(g, op, (0, 1, 2), ops.gru_sequence, **form)
 
 
-@converts(LSTM, types=_TYPES, limit=_sized, nonempty=True)
+@converts(LSTM, types=_TYPES, limit=_check_recurrent, nonempty=True)
 def lstm(g: Graph, op: LSTM) -> list[Output]:
-    return _converted(g, op, (2, 0, 3, 1), ops.lstm_sequence)
+    return _convert(g, op, (2, 0, 3, 1), ops.lstm_sequence)
 
 
 @converts(
     DynamicQuantizeLSTM,
     types=_TYPES | {ElementType.INT8, ElementType.UINT8},
-    limit=_sized,
+    limit=_check_recurrent,
     nonempty=True,
 )
 def dynamic_quantize_lstm(g: Graph, op: DynamicQuantizeLSTM) -> list[Output]:
@@ -85,7 +85,7 @@ def _form(op: Recurrent) -> dict[str, Any]:
     }
 
 
-def _converted(
+def _convert(
     g: Graph, op: Recurrent, order: Sequence[int], make: Callable[..., Node], **form: Any
 ) -> list[Output]:
     """Convert a network to an OpenVINO sequence operation, or to a loop.
@@ -100,7 +100,10 @@ def _converted(
     given_lengths = _lengths(g, op)
     if not is_plain(op):
         return scan(g, op, given_lengths)
-    lengths, starts = _sequences(g, op) if given_lengths is None else given_lengths, _starts(g, op)
+    lengths, starts = (
+        _full_lengths(g, op) if given_lengths is None else given_lengths,
+        _initial_states(g, op),
+    )
     input = ops.transpose(g[op.input], [1, 0, 2])
     network = make(input, *starts, lengths, *_weights(g, op, order), **form, **_form(op))
     hidden, *last = network.outputs()
@@ -125,7 +128,7 @@ def _steps_first(hidden: Output) -> Node:
     return ops.squeeze(ops.transpose(ops.unsqueeze(hidden, last), [2, 1, 0, 3, 4]), last)
 
 
-def _starts(g: Graph, op: Recurrent) -> list[Node]:
+def _initial_states(g: Graph, op: Recurrent) -> list[Node]:
     """Return the initial states, with the batch first."""
     sizes = g.int64([len(op.direction.passes), _form(op)["hidden_size"]])
     shape = ops.concat([size_of(g, op, 1), sizes], 0)
@@ -136,7 +139,7 @@ def _starts(g: Graph, op: Recurrent) -> list[Node]:
     ]
 
 
-def _sequences(g: Graph, op: Recurrent) -> Node:
+def _full_lengths(g: Graph, op: Recurrent) -> Node:
     """Return sequence lengths that equal the number of steps."""
     return ops.broadcast(ops.squeeze(size_of(g, op, 0)), size_of(g, op, 1))
 

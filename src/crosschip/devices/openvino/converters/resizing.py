@@ -9,12 +9,12 @@ from openvino import opset15 as ops
 from crosschip.devices.kits.limits import divides_exactly, places, smooth, usual_pixels
 from crosschip.devices.openvino.converters.table import converts, exact_quotient
 from crosschip.devices.openvino.graph import Graph
-from crosschip.hal import Refusal
+from crosschip.hal import Refusal, Rule
 from crosschip.ir import Operand, Operation
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 
 
-def _scaled(op: ResizeCubic | ResizeLinear) -> Refusal | None:
+def _check_scales(op: ResizeCubic | ResizeLinear) -> Refusal | None:
     scales = op.operand("scales")
     if op.operand("shape") is None and scales is not None and scales.value is not None:
         old, new = op.input.type.shape or (), op.outputs[0].type.shape or ()
@@ -27,21 +27,27 @@ def _scaled(op: ResizeCubic | ResizeLinear) -> Refusal | None:
 
 
 # Computed scales are refused: they may keep a size.
-@converts(ResizeLinear, computed=["shape"], limit=_scaled, nonempty=True)
+@converts(ResizeLinear, computed=["shape"], limit=_check_scales, nonempty=True)
 def resize_linear(g: Graph, op: ResizeLinear) -> Node:
     return _interpolate(g, op, "linear_onnx", places(op))
 
 
-def _excluding(op: ResizeCubic) -> Refusal | None:
-    return Refusal("exclude_outside", "is set") if op.exclude_outside else _scaled(op)
+def _check_cubic(op: ResizeCubic) -> Refusal | None:
+    return Refusal("exclude_outside", "is set") if op.exclude_outside else _check_scales(op)
 
 
-@converts(ResizeCubic, computed=["shape"], limit=_excluding, nonempty=True)
+@converts(ResizeCubic, computed=["shape"], limit=_check_cubic, nonempty=True)
 def resize_cubic(g: Graph, op: ResizeCubic) -> Node:
     return _interpolate(g, op, "cubic", places(op), cube_coeff=op.coefficient)
 
 
-@converts(ResizeNearest, computed=["shape", "scales"], limit=usual_pixels, nonempty=True)
+def _check_nearest(op: ResizeNearest) -> Refusal | None:
+    if 0 in (op.outputs[0].type.shape or ()):  # quirk `image-of-nothing`
+        return Refusal("shape", "has no pixels", Rule.SHAPE)
+    return usual_pixels(op)
+
+
+@converts(ResizeNearest, computed=["shape", "scales"], limit=_check_nearest, nonempty=True)
 def resize_nearest(g: Graph, op: ResizeNearest) -> Node:
     if divides_exactly(op):
         return _interpolate(g, op, "nearest", "asymmetric")
@@ -63,7 +69,7 @@ def _interpolate(
     shape, scales = op.operand("shape"), op.operand("scales")
     if shape:
         sizes = g.indices(shape)
-        _some_sizes(g, op, shape)
+        _require_sizes(g, op, shape)
     else:
         assert scales, "inference asks for one of the two"
         sizes = ops.convert(g[scales], "f32")
@@ -79,13 +85,13 @@ def _interpolate(
     )
 
 
-def _some_sizes(g: Graph, op: Operation, shape: Operand) -> None:
+def _require_sizes(g: Graph, op: Operation, shape: Operand) -> None:
     """Refuse runs with negative sizes."""
     if not g.require_natural(op, "shape: is negative", shape):
         g.require(op, "shape: is negative", ops.greater_equal(g.indices(shape), g.scalar(0)))
 
 
-def _some_factors(g: Graph, op: Operation, scales: Operand) -> None:
+def _require_factors(g: Graph, op: Operation, scales: Operand) -> None:
     """Refuse runs with scales that are not positive and finite."""
     if scales.value is None:
         factors = ops.convert(g[scales], "f32")
@@ -106,12 +112,12 @@ def _sources(g: Graph, op: ResizeNearest, axis: int) -> Node:
     size = at(ops.shape_of(g[op.input]), axis)
     shape, scales = op.operand("shape"), op.operand("scales")
     if shape:
-        _some_sizes(g, op, shape)
+        _require_sizes(g, op, shape)
         new = at(g.indices(shape), axis - 2)
         ratio = exact_quotient(size, new)
     else:
         assert scales, "inference asks for one of the two"
-        _some_factors(g, op, scales)
+        _require_factors(g, op, scales)
         scale = at(g[scales], axis - 2)
         new, ratio = ops.floor(ops.multiply(size, scale)), exact_quotient(number(1), scale)
     last = ops.subtract(size, number(1))

@@ -32,7 +32,7 @@ def scan(g: Graph, op: Recurrent, lengths: Value | None) -> list[Output]:
     """
     input = input_factor(g, op)
     passes = [
-        _scanned(g, op, input, lengths, index, backwards)
+        _scan_direction(g, op, input, lengths, index, backwards)
         for index, backwards in enumerate(op.direction.passes)
     ]
     hidden, *states = zip(*passes, strict=True)
@@ -41,7 +41,7 @@ def scan(g: Graph, op: Recurrent, lengths: Value | None) -> list[Output]:
     return [output.output(0) for output in outputs]
 
 
-def _scanned(
+def _scan_direction(
     g: Graph, op: Recurrent, input: Factor, lengths: Value | None, index: int, backwards: bool
 ) -> list[Output]:
     """Return the hidden states of all steps of one direction, and the last states.
@@ -74,13 +74,13 @@ def _scanned(
         loop.set_invariant_input(ends, _output(lengths))
     loop.set_sliced_input(x, cell.input(input).output(0), *order)
     for slot, parameter, result in zip(op.states, before, results, strict=True):
-        start = _start(g, op, slot, index, batch)
+        start = _initial_state(g, op, slot, index, batch)
         loop.set_merged_input(parameter, start.output(0), result.output(0))
     last = [loop.get_iter_value(result.output(0), -1) for result in results]
     return [loop.get_concatenated_slices(hidden.output(0), *order), *last]
 
 
-def _start(g: Graph, op: Recurrent, slot: str, index: int, batch: Node) -> Node:
+def _initial_state(g: Graph, op: Recurrent, slot: str, index: int, batch: Node) -> Node:
     """Return the initial state of one direction."""
     state = op.operand(slot)
     if state is not None:

@@ -12,8 +12,8 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     MOVABLE,
     NUMBERS,
+    check_uint32,
     converts,
-    near,
     rank_of,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
@@ -30,12 +30,12 @@ _FEW = 8
 """The number of elements up to which one search each is faster than OpenVINO's stable sort."""
 
 
-def _first(op: ArgExtreme) -> Refusal | None:
+def _check_first(op: ArgExtreme) -> Refusal | None:
     searched = op.select_last and not _is_reduced(op.input, op.axis)
     return Refusal("select_last", "must be false") if searched else None
 
 
-@converts(ArgMax, ArgMin, types=NUMBERS, limit=_first)
+@converts(ArgMax, ArgMin, types=NUMBERS, limit=_check_first)
 def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
     greatest, axis = isinstance(op, ArgMax), op.axis % rank_of(op.input)
     key, index_type = _key(g, op.input, greatest=greatest), TYPES[op.dtype].to_string()
@@ -94,7 +94,7 @@ class _Extremes:
         return indices
 
 
-def _some(op: TopK) -> Refusal | None:
+def _check_count(op: TopK) -> Refusal | None:
     count = op.operand("k")
     if count is not None and count.value is not None:
         return Refusal("k", "is 0") if not op.k else None
@@ -103,7 +103,7 @@ def _some(op: TopK) -> Refusal | None:
     return None
 
 
-@converts(TopK, types=NUMBERS, computed=["k"], limit=_some)
+@converts(TopK, types=NUMBERS, computed=["k"], limit=_check_count)
 def top_k(g: Graph, op: TopK) -> list[Output]:
     mode, axis = "max" if op.largest else "min", op.axis % rank_of(op.input)
     operand = op.operand("k")
@@ -174,7 +174,7 @@ def non_zero(g: Graph, op: NonZero) -> Node:
     return ops.non_zero(g[op.input], "i64")
 
 
-def _not_empty(op: Unique) -> Refusal | None:
+def _check_unique(op: Unique) -> Refusal | None:
     shape = op.input.type.static_shape
     if shape is None or 0 in shape:
         return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
@@ -183,11 +183,11 @@ def _not_empty(op: Unique) -> Refusal | None:
     value = op.input.value
     if value is not None and np.isnan(value.astype(np.float64)).any():
         return Refusal("input", "has a NaN")
-    return near(op)
+    return check_uint32(op)
 
 
 # Quirk `large-integers-among-unique`.
-@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_not_empty, bits=EXACT)
+@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_check_unique, bits=EXACT)
 def unique(g: Graph, op: Unique) -> list[Output]:
     axis = None if op.axis is None else g.scalar(op.axis)
     outputs: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()

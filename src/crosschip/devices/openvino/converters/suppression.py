@@ -6,7 +6,7 @@ import numpy as np
 from openvino import Output
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import INDEXED, converts, fours
+from crosschip.devices.openvino.converters.table import INDEXED, check_boxes, converts
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import Operand
@@ -18,19 +18,19 @@ def _above(threshold: float) -> float:
     return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
 
 
-def _known(boxes: Operand, scores: Operand) -> Refusal | None:
+def _check_constant(boxes: Operand, scores: Operand) -> Refusal | None:
     """Refuse constant boxes and scores (quirk `constant-boxes`)."""
     all_known = boxes.value is not None and scores.value is not None
     return Refusal("scores", "is constant, and so are the boxes") if all_known else None
 
 
-def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
+def _check_overlap(op: NonMaxSuppressionIndices) -> Refusal | None:
     if not 0 < op.iou_threshold < 1:
         return Refusal("iou_threshold", "must be between 0 and 1, where boxes are kept or dropped")
-    return _known(op.boxes, op.scores) or fours("boxes", op.boxes)
+    return _check_constant(op.boxes, op.scores) or check_boxes("boxes", op.boxes)
 
 
-@converts(NonMaxSuppressionIndices, types=INDEXED, limit=_overlapping)
+@converts(NonMaxSuppressionIndices, types=INDEXED, limit=_check_overlap)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Output:
     return ops.non_max_suppression(
         *(g[op.boxes], g[op.scores], g.scalar(max(0, op.max_output_boxes_per_class))),
@@ -51,7 +51,7 @@ def _comes_to_a_half(threshold: float, eta: float) -> bool:
     return eta < 1 and bool(current == 0.5)
 
 
-def _of_images(op: NonMaxSuppression) -> Refusal | None:
+def _check_images(op: NonMaxSuppression) -> Refusal | None:
     if op.rois_num:
         return Refusal("rois_num", "rows are counted otherwise")
     if not op.normalized:
@@ -63,10 +63,10 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
             return Refusal(slot, "0 would be no limit")
-    return _known(op.bboxes, op.scores) or fours("bboxes", op.bboxes)
+    return _check_constant(op.bboxes, op.scores) or check_boxes("bboxes", op.bboxes)
 
 
-@converts(NonMaxSuppression, types=INDEXED, limit=_of_images, nonempty=True)
+@converts(NonMaxSuppression, types=INDEXED, limit=_check_images, nonempty=True)
 def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
     result = ops.multiclass_nms(
         *(g[op.bboxes], g[op.scores]),

@@ -54,7 +54,7 @@ def rank_of(operand: Operand) -> int:
     return len(operand.type.shape)
 
 
-def near(op: Operator) -> Refusal | None:
+def check_uint32(op: Operator) -> Refusal | None:
     """Refuse uint32 constants of 2 ** 31 or more (quirk `uint32-as-int32`)."""
     for slot, operand in op.filled():
         if not slot.parameter and operand.type.element_type is ElementType.UINT32:
@@ -81,13 +81,13 @@ def exact_quotient(a: Value, b: Value) -> Node:
 _NUMBER = "crosschip_never_nan"
 
 
-def marked_number(value: Node) -> Node:
+def mark_never_nan(value: Node) -> Node:
     """Mark a value as never NaN."""
     value.get_rt_info()[_NUMBER] = True
     return value
 
 
-def keeping_nan(value: Value, result: Node) -> Node:
+def keep_nan(value: Value, result: Node) -> Node:
     """Replace a result by NaN where the operand is NaN, unless it is marked as never NaN.
 
     OpenVINO fuses the comparison of a value with itself into the surrounding kernel, but not IsNaN.
@@ -116,19 +116,19 @@ def whole(value: Value) -> Value:
     return ops.convert(value, "f32")
 
 
-def known_empty(op: Operator) -> Refusal | None:
+def check_static_empty(op: Operator) -> Refusal | None:
     """Refuse statically empty tensors, on which OpenVINO's constant folding crashes or errs."""
     tensors = [operand for slot, operand in op.filled() if not slot.parameter]
     is_empty = any(0 in (operand.type.shape or ()) for operand in (*tensors, *op.outputs))
     return Refusal("input", "is empty, or the output is") if is_empty else None
 
 
-def never_empty(op: Operator) -> Refusal | None:
+def check_empty(op: Operator) -> Refusal | None:
     """Refuse statically empty tensors and large uint32 constants."""
-    return known_empty(op) or near(op)
+    return check_static_empty(op) or check_uint32(op)
 
 
-def fours(slot: str, boxes: Operand) -> Refusal | None:
+def check_boxes(slot: str, boxes: Operand) -> Refusal | None:
     """Refuse boxes unless their last axis is known to have size 4."""
     is_known = boxes.type.shape is not None and boxes.type.shape[-1] == 4
     return (

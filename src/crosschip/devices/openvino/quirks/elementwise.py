@@ -62,7 +62,7 @@ def relu_of_nan(x: Node) -> Node:
     activations.Relu6,
     when="its input is NaN",
     what="makes a bound of it",
-    avoided_by=[activation.bounded, table.keeping_nan],
+    avoided_by=[activation.bounded, table.keep_nan],
     inputs=[[NAN, 7]],
     right=[NAN, 6],
     wrong=[0, 6],
@@ -315,6 +315,24 @@ def bounds_of_large_integers(x: Node) -> Node:
 
 
 @quirk(
+    Max,
+    Min,
+    when="constant bounds of integers are ones that float32 does not hold",
+    what="makes one operation of both, and rounds them to float32",
+    avoided_by=table.is_exact,
+    inputs=[np.array([0, 1], np.int32)],
+    right=[2**24 + 1] * 2,
+    wrong=[2**24] * 2,
+    model=lambda b, x: b.add(
+        *(Min, b.add(Max, x, np.array([2**24 + 1], np.int32)), np.array([2**25], np.int32))
+    ),
+)
+def extremes_of_large_integers(x: Node) -> Node:
+    low, high = (ops.constant(np.array([n], np.int32)) for n in (2**24 + 1, 2**25))
+    return ops.minimum(ops.maximum(x, low), high)
+
+
+@quirk(
     Div,
     when="integers of more than 24 bits are divided",
     what="computes in float32",
@@ -420,7 +438,7 @@ def absolute_of_joined(x: Node, y: Node) -> tuple[Node, Node]:
     Add,
     when="integers of 8 bits are added",
     what="saturates them",
-    avoided_by=table.near,
+    avoided_by=table.check_uint32,
     inputs=[np.array([127], np.int8), np.array([1], np.int8)],
     right=[-128],
     wrong=[127],

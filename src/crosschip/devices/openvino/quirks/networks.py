@@ -110,7 +110,7 @@ def constant_convolution(bias: Node) -> Node:
     FullyConnected,
     when="the number of elements to sum over shows only in a run, and is not that of the weights",
     what="reads beyond the end of the shorter one",
-    avoided_by=matrix.alike,
+    avoided_by=matrix.require_same_size,
     inputs=[np.ones((2, 3), np.float32)],
     right=Raises(),
     wrong=Differs(),

@@ -22,7 +22,7 @@ converts(arithmetic.BiasAdd, arithmetic.Scale)(decomposed)
 @converts(arithmetic.Div, pointwise=True)
 def div(g: Graph, op: arithmetic.Div) -> Value:
     a, b = g[op.input0], g[op.input1]
-    return _whole(a, b) if _is_integer(a) else jnp.divide(a, b)
+    return _divide_integers(a, b) if _is_integer(a) else jnp.divide(a, b)
 
 
 @converts(arithmetic.FloorDiv, pointwise=True)
@@ -30,7 +30,7 @@ def floor_div(g: Graph, op: arithmetic.FloorDiv) -> Value:
     a, b = g[op.input0], g[op.input1]
     if not _is_integer(a):
         return jnp.floor(jnp.divide(a, b))
-    quotient = _whole(a, b)
+    quotient = _divide_integers(a, b)
     inexact = (b != 0) & (quotient * b != a)
     return quotient - (inexact & ((a < 0) != (b < 0)))
 
@@ -39,7 +39,7 @@ def floor_div(g: Graph, op: arithmetic.FloorDiv) -> Value:
 def mod(g: Graph, op: arithmetic.Mod) -> Value:
     a, b = jnp.broadcast_arrays(g[op.input0], g[op.input1])
     if _is_integer(a):
-        divisor = jnp.where(_breaks(a, b), jnp.ones_like(b), b)
+        divisor = jnp.where(_traps(a, b), jnp.ones_like(b), b)
         remainder = lax.rem(a, divisor)
     else:
         remainder = lax.rem(a, b)
@@ -94,14 +94,14 @@ def _is_integer(value: Value) -> bool:
     return bool(jnp.issubdtype(value.dtype, jnp.integer))
 
 
-def _whole(a: Value, b: Value) -> Value:
+def _divide_integers(a: Value, b: Value) -> Value:
     """Divide integers towards zero; by 0 is 0, and the least integer by -1 is itself."""
     a, b = jnp.broadcast_arrays(a, b)
-    quotient = lax.div(a, jnp.where(_breaks(a, b), jnp.ones_like(b), b))
+    quotient = lax.div(a, jnp.where(_traps(a, b), jnp.ones_like(b), b))
     return jnp.where(b == 0, jnp.zeros_like(a), quotient)
 
 
-def _breaks(a: Value, b: Value) -> Value:
+def _traps(a: Value, b: Value) -> Value:
     """Return where an integer division traps: by 0, or of the least integer by -1."""
     if jnp.issubdtype(a.dtype, jnp.unsignedinteger):
         return b == 0

@@ -36,7 +36,7 @@ def gather_elements(g: Graph, op: indexing.GatherElements) -> Value:
     indices = g.within(op, g[op.indices], data.shape[axis])
     if not data.size:
         return jnp.zeros(shape_of(op), data.dtype)
-    return data.at[_around(indices, axis)].get(mode=_TRUSTED)
+    return data.at[_all_axes(indices, axis)].get(mode=_TRUSTED)
 
 
 @converts(indexing.GatherND)
@@ -64,8 +64,8 @@ def scatter_nd(g: Graph, op: indexing.ScatterND) -> Value:
     if not parts:  # each update is of the whole tensor
         updates = updates.reshape(math.prod(g[op.indices].shape[:-1]), *data.shape)
         first = jnp.zeros(updates.shape[:1], jnp.int64)
-        return _written(data[None], (first,), updates, op.reduction)[0]
-    return _written(data, tuple(parts), updates, op.reduction)
+        return _scatter(data[None], (first,), updates, op.reduction)[0]
+    return _scatter(data, tuple(parts), updates, op.reduction)
 
 
 @converts(indexing.ScatterElements)
@@ -73,7 +73,7 @@ def scatter_elements(g: Graph, op: indexing.ScatterElements) -> Value:
     data = g[op.input]
     axis = op.axis % data.ndim
     indices = g.within(op, g[op.indices], data.shape[axis])
-    return _written(data, _around(indices, axis), g[op.updates], op.reduction)
+    return _scatter(data, _all_axes(indices, axis), g[op.updates], op.reduction)
 
 
 def _parts(g: Graph, op: Operation, indices: Operand, sizes: Sequence[int]) -> list[Value]:
@@ -82,7 +82,7 @@ def _parts(g: Graph, op: Operation, indices: Operand, sizes: Sequence[int]) -> l
     return [g.within(op, columns[column], sizes[column]) for column in range(columns.shape[0])]
 
 
-def _around(indices: Value, axis: int) -> tuple[Value, ...]:
+def _all_axes(indices: Value, axis: int) -> tuple[Value, ...]:
     """Return indices of all axes: the given ones on one axis, the element's own on the others."""
     grid: list[Value] = [
         jnp.arange(size).reshape((-1,) + (1,) * (indices.ndim - 1 - other))
@@ -92,7 +92,7 @@ def _around(indices: Value, axis: int) -> tuple[Value, ...]:
     return tuple(grid)
 
 
-def _written(data: Value, indices: tuple[Value, ...], updates: Value, reduction: Scatter) -> Value:
+def _scatter(data: Value, indices: tuple[Value, ...], updates: Value, reduction: Scatter) -> Value:
     if not updates.size or not data.size:
         return data
     target = data.at[indices]

@@ -90,7 +90,7 @@ def recurrent(g: Graph, op: Recurrent) -> Sequence[Value]:
     zero = jnp.zeros((batch, tensors["recurrence_weight"].shape[2]), tensors["input"].dtype)
     with jax.default_matmul_precision("highest"):
         passes = [
-            _scanned(op, tensors, index, steps, zero, backwards=backwards)
+            _scan_direction(op, tensors, index, steps, zero, backwards=backwards)
             for index, backwards in enumerate(op.direction.passes)
         ]
     hidden, last = zip(*passes, strict=True)
@@ -98,7 +98,7 @@ def recurrent(g: Graph, op: Recurrent) -> Sequence[Value]:
     return [jnp.stack(hidden, 1), *states]
 
 
-def _scanned(
+def _scan_direction(
     op: Recurrent,
     tensors: dict[str, Any],
     index: int,

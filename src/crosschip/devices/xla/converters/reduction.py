@@ -75,15 +75,15 @@ converts(reduction.ReduceLogSum)(reduced(_sum, after=jnp.log))
 
 @converts(CumSum)
 def cum_sum(g: Graph, op: CumSum) -> Value:
-    return _accumulated(lax.cumsum, 0, g[op.input], op)
+    return _accumulate(lax.cumsum, 0, g[op.input], op)
 
 
 @converts(CumProd)
 def cum_prod(g: Graph, op: CumProd) -> Value:
-    return _accumulated(lax.cumprod, 1, g[op.input], op)
+    return _accumulate(lax.cumprod, 1, g[op.input], op)
 
 
-def _accumulated(
+def _accumulate(
     function: Callable[..., Value], neutral: int, data: Value, op: CumSum | CumProd
 ) -> Value:
     axis = op.axis % data.ndim

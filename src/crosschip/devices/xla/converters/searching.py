@@ -14,7 +14,7 @@ from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 
 
-def placed(find: Callable[..., Value]) -> Callable[[Graph, ArgMax | ArgMin], Value]:
+def index_of(find: Callable[..., Value]) -> Callable[[Graph, ArgMax | ArgMin], Value]:
     """Return a converter to a JAX function that returns the index of the first extreme."""
 
     def convert(g: Graph, op: ArgMax | ArgMin) -> Value:
@@ -27,8 +27,8 @@ def placed(find: Callable[..., Value]) -> Callable[[Graph, ArgMax | ArgMin], Val
     return convert
 
 
-converts(ArgMax)(placed(jnp.argmax))
-converts(ArgMin)(placed(jnp.argmin))
+converts(ArgMax)(index_of(jnp.argmax))
+converts(ArgMin)(index_of(jnp.argmin))
 
 
 @converts(TopK)

@@ -33,7 +33,7 @@ def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Value
     of_classes = jax.vmap(choose, (None, 0, 0))
     beyond = scores > as_element(op.score_threshold, scores)
     selected, counts = jax.vmap(of_classes)(corners, scores, beyond)
-    indices = _filled(g, jnp.arange(most) < counts[..., None], selected.size)
+    indices = _true_indices(g, jnp.arange(most) < counts[..., None], selected.size)
     return jnp.stack([*indices[:2], selected[indices]], -1)
 
 
@@ -70,7 +70,7 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> Sequence[Value]:
     if op.rois_num:
         order = jnp.argsort(jnp.where(valid, selected, count), -1)
         selected, valid = (jnp.take_along_axis(each, order, -1) for each in (selected, valid))
-    indices = _filled(g, valid, images * row_count)
+    indices = _true_indices(g, valid, images * row_count)
     image, label = indices[:2]
     box = selected[indices]
     corners = boxes[image, label, box] if op.rois_num else boxes[image, box]
@@ -113,7 +113,7 @@ def _ranks(scores: Value, candidates: Value) -> Value:
     return jnp.put_along_axis(jnp.zeros_like(order), order, numbers, -1, inplace=False)
 
 
-def _filled(g: Graph, valid: Value, most: int) -> tuple[Value, ...]:
+def _true_indices(g: Graph, valid: Value, most: int) -> tuple[Value, ...]:
     """Return the indices of true elements in C order, one array per axis."""
     g.fill(valid.sum())
     return jnp.nonzero(valid, size=most, fill_value=0)

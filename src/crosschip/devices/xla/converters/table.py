@@ -51,7 +51,7 @@ def converts(
             _sizing[operator] = frozenset(sizing)
             computed = [slot.name for slot in operator.slots if slot.parameter]
             decorate = converters.converts(operator, types=types, limit=limit, computed=computed)
-            decorate(_completed(function, narrow or operator.moves, pointwise))
+            decorate(_complete(function, narrow or operator.moves, pointwise))
         return function
 
     return register
@@ -114,7 +114,7 @@ def shape_of(op: Operation, index: int = 0) -> tuple[int, ...]:
     return shape
 
 
-def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
+def _complete(function: Convert, narrow: bool, pointwise: bool) -> Convert:
     """Add the order of axes, the rounding of narrow floats and the activation to a converter."""
 
     def convert(g: Graph, op: Operator) -> Sequence[Value | ChannelsLast]:
@@ -123,9 +123,9 @@ def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
         result = function(view if narrow else Widened(view), op)
         values = list(result) if isinstance(result, list | tuple) else [result]
         if op.fused is not Fuse.NONE and function is not decomposed:
-            values[0] = _mapped(values[0], lambda value: bounded(value, *op.fused.bounds))
+            values[0] = _map(values[0], lambda value: bounded(value, *op.fused.bounds))
         rounded = [
-            _mapped(value, partial(_as_type, dtype=output.type.element_type.dtype))
+            _map(value, partial(_as_type, dtype=output.type.element_type.dtype))
             for value, output in zip(values, op.outputs, strict=True)
         ]
         return [ChannelsLast(value) for value in rounded] if is_last else rounded
@@ -147,7 +147,7 @@ def _as_type(value: Value, dtype: np.dtype[Any]) -> Value:
     return as_type(jnp.asarray(value), dtype)
 
 
-def _mapped(value: Value | ChannelsLast, function: Callable[[Value], Value]) -> Any:
+def _map(value: Value | ChannelsLast, function: Callable[[Value], Value]) -> Any:
     """Apply a function to a value, keeping its order of axes."""
     if isinstance(value, ChannelsLast):
         return ChannelsLast(function(value.value))
