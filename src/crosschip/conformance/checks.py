@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -106,6 +107,17 @@ def output_twice(device: Device, options: Options) -> None:
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         output = step(x)
         return [output, output]
+
+    _compare(device, options, build)
+
+
+@check("models/outputs-in-another-order")
+def outputs_in_another_order(device: Device, options: Options) -> None:
+    """Two outputs of one type, in another order than the operations that compute them."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        first, second = step(x), step(b.input("z", x.type))
+        return [second, first]
 
     _compare(device, options, build)
 
@@ -330,7 +342,7 @@ Build = Callable[[Builder, Operand, Callable[[Operand], Operand]], list[Operand]
 
 
 def _compare(device: Device, options: Options, build: Build) -> None:
-    """Run a model of one repeated operator on the device and on the reference."""
+    """Run a model of one repeated operator, compiled and loaded, and compare the outputs."""
     operator, arguments = _repeatable(device, options)
     ((name, sample),) = samples(arguments)
     others = {slot: value for slot, value in arguments.items() if slot != name}
@@ -341,12 +353,17 @@ def _compare(device: Device, options: Options, build: Build) -> None:
         b.output(f"y{index}", operand)
     model = b.build()
     inputs = [
-        sample.array(np.random.default_rng(0)) if name == "x" else np.zeros(3, np.float32)
-        for name in model.inputs
+        sample.array(np.random.default_rng(seed))
+        if operand.type == x.type
+        else np.zeros(operand.type.static_shape or (), operand.type.element_type.dtype)
+        for seed, operand in enumerate(model.inputs.values())
     ]
     expected = ReferenceProgram(model).run(inputs)
     actual = _run(device.compile(model, options), inputs)
     alike(options, model, inputs, actual, expected, f"a model of {operator.type}")
+    with suppress(Declined):
+        loaded = _run(saved_and_loaded(device, options, model), inputs)
+        alike(options, model, inputs, loaded, expected, f"a loaded model of {operator.type}")
 
 
 def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[str, Any]]:

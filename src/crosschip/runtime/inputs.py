@@ -96,8 +96,7 @@ def random_inputs(
 
     Raises:
         InputError: there is no such input, a shape does not match, a size is unknown, an input is
-        no
-            tensor, or there is not enough memory.
+            no tensor, or there is not enough memory.
     """
     generator = np.random.default_rng(seed)
     types = {name: operand.type for name, operand in model.inputs.items()}

@@ -180,8 +180,7 @@ class RequestQueue:
 
         Raises:
             QueueFullError: the queue is full, and waiting was not allowed or did not help, or the
-            caller
-                is a callback in a thread of the queue.
+                caller is a callback in a thread of the queue.
             InputError: the queue has been closed, or `seconds` is no number.
         """
         seconds = _limit(seconds)

@@ -34,9 +34,9 @@ class PlacementOptions:
         strict: whether it is an error if a device declines or fails to compile an operation that
             it was the first choice for.
         isolate: whether each device runs in a driver process, so that a crash of the device does
-        not
-            end the program: `openvino` stands for `openvino@driver`. Runs that were in flight are
-            repeated in the process that replaces it or, after too many crashes, on the next device.
+            not end the program: `openvino` stands for `openvino@driver`. Runs that were in flight
+            are repeated in the process that replaces it or, after too many crashes, on the next
+            device.
 
     Raises:
         InputError: a value has the wrong type or is too small.

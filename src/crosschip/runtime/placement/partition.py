@@ -96,8 +96,7 @@ def parse(source: str | bytes | Path, where: str = "partition") -> list[Entry]:
 
     Args:
         source: the path of a file, or its content as bytes or text; text that names an existing
-        file
-            is a path.
+            file is a path.
         where: the name of the argument, for messages.
 
     Raises:

@@ -101,8 +101,7 @@ class Placement:
         problem: the constraint that is not met, in words; empty if all are.
         shape_strategies: how each segment treats dynamic shapes; for bodies, see their placements.
         choice: the measurements behind `"auto"`; `None` if the caller named the devices, or the
-        model
-            has not been compiled for `"auto"` yet.
+            model has not been compiled for `"auto"` yet.
         settings: the settings of each engine in its own words, by device; `performance` is `None`
             if the engine has nothing for the requested mode.
         assignment: the device of each operation.
@@ -124,7 +123,7 @@ class Placement:
         Args:
             original: the model.
             assignment: the device of each operation; `RUNTIME` for control flow that the runtime
-            runs.
+                runs.
             inside: the placements of bodies of control flow, by the operation's index.
             devices: the devices in the order of preference.
         """
