@@ -111,7 +111,7 @@ def test_declined_by_onnxruntime(check: Checker) -> None:
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 def test_declined_by_openvino(check: Checker) -> None:
-    """It would crash, or make something of them."""
+    """OpenVINO would crash or return arbitrary elements."""
     nothing = zeros(0, 3)
     check.declines(adds("FLATTEN", 0), nothing, why="FLATTEN.input: is empty")
     check.declines(adds("EXPAND", (2, 1, 1)), nothing, why="is empty")
@@ -133,7 +133,7 @@ def test_what_fits(check: Checker, name: str, dtype: Any) -> None:
         agree(check, build, given, typing)
 
     def behind(b: Any, *xs: Any) -> Any:
-        """The same of a tensor that the engine has made itself."""
+        """Return the same model on a tensor that the engine computes."""
         return build(b, b.add(operator_named("NEG"), xs[0]), *xs[1:])
 
     agree(check, behind, given, check.symbolic)

@@ -1,4 +1,4 @@
-"""Other execution providers of ONNX Runtime as instances, all of a segment or nothing of it."""
+"""Other execution providers of ONNX Runtime as instances, which run a segment as a whole."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_processor_comes_first_and_has_a_name() -> None:
 
 
 def test_only_what_is_installed_is_an_instance() -> None:
-    """The test environment has the processor's provider and Azure's, which is no chip."""
+    """The test environment has the processor's provider and Azure's."""
     assert "AzureExecutionProvider" in onnxruntime.get_available_providers()
     present = {instance.name for instance in OnnxRuntimeDevice.probe()}
     assert "CUDA" not in present

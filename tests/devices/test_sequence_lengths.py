@@ -1,4 +1,4 @@
-"""Recurrent layers whose sequences end early, on OpenVINO."""
+"""Recurrent layers with sequence lengths on OpenVINO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The converters that do more than map an operator are listed, and the list has no others."""
+"""The list of converters that do more than map an operator is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the passes for OpenVINO make of operations: the same results, by operations it supports."""
+"""The passes for OpenVINO keep results, and produce operations that it supports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPERATORS = sorted(
 
 
 class LoweredReference(ReferenceDevice):
-    """The reference on models after the passes, of operations that OpenVINO supports."""
+    """The reference device on models after OpenVINO's passes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class LoweredReference(ReferenceDevice):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_passes_compute_what_operators_mean(operator: str) -> None:
-    """On all that the conformance kit tries of an operator."""
+    """All operators, with the cases of the conformance kit."""
     device, claims = LoweredReference(), Claims()
     cases = [case for case in all_cases(operator, quick=True) if not case.loaded]
     results = [judge(case, device, claims) for case in cases]
@@ -62,7 +62,7 @@ def test_the_passes_compute_what_operators_mean(operator: str) -> None:
 
 
 def convolutions() -> st.SearchStrategy[Model]:
-    """Convolutions of one or two channels, many of which OpenVINO gets wrong as they stand."""
+    """Convolutions of one or two channels, many of which need the passes."""
 
     @st.composite
     def draw_model(draw: st.DrawFn) -> Model:

@@ -1,4 +1,4 @@
-"""Arithmetic of two tensors, and bounds, on the engines."""
+"""Arithmetic on two tensors, and clipping, on the engines."""
 
 from __future__ import annotations
 

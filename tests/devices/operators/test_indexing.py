@@ -1,4 +1,4 @@
-"""Gathering and scattering by indices, on the engines."""
+"""Gather and scatter on the engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of one number on the engines."""
+"""Elementwise functions of one operand on the engines."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class QualcommDevice(Toolchain):
     def amend(self, model: ModelProto) -> None:
         gates = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
         for node in model.graph.node:
-            # Quirk `product-with-hard-sigmoid`.
+            # The compiler takes x * HardSigmoid(x) of named nodes for x * HardSwish(x).
             if node.op_type == "Mul" and gates.get(node.input[1]) == node.input[0]:
                 node.input[:] = reversed(node.input)
 

@@ -143,7 +143,7 @@ class Graph:
 
         Args:
             operation: the operation that reads the indices.
-            indices: counted from the front, or if negative from the end.
+            indices: the indices; negative ones count from the end.
             size: the size of the indexed axis.
         """
         holds = (indices >= -size) & (indices < size)
