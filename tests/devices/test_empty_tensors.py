@@ -51,14 +51,8 @@ DECLINED: dict[str, tuple[Build, tuple[int, ...], str]] = {
 FITS: dict[str, tuple[Build, list[Array]]] = {
     "CONCAT": (joined(1), [zeros(2, 0), zeros(2, 3)]),
     "CONCAT of nothing": (joined(0), [zeros(0, 3), zeros(0, 3)]),
-    "GROUP_NORMALIZATION of no images": (
-        adds("GROUP_NORMALIZATION", groups=2),
-        [zeros(0, 4, 3)],
-    ),
-    "GROUP_NORMALIZATION of no pixels": (
-        adds("GROUP_NORMALIZATION", groups=2),
-        [zeros(2, 4, 0)],
-    ),
+    "GROUP_NORMALIZATION of no images": (adds("GROUP_NORMALIZATION", groups=2), [zeros(0, 4, 3)]),
+    "GROUP_NORMALIZATION of no pixels": (adds("GROUP_NORMALIZATION", groups=2), [zeros(2, 4, 0)]),
     "GROUP_NORMALIZATION of no channels": (adds("GROUP_NORMALIZATION", groups=1), [zeros(1, 0)]),
     "INSTANCE_NORMALIZATION": (adds("INSTANCE_NORMALIZATION"), [zeros(1, 2, 0)]),
     "LAYER_NORMALIZATION": (adds("LAYER_NORMALIZATION", np.ones((), np.float32)), [zeros(0, 2)]),

@@ -70,10 +70,7 @@ def test_what_keeps_nan_is_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = noted_layers(monkeypatch)
     given = np.linspace(-3, 3, 4096, dtype=np.float32)
     given[::5] = np.nan
-    nodes = [
-        helper.make_node("Sin", ["x"], ["s"]),
-        helper.make_node("Max", ["s", "least"], ["y"]),
-    ]
+    nodes = [helper.make_node("Sin", ["x"], ["s"]), helper.make_node("Max", ["s", "least"], ["y"])]
     agreed(nodes, given, {"least": np.float32(-0.5)})
     assert len(said(layers, "Subgraph") + said(layers, "Eltwise")) == 1
 

@@ -121,12 +121,7 @@ def test_a_provider_that_would_compute_in_less_than_float32_says_so(
 def test_providers_are_found_by_file_and_by_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def installed(library: str = "", package: str = "", plugin: str = "") -> bool:
         return Provider(
-            name="X",
-            kind=Kind.GPU,
-            description="",
-            library=library,
-            package=package,
-            plugin=plugin,
+            name="X", kind=Kind.GPU, description="", library=library, package=package, plugin=plugin
         ).installed
 
     assert installed(library="shared")  # libonnxruntime_providers_shared, there in every wheel

@@ -28,11 +28,7 @@ def network(kind: str) -> bytes:
         given = ["x", "indices", "updates"]
         used = helper.make_node(kind, given, ["y"], axis=0, reduction="add")
     updates = np.random.default_rng(1).standard_normal((COUNT, WIDTH)).astype(np.float32)
-    numbers = {
-        "last": np.array([-1]),
-        "shape": np.array([COUNT, WIDTH]),
-        "updates": updates,
-    }
+    numbers = {"last": np.array([-1]), "shape": np.array([COUNT, WIDTH]), "updates": updates}
     graph = helper.make_graph(
         [*indices, used],
         "rows",

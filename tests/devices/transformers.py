@@ -258,11 +258,7 @@ def t5() -> onnx.ModelProto:
     ids, mask = (f.input(name, *of) for name in ("input_ids", "attention_mask"))
     value = f("Gather", f.weight(WORDS, WIDTH), ids)
     steps = f("Range", f.constant(0), f.size(ids, 1), f.constant(1))
-    apart = f(
-        "Sub",
-        f("Unsqueeze", steps, f.constant([0])),
-        f("Unsqueeze", steps, f.constant([1])),
-    )
+    apart = f("Sub", f("Unsqueeze", steps, f.constant([0])), f("Unsqueeze", steps, f.constant([1])))
     buckets, exact, furthest = 8, 4, 32
     after = f("Cast", f("Greater", apart, f.constant(0)), to=TensorProto.INT64)
     side = f("Mul", after, f.constant(buckets))

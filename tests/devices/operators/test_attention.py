@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.devices.conftest import Checker
 
 CLAIMS: dict[str, Example] = {
-    "ATTENTION": (adds("ATTENTION"), ((2, 3, 4, 8), (2, 3, 4, 8), (2, 3, 4, 6))),
+    "ATTENTION": (adds("ATTENTION"), ((2, 3, 4, 8), (2, 3, 4, 8), (2, 3, 4, 6)))
 }
 
 

@@ -35,8 +35,7 @@ def test_ties_and_limits(check: Checker, dtype: ElementType, scale: float) -> No
     reals = np.concatenate([halves, beyond])
     check(lambda b, x: b.add(Quantize, x, 0, (scale,), (zero_point,), dtype), reals)
     check(
-        lambda b, x: b.add(Dequantize, b.add(Quantize, x, 0, (scale,), (zero_point,), dtype)),
-        reals,
+        lambda b, x: b.add(Dequantize, b.add(Quantize, x, 0, (scale,), (zero_point,), dtype)), reals
     )
 
 

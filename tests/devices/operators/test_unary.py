@@ -20,10 +20,7 @@ _NAMES = """
     SIN COS TAN ASIN ACOS ATAN SINH COSH ASINH ACOSH ATANH
 """
 NAMES = _NAMES.split()
-DECOMPOSED = {
-    "onnxruntime": {"SQUARE", "RSQRT"},
-    "openvino": {"SQUARE", "RSQRT", "RECIPROCAL"},
-}
+DECOMPOSED = {"onnxruntime": {"SQUARE", "RSQRT"}, "openvino": {"SQUARE", "RSQRT", "RECIPROCAL"}}
 """The operators that engines leave to others."""
 
 

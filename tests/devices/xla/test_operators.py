@@ -153,10 +153,7 @@ def test_nothing_is_picked_and_nothing_found(once: Once) -> None:
     for empty in ((1, 0, 3, 2), (1, 2, 0, 2)):
         once(lambda b, *xs: b.add(GridSample, *xs), (1, 2, 4, 4), empty)
     for empty in ((1, 14, 0, 2), (1, 14, 2, 0)):
-        once(
-            lambda b, *xs: b.add_all(YoloBox, *xs, (8, 8, 9, 9), 2, 0.1, 8),
-            *(empty, sizes),
-        )
+        once(lambda b, *xs: b.add_all(YoloBox, *xs, (8, 8, 9, 9), 2, 0.1, 8), *(empty, sizes))
 
 
 def test_whole_tensors_are_written(once: Once) -> None:

@@ -195,10 +195,7 @@ class OnnxRuntimeProfiler(Profiler):
     """
 
     def __init__(
-        self,
-        make: Callable[[str], Program],
-        finish: Callable[[], str],
-        nodes: Nodes,
+        self, make: Callable[[str], Program], finish: Callable[[], str], nodes: Nodes
     ) -> None:
         self._folder = TemporaryDirectory(prefix="crosschip-")
         self._nodes = nodes

@@ -126,9 +126,7 @@ PROVIDERS: Mapping[str, Provider] = {
         },
     ),
     "XNNPACK": Provider(
-        name="XnnpackExecutionProvider",
-        kind=Kind.CPU,
-        description="processors, through XNNPACK",
+        name="XnnpackExecutionProvider", kind=Kind.CPU, description="processors, through XNNPACK"
     ),
 }
 """The providers by the name of the device's instance."""

@@ -27,10 +27,7 @@ class _Writable:
 
     def __init__(self, array: Array) -> None:
         self._array = array  # keeps the memory
-        self.__array_interface__ = {
-            **array.__array_interface__,
-            "data": (array.ctypes.data, False),
-        }
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
 
 
 def shared_tensor(array: Array) -> openvino.Tensor:

@@ -37,11 +37,7 @@ if TYPE_CHECKING:
     from crosschip.devices.kits.size_checks import Sizes
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
-_CAPABILITIES = {
-    Precision.FLOAT32: "FP32",
-    Precision.BFLOAT16: "BF16",
-    Precision.FLOAT16: "FP16",
-}
+_CAPABILITIES = {Precision.FLOAT32: "FP32", Precision.BFLOAT16: "BF16", Precision.FLOAT16: "FP16"}
 _SIZE = struct.Struct("<Q")
 """The size of the requirements, at the end of a saved program: export, requirements, size."""
 

@@ -34,10 +34,7 @@ class Request:
     """
 
     def __init__(
-        self,
-        compiled: openvino.CompiledModel,
-        open_sizes: bool,
-        carried: Sequence[Carried] = (),
+        self, compiled: openvino.CompiledModel, open_sizes: bool, carried: Sequence[Carried] = ()
     ) -> None:
         self._request = compiled.create_infer_request()
         several = compiled.get_property("NUM_STREAMS") > 1

@@ -88,10 +88,7 @@ class RockchipDevice(Toolchain):
         description = f"the NPU of {chip}" if chip else "the simulator of rknn-toolkit2"
         return [
             Instance(
-                kind=cls.kind,
-                description=description,
-                simulated=not chip,
-                problem=cls.missing(),
+                kind=cls.kind, description=description, simulated=not chip, problem=cls.missing()
             )
         ]
 

@@ -23,10 +23,7 @@ def chips() -> Sequence[Instance]:
     problem = "" if find_spec("jax") is not None else _MISSING
     instances = [
         Instance(name=f"{kind}:{index}", kind=sort, description=description, problem=problem)
-        for kind, sort, listed in (
-            ("tpu", Kind.ACCELERATOR, _tpus()),
-            ("gpu", Kind.GPU, _gpus()),
-        )
+        for kind, sort, listed in (("tpu", Kind.ACCELERATOR, _tpus()), ("gpu", Kind.GPU, _gpus()))
         for index, description in enumerate(listed)
     ]
     return [

@@ -23,10 +23,7 @@ Value: TypeAlias = Any
 EXACT = lax.Precision.HIGHEST
 """The precision of float32 products; by default, GPUs and TPUs round the factors."""
 
-_NARROW: dict[Precision, Any] = {
-    Precision.BFLOAT16: jnp.bfloat16,
-    Precision.FLOAT16: jnp.float16,
-}
+_NARROW: dict[Precision, Any] = {Precision.BFLOAT16: jnp.bfloat16, Precision.FLOAT16: jnp.float16}
 _SHORT = (jnp.float16, jnp.bfloat16)
 
 

@@ -51,10 +51,7 @@ class XlaProgram(Program):
         return self._finish(self._executable([*self._weights, *map(self._engine.put, inputs)]))
 
     def submit(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer | None],
-        after: Sequence[Event],
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
         for event in after:
             if not isinstance(event, XlaEvent):  # XLA orders its own runs

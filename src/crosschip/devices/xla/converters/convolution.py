@@ -27,11 +27,7 @@ from crosschip.ops.standard.convolution import (
 )
 from crosschip.ops.standard.deformable import DeformableConv2D
 
-_LAYOUTS = {
-    1: ("NWC", "WIO", "NWC"),
-    2: ("NHWC", "HWIO", "NHWC"),
-    3: ("NDHWC", "DHWIO", "NDHWC"),
-}
+_LAYOUTS = {1: ("NWC", "WIO", "NWC"), 2: ("NHWC", "HWIO", "NHWC"), 3: ("NDHWC", "DHWIO", "NDHWC")}
 """The order of axes of images, filters and results, by the number of spatial axes."""
 _MOST_SHIFTS = 128
 _MOST_PARTS = 64

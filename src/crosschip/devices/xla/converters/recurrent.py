@@ -99,13 +99,7 @@ def recurrent(g: Graph, op: Recurrent) -> Sequence[Value]:
 
 
 def _scan_direction(
-    op: Recurrent,
-    tensors: dict[str, Any],
-    index: int,
-    steps: int,
-    zero: Value,
-    *,
-    backwards: bool,
+    op: Recurrent, tensors: dict[str, Any], index: int, steps: int, zero: Value, *, backwards: bool
 ) -> tuple[Value, tuple[Value, ...]]:
     """Return the hidden states of all steps of one direction, and the last states."""
     algebra = _Arrays()
