@@ -14,6 +14,7 @@ from crosschip.conformance.cases import all_cases
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.devices.openvino import OpenVinoDevice
+from crosschip.devices.openvino.engine_only import ENGINE_ONLY
 from crosschip.devices.openvino.lowering.convolution import reads_lone_column, strides_over_padding
 from crosschip.devices.openvino.target import TARGET
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
@@ -110,3 +111,10 @@ def test_convolutions_for_openvino_compute_the_same(model: Model) -> None:
     x = x.astype(type_.element_type.dtype)
     # Small integers: bfloat16 holds every sum, and no order of summing rounds.
     np.testing.assert_array_equal(outputs(legal, x), outputs(model, x))
+
+
+def test_each_reason_to_be_engine_only_is_a_phrase() -> None:
+    for function, reason in ENGINE_ONLY.items():
+        assert callable(function)
+        assert reason[0].islower(), function.__name__
+        assert not reason.endswith("."), function.__name__

@@ -15,9 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crosschip.devices.openvino import instruction_sets
-from crosschip.devices.openvino.capabilities import CAPABILITIES
 from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import (
+    SCHEDULING,
     Capabilities,
     Device,
     Instance,
@@ -28,8 +28,18 @@ from crosschip.hal import (
     Support,
     processor,
 )
-from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.extras import install_command
+
+CAPABILITIES = Capabilities(
+    holds_weights=True,
+    loads_views=True,
+    open_ranks=False,
+    narrowed={ElementType.INT64: ElementType.INT32},
+    settable_at_load=SCHEDULING,
+    tied_to=(),
+)
+"""The capabilities that all OpenVINO devices share."""
 
 _MISSING = f"OpenVINO is not installed; {install_command('openvino')}"
 _CHIPS = (

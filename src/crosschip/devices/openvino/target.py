@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosschip.devices.openvino.capabilities import CAPABILITIES
+from crosschip.devices.openvino import CAPABILITIES
 from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.lowering import (
     arithmetic,

@@ -48,7 +48,7 @@ SIX = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 @quirk(
     Fill,
-    when="a tensor without axes is filled",
+    when="a scalar is filled",
     what="dies",
     avoided_by=number_itself,
     inputs=[np.array(3, np.float32)],
@@ -62,7 +62,7 @@ def broadcast_to_no_axes(x: Node) -> Node:
 
 @quirk(
     Expand,
-    when="a tensor without axes is expanded to none",
+    when="a scalar is expanded to a scalar",
     what="dies",
     avoided_by=input_itself,
     inputs=[np.array(3, np.float32)],
@@ -76,8 +76,8 @@ def expanded_to_no_axes(x: Node) -> Node:
 
 @quirk(
     Reshape,
-    when="a tensor gets one axis of a size that is computed and wrong",
-    what="makes one axis of all elements",
+    when="a tensor is reshaped to one axis of a computed, wrong size",
+    what="ignores the size",
     avoided_by=layout.reshape,
     inputs=[SIX, lists(4)],
     right=Raises(),
@@ -105,7 +105,7 @@ def computed_shape_of_many_axes(x: Node, shape: Node) -> Node:
 
 @quirk(
     Tile,
-    when="a tensor without axes is repeated along none",
+    when="a scalar is repeated along no axes",
     what="leaves the output unwritten",
     avoided_by=input_itself,
     inputs=[np.array(3, np.float32)],
@@ -152,7 +152,7 @@ def large_integers_reversed(x: Node) -> Node:
 @quirk(
     Gather,
     when="an index is out of range",
-    what="makes something up",
+    what="returns arbitrary elements",
     avoided_by=[indexing.out_of_range, Graph.within],
     inputs=[SIX, lists(2)],
     right=Raises(),
@@ -179,7 +179,7 @@ def place_out_of_range(x: Node, indices: Node) -> Node:
 
 @quirk(
     Pad,
-    when="a mirror image takes more elements than there are",
+    when="a reflection needs more elements than there are",
     what="refuses it, or reads beyond the end",
     avoided_by=padding.pad,
     inputs=[SIX],
@@ -193,7 +193,7 @@ def reflection_of_few(x: Node) -> Node:
 
 @quirk(
     ResizeLinear,
-    when="an axis keeps its size, with a scale that is not 1",
+    when="an axis keeps its size with a scale other than 1",
     what="does not resample it",
     avoided_by=resizing.resize_linear,
     inputs=[np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4)],
@@ -209,7 +209,7 @@ def scale_that_keeps_size(x: Node) -> Node:
 @quirk(
     Range,
     when="the end is on the other side of the start",
-    what="counts as far on this side",
+    what="counts to the mirrored end",
     avoided_by=creation.range_,
     inputs=[np.array(5, np.int32), np.array(2, np.int32), np.array(1, np.int32)],
     right=np.zeros(0, np.int32),
@@ -237,7 +237,7 @@ def range_without_step(start: Node, end: Node, step: Node) -> Node:
 @quirk(
     TopK,
     when="an element is NaN",
-    what="puts it anywhere, and others with it",
+    what="sorts it and other elements wrongly",
     avoided_by=searching.top_k,
     inputs=[[1, np.nan, 3, 2, np.nan, 7, 5, 4]],
     right=[np.nan, np.nan, 7],
@@ -279,8 +279,8 @@ def padded_with_large_integer(x: Node) -> Node:
 
 @quirk(
     Reshape,
-    when="a tensor without axes gets one of a size that is computed and wrong",
-    what="does not count the elements",
+    when="a scalar is reshaped to one axis of a computed, wrong size",
+    what="does not check the size",
     avoided_by=layout.reshape,
     inputs=[np.array(3, np.float32), np.array([2])],
     right=Raises("Reshape"),
@@ -292,7 +292,7 @@ def scalar_of_wrong_size(x: Node, shape: Node) -> Node:
 
 @quirk(
     Reshape,
-    when="the product of a row and a column becomes a tensor without axes",
+    when="the product of a row and a column is reshaped to a scalar",
     what="dies",
     avoided_by=layout.reshape,
     inputs=[[[1, 2]], [[3], [4]]],
@@ -390,7 +390,7 @@ def image_of_nothing(x: Node) -> Node:
 @quirk(
     NonMaxSuppression,
     when="there are no boxes",
-    what="makes no counts",
+    what="returns no counts",
     avoided_by=suppression.non_max_suppression,
     inputs=[np.zeros((2, 0, 4), np.float32), np.zeros((2, 1, 0), np.float32)],
     right=np.zeros(2, np.int32),
