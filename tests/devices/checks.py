@@ -1,4 +1,4 @@
-"""What tests of operators on the engines share: models of a line, arrays, and further checks."""
+"""Helpers of the operator tests on engines: one-line models, arrays, and further checks."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ WINDOWS: list[dict[str, Any]] = [
 
 
 def adds(name: str, *more: Any, **named: Any) -> Build:
-    """Adds one operator to a model, with these arguments after the inputs."""
+    """Return a builder of a model of one operator, with these arguments after the inputs."""
     return lambda b, *xs, **also: b.add(operator_named(name), *xs, *more, **named, **also)
 
 
 def computed(name: str, slot: str, **named: Any) -> Build:
-    """Adds one operator to a model whose last input is a parameter."""
+    """Return a builder of a model of one operator whose last input is a parameter."""
     return lambda b, *xs: b.add(operator_named(name), *xs[:-1], **{slot: xs[-1]}, **named)
 
 
 def joined(axis: int) -> Build:
-    """Adds the concatenation of the inputs."""
+    """Concatenate the inputs."""
     return lambda b, *parts: b.add(operator_named("CONCAT"), parts, axis)
 
 
@@ -90,19 +90,19 @@ def zeros(*shape: int, dtype: Any = np.float32) -> Array:
 
 
 def overlapping_boxes(*shape: int) -> Array:
-    """Random boxes many of which overlap."""
+    """Return random boxes, many of which overlap."""
     random = np.random.default_rng(31)
     corners, sides = random.uniform(0, 20, (*shape, 2)), random.uniform(1, 15, (*shape, 2))
     return np.concatenate([corners, corners + sides], axis=-1).astype(np.float32)
 
 
 def tied_scores(*shape: int) -> Array:
-    """Random scores many of which are equal."""
+    """Return random scores, many of which are equal."""
     return np.random.default_rng(32).uniform(0, 1, shape).round(1).astype(np.float32)
 
 
 def values(element_type: ElementType, shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Random elements; among integers the extremes, and all bit patterns."""
+    """Return random elements; integers include the extremes and all bit patterns."""
     random, dtype = np.random.default_rng(seed), element_type.dtype
     if element_type in FLOATS:
         return random.normal(size=shape).astype(dtype)
@@ -115,7 +115,7 @@ def values(element_type: ElementType, shape: tuple[int, ...], seed: int = 0) -> 
 
 
 def values_like(x: Operand, *shape: int) -> Array:
-    """Constants of the element type of an operand."""
+    """Return constants of an operand's element type."""
     return values(x.type.element_type, shape, seed=2)
 
 
@@ -124,7 +124,7 @@ def positive_like(x: Operand, *shape: int) -> Array:
 
 
 def fitting(device: Device, model: Model, arrays: list[Array]) -> list[Array]:
-    """The arrays, with integers beyond what the device computes right taken for the nearest."""
+    """Clamp integers to the range that the device computes correctly."""
     ranges = {
         condition.input: condition
         for condition in conditions_of(device, model, Options())
@@ -138,7 +138,7 @@ def fitting(device: Device, model: Model, arrays: list[Array]) -> list[Array]:
 
 
 def remarkable(element_type: ElementType, seed: int) -> Array:
-    """Random elements with remarkable ones in front."""
+    """Return random elements that begin with special ones such as NaN and infinity."""
     found = values(element_type, (4, 16), seed)
     if element_type in FLOATS:
         found.flat[: REMARKABLE.size] = np.roll(REMARKABLE, seed).astype(found.dtype)
@@ -151,7 +151,7 @@ def claimed(
     arrays_of: Callable[[ElementType], list[Array]],
     typing: Typing = static,
 ) -> set[ElementType]:
-    """The element types that a device takes a model of, which it must compute right.
+    """Return the element types for which a device supports a model, and check its results.
 
     Those that it declines for a limit of the environment alone count, too.
     """
@@ -174,7 +174,7 @@ def claimed(
 
 
 def claimed_example(check: Checker, example: Example) -> set[ElementType]:
-    """The element types that a device takes an example of, tried with no size known, too."""
+    """Return the supported element types of an example, also with dynamic dimensions."""
     build, shapes = example
 
     def arrays_of(element_type: ElementType) -> list[Array]:
@@ -185,7 +185,7 @@ def claimed_example(check: Checker, example: Example) -> set[ElementType]:
 
 
 def claimed_elementwise(check: Checker, name: str, inputs: int = 1) -> set[ElementType]:
-    """The element types that a device takes an operator of, tried with remarkable numbers."""
+    """Return the supported element types of an operator, with special numbers."""
 
     def arrays_of(element_type: ElementType) -> list[Array]:
         return [remarkable(element_type, seed) for seed in range(inputs)]
@@ -194,7 +194,7 @@ def claimed_elementwise(check: Checker, name: str, inputs: int = 1) -> set[Eleme
 
 
 def agree(check: Checker, build: Build, arrays: list[Array], typing: Typing) -> None:
-    """Compare a device with the reference, as compiled and as loaded, if it takes the model."""
+    """Compare a device with the reference, compiled and loaded, if it supports the model."""
     model = check.built(build, arrays, typing)
     if not all(check.device.supports(o, Options()) for o in model.operations):
         return
@@ -209,7 +209,7 @@ def agree(check: Checker, build: Build, arrays: list[Array], typing: Typing) -> 
 
 
 def assert_refused(check: Checker, build: Build, arrays: list[Array], typing: Typing) -> None:
-    """A device must not take the model, or refuse each run of it."""
+    """Assert that a device does not support the model or refuses each run."""
     model = check.built(build, arrays, typing)
     if all(check.device.supports(o, Options()) for o in model.operations):
         program = check.device.compile(model, Options(threads=1))

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of engine devices: the devices, and one-line checks of operators."""
+"""Fixtures of the tests of engine devices: devices and one-line checks of operators."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Typing = Callable[[int, Array], TensorType]
 
 
 def static(_: int, array: Array) -> TensorType:
-    """The input's type with every size known."""
+    """Return the input's type with static dimensions."""
     return TensorType(ElementType.of(array.dtype), array.shape)
 
 
 def symbolic(index: int, array: Array) -> TensorType:
-    """The input's type with a name in place of every size."""
+    """Return the input's type with named dynamic dimensions."""
     sizes = tuple(symbol(f"size{index}_{axis}") for axis in range(array.ndim))
     return TensorType(ElementType.of(array.dtype), sizes)
 
 
 def rankless(_: int, array: Array) -> TensorType:
-    """The input's type with not even the rank known."""
+    """Return the input's type with unknown rank."""
     return TensorType(ElementType.of(array.dtype), None)
 
 
 def built(build: Build, arrays: Sequence[Array], typing: Typing = static) -> Model:
-    """The model that a function of a builder and its inputs describes."""
+    """Build the model that a function of a builder and its inputs describes."""
     b = Builder()
     inputs = [b.input(f"input {i}", typing(i, array)) for i, array in enumerate(arrays)]
     made = build(b, *inputs)
@@ -47,7 +47,7 @@ def built(build: Build, arrays: Sequence[Array], typing: Typing = static) -> Mod
 
 
 def outputs_of(device: Device, model: Model, arrays: Sequence[Array]) -> Sequence[Array]:
-    """The outputs of a device; the runtime fixes open sizes for those that need it."""
+    """Return the outputs of a device; the runtime fixes dynamic dimensions if needed."""
     if device.capabilities().sizing is Sizing.FIXED:
         inputs = dict(zip(model.inputs, arrays, strict=True))
         with crosschip.compile(model, [device], cache=False) as compiled:
@@ -59,7 +59,7 @@ def outputs_of(device: Device, model: Model, arrays: Sequence[Array]) -> Sequenc
 
 
 def assert_alike(actual: Array, expected: Array, tolerance: float = 1e-5) -> None:
-    """Equal type and shape, and values as close as the tolerance says of the largest one."""
+    """Assert equal types and shapes, and values within a tolerance of the largest one."""
     assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
     if expected.dtype.kind in "biu":
         np.testing.assert_array_equal(actual, expected)
@@ -71,7 +71,7 @@ def assert_alike(actual: Array, expected: Array, tolerance: float = 1e-5) -> Non
 
 
 class Checker:
-    """Compares a device with the reference device."""
+    """Comparison of a device with the reference device."""
 
     static = staticmethod(static)
     symbolic = staticmethod(symbolic)
@@ -114,14 +114,14 @@ class Checker:
             self.compare(built(build, arrays, rankless), arrays, expected, tolerance)
 
     def typed(self, build: Build, *arrays: Array, typing: Typing, tolerance: float = 1e-5) -> None:
-        """Like a call, with the types of the inputs given."""
+        """Check as a call does, with the given input types."""
         model = built(build, arrays, typing)
         self.compare(model, arrays, outputs_of(ReferenceDevice(), model, arrays), tolerance)
 
     def compare(
         self, model: Model, arrays: Sequence[Array], expected: Sequence[Array], tolerance: float
     ) -> None:
-        """Run a model, all of which the device must support.
+        """Run a model all of which the device must support, and compare.
 
         OpenVINO is not given what is known to make nothing, on which some of its operations crash.
         """
@@ -144,7 +144,7 @@ class Checker:
     def declines(
         self, build: Build, *inputs: tuple[int, ...] | Array, why: str, typing: Typing = static
     ) -> None:
-        """The device must not support the last operation, for a reason with these words."""
+        """Assert that the device does not support the last operation for such a reason."""
         arrays = [
             np.zeros(given, np.float32) if isinstance(given, tuple) else given for given in inputs
         ]
@@ -157,7 +157,7 @@ class Checker:
 
 @pytest.fixture(scope="session", params=["onnxruntime", "openvino"])
 def device(request: pytest.FixtureRequest) -> Iterator[Device]:
-    """Each of the devices that drive an engine, found as a user's would be."""
+    """Return each of the devices that drive an engine."""
     entry = entry_points(group="crosschip.devices")[request.param]
     with entry.load()() as made:
         yield made
@@ -165,5 +165,5 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 @pytest.fixture(scope="session")
 def check(device: Device) -> Checker:
-    """Compares a device with the reference device."""
+    """Return the comparison of a device with the reference device."""
     return Checker(device)

@@ -1,4 +1,4 @@
-"""What OpenVINO makes of the models that it compiles."""
+"""The layers of the models that OpenVINO compiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosschip.devices.openvino.program import OpenVinoProgram
 
 
 def noted_layers(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
-    """The layers of all that is compiled from now on."""
+    """Record the layers of all models compiled from now on."""
     layers: list[Node] = []
     make = OpenVinoProgram.__init__
 
@@ -24,6 +24,6 @@ def noted_layers(monkeypatch: pytest.MonkeyPatch) -> list[Node]:
 
 
 def said(layers: list[Node], kind: str, fact: str = "layerType") -> list[str]:
-    """A fact about each of the layers of a kind."""
+    """Return a property of each layer of a type."""
     facts = [layer.get_rt_info() for layer in layers]
     return [each[fact].astype(str) for each in facts if each["layerType"].astype(str) == kind]

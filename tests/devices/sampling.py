@@ -1,4 +1,4 @@
-"""Random operations on random tensors, by seed: what an engine says yes to is as defined.
+"""Random operations on random tensors, by seed: supported operations must be right.
 
 Run as a script for long runs: `python -m tests.devices.sampling openvino 0 20000`.
 """
@@ -200,7 +200,7 @@ _HEAVY = ["CONV_2D", "MAT_MUL", "GATHER", "TOP_K"]
 
 
 def sample(device: Device, seed: int) -> str:
-    """The outcome of a seed: `right`, `refused`, `declined` or `invalid`.
+    """Return the outcome of a seed: `right`, `refused`, `declined` or `invalid`.
 
     Raises:
         AssertionError: the device computes something else than the definition says.
@@ -252,7 +252,7 @@ def sample(device: Device, seed: int) -> str:
 
 
 def main(name: str, first: int, count: int) -> None:
-    """Sample many seeds, and print what came of them."""
+    """Sample many seeds and print the outcomes."""
     device = entry_points(group="crosschip.devices")[name].load()()
     outcomes: Counter[str] = Counter()
     for seed in range(first, first + count):

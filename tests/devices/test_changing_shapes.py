@@ -1,4 +1,4 @@
-"""Shapes that change from call to call, on real engines, against ONNX Runtime on the same file."""
+"""Input shapes that change from run to run, on the engines, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SIZES = list(itertools.product((8, 11, 13, 16, 21), (9, 12, 16, 17)))
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small network for images of any batch and size: convolutions, pools, a shape, a product."""
+    """Return a small network for images of any batch and size."""
     random = np.random.default_rng(0)
 
     def weights(name: str, *shape: int) -> TensorProto:
@@ -73,7 +73,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def oracle(path: Path, array: Array) -> Array:
-    """The output that ONNX Runtime computes from the file itself."""
+    """Return the output that ONNX Runtime computes from the file."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (found,) = session.run(None, {"x": array})
     return np.asarray(found)
@@ -90,7 +90,7 @@ def opened(name: str) -> str | Device:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_images_of_twenty_sizes(network: Path, device: str) -> None:
-    """Of any batch, in random order, with a limit of 8 programs; XLA, which is slow, less."""
+    """In random order, with a limit of 8 programs; fewer for XLA, which compiles slowly."""
     count, most = {"reference": (200, 8), "xla": (8, 2)}.get(device, (2000, 8))
     sizes = SIZES[: count // 2]
     order = [sizes[i] for i in np.random.default_rng(3).integers(0, len(sizes), count)]
@@ -153,7 +153,7 @@ def test_threads_that_want_one_new_shape_compile_it_once(network: Path) -> None:
 
 
 def _resident() -> int:
-    """The bytes of memory that the process has now."""
+    """Return the resident memory of the process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
@@ -161,7 +161,7 @@ def _resident() -> int:
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells the memory")
 @pytest.mark.parametrize("device", ["openvino", "static"])
 def test_memory_is_flat(network: Path, device: str) -> None:
-    """Once all sizes have come, calls and evictions leave nothing behind."""
+    """After all sizes have occurred, runs and evictions do not increase memory."""
     arrays = [image(1, *size) for size in SIZES]
     with crosschip.compile(
         network, [opened(device)], shapes=crosschip.ShapeOptions(specializations=4), cache=False
@@ -201,7 +201,7 @@ def test_openvino_gets_a_program_a_shape_where_ranks_follow_from_sizes() -> None
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
 def test_small_and_large_sizes_by_turns_with_and_without_places(device: str, seed: int) -> None:
-    """Engines copy small tensors and share large ones; a result is the caller's either way."""
+    """Results belong to the caller, whether engines copy or share tensors."""
     random = np.random.default_rng(seed)
     dtype = [np.float32, np.float16, np.int32, np.bool_][seed]
     kind = ElementType(np.dtype(dtype).name)

@@ -1,4 +1,4 @@
-"""Sizes at which real models run, derived from the models: as ONNX Runtime judges them."""
+"""Sizes derived from models: real models must run with them in ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FILES = [
     ids=lambda path: path.stem,
 )
 def test_real_models_run_at_the_sizes_on_onnx_runtime_itself(path: Path) -> None:
-    """A text reader whose height must be 48, tables of positions, keys and values of the past."""
+    """A text reader of height 48, tables of positions, keys and values."""
     if not path.exists():
         pytest.skip(f"{path} is not there")
     model = crosschip.load(path)

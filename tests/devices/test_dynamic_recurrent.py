@@ -1,4 +1,4 @@
-"""LSTM in bytes on OpenVINO, against ONNX Runtime."""
+"""Dynamically quantized LSTM on OpenVINO, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOMAIN = "com.microsoft"
 
 
 def network(random: np.random.Generator, hidden: int, width: int, **given: Array) -> bytes:
-    """A DynamicQuantizeLSTM of two passes, as ONNX; what is given takes the place of its own."""
+    """Return a bidirectional DynamicQuantizeLSTM in ONNX, with the given inputs replaced."""
     rows = 4 * hidden
     numbers: dict[str, Array] = {
         "W": random.integers(-127, 128, (2, width, rows)).astype(np.int8),
@@ -53,14 +53,14 @@ def network(random: np.random.Generator, hidden: int, width: int, **given: Array
 
 
 def rows_of_scales(random: np.random.Generator) -> dict[str, Array]:
-    """A scale and a zero point for each row of the weights."""
+    """Return a scale and a zero point per row of the weights."""
     scales = {f"{name}s": random.uniform(0.001, 0.003, (2, 64)) for name in "WR"}
     zeros = {f"{name}z": np.zeros((2, 64), np.int8) for name in "WR"}
     return {**{name: scale.astype(np.float32) for name, scale in scales.items()}, **zeros}
 
 
 def between(low: int, high: int, zero_point: int) -> Draw:
-    """Weights in uint8 in a range."""
+    """Return uint8 weights in a range."""
 
     def draw(random: np.random.Generator) -> dict[str, Array]:
         sizes = {"W": WIDTH, "R": 16}
@@ -99,7 +99,7 @@ def test_as_onnx_runtime(case: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_all_gates_have_one_product_of_bytes(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of reals only where there are more digits than there may be."""
+    """A product of floats only where bytes would be inexact."""
     if not multiplies_bytes():
         pytest.skip("this processor cuts off sums of products of bytes")
     layers = noted_layers(monkeypatch)

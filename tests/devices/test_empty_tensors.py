@@ -51,14 +51,8 @@ DECLINED: dict[str, tuple[Build, tuple[int, ...], str]] = {
 FITS: dict[str, tuple[Build, list[Array]]] = {
     "CONCAT": (joined(1), [zeros(2, 0), zeros(2, 3)]),
     "CONCAT of nothing": (joined(0), [zeros(0, 3), zeros(0, 3)]),
-    "GROUP_NORMALIZATION of no images": (
-        adds("GROUP_NORMALIZATION", groups=2),
-        [zeros(0, 4, 3)],
-    ),
-    "GROUP_NORMALIZATION of no pixels": (
-        adds("GROUP_NORMALIZATION", groups=2),
-        [zeros(2, 4, 0)],
-    ),
+    "GROUP_NORMALIZATION of no images": (adds("GROUP_NORMALIZATION", groups=2), [zeros(0, 4, 3)]),
+    "GROUP_NORMALIZATION of no pixels": (adds("GROUP_NORMALIZATION", groups=2), [zeros(2, 4, 0)]),
     "GROUP_NORMALIZATION of no channels": (adds("GROUP_NORMALIZATION", groups=1), [zeros(1, 0)]),
     "INSTANCE_NORMALIZATION": (adds("INSTANCE_NORMALIZATION"), [zeros(1, 2, 0)]),
     "LAYER_NORMALIZATION": (adds("LAYER_NORMALIZATION", np.ones((), np.float32)), [zeros(0, 2)]),
@@ -111,7 +105,7 @@ def test_declined_by_onnxruntime(check: Checker) -> None:
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 def test_declined_by_openvino(check: Checker) -> None:
-    """It would crash, or make something of them."""
+    """OpenVINO would crash or return arbitrary elements."""
     nothing = zeros(0, 3)
     check.declines(adds("FLATTEN", 0), nothing, why="FLATTEN.input: is empty")
     check.declines(adds("EXPAND", (2, 1, 1)), nothing, why="is empty")
@@ -133,7 +127,7 @@ def test_what_fits(check: Checker, name: str, dtype: Any) -> None:
         agree(check, build, given, typing)
 
     def behind(b: Any, *xs: Any) -> Any:
-        """The same of a tensor that the engine has made itself."""
+        """Return the same model on a tensor that the engine computes."""
         return build(b, b.add(operator_named("NEG"), xs[0]), *xs[1:])
 
     agree(check, behind, given, check.symbolic)

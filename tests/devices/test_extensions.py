@@ -1,4 +1,4 @@
-"""Extension operations on ONNX Runtime: side by side in one model with each other and all else."""
+"""Extension operations on ONNX Runtime, together with each other and with standard operators."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def same(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
 
 
 def check(model: Model, path: Path, inputs: Mapping[str, Any], folder: Path, segments: int) -> None:
-    """Compiled, and from the cache, a model gives what ONNX Runtime does, in so many segments."""
+    """Assert that a model, compiled and cached, agrees with ONNX Runtime, in this many segments."""
     expected = oracle(path, inputs)
     for word in ("miss", "hit"):
         with crosschip.compile(model, "onnxruntime", cache=folder / "cache") as compiled:
@@ -120,7 +120,7 @@ def test_what_means_something_else_in_another_opset_stays_apart(
 
 
 def test_names_and_large_constants_do_not_meet(tmp_path: Path) -> None:
-    """Two operations whose graphs have the same names inside, beside one with names like ours."""
+    """Two operations with equal inner names, and one with names like ours."""
 
     def branch(number: int, shift: float) -> Any:
         made = helper.make_tensor_value_info(f"y{number}", TensorProto.FLOAT, None)
@@ -156,7 +156,7 @@ def test_names_and_large_constants_do_not_meet(tmp_path: Path) -> None:
 
 
 def test_a_wrong_declaration_inside_a_segment_shows_when_it_runs(tmp_path: Path) -> None:
-    """The sizes that the file declares are used where a standard operation reads the value."""
+    """A standard operation relies on the declared sizes."""
     graph = """g (float[1, 4] x) => (int64[2] y) {
         a = ai.onnx.ml.Scaler<offset = [0.0], scale = [2.0]>(x)  b = Neg(a)  y = Shape(b) }"""
     header = f'<ir_version: 10, opset_import: ["" : 21, {ML}]>'
@@ -173,7 +173,7 @@ def test_a_wrong_declaration_inside_a_segment_shows_when_it_runs(tmp_path: Path)
 
 
 def changed(model: Model, kind: str, change: Callable[[ModelProto], None]) -> Model:
-    """The model with another payload in its operations of a type."""
+    """Return the model with another payload for its operations of a type."""
 
     def other(operation: Operation) -> Operation:
         if not isinstance(operation, Extension) or operation.type != kind:
@@ -193,7 +193,7 @@ def changed(model: Model, kind: str, change: Callable[[ModelProto], None]) -> Mo
 
 
 def test_functions_of_another_opset_are_declined(tmp_path: Path) -> None:
-    """ONNX Runtime reads them in the opset of the model, without a word."""
+    """ONNX Runtime silently reads them in the opset of the model."""
     function = """<domain: "local", opset_import: ["" : 21]> f (v) => (r)
         { s = Softmax<axis = 1>(v)  r = SequenceConstruct(s) }"""
     graph = """g (float[1, 2, 2] x) => (float[1, 2, 2] y) <int64 i = {0}>

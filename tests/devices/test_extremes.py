@@ -1,4 +1,4 @@
-"""The greatest and least numbers on OpenVINO, which leaves NaN out, and some infinities."""
+"""NaN and infinity in minima and maxima on OpenVINO."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OF: dict[type[ReduceMax] | type[ReduceMin], Callable[..., Array]] = {
 
 
 def extremes(axis: int) -> Model:
-    """Both extremes, as inputs and as sums have them."""
+    """Compute both extremes, of inputs and of sums."""
     return model_of(
         lambda b, x, y: tuple(
             b.add(operator, each, (axis,)) for each in (x, b.add(Add, x, y)) for operator in OF

@@ -1,4 +1,4 @@
-"""Which tensors OpenVINO reads and writes where they are; copying the others takes less time."""
+"""OpenVINO reads and writes large tensors in place, and copies small ones, which is faster."""
 
 from __future__ import annotations
 

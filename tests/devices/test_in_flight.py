@@ -1,4 +1,4 @@
-"""Programs for several runs at once: how engines divide the processor's cores among them."""
+"""Programs for concurrent runs: how engines divide the processor's cores."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_openvino_has_a_stream_for_each_run() -> None:
 @pytest.mark.parametrize("threads", [None, 1, 2])
 @pytest.mark.parametrize("device", ["onnxruntime", "openvino"])
 def test_more_runs_at_once_than_foreseen_are_right(device: str, threads: int | None) -> None:
-    """Each run gets the answer to its own input, whether called or submitted."""
+    """Each run returns the result for its input, called or submitted."""
     weights = np.random.default_rng(0).standard_normal((64, 64), np.float32)
     model = model_of(lambda b, x: b.add(MatMul, x, b.constant(weights)), float32(8, 64))
     together = threading.Barrier(4)

@@ -1,4 +1,4 @@
-"""OpenVINO where the environment limits the instruction sets of its kernels."""
+"""OpenVINO with kernels limited to an instruction set by the environment."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_normalizations_are_declined_and_right(limit: str) -> None:
 
 
 def test_a_program_is_tied_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernels of a cached program are chosen anew where it is loaded, and some would die."""
+    """A loaded program chooses kernels anew, and some would die."""
     device = OpenVinoDevice()
     tied = {}
     for limit in ("AVX2", "SSE41", ""):

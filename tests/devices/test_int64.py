@@ -1,4 +1,4 @@
-"""int64 on OpenVINO, which computes it in int32, and some of it in float32."""
+"""int64 on OpenVINO, which computes in int32, and partly in float32."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ pytestmark = pytest.mark.parametrize("device", ["openvino"], indirect=True)
 
 
 def model_of(build: Build, *shape: int, type_: ElementType = ElementType.INT64) -> Model:
-    """A model of one input, `x`."""
+    """Return a model of one input, `x`."""
     b = Builder("wide")
     b.output("y", build(b, b.input("x", TensorType(type_, shape))))
     return b.build()
 
 
 def five(x: Operand) -> Array:
-    """The number 5, of the type of an operand."""
+    """Return the constant 5 of an operand's element type."""
     return np.array(5, x.type.element_type.dtype)
 
 
@@ -89,7 +89,7 @@ def test_int64_is_right_up_to_the_ends_of_its_range(check: Checker, name: str) -
 
 @pytest.mark.parametrize("name", ["equal", "less", "divided", "rest", "summed", "most"])
 def test_int32_that_is_computed_in_float32(check: Checker, name: str) -> None:
-    """What float32 does not hold was compared as if it were its neighbour."""
+    """Integers that float32 does not hold must be told apart."""
     build, (low, high) = MODELS[name]
     model = model_of(build, 3, 4, type_=ElementType.INT32)
     assert conditions_of(check.device, model, Options()) == [InputRange("x", low, high, "openvino")]

@@ -1,4 +1,4 @@
-"""Integers on ONNX Runtime, whose processor traps and whose products saturate, against NumPy."""
+"""Integers on ONNX Runtime, compared with NumPy: division traps and products saturate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compiled(operator: type[Operator], *types: TensorType, **named: Any) -> Run:
 
 
 def quotient(a: Array, b: Array) -> Array:
-    """As the definition has it, in Python's own integers."""
+    """Compute the defined quotient with Python's integers."""
 
     def one(x: int, y: int) -> int:
         return 0 if y == 0 else abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
@@ -41,7 +41,7 @@ def quotient(a: Array, b: Array) -> Array:
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_divisors_that_are_computed(dtype: type[np.integer]) -> None:
-    """By 0 and -1 too, by which the processor does not divide the least integer."""
+    """Including 0, and -1 for the least integer."""
     type_ = TensorType(ElementType.of(np.dtype(dtype)), (symbol("N"),))
     div, mod = compiled(Div, type_, type_), compiled(Mod, type_, type_)
     limits = np.iinfo(dtype)
@@ -55,7 +55,7 @@ def test_divisors_that_are_computed(dtype: type[np.integer]) -> None:
 @settings(max_examples=40)
 @given(data=st.data(), before=st.integers(0, 9), after=st.integers(0, 9))
 def test_a_mirror_image_of_an_open_size(data: st.DataObject, before: int, after: int) -> None:
-    """However much wider it is than the tensor, NumPy's is the same."""
+    """NumPy computes the same, however wide the padding is."""
     type_ = TensorType(ElementType.FLOAT32, (symbol("N"), symbol("M")))
     run = compiled(Pad, type_, pads=(before, after, after, before), mode=PadMode.REFLECT)
     shape = data.draw(st.tuples(st.integers(1, 5), st.integers(1, 3)))

@@ -1,4 +1,4 @@
-"""Functions that OpenVINO computes along with what is before them, against ONNX Runtime."""
+"""Functions that OpenVINO fuses into preceding operations, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def agreed(nodes: list[NodeProto], given: Array, constants: dict[str, Any]) -> None:
-    """Check what a model makes of `x`."""
+    """Compare the results of a model for `x`."""
     graph = helper.make_graph(
         nodes,
         "functions",
@@ -34,7 +34,7 @@ def agreed(nodes: list[NodeProto], given: Array, constants: dict[str, Any]) -> N
 
 
 def test_gelu_beyond_a_transposition(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is computed with the convolution, and no transposition is left but changes of layout."""
+    """GELU is fused into the convolution, past a transposition."""
     layers = noted_layers(monkeypatch)
     random = np.random.default_rng(0)
     nodes = [
@@ -56,7 +56,7 @@ def test_gelu_beyond_a_transposition(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_softplus_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everywhere as exact as a float32, and without OpenVINO's logarithm, which takes long."""
+    """As exact as float32, and without OpenVINO's slow logarithm."""
     layers = noted_layers(monkeypatch)
     ends = np.array([0, -0.0, 88, -87, np.inf, -np.inf, np.nan, 1e-30, 3e38], np.float32)
     given = np.concatenate([np.linspace(-30, 30, 4087, dtype=np.float32), ends])
@@ -70,17 +70,14 @@ def test_what_keeps_nan_is_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = noted_layers(monkeypatch)
     given = np.linspace(-3, 3, 4096, dtype=np.float32)
     given[::5] = np.nan
-    nodes = [
-        helper.make_node("Sin", ["x"], ["s"]),
-        helper.make_node("Max", ["s", "least"], ["y"]),
-    ]
+    nodes = [helper.make_node("Sin", ["x"], ["s"]), helper.make_node("Max", ["s", "least"], ["y"])]
     agreed(nodes, given, {"least": np.float32(-0.5)})
     assert len(said(layers, "Subgraph") + said(layers, "Eltwise")) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.int16])
 def test_rounding_to_integers_of_16_bits(dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are no integers in between, if only what they stand for is read."""
+    """The values stay floats if only dequantized values are read."""
     layers = noted_layers(monkeypatch)
     numbers = ["scale", "middle"]
     nodes = [

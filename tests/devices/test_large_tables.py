@@ -1,4 +1,4 @@
-"""Tables of more rows than float32 counts, in which OpenVINO compares numbers."""
+"""Tables with more rows than float32 holds integers, in which OpenVINO compares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions of lines, which come as images of one row: OpenVINO computes them as lines."""
+"""Convolutions along one axis, given as images of one row: OpenVINO computes 1-D convolutions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crosschip.ops.standard.layout import Squeeze, Unsqueeze
 
 @st.composite
 def windows(draw: st.DrawFn) -> dict[str, Any]:
-    """The attributes of a convolution along one axis."""
+    """Return the attributes of a convolution along one axis."""
     auto_pad = draw(st.sampled_from(["NOTSET", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"]))
     apart = 1 if auto_pad.startswith("SAME") else draw(st.integers(1, 2))
     made = {"strides": [draw(st.integers(1, 3))], "dilations": [apart], "auto_pad": auto_pad}
@@ -91,7 +91,7 @@ def test_lines_that_are_given_several_axes(axes: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("axes", [(2,), (1,)])
 def test_an_input_with_an_axis_and_without_is_the_input(axes: tuple[int, ...]) -> None:
-    """The one that is taken away may be another one of size 1."""
+    """The removed axis may be another one of size 1."""
     b = Builder()
     x = b.input("x", float32(3, 1, symbol("s")))
     b.output("y", b.add(Squeeze, b.add(Unsqueeze, x, (2,)), axes))

@@ -1,4 +1,4 @@
-"""Masks in models that compute on bytes, which OpenVINO's passes for those must leave alone."""
+"""Masks in quantized models, which OpenVINO's passes for bytes must not change."""
 
 from __future__ import annotations
 
@@ -17,12 +17,7 @@ from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.indexing import Gather
 from crosschip.ops.standard.integers import MatMulInteger
 from crosschip.ops.standard.logical import Where
-from crosschip.ops.standard.quantization import (
-    Dequantize,
-    DynamicQuantize,
-    Quantize,
-    Reinterpret,
-)
+from crosschip.ops.standard.quantization import Dequantize, DynamicQuantize, Quantize, Reinterpret
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +26,7 @@ N = symbol("N")
 
 
 def products(b: Builder) -> Operand:
-    """Of bytes, by which OpenVINO takes the model for quantized: as many as there are in a row."""
+    """Return products of bytes, by which OpenVINO treats the model as quantized."""
     steps, _, zero = b.add_all(DynamicQuantize, b.input("x", float32(N, 4)))
     made = b.add(MatMulInteger, steps, b.constant(np.ones((4, 4), np.int8)), zero)
     return b.add(Cast, made, ElementType.FLOAT32)
@@ -55,7 +50,7 @@ def test_a_mask_of_flags_times_the_least_number() -> None:
 
 
 def test_a_mask_added_to_a_quantized_table() -> None:
-    """As in T5: a bias by position, in bytes, and a mask on it."""
+    """As in T5: a quantized bias by position, plus a mask."""
     b = Builder("bias")
     table = np.array([[130, 7, 90, 1], [0, 255, 12, 2]], np.uint8)
     places = b.input("places", TensorType(ElementType.INT32, (N,)))
@@ -72,7 +67,7 @@ def test_a_mask_added_to_a_quantized_table() -> None:
 @pytest.mark.parametrize("rows", [4, N], ids=["fixed", "open"])
 @pytest.mark.parametrize("dtype", [ElementType.UINT8, ElementType.INT8], ids=str)
 def test_a_row_that_is_masked_altogether(dtype: ElementType, rows: Dim) -> None:
-    """Its shares are NaN, of which the least integer is made, as ONNX Runtime does it."""
+    """Its softmax is NaN, which quantizes to the least integer, as in ONNX Runtime."""
     b = Builder("rows")
     kept = b.input("kept", TensorType(ElementType.BOOL, (rows, rows)))
     masked = b.add(Where, kept, b.input("x", float32(rows, rows)), np.array(-np.inf, np.float32))

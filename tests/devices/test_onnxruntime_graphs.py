@@ -1,4 +1,4 @@
-"""What ONNX Runtime is given to run, where its own reading of the same model is quick."""
+"""The graphs that ONNX Runtime gets, which must run as fast as the original file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLOAT = TensorProto.FLOAT
 
 
 def graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph, and those in its nodes."""
+    """Yield a graph and its subgraphs."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -30,7 +30,7 @@ def graphs(graph: GraphProto) -> Iterator[GraphProto]:
 
 
 def compiled_graphs(model: Model | ModelProto, **options: object) -> list[GraphProto]:
-    """The graphs of the one segment that a model is compiled to."""
+    """Return the graphs of a model that compiles to one segment."""
     from crosschip.devices.onnxruntime import OnnxRuntimeDevice
 
     with crosschip.compile(model, ["onnxruntime"], cache=False, **options) as compiled:  # type: ignore[arg-type]
@@ -52,7 +52,7 @@ def choosing(
     bias: bool = True,
     twice: bool = False,
 ) -> ModelProto:
-    """A choice between convolutions of rows with an activation behind, and something else."""
+    """Return a choice between convolutions with an activation, and another branch."""
     random = np.random.default_rng(rows)
     weights = random.standard_normal((rows, rows, 3)).astype(np.float32)
     node = helper.make_node
@@ -145,7 +145,7 @@ def test_rows_that_are_made_images_for_others_too_stay() -> None:
 
 
 def test_images_that_are_padded_at_the_top_are_no_rows() -> None:
-    """Their only row is of the padding, of which the bias is left."""
+    """Their only row is padding, for which the bias remains."""
     model = choosing(4)
     (then_branch,) = [a.g for a in model.graph.node[0].attribute if a.name == "then_branch"]
     del then_branch.node[:]
@@ -171,7 +171,7 @@ def test_images_that_are_padded_at_the_top_are_no_rows() -> None:
 def test_branches_have_constants_of_their_own_unless_they_are_large(
     rows: int, inside: bool
 ) -> None:
-    """Others, the engine hands in whenever it chooses; 3 * 128 * 128 floats are 192 KiB."""
+    """Outer constants are passed at each choice; 3 * 128 * 128 floats are 192 KiB."""
     model = choosing(rows)
     whole, *branches = compiled_graphs(model, shapes={"x": (1, rows, 8)})
     branch = next(graph for graph in branches if "Conv" in types(graph))
@@ -181,7 +181,7 @@ def test_branches_have_constants_of_their_own_unless_they_are_large(
 
 
 def strided(parts: int) -> ModelProto:
-    """Slices without strides, one after the other."""
+    """Return consecutive slices without strides."""
     node = helper.make_node
     numbers = [numpy_helper.from_array(np.array([i]), f"n{i}") for i in range(parts + 1)]
     nodes = [node("Slice", ["x", f"n{i}", f"n{i + 1}", "n0"], [f"s{i}"]) for i in range(parts)]

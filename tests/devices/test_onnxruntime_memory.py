@@ -1,4 +1,4 @@
-"""Memory of a process that compiles again and again on `onnxruntime`."""
+"""Memory of a process that compiles repeatedly on `onnxruntime`."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ print(resident() - before)
 @pytest.mark.slow  # it takes many compilations to tell a leak from the allocator's own growth
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_compiling_leaves_nothing_of_a_model() -> None:
-    """Its weights are 1000 bytes each, so they stay in the file that ONNX Runtime optimizes."""
+    """Weights of 1000 bytes each stay inside the optimized file."""
     (grown,) = map(int, at_once(COMPILING, count=1))
     assert grown < COMPILATIONS * LAYERS * 1000 / 3

@@ -1,4 +1,4 @@
-"""The nodes that ONNX Runtime runs for a model: no more than for the file, where it can be."""
+"""The nodes that ONNX Runtime runs: no more than for the original file, where possible."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def model_of(
     outputs: Sequence[str],
     **constants: Any,
 ) -> onnx.ModelProto:
-    """A model with outputs of any type that is inferred."""
+    """Return a model with inferred output types."""
     made = [onnx.ValueInfoProto(name=name) for name in outputs]
     held = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
     graph = helper.make_graph(list(nodes), "graph", list(inputs), made, held)
@@ -41,7 +41,7 @@ def model_of(
 
 
 def assert_as_engine(model: onnx.ModelProto, inputs: dict[str, Any], atol: float = 0.0) -> None:
-    """Check that a model makes what ONNX Runtime makes of the file."""
+    """Compare a model with ONNX Runtime on the file."""
     engine = onnxruntime.InferenceSession(model.SerializeToString())
     names = [value.name for value in engine.get_outputs()]
     expected = dict(zip(names, engine.run(None, inputs), strict=True))
@@ -52,7 +52,7 @@ def assert_as_engine(model: onnx.ModelProto, inputs: dict[str, Any], atol: float
 
 
 def attentive(outputs: Sequence[str] = (), axis: int = -1) -> onnx.ModelProto:
-    """Attention to queries, keys and values that are made as one, as onnxruntime-genai does it."""
+    """Return attention with packed queries, keys and values, as onnxruntime-genai has it."""
     past = [tensor(f"past.{of}", FLOAT, ["b", 2, "past", 16]) for of in "kv"]
     counts = [tensor("last", TensorProto.INT32, ["b"]), tensor("length", TensorProto.INT32, [1])]
     made = ["y", "present.k", "present.v"]
@@ -134,7 +134,7 @@ def test_sums_of_integers_need_nothing_to_lose_their_axes(axes: list[int], keepd
 
 
 def recurrent(layers: int, quantized: bool = False) -> onnx.ModelProto:
-    """Layers of a recurrent network that read each other, and the first of them integers."""
+    """Return stacked recurrent layers, the first of them on integers."""
     constants: dict[str, Any] = {"axis": np.array([1])}
     nodes, value = [], "x"
     if quantized:
@@ -199,7 +199,7 @@ def test_places_that_a_search_finds_are_converted_only_to_another_type() -> None
 
 
 def test_the_engine_knows_which_sizes_are_equal() -> None:
-    """By it the sum becomes a part of the convolution, whose channels stay in blocks."""
+    """So it fuses the sum into the convolution, in channel blocks."""
     shape: list[str | int] = ["n", 16, 8, 8]
     weights = random.standard_normal((16, 16, 3, 3)).astype(np.float32)
     window: dict[str, Any] = {"pads": [1, 1, 1, 1], "strides": [2, 2]}
@@ -280,7 +280,7 @@ def segment_of(model: onnx.ModelProto) -> Model:
 @pytest.mark.parametrize("rows", [(3,), (2, 3), (2, 1, 3)])
 @pytest.mark.parametrize("zeros", [False, True])
 def test_a_sum_behind_a_product_of_bytes_leaves_it_one(rows: tuple[int, ...], zeros: bool) -> None:
-    """Joined with the sum, it is one of reals and bytes, which rounds the reals once more."""
+    """Fused with the sum, the product would be of floats and bytes."""
     weights = random.integers(-128, 127, (8, 4)).astype(np.int8)
     held: dict[str, Any] = {"zeros": np.zeros(4, np.int8)} if zeros else {}
     nodes = [
@@ -305,7 +305,7 @@ def test_a_sum_behind_a_product_of_bytes_leaves_it_one(rows: tuple[int, ...], ze
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
 @pytest.mark.parametrize("kind", ["ScatterElements", "ScatterND"])
 def test_halves_are_combined_where_indices_say(kind: str, reduction: str) -> None:
-    """And those that are not 0 are found; ONNX Runtime itself does neither in float16."""
+    """ONNX Runtime has neither operator in float16."""
     half = TensorProto.FLOAT16
     nodes = [
         node(kind, ["x", "indices", "updates"], ["y"], reduction=reduction),

@@ -1,4 +1,4 @@
-"""Sizes that show only in a run: what does not fit is refused, and the next run is right."""
+"""Dynamic dimensions: sizes that do not fit are refused, and the next run is right."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def device() -> Iterator[OpenVinoDevice]:
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_sizes_that_may_not_fit(device: OpenVinoDevice, name: str) -> None:
-    """Every input on each axis at 0, at 1 and one longer, and then as it was again."""
+    """Each axis of each input with 0, 1 and one more element, then the original again."""
     for arguments in examples_of(operators()[name])[:3]:
         model = model_of(operators()[name], arguments, named=True)
         if not all(device.supports(operation, Options()) for operation in model.operations):
@@ -99,7 +99,7 @@ def test_a_refusal_leaves_nothing_behind(device: OpenVinoDevice, loaded: bool) -
 
 @pytest.mark.parametrize("name", sorted(o.type for o in FAILS_OF_NOTHING if "POOL" in o.type))
 def test_an_empty_batch(device: OpenVinoDevice, name: str) -> None:
-    """In the middle of a model, too."""
+    """Also in the middle of a model."""
     named: dict[str, Any] = (
         {"output_shape": (2, 2)}
         if "ADAPTIVE" in name
@@ -117,7 +117,7 @@ def test_an_empty_batch(device: OpenVinoDevice, name: str) -> None:
 
 
 def test_one_thread_and_sizes_that_only_inputs_leave_open(device: OpenVinoDevice) -> None:
-    """With one thread, OpenVINO only says what goes wrong to whoever waits for it."""
+    """With one thread, OpenVINO reports errors only to `wait`."""
     b = Builder()
     x = b.input("x", TensorType(F32, (symbol("n"), 1)))
     b.output("y", b.add(operator_named("EXPAND"), x, (2, 3)))

@@ -1,4 +1,4 @@
-"""Indices that are parts of inputs, which OpenVINO gets once they have been looked at."""
+"""Indices that are parts of inputs, which are checked before OpenVINO runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLES = [np.random.default_rng(size).random((size, 4), np.float32) for size in 
 
 
 def model_of_boxes(type_: ElementType = ElementType.INT64) -> Model:
-    """Each column looks up rows of its own table, in a form of its own."""
+    """Each column of indices selects rows of another table."""
     b = Builder("boxes")
     boxes = b.input("boxes", TensorType(type_, (symbol("n"), 5, 3)))
     first = b.add(Gather, boxes, np.array(0), 2)

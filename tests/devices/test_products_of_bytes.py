@@ -1,4 +1,4 @@
-"""Products with constants of few bits on OpenVINO, which computes on integers, against NumPy."""
+"""Products with constants of few bits on OpenVINO, computed on integers, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BYTES: list[Any] = [np.int8, np.uint8]
 
 
 def drawn(random: np.random.Generator, dtype: Any, *shape: int) -> Array:
-    """Bytes, the extremes among them more often than others."""
+    """Return random bytes with frequent extremes."""
     limits = np.iinfo(dtype)
     spread = random.integers(limits.min, limits.max, shape, np.int64, endpoint=True)
     ends = random.choice([limits.min, limits.max], shape)
@@ -46,7 +46,7 @@ def run(model: Model, inputs: dict[str, Array]) -> Array:
 
 @pytest.mark.parametrize("seed", range(16))
 def test_matrix_products(seed: int) -> None:
-    """With as many terms as float32 does not add up, too, and rows of an open number."""
+    """Also with more terms than float32 adds exactly, and a dynamic number of rows."""
     random = np.random.default_rng(seed)
     x_type, y_type = (BYTES[random.integers(2)] for _ in range(2))
     terms, columns = int(random.choice([1, 7, 300, 5000])), int(random.integers(1, 6))
@@ -136,7 +136,7 @@ def test_convolutions(seed: int) -> None:
 
 
 def test_integers_between_operations() -> None:
-    """A whole dynamically quantized layer: what is quantized, multiplied, and made real again."""
+    """A dynamically quantized layer: quantize, multiply, dequantize."""
     random = np.random.default_rng(5)
     reals = random.normal(size=(4, 40)).astype(np.float32)
     weights = drawn(random, np.int8, 40, 6)
@@ -155,7 +155,7 @@ def test_integers_between_operations() -> None:
 
 @pytest.mark.parametrize(("level", "tolerance"), [(0, 1e-5), (4, 2e-2)])
 def test_weights_of_few_bits(level: int, tolerance: float) -> None:
-    """The other factor is rounded to bytes only where the model allows that."""
+    """The other factor is quantized only if the model allows it."""
     random = np.random.default_rng(2)
     reals = random.normal(size=(3, 128)).astype(np.float32)
     integers = random.integers(0, 16, (64, 4, 32))

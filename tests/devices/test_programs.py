@@ -1,4 +1,4 @@
-"""Programs of the engines: what goes in and comes out, threads, saving, failures."""
+"""Programs of the engines: inputs and outputs, threads, saving, failures."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_outputs_belong_to_the_caller(check: Checker, typing: str) -> None:
 
 def test_inputs_are_not_kept(check: Checker) -> None:
     class Marked(np.ndarray):
-        """An array that weak references can point at."""
+        """An array with weak references."""
 
     array = np.ones((2, 3), np.float32)
     program = check.device.compile(check.built(lambda b, x: b.add(Relu, x), [array]), Options())
@@ -135,7 +135,7 @@ def test_runs_in_many_threads(check: Checker, typing: str) -> None:
 
 
 def network(check: Checker) -> tuple[Model, Array]:
-    """Convolutions and a product, big enough for every optimization."""
+    """Return convolutions and a product, large enough for all optimizations."""
     random = np.random.default_rng(1)
 
     def weights(*shape: int) -> Array:
@@ -175,7 +175,7 @@ def test_what_was_not_saved_is_not_loaded(check: Checker) -> None:
 
 
 def test_float32_stays_float32(check: Checker) -> None:
-    """Also after loading: an engine that computes in bfloat16 by itself is off by some 1e-3."""
+    """Also after loading: bfloat16 would be wrong by about 1e-3."""
     random = np.random.default_rng(2)
     x, weights = (random.normal(size=(256, 256)).astype(np.float32) for _ in range(2))
     model = check.built(lambda b, x: b.add(MatMul, x, weights), [x])
@@ -274,7 +274,7 @@ def test_a_missing_engine_says_what_to_install(name: str, cls: str) -> None:
 
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
 def test_using_a_device_leaves_no_traces(name: str, tmp_path: Any) -> None:
-    """No files in the user's home, and nothing on the terminal."""
+    """No files in the user's home and no output on the terminal."""
     script = (
         "from importlib.metadata import entry_points\n"
         f"device = entry_points(group='crosschip.devices')[{name!r}].load()()\n"
@@ -298,7 +298,7 @@ def test_using_a_device_leaves_no_traces(name: str, tmp_path: Any) -> None:
 def test_a_plain_file_is_compiled_and_run_without_the_onnx_library(
     name: str, tmp_path: Path
 ) -> None:
-    """Nor with anything else that takes long to import, so that the first answer is there soon."""
+    """No slow imports, so that the first result is early."""
     kernel = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "kernel")
     nodes = [
         helper.make_node("Conv", ["x", "kernel"], ["convolved"], pads=[1, 1, 1, 1]),

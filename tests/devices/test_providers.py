@@ -1,4 +1,4 @@
-"""Other execution providers of ONNX Runtime as instances, all of a segment or nothing of it."""
+"""Other execution providers of ONNX Runtime as instances, which run a segment as a whole."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 
 import crosschip as cc
 from crosschip.devices.onnxruntime import OnnxRuntimeDevice, compiling, program, providers
-from crosschip.devices.onnxruntime.provided import provided, quiet_options, require
 from crosschip.devices.onnxruntime.providers import PROVIDERS, Provider
+from crosschip.devices.onnxruntime.session import provider_session, quiet_options, require
 from crosschip.devices.reference import ReferenceDevice
 from crosschip.hal import CompileError, Kind, Options, Rule
 from crosschip.ir import Builder, DeviceError, ElementType, If, Model, TensorType
@@ -45,7 +45,7 @@ def test_the_processor_comes_first_and_has_a_name() -> None:
 
 
 def test_only_what_is_installed_is_an_instance() -> None:
-    """The test environment has the processor's provider and Azure's, which is no chip."""
+    """The test environment has the processor's provider and Azure's."""
     assert "AzureExecutionProvider" in onnxruntime.get_available_providers()
     present = {instance.name for instance in OnnxRuntimeDevice.probe()}
     assert "CUDA" not in present
@@ -80,7 +80,7 @@ def test_what_a_provider_runs_is_right_and_loads_again() -> None:
 
 def test_a_model_that_onnx_runtime_refuses_says_so() -> None:
     with pytest.raises(DeviceError, match="onnxruntime failed to compile"):
-        provided(b"no model", quiet_options(), PROCESSOR)
+        provider_session(b"no model", quiet_options(), PROCESSOR)
 
 
 def test_control_flow_stays_with_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,12 +121,7 @@ def test_a_provider_that_would_compute_in_less_than_float32_says_so(
 def test_providers_are_found_by_file_and_by_package(monkeypatch: pytest.MonkeyPatch) -> None:
     def installed(library: str = "", package: str = "", plugin: str = "") -> bool:
         return Provider(
-            name="X",
-            kind=Kind.GPU,
-            description="",
-            library=library,
-            package=package,
-            plugin=plugin,
+            name="X", kind=Kind.GPU, description="", library=library, package=package, plugin=plugin
         ).installed
 
     assert installed(library="shared")  # libonnxruntime_providers_shared, there in every wheel

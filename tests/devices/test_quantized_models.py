@@ -1,4 +1,4 @@
-"""Models that ONNX Runtime's own tool quantizes give what the engine alone gives for them."""
+"""Models quantized by ONNX Runtime's tool, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -12,12 +12,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
-from onnxruntime.quantization import (
-    CalibrationDataReader,
-    QuantFormat,
-    QuantType,
-    quantize_static,
-)
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
 import crosschip
 from crosschip.devices.openvino.precision import multiplies_bytes
@@ -28,7 +23,7 @@ SHAPE = (2, 3, 16, 16)
 
 
 def network(random: np.random.Generator) -> onnx.ModelProto:
-    """A small network with random layers: convolutions, poolings, a sum and a product."""
+    """Return a small network of random convolutions, poolings, a sum and a product."""
     initializers: list[TensorProto] = []
     nodes: list[onnx.NodeProto] = []
 
@@ -73,7 +68,7 @@ def network(random: np.random.Generator) -> onnx.ModelProto:
 
 
 class Images(CalibrationDataReader):  # type: ignore[misc]  # the package has no types
-    """Random images to calibrate with."""
+    """Random images for calibration."""
 
     def __init__(self, random: np.random.Generator) -> None:
         self._images: Iterator[Array] = iter(random.normal(size=(4, *SHAPE)).astype(np.float32))
@@ -112,7 +107,7 @@ def test_as_the_engine_alone(tmp_path: Path, seed: int) -> None:
 
 
 def test_openvino_multiplies_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What reads a quantized image is computed on the integers, also in the QOperator form."""
+    """Quantized images are computed on integers, also in the QOperator form."""
     compiled: list[Any] = []
     make = OpenVinoProgram.__init__
 
@@ -138,7 +133,7 @@ def test_openvino_multiplies_bytes(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def signals(random: np.random.Generator) -> onnx.ModelProto:
-    """Two quantized convolutions of signals of any number and length, one after the other."""
+    """Return two consecutive quantized convolutions of signals of any number and length."""
     nodes: list[onnx.NodeProto] = []
     constants: list[TensorProto] = []
 
@@ -172,7 +167,7 @@ def signals(random: np.random.Generator) -> onnx.ModelProto:
 
 
 def test_signals_of_any_length() -> None:
-    """What a run's sizes must be is asked for beside the convolutions, and changes nothing."""
+    """The checks of a run's sizes do not change the convolutions."""
     random = np.random.default_rng(1)
     model = signals(random)
     x = random.normal(size=(2, 4, 15)).astype(np.float32)
@@ -185,7 +180,7 @@ def test_signals_of_any_length() -> None:
 
 
 def test_blocks_of_bytes_with_zero_points() -> None:
-    """ONNX Runtime's own product, which rounds the other factor to bytes where it may."""
+    """ONNX Runtime may quantize the other factor."""
     random = np.random.default_rng(4)
     constants: dict[str, Array] = {
         "weight": random.integers(0, 256, (8, 2, 32)).astype(np.uint8),

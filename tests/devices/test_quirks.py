@@ -1,4 +1,4 @@
-"""The records of engines' quirks: each is still there, and what avoids it does."""
+"""The records of quirks: each still occurs, and its workaround avoids it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_record(record: Quirk) -> None:
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: f"{record.engine}-{record.name}")
 def test_the_reproduction(record: Quirk) -> None:
-    """With the versions that the records name, and AVX-512; `make quirks` is for others."""
+    """With the recorded versions and AVX-512; `make quirks` is for other versions."""
     package = NEEDED.get(record.engine)
     if package is None or find_spec(package) is None:
         assert record.verdict() is Verdict.NOT_INSTALLED
@@ -69,7 +69,7 @@ def test_the_reproduction(record: Quirk) -> None:
     ids=lambda record: f"{record.engine}-{record.name}",
 )
 def test_it_is_avoided(record: Quirk) -> None:
-    """The device computes what hits the quirk right, or declines it, so that another one does."""
+    """The device computes the model of a quirk right, or another device does."""
     if record.environment:
         program = (
             f"from tests.devices.test_quirks import compare; compare{record.engine, record.name}"
@@ -84,7 +84,7 @@ def test_it_is_avoided(record: Quirk) -> None:
 
 
 def compare(engine: str, name: str) -> None:
-    """Compare the model of a quirk with what is right."""
+    """Compare the model of a quirk with the right result."""
     record = quirks_of(engine)[name]
     with crosschip.compile(record.build(), [engine, "reference"], cache=False) as compiled:
         for inputs in (*record.before, record.inputs):
@@ -169,4 +169,4 @@ def test_the_script() -> None:
     assert told["quirks"][0]["quirk"] == "relu-of-nan"
     done = subprocess.run(command, **shared)  # type: ignore[call-overload]
     assert "still there" in done.stdout
-    assert "makes 0 of it" in done.stdout
+    assert "returns 0" in done.stdout

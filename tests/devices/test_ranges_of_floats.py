@@ -1,4 +1,4 @@
-"""Ranges of floats on OpenVINO, which counts in float32: those that this counts exactly."""
+"""Ranges of floats on OpenVINO, where float32 counts exactly."""
 
 from __future__ import annotations
 

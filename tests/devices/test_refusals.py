@@ -1,4 +1,4 @@
-"""Engines refuse in a run what a definition refuses: no invented numbers, and no crash.
+"""Engines refuse in a run what a definition refuses, without arbitrary results or crashes.
 
 Where it is about one operator alone, the test is in the file of its family in `operators`.
 """

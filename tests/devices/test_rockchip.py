@@ -1,4 +1,4 @@
-"""The Rockchip device without its compiler; tests/chips tries it with that."""
+"""The Rockchip device without its compiler; tests/chips has tests with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real models on the engines, saved as files and loaded: they answer bit for bit as before."""
+"""Real models on the engines, saved and loaded: results are bit-identical."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ON_XLA = MODELS[:2]
 def test_what_is_loaded_answers_as_what_was_saved(
     models: Path, tmp_path: Path, name: str, devices: str
 ) -> None:
-    """And the file is hardly larger than the weights: they are in it once."""
+    """The file contains the weights once."""
     model = load(models / name)
     inputs = typical_inputs(model, Sizes())
     shapes = {name: array.shape for name, array in inputs.items()} if "xla" in devices else None
@@ -53,7 +53,7 @@ def test_what_is_loaded_answers_as_what_was_saved(
 
 
 def test_programs_for_shapes_are_loaded(models: Path) -> None:
-    """In the body of a loop, whose state is larger each time."""
+    """In a loop body whose state grows with each iteration."""
     model = load(models / "control/pdmodel/growing")
     inputs = {**typical_inputs(model, Sizes()), "x1": np.array([3])}
     with crosschip.compile(model, "xla,reference", cache=False) as compiled:
@@ -92,7 +92,7 @@ def test_the_precision_is_the_one_that_was_asked_for(models: Path, device: str) 
 
 
 def test_extensions_survive(tmp_path: Path) -> None:
-    """Operations that only ONNX Runtime knows, with strings as inputs and outputs."""
+    """Operations that only ONNX Runtime has, with string inputs and outputs."""
     text = """<ir_version: 10, opset_import: ["" : 21, "ai.onnx.ml" : 3]>
     g (string[N] s) => (string[N] t, int64[N] n) {
         t = ai.onnx.ml.LabelEncoder <keys_strings = ["a", "b"], values_strings = ["A", "B"],

@@ -1,4 +1,4 @@
-"""Recurrent layers whose sequences end early, on OpenVINO."""
+"""Recurrent layers with sequence lengths on OpenVINO."""
 
 from __future__ import annotations
 
@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 
 import crosschip
-from crosschip.ir import (
-    Builder,
-    DeviceError,
-    Dim,
-    ElementType,
-    Model,
-    Shape,
-    TensorType,
-    symbol,
-)
+from crosschip.ir import Builder, DeviceError, Dim, ElementType, Model, Shape, TensorType, symbol
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, Direction, Recurrent
 
 STEPS, BATCH, WIDTH, HIDDEN = 5, 3, 4, 6

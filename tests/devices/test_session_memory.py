@@ -1,4 +1,4 @@
-"""The memory that OpenVINO's sessions hand on: nobody else writes to it, and it grows seldom."""
+"""Memory of OpenVINO's carried tensors: no other writer, and few reallocations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEPS = 300
 
 @pytest.fixture
 def program() -> Iterator[Program]:
-    """Joins one tensor to another one, and adds 1 to all elements."""
+    """Concatenate two tensors and add 1."""
 
     def rows(name: str) -> TensorType:
         return TensorType(ElementType.FLOAT32, (symbol(name), 8))

@@ -48,12 +48,12 @@ ENGINES = [
 
 @pytest.fixture(scope="session")
 def text() -> onnx.ModelProto:
-    """A decoder that makes the next token from tokens and what it kept of those before."""
+    """Return a decoder of tokens with carried keys and values."""
     return decoder()
 
 
 def by_hand(model: onnx.ModelProto, prompt: Array, count: int) -> list[dict[str, Array]]:
-    """The outputs of onnxruntime, whose keys and values are handed on, for some steps."""
+    """Return the outputs of onnxruntime with keys and values passed explicitly."""
     session = InferenceSession(model.SerializeToString())
     names = [value.name for value in session.get_outputs()]
     past = np.zeros((len(prompt), 2, 0, 8), np.float32)
@@ -70,7 +70,7 @@ def by_hand(model: onnx.ModelProto, prompt: Array, count: int) -> list[dict[str,
 
 
 def generated(session: Any, prompt: Array, count: int) -> list[dict[str, Array]]:
-    """The outputs of a session of that model, for some steps."""
+    """Return the outputs of a session of that model."""
     tokens, seen, made = prompt, 0, []
     for _ in range(count):
         seen += tokens.shape[1]
@@ -191,7 +191,7 @@ def test_texts_of_any_lengths_by_turns(text: onnx.ModelProto, device: str) -> No
 
 
 def buffered() -> Model:
-    """Writes numbers into a buffer of a known size, at a place that it counts itself."""
+    """Return a model that writes into a buffer of static size at a counted position."""
 
     def make(b: Builder, x: Operand, held: Operand, place: Operand) -> tuple[Operand, ...]:
         written = b.add(ScatterND, held, place, x)
@@ -249,7 +249,7 @@ def test_a_run_that_fails_leaves_the_state_as_it_was(device: str) -> None:
 
 
 def test_what_is_kept_is_not_copied_on_its_way() -> None:
-    """A device's own memory stays there, and arrays are handed on as they are."""
+    """Device memory stays on the device, and arrays are passed on."""
     from tests.runtime.test_buffers import Remote
 
     model = growing()
@@ -263,7 +263,7 @@ def test_what_is_kept_is_not_copied_on_its_way() -> None:
 
 
 def growing() -> Model:
-    """Appends what it is given to what it has kept, and hands out twice all of it."""
+    """Return a model that appends its input to a carried tensor, and outputs twice that tensor."""
 
     def make(b: Builder, x: Operand, kept: Operand) -> tuple[Operand, Operand]:
         every = b.add(Concat, [kept, x], 0)
@@ -280,7 +280,7 @@ def steps(session: Any, count: int) -> Array:
 
 
 class Turned(DelegatingDevice):
-    """Makes arrays in another layout than C's, and notes what its programs read."""
+    """A device whose arrays are not in C order, which records what its programs read."""
 
     def __init__(self) -> None:
         super().__init__(name="turned")
@@ -458,7 +458,7 @@ def test_sizes_of_state_and_inputs_must_agree() -> None:
 
 
 class Fixed(DelegatingDevice):
-    """Compiles for each length."""
+    """A device that compiles for each length."""
 
     def capabilities(self) -> Capabilities:
         return Capabilities(sizing=Sizing.FIXED)
@@ -471,7 +471,7 @@ def test_a_device_of_fixed_sizes_compiles_for_each_length() -> None:
 
 
 class Failing(DelegatingDevice):
-    """Is gone at its third run."""
+    """A device that fails in its third run."""
 
     def compile(self, model: Model, options: Options) -> Program:
         inner = super().compile(model, options)
@@ -493,7 +493,7 @@ def test_state_goes_elsewhere_with_a_run_whose_device_is_lost() -> None:
 
 
 def counting() -> Model:
-    """Doubles a number, which is beyond int32 after some runs."""
+    """Return a model that multiplies a carried integer until it exceeds int32."""
 
     def make(b: Builder, x: Operand, kept: Operand) -> tuple[Operand, Operand]:
         doubled = b.add(Mul, kept, b.constant(np.array(2**10, np.int64)))

@@ -1,4 +1,4 @@
-"""How many threads OpenVINO gets for models with loops."""
+"""The number of threads that OpenVINO gets for models with loops."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crosschip.devices.openvino import OpenVinoDevice
+from crosschip.devices.openvino.compiling import threads
 from crosschip.devices.openvino.program import OpenVinoProgram
-from crosschip.devices.openvino.sharing import threads
 from crosschip.hal import Options
 from crosschip.ir import Array, Builder, ElementType, Model, TensorType
 from crosschip.ops.standard.activation import Tanh
@@ -23,7 +23,7 @@ LOOPING: dict[str, Any] = {"clip": 3.0}
 
 
 def network(hidden: int, wide: int = 0, **given: Any) -> Model:
-    """An LSTM, behind two products with so many columns between them, if any."""
+    """Return an LSTM, optionally after two products with this many columns."""
     random = np.random.default_rng(5)
 
     def numbers(*shape: int) -> Array:

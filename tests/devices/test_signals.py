@@ -1,4 +1,4 @@
-"""Convolutions of signals, images of one row to us, on OpenVINO, against ONNX Runtime."""
+"""1-D convolutions, images of one row here, on OpenVINO, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WINDOWS: dict[str, dict[str, Any]] = {
 
 
 def network(random: np.random.Generator, window: dict[str, Any], width: int, sizes: Any) -> bytes:
-    """Two convolutions of signals with functions between, of which one looks at all elements."""
+    """Return two convolutions of signals with functions between."""
     channels = 4 // window.get("group", 1)
     numbers = {
         f"{name}{layer}": random.standard_normal(shape).astype(np.float32)
@@ -60,7 +60,7 @@ def network(random: np.random.Generator, window: dict[str, Any], width: int, siz
 def test_as_onnx_runtime(
     window: str, width: int, sizes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """None of them becomes an image, whose layout OpenVINO would change there and back."""
+    """None becomes an image, which OpenVINO would reorder before and after."""
     layers = noted_layers(monkeypatch)
     random = np.random.default_rng(0)
     model = network(random, WINDOWS[window], width, sizes)

@@ -1,4 +1,4 @@
-"""Matrix products one after another, of few rows and small matrices."""
+"""Chains of products of small matrices with few rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ needs_joint_kernels = pytest.mark.skipif(
 
 
 def quantized(rows: int, zero: int) -> onnx.ModelProto:
-    """Two products, the result of each rounded to bytes."""
+    """Return two products with quantized results."""
     random = np.random.default_rng(rows)
     constants: dict[str, Any] = {
         "x_s": np.float32(0.0224),
@@ -75,7 +75,7 @@ def test_products_of_bytes(device: str, rows: int, zero: int) -> None:
 def test_the_last_result_is_an_output_and_read(
     product: type[MatMul | FullyConnected], rows: int
 ) -> None:
-    """OpenVINO joins such products, and dies of that."""
+    """Quirk `chained-output`."""
     random = np.random.default_rng(rows)
     weights = [random.uniform(0.1, 1, (WIDTH, WIDTH)).astype(np.float32) for _ in range(3)]
     b = Builder("chain")
@@ -93,7 +93,7 @@ def test_the_last_result_is_an_output_and_read(
 
 
 def begun(random: np.random.Generator) -> tuple[Builder, Operand, Array]:
-    """A model in the making, its input of 4 rows, and the weights of two products."""
+    """Return a builder, its input of 4 rows, and the weights of two products."""
     b = Builder("chain")
     x = b.input("x", TensorType(ElementType.FLOAT32, (4, WIDTH)))
     return b, x, random.uniform(0.1, 1, (2, WIDTH, WIDTH)).astype(np.float32)
@@ -101,7 +101,7 @@ def begun(random: np.random.Generator) -> tuple[Builder, Operand, Array]:
 
 @needs_joint_kernels
 def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OpenVINO's kernels of several operations are not given up for a chain's sake."""
+    """Other fused kernels of OpenVINO remain."""
     layers = noted_layers(monkeypatch)
     random = np.random.default_rng(0)
     b, x, weights = begun(random)
@@ -119,7 +119,7 @@ def test_what_is_beside_a_chain_is_computed_in_one_go(monkeypatch: pytest.Monkey
 
 @needs_joint_kernels
 def test_a_chain_of_reals_is_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those are right: see `chains`."""
+    """Chains of floats are right and stay fused."""
     layers = noted_layers(monkeypatch)
     random = np.random.default_rng(0)
     b, x, weights = begun(random)

@@ -1,4 +1,4 @@
-"""Indices that are copies of fewer, on OpenVINO, against ONNX Runtime."""
+"""Broadcast indices on OpenVINO, compared with ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS, COUNT, WIDTH = 6, 5, 40
 
 
 def network(kind: str) -> bytes:
-    """Rows are found, or added to, by an index a row, which is spread over all columns."""
+    """Gather or scatter rows by one index per row, broadcast over the columns."""
     indices = [
         helper.make_node("Unsqueeze", ["i", "last"], ["column"]),
         helper.make_node("Expand", ["column", "shape"], ["indices"]),
@@ -28,11 +28,7 @@ def network(kind: str) -> bytes:
         given = ["x", "indices", "updates"]
         used = helper.make_node(kind, given, ["y"], axis=0, reduction="add")
     updates = np.random.default_rng(1).standard_normal((COUNT, WIDTH)).astype(np.float32)
-    numbers = {
-        "last": np.array([-1]),
-        "shape": np.array([COUNT, WIDTH]),
-        "updates": updates,
-    }
+    numbers = {"last": np.array([-1]), "shape": np.array([COUNT, WIDTH]), "updates": updates}
     graph = helper.make_graph(
         [*indices, used],
         "rows",

@@ -1,4 +1,4 @@
-"""Places and sizes that are seen to fit while a model is built: no run looks at them."""
+"""Indices and sizes that are proven while a model is built are not checked in runs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _of_the_other_axis(b: Builder, x: Operand, rows: Operand, columns: Operand) 
 
 
 def _run(make: Make, given: Array) -> tuple[Array, int]:
-    """What a model makes, and how many rules a run of it is checked by."""
+    """Return the outputs of a model and the number of checked rules."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (N, M)))
     shape = b.add(ShapeOf, x)
@@ -85,7 +85,7 @@ def test_places_that_are_there_in_every_run_are_not_looked_at(
 
 
 def test_the_last_tokens_of_known_rows_are_not_looked_at() -> None:
-    """As transformers of texts pick them, whose batch is known."""
+    """As in text transformers with a static batch."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (2, 5, 3)))
     ids = b.input("ids", TensorType(ElementType.INT32, (2, 5)))
@@ -102,7 +102,7 @@ def test_the_last_tokens_of_known_rows_are_not_looked_at() -> None:
 
 
 def test_one_axis_of_all_elements() -> None:
-    """What is asked for is looked at unless it is whatever there is."""
+    """The requested size is checked unless it is -1."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (N, M)))
     count = b.input("count", TensorType(ElementType.INT64, (1,)))
@@ -123,7 +123,7 @@ def test_one_axis_of_all_elements() -> None:
 
 @pytest.mark.parametrize("size", [5, 2**24 - 1, 2**24, 2**24 + 1])
 def test_places_beyond_a_table_are_told_from_those_in_it(size: int) -> None:
-    """Two operations that look them up in as many rows ask only once."""
+    """Two lookups with the same indices are checked once."""
     b = Builder()
     places = b.add(Add, b.input("places", TensorType(ElementType.INT32, (N,))), np.int32(0))
     table = np.arange(size).astype(np.uint8)
@@ -162,7 +162,7 @@ def test_sizes_that_are_made_of_elements_are_looked_at() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
 @pytest.mark.parametrize("size", [1, 5, 300])
 def test_absolute_values_leave_what_they_are_of(dtype: type[np.generic], size: int) -> None:
-    """Others read a concatenation, too, before and after."""
+    """Other readers of the concatenation, before and after."""
     b = Builder()
     kind = ElementType(np.dtype(dtype).name)
     x = b.input("x", TensorType(kind, (N,)))
@@ -183,7 +183,7 @@ def test_absolute_values_leave_what_they_are_of(dtype: type[np.generic], size: i
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1)])
 def test_gelu_of_a_view_of_a_product_is_computed_with_it(order: tuple[int, ...]) -> None:
-    """It may be NaN of infinity there; of everything else, it is what it is by itself."""
+    """Fused, it may return NaN for infinity only."""
     b = Builder()
     weight = np.random.default_rng(2).standard_normal((4, 8)).astype(np.float32)
     x = b.input("x", TensorType(ElementType.FLOAT32, (N, 4)))

@@ -1,4 +1,4 @@
-"""Sizes that the shapes of inputs tell of: no graph looks at them, and wrong ones are refused."""
+"""Sizes that the shapes of inputs determine are checked before a run, not in the graph."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _multiplied(b: Builder, x: Operand, y: Operand, s: Sizes) -> Operand:
 
 
 def _stretched(b: Builder, x: Operand, y: Operand, s: Sizes) -> Operand:
-    """Rows that are stretched to more, as many as which something else must have."""
+    """Broadcast rows to a number that another operand must have."""
     return b.add(MatMul, x, b.add(Add, x, y), transpose_x=True)
 
 
@@ -122,7 +122,7 @@ MAKERS: list[Make] = [
 
 
 def _model(make: Make, element_type: ElementType = ElementType.FLOAT32) -> Model:
-    """A model of an input of [n, m] elements, and of another one of [k, m]."""
+    """Return a model of inputs [n, m] and [k, m]."""
     b = Builder()
     n, m, k = map(symbol, NAMES)
     x = b.input("x", TensorType(element_type, (n, m)))
@@ -138,7 +138,7 @@ def _model(make: Make, element_type: ElementType = ElementType.FLOAT32) -> Model
 
 @pytest.fixture(scope="module")
 def programs() -> Mapping[Make, tuple[Program, Program, Program]]:
-    """For each model a program of OpenVINO's, the same saved and loaded, and the reference's."""
+    """Return OpenVINO's program, the same loaded, and the reference's, for each model."""
     device, options = OpenVinoDevice(), Options(threads=1)
     made = {}
     for make in MAKERS:
@@ -180,7 +180,7 @@ def test_sizes_that_do_not_fit_are_refused(
 
 
 def _outcome(program: Program, inputs: Sequence[Array]) -> Array | None:
-    """What a program makes; `None` if it refuses the sizes."""
+    """Return the output of a program; `None` if it refuses the sizes."""
     try:
         (made,) = program.run(inputs)
     except DeviceError:
@@ -196,7 +196,7 @@ def _outcome(program: Program, inputs: Sequence[Array]) -> Array | None:
     axis=st.integers(0, 1),
 )
 def test_elements_of_open_sizes(data: st.DataObject, n: int, m: int, k: int, axis: int) -> None:
-    """Indices of elements beside others of the same size are taken as they are."""
+    """Indices for elements beside others of the same size need no clamping."""
     b = Builder()
     sizes = tuple(map(symbol, ("n", "m")))
     x = b.input("x", TensorType(ElementType.FLOAT32, sizes))
@@ -225,7 +225,7 @@ def test_elements_of_open_sizes(data: st.DataObject, n: int, m: int, k: int, axi
 def test_nothing_that_is_repeated_has_the_shape_of_its_own_run(
     programs: Mapping[Make, tuple[Program, Program, Program]],
 ) -> None:
-    """OpenVINO makes that of the run before where the repeats alone are others."""
+    """Quirk `repeats-of-nothing`."""
     program, *_ = programs[_repeated]
     for rows, columns, repeats in np.random.default_rng(1).integers(0, 3, (1000, 3)).tolist():
         inputs = [np.ones((count, columns), np.float32) for count in (rows, repeats)]

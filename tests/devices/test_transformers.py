@@ -1,4 +1,4 @@
-"""Transformers as the usual exporters write them, against onnxruntime on the same file."""
+"""Transformers as common exporters write them, compared with onnxruntime on the file."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SIZES = [(1, 5, 0), (2, 9, 4), (3, 17, 8)]
 
 
 def oracle(model: onnx.ModelProto, inputs: Mapping[str, Array]) -> Sequence[Array]:
-    """The outputs of onnxruntime."""
+    """Return the outputs of onnxruntime."""
     session = onnxruntime.InferenceSession(model.SerializeToString())
     outputs: Sequence[Array] = session.run(None, dict(inputs))
     return outputs
 
 
 def assert_alike(made: Mapping[str, Array], expected: Sequence[Array]) -> None:
-    """Integers are equal, and floats as close as float32 has them."""
+    """Assert that integers are equal and floats are close in float32."""
     for output, right in zip(made.values(), expected, strict=True):
         assert (output.dtype, output.shape) == (right.dtype, right.shape)
         if right.dtype.kind == "i":
@@ -50,7 +50,7 @@ def test_all_of_it_runs_on_openvino(name: str, devices: list[str]) -> None:
 
 
 def test_tokens_one_by_one() -> None:
-    """A decoder that is fed with what it has made, and keeps keys and values."""
+    """A decoder that reads its own output and carries keys and values."""
     model = decoder()
     session = onnxruntime.InferenceSession(model.SerializeToString())
     inputs = inputs_for(model, 2, 4)
@@ -91,7 +91,7 @@ def test_inputs_that_need_more_bits_are_refused(
 
 
 def test_inputs_that_need_more_bits_go_elsewhere() -> None:
-    """A mask beyond int32 is none that anybody means; still it is computed right."""
+    """A mask beyond int32 is unusual, but computed right."""
     model = bert()
     inputs = inputs_for(model, 2, 6)
     wide = {**inputs, "attention_mask": inputs["attention_mask"] * 2**40}
@@ -125,7 +125,7 @@ def test_conditions_are_kept_with_a_compiled_model() -> None:
 
 @pytest.mark.parametrize("large", [-3.4028235e38, -1e9, -65504.0])
 def test_a_mask_does_not_swallow_what_it_is_added_to(large: float) -> None:
-    """`(1 - mask) * large + known`, where folding `large + known` would lose what is known."""
+    """Quirk `product-beside-sum`."""
     known = np.linspace(-2, 17, 6, dtype=np.float32).reshape(1, 2, 3)
     constants = {"one": np.float32(1), "large": np.float32(large), "known": known}
     graph = onnx.helper.make_graph(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 def test_constants_of_uint32(check: Checker) -> None:
-    """Numbers beyond int32 stay what they are in a run, but not in a constant."""
+    """Numbers beyond int32 are right in runs, but not as constants."""
     wide = np.array([[2**32 - 1, 1]], np.uint32)
     check(lambda b, x: b.add(Squeeze, x, (0,)), wide, rankless_too=False)
     check.declines(

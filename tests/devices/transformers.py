@@ -1,4 +1,4 @@
-"""Small transformers as ONNX files, spelled as the usual exporters spell them.
+"""Small transformers as ONNX files, as common exporters write them.
 
 Each is a model of the form that its namesake has when it is exported: which operators compute
 masks, positions and sizes, and of which element types, is what matters here.
@@ -18,7 +18,7 @@ _LOWEST = float(np.finfo(np.float32).min)
 
 
 class File:
-    """An ONNX graph in the making."""
+    """An ONNX graph under construction."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = np.random.default_rng(seed)
@@ -29,7 +29,7 @@ class File:
         self._count = 0
 
     def __call__(self, operator: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
-        """Add a node; its output, or the list of its outputs."""
+        """Add a node and return its output, or the list of its outputs."""
         made = [self._name(operator.lower()) for _ in range(outputs)]
         self._nodes.append(helper.make_node(operator, inputs, made, made[0], **attributes))
         return made[0] if outputs == 1 else made
@@ -40,7 +40,7 @@ class File:
         return name
 
     def output(self, name: str, value: str, type_: int, rank: int) -> None:
-        """Hand out a value, whose sizes are left open."""
+        """Declare an output with dynamic dimensions."""
         self._nodes.append(helper.make_node("Identity", [value], [name], f"out.{name}"))
         sizes = [f"{name}.{axis}" for axis in range(rank)]
         self._outputs.append(helper.make_tensor_value_info(name, type_, sizes))
@@ -60,7 +60,7 @@ class File:
         return self.real(self._random.standard_normal(shape) / np.sqrt(shape[0]))
 
     def model(self, opset: int = 17) -> onnx.ModelProto:
-        """The model."""
+        """Return the model."""
         graph = helper.make_graph(
             self._nodes, "transformer", self._inputs, self._outputs, self._constants
         )
@@ -76,11 +76,11 @@ class File:
     # What all transformers are made of
 
     def size(self, value: str, axis: int) -> str:
-        """The size of an axis, as one number."""
+        """Return the size of an axis as a scalar."""
         return str(self("Gather", self("Shape", value), self.constant(axis), axis=0))
 
     def listed(self, *sizes: str | int) -> str:
-        """A list of sizes."""
+        """Return a list of sizes."""
         parts = [
             self.constant([size])
             if isinstance(size, int)
@@ -90,11 +90,11 @@ class File:
         return str(self("Concat", *parts, axis=0))
 
     def linear(self, value: str, width: int = WIDTH, wide: int = WIDTH) -> str:
-        """A linear layer."""
+        """Add a linear layer."""
         return str(self("Add", self("MatMul", value, self.weight(wide, width)), self.weight(width)))
 
     def normal(self, value: str) -> str:
-        """A layer normalization, spelled out as before opset 17."""
+        """Add a layer normalization, decomposed as before opset 17."""
         shifted = self("Sub", value, self("ReduceMean", value, axes=[-1]))
         squares = self("Pow", shifted, self.real(2))
         spread = self("Add", self("ReduceMean", squares, axes=[-1]), self.real(1e-5))
@@ -102,20 +102,20 @@ class File:
         return str(self("Add", self("Mul", scaled, self.weight(WIDTH)), self.weight(WIDTH)))
 
     def gelu(self, value: str) -> str:
-        """The GELU by the error function."""
+        """Add GELU by the error function."""
         error = self("Erf", self("Div", value, self.real(np.sqrt(2))))
         return str(
             self("Mul", self("Mul", value, self("Add", error, self.real(1))), self.real(0.5))
         )
 
     def heads(self, value: str) -> str:
-        """[batch, sequence, width] as [batch, heads, sequence, depth], by the sizes at run time."""
+        """Reshape [batch, sequence, width] to [batch, heads, sequence, depth]."""
         batch, sequence = self.size(value, 0), self.size(value, 1)
         shape = self.listed(batch, sequence, HEADS, WIDTH // HEADS)
         return str(self("Transpose", self("Reshape", value, shape), perm=[0, 2, 1, 3]))
 
     def attention(self, value: str, keys: str, values: str, bias: str) -> str:
-        """Attention of a value's queries on keys and values that are split into heads."""
+        """Add attention of a value's queries on keys and values, split into heads."""
         queries = self.heads(self.linear(value))
         scores = self("MatMul", queries, self("Transpose", keys, perm=[0, 1, 3, 2]))
         scaled = self("Div", scores, self.real(np.sqrt(WIDTH // HEADS)))
@@ -125,21 +125,21 @@ class File:
         return self.linear(self("Reshape", mixed, self.listed(batch, sequence, WIDTH)))
 
     def layer(self, value: str, bias: str) -> str:
-        """A layer of an encoder."""
+        """Add an encoder layer."""
         keys, values = self.heads(self.linear(value)), self.heads(self.linear(value))
         attended = self.normal(self("Add", value, self.attention(value, keys, values, bias)))
         inner = self.gelu(self.linear(attended, 2 * WIDTH))
         return self.normal(self("Add", attended, self.linear(inner, WIDTH, 2 * WIDTH)))
 
     def bias_of(self, mask: str) -> str:
-        """The bias of a mask [batch, sequence] of int64, by subtraction in float32."""
+        """Compute the bias of a mask [batch, sequence] of int64, by subtraction in float32."""
         wide = self("Unsqueeze", self("Unsqueeze", mask, self.constant([1])), self.constant([2]))
         real = self("Cast", wide, to=TensorProto.FLOAT)
         return str(self("Mul", self("Sub", self.real(1), real), self.real(_LOWEST)))
 
 
 def bert() -> onnx.ModelProto:
-    """An encoder with token types, whose positions are a slice of a constant."""
+    """Return an encoder with token types, whose positions are a slice of a constant."""
     f = File()
     of = TensorProto.INT64, ["batch", "sequence"]
     ids, mask, kinds = (
@@ -162,7 +162,7 @@ def bert() -> onnx.ModelProto:
 
 
 def roberta() -> onnx.ModelProto:
-    """An encoder whose positions count the tokens that are no padding, with a mean at the end."""
+    """Return an encoder whose positions count tokens without padding, with a mean."""
     f = File(1)
     of = TensorProto.INT64, ["batch", "sequence"]
     ids, mask = (f.input(name, *of) for name in ("input_ids", "attention_mask"))
@@ -234,7 +234,7 @@ def decoder(*, counted: bool = False) -> onnx.ModelProto:
 
 
 def gpt() -> onnx.ModelProto:
-    """A decoder whose causal mask is a triangle, with positions from the caller."""
+    """Return a decoder with a triangular causal mask and positions as an input."""
     f = File(3)
     of = TensorProto.INT64, ["batch", "sequence"]
     ids, places = (f.input(name, *of) for name in ("input_ids", "position_ids"))
@@ -252,17 +252,13 @@ def gpt() -> onnx.ModelProto:
 
 
 def t5() -> onnx.ModelProto:
-    """An encoder with buckets of relative positions, which are computed by a logarithm."""
+    """Return an encoder with buckets of relative positions, computed by a logarithm."""
     f = File(4)
     of = TensorProto.INT64, ["batch", "sequence"]
     ids, mask = (f.input(name, *of) for name in ("input_ids", "attention_mask"))
     value = f("Gather", f.weight(WORDS, WIDTH), ids)
     steps = f("Range", f.constant(0), f.size(ids, 1), f.constant(1))
-    apart = f(
-        "Sub",
-        f("Unsqueeze", steps, f.constant([0])),
-        f("Unsqueeze", steps, f.constant([1])),
-    )
+    apart = f("Sub", f("Unsqueeze", steps, f.constant([0])), f("Unsqueeze", steps, f.constant([1])))
     buckets, exact, furthest = 8, 4, 32
     after = f("Cast", f("Greater", apart, f.constant(0)), to=TensorProto.INT64)
     side = f("Mul", after, f.constant(buckets))
@@ -296,7 +292,7 @@ MODELS = {
 def inputs_for(
     model: onnx.ModelProto, batch: int, length: int, past: int = 0, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """Inputs of these sizes: the last sequence is half padding, before its tokens."""
+    """Return inputs of these sizes; half of the last sequence is padding on the left."""
     random = np.random.default_rng(seed)
     if not any(value.name.startswith("past") for value in model.graph.input):
         past = 0

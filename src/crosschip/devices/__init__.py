@@ -1,1 +1,1 @@
-"""The devices in the box, a folder a device; each is found by its entry point."""
+"""The built-in devices, a folder a device; each is registered by an entry point."""

@@ -1,4 +1,4 @@
-"""What the passes for OpenVINO make of operations: the same results, by operations it supports."""
+"""The passes for OpenVINO keep results, and produce operations that it supports."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from crosschip.conformance.cases import all_cases
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Verdict, judge
 from crosschip.devices.openvino import OpenVinoDevice
-from crosschip.devices.openvino.lowering.convolution import (
-    reads_lone_column,
-    strides_over_padding,
-)
+from crosschip.devices.openvino.engine_only import ENGINE_ONLY
+from crosschip.devices.openvino.lowering.convolution import reads_lone_column, strides_over_padding
 from crosschip.devices.openvino.target import TARGET
 from crosschip.devices.reference import ReferenceDevice, ReferenceProgram
 from crosschip.hal import Capabilities, Options, Program, Support
@@ -32,7 +30,7 @@ OPERATORS = sorted(
 
 
 class LoweredReference(ReferenceDevice):
-    """The reference on models after the passes, of operations that OpenVINO supports."""
+    """The reference device on models after OpenVINO's passes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +53,7 @@ class LoweredReference(ReferenceDevice):
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_the_passes_compute_what_operators_mean(operator: str) -> None:
-    """On all that the conformance kit tries of an operator."""
+    """All operators, with the cases of the conformance kit."""
     device, claims = LoweredReference(), Claims()
     cases = [case for case in all_cases(operator, quick=True) if not case.loaded]
     results = [judge(case, device, claims) for case in cases]
@@ -65,7 +63,7 @@ def test_the_passes_compute_what_operators_mean(operator: str) -> None:
 
 
 def convolutions() -> st.SearchStrategy[Model]:
-    """Convolutions of one or two channels, many of which OpenVINO gets wrong as they stand."""
+    """Convolutions of one or two channels, many of which need the passes."""
 
     @st.composite
     def draw_model(draw: st.DrawFn) -> Model:
@@ -113,3 +111,10 @@ def test_convolutions_for_openvino_compute_the_same(model: Model) -> None:
     x = x.astype(type_.element_type.dtype)
     # Small integers: bfloat16 holds every sum, and no order of summing rounds.
     np.testing.assert_array_equal(outputs(legal, x), outputs(model, x))
+
+
+def test_each_reason_to_be_engine_only_is_a_phrase() -> None:
+    for function, reason in ENGINE_ONLY.items():
+        assert callable(function)
+        assert reason[0].islower(), function.__name__
+        assert not reason.endswith("."), function.__name__

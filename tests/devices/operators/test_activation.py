@@ -126,7 +126,7 @@ def test_slopes(check: Checker) -> None:
 
 
 def test_small_powers(check: Checker) -> None:
-    """A number added to 1 before its logarithm is taken counts to the last digit of 1."""
+    """Adding a number to 1 before the logarithm must not lose its digits."""
     x = np.array([-99, -20, -8.7, -3, 0, 3, 99, np.inf, -np.inf, np.nan], np.float32)
     model = check.built(lambda b, x: b.add(Softplus, x), [x])
     (made,) = check.outputs_of(check.device, model, [x])

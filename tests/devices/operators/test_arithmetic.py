@@ -1,4 +1,4 @@
-"""Arithmetic of two tensors, and bounds, on the engines."""
+"""Arithmetic on two tensors, and clipping, on the engines."""
 
 from __future__ import annotations
 
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 IMAGE, VECTOR = (1, 2, 6, 5), (7,)
 _NAMES = "ADD SUB MUL DIV POW MAX MIN FLOOR_DIV MOD SQUARED_DIFFERENCE"
 NAMES = _NAMES.split()
-DECOMPOSED = {
-    "onnxruntime": {"FLOOR_DIV", "SQUARED_DIFFERENCE"},
-    "openvino": {"FLOOR_DIV"},
-}
+DECOMPOSED = {"onnxruntime": {"FLOOR_DIV", "SQUARED_DIFFERENCE"}, "openvino": {"FLOOR_DIV"}}
 """The operators that engines leave to others."""
 
 CLAIMS: dict[str, Example] = {

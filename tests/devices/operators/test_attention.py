@@ -1,4 +1,4 @@
-"""What transformers are made of on the engines."""
+"""Attention on the engines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.devices.conftest import Checker
 
 CLAIMS: dict[str, Example] = {
-    "ATTENTION": (adds("ATTENTION"), ((2, 3, 4, 8), (2, 3, 4, 8), (2, 3, 4, 6))),
+    "ATTENTION": (adds("ATTENTION"), ((2, 3, 4, 8), (2, 3, 4, 8), (2, 3, 4, 6)))
 }
 
 
@@ -28,7 +28,7 @@ def test_claims(check: Checker, name: str) -> None:
 @pytest.mark.parametrize("count", [1, 3, 6])
 @pytest.mark.parametrize("mask", [(), (2, 1, 3, 1), (1, 4, 1, 1)], ids=str)
 def test_attention(check: Checker, count: int, mask: tuple[int, ...]) -> None:
-    """ONNX Runtime's kernel is slower than the parts where there are other keys than queries."""
+    """ONNX Runtime's kernel is slower if keys and queries differ in number."""
     shapes = [(2, 4, 3, 8), (2, 4, count, 8), (2, 4, count, 6), *([mask] if mask else [])]
     build = adds("ATTENTION", scale=0.5)
     if check.device.name == "onnxruntime" and count != 3:
@@ -41,7 +41,7 @@ def test_attention(check: Checker, count: int, mask: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("opens", [False, True], ids=["known", "open"])
 @pytest.mark.parametrize("in_a_row", [False, True], ids=["apart", "in a row"])
 def test_causality(device: str, opens: bool, in_a_row: bool) -> None:
-    """What the engine has no operator for is one mask, wherever it comes from."""
+    """Without an operator of the engine, causality becomes a mask."""
     random = np.random.default_rng(0)
     for causality in (Causality.FROM_FIRST, Causality.TO_LAST):
         for count, mask in ((3, ()), (6, (2, 1, 3, 1))):

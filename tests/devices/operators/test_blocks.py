@@ -26,14 +26,8 @@ CLAIMS: dict[str, Example] = {
     "DEPTH_TO_SPACE DCR": (lambda b, x: b.add(DepthToSpace, x, 2), (IMAGE,)),
     "DEPTH_TO_SPACE CRD": (lambda b, x: b.add(DepthToSpace, x, 2, DepthOrder.CRD), (IMAGE,)),
     "SPACE_TO_DEPTH": (lambda b, x: b.add(SpaceToDepth, x, 2), (IMAGE,)),
-    "BATCH_TO_SPACE_ND": (
-        lambda b, x: b.add(BatchToSpaceND, x, (1, 2), (0, 1, 2, 0)),
-        (IMAGE,),
-    ),
-    "SPACE_TO_BATCH_ND": (
-        lambda b, x: b.add(SpaceToBatchND, x, (2, 3), (1, 1, 0, 3)),
-        (IMAGE,),
-    ),
+    "BATCH_TO_SPACE_ND": (lambda b, x: b.add(BatchToSpaceND, x, (1, 2), (0, 1, 2, 0)), (IMAGE,)),
+    "SPACE_TO_BATCH_ND": (lambda b, x: b.add(SpaceToBatchND, x, (2, 3), (1, 1, 0, 3)), (IMAGE,)),
 }
 DECOMPOSED = {
     "onnxruntime": {"CHANNEL_SHUFFLE", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"},

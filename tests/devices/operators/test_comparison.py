@@ -44,7 +44,7 @@ def test_comparisons_with_nan(check: Checker, operator: type[Comparison]) -> Non
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 @pytest.mark.parametrize("operator", COMPARISONS)
 def test_comparisons_of_int64(check: Checker, operator: type[Comparison]) -> None:
-    """They are compared as float32, and so may be any number that it holds."""
+    """Integers that float32 holds may be compared as float32."""
     numbers = np.array([[2**24 - 1], [3], [-(2**24)], [2**24 - 2]], np.int64)
     check(lambda b, x, y: b.add(operator, x, y), numbers, numbers.T)
     why = "input1: int64 is computed in 24 bits"

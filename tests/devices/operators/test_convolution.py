@@ -118,7 +118,7 @@ def test_sizes_that_several_outputs_have(check: Checker) -> None:
 @pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
 @pytest.mark.parametrize("padding", [0, 1, 2])
 def test_padding_of_the_output_of_a_transposed_convolution(check: Checker, padding: int) -> None:
-    """It is less than the stride, if ONNX Runtime is to take it, whatever the dilation."""
+    """ONNX Runtime requires it to be less than the stride, whatever the dilation."""
     filters = np.ones((1, 1, 2, 2), np.float32)
     for stride, dilation in ((1, 3), (2, 1), (2, 3), (3, 1)):
         build = adds(
@@ -170,7 +170,7 @@ def test_one_channel_and_one_column(
 
 
 def test_a_convolution_of_constants(check: Checker) -> None:
-    """With OpenVINO, each run would add its bias to the result of the run before."""
+    """OpenVINO would add the bias again in each run (quirk `constant-convolution`)."""
     ten = np.full((1, 1, 1, 1), 10, np.float32)
     model = check.built(
         lambda b, bias: b.add(operator_named("CONV_2D"), b.constant(ten), b.constant(ten), bias),
@@ -192,7 +192,7 @@ def agree_exactly(check: Checker, build: Build, arrays: list[Array]) -> None:
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 def test_bfloat16_convolutions(check: Checker) -> None:
-    """On bfloat16 itself, OpenVINO makes NaN beside an infinity, and crashes of narrow padding."""
+    """In bfloat16, OpenVINO returns NaN beside an infinity, and crashes with narrow padding."""
     bfloat16 = ElementType.BFLOAT16.dtype
     image = np.arange(9, dtype=np.float32).reshape(1, 1, 3, 3).astype(bfloat16)
     image[0, 0, 1, 1] = -np.inf

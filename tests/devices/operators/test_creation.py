@@ -1,4 +1,4 @@
-"""Operators that make tensors of sizes, numbers and bounds, on the engines."""
+"""Operators that create tensors from shapes, numbers and bounds, on the engines."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_computed_bounds(check: Checker, dtype: type[np.integer]) -> None:
 
 @pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
 def test_ranges_are_counted_in_float64(check: Checker) -> None:
-    """In float32, 0.7 - 0.1 is 0.6 and divided by 0.2 no more than 3."""
+    """In float32, (0.7 - 0.1) / 0.2 is not more than 3."""
     random = np.random.default_rng(0)
     for start, end, step in random.uniform(0.05, 3, (50, 3)).astype(np.float32):
         bounds = [np.array(bound) for bound in (start, start + 5 * end, step)]

@@ -1,4 +1,4 @@
-"""Gathering and scattering by indices, on the engines."""
+"""Gather and scatter on the engines."""
 
 from __future__ import annotations
 
@@ -68,10 +68,7 @@ CLAIMS: dict[str, Example] = {
         lambda b, x: b.add(SparseToDense, b.constant(integers([0, 1], [2, 0])), x, (3, 2)),
         ((2,),),
     ),
-    "lists SCATTER_ND": (
-        lambda b, x, y: b.add(ScatterND, x, integers([3], [-1]), y),
-        ((5,), (2,)),
-    ),
+    "lists SCATTER_ND": (lambda b, x, y: b.add(ScatterND, x, integers([3], [-1]), y), ((5,), (2,))),
 }
 DECOMPOSED = {"SPARSE_TO_DENSE"}
 """The examples that both engines leave to others."""
@@ -93,8 +90,7 @@ def test_gather(check: Checker) -> None:
     for axis in (0, 1, -1):
         for indices in (integers(1, 0, -1), np.array([[0, 1], [1, -2]]), np.array(1, np.int32)):
             check(
-                lambda b, x, i=indices, axis=axis: b.add(Gather, x, b.constant(i), axis),
-                (2, 3, 4),
+                lambda b, x, i=indices, axis=axis: b.add(Gather, x, b.constant(i), axis), (2, 3, 4)
             )
     check(lambda b, x, i: b.add(Gather, x, i, 1), (2, 3), np.array([[2, 0], [-1, 1]]))
 
@@ -127,10 +123,7 @@ def test_indices_out_of_range(
     )
     others = [arrays[0], *arrays[2:]]
     assert_refused(
-        check,
-        lambda b, x, *u: build(b, x, b.constant(wrong), *u),
-        others,
-        getattr(check, typing),
+        check, lambda b, x, *u: build(b, x, b.constant(wrong), *u), others, getattr(check, typing)
     )
 
 

@@ -1,4 +1,4 @@
-"""Joining and splitting tensors on the engines."""
+"""Concatenation and splitting on the engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that give the elements other axes, on the engines."""
+"""Reshapes, transpositions and broadcasts on the engines."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_claims(check: Checker, name: str) -> None:
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_computed_shapes(check: Checker, dtype: type[np.integer]) -> None:
-    """Parameters that are inputs of the model."""
+    """Shapes that are inputs of the model."""
 
     def computed(operator: Any, shape: tuple[int, ...], *values: int) -> None:
         # the rank of the output follows from the length of the list
@@ -109,7 +109,7 @@ def test_shapes_computed_from_shapes(check: Checker) -> None:
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 def test_shapes_of_many_axes_that_are_computed(check: Checker) -> None:
-    """OpenVINO writes beyond its stack there, and the process ends."""
+    """Quirk `computed-shape-of-many-axes`."""
 
     def build(b: Builder, x: Any, shape: Any) -> Any:
         return b.add(Expand, x, shape)
@@ -156,7 +156,7 @@ def test_nothing_is_not_reshaped_to_less(check: Checker) -> None:
 
 
 def test_flattening_nothing(check: Checker) -> None:
-    """With the sizes known only at run time, a 0 must not be taken for something else."""
+    """With dynamic dimensions, a size of 0 must not copy another size."""
     for shape, start, end in (((2, 3, 4, 0), 1, 2), ((2, 3, 0), 0, 1), ((0, 3, 4), 1, 2)):
         arrays = [np.zeros(shape, np.float32)]
 
@@ -169,7 +169,7 @@ def test_flattening_nothing(check: Checker) -> None:
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 def test_expanding_to_nothing_what_is_something_is_refused(check: Checker) -> None:
-    """OpenVINO passes over a computed size of 0 where the input has another one than 1."""
+    """A computed size of 0 does not broadcast with a size other than 1."""
     b = Builder("expand")
     x = b.constant(np.ones((1, 1, 2), np.float32))
     shape = b.input("shape", TensorType(ElementType.INT64, (1,)))

@@ -1,4 +1,4 @@
-"""Logic, choices and bits on the engines."""
+"""Logical and bitwise operators and WHERE on the engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products and determinants of matrices on the engines."""
+"""Matrix products and determinants on the engines."""
 
 from __future__ import annotations
 
@@ -6,14 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tests.devices.checks import (
-    Example,
-    adds,
-    agree,
-    assert_refused,
-    claimed_example,
-    values_like,
-)
+from tests.devices.checks import Example, adds, agree, assert_refused, claimed_example, values_like
 
 from crosschip.ir import Array, ElementType
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
@@ -108,7 +101,7 @@ def test_claims(check: Checker, name: str) -> None:
 
 @pytest.mark.parametrize("shapes", [((0,), (2, 0, 2)), ((3, 0), (0,)), ((3, 0), (2, 0, 2))])
 def test_sums_over_nothing(check: Checker, shapes: tuple[tuple[int, ...], ...]) -> None:
-    """ONNX Runtime leaves what happens to lie in memory, where it learns of it in a run."""
+    """With dynamic dimensions, ONNX Runtime leaves such sums unwritten."""
     arrays: list[Array] = [np.zeros(shape, np.float32) for shape in shapes]
     if check.device.name == "onnxruntime":
         assert_refused(check, adds("MAT_MUL"), arrays, check.symbolic)

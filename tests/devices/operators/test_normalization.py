@@ -137,7 +137,7 @@ def test_groups_in_onnxruntimes_terms(check: Checker, groups: int, given: str) -
 
 
 def test_a_normalization_of_a_constant(check: Checker) -> None:
-    """With OpenVINO, each run would add its bias to the result of the run before."""
+    """The bias must not accumulate over runs."""
     row = np.array([[1, 2, 4]], np.float32)
     model = check.built(
         lambda b, bias: b.add(operator_named("LAYER_NORMALIZATION"), b.constant(row), None, bias),
@@ -159,7 +159,7 @@ def test_windows_of_an_even_size(check: Checker) -> None:
 
 @pytest.mark.parametrize("name", ["GROUP_NORMALIZATION", "INSTANCE_NORMALIZATION"])
 def test_one_number_does_not_do_for_all_channels(check: Checker, name: str) -> None:
-    """The channels are known, and the numbers of each are not."""
+    """Scale and bias of unknown size need one number per channel."""
     image = ones(2, 6, 3)
     groups = {"groups": 2} if name == "GROUP_NORMALIZATION" else {}
     assert_refused(
@@ -176,7 +176,7 @@ def test_channels_of_many_axes(check: Checker) -> None:
 
 @pytest.mark.parametrize("device", ["onnxruntime"], indirect=True)
 def test_parameters_that_are_not_positive(check: Checker) -> None:
-    """LRN may divide 0 by 0 then, and ONNX Runtime makes NaN or 0."""
+    """LRN may divide 0 by 0, for which ONNX Runtime returns NaN or 0."""
     image = (1, 6, 2, 2)
     check.declines(adds("LRN", alpha=0.0), image, why="alpha: 0 is not positive")
     check.declines(adds("LRN", beta=-1.0), image, why="beta: -1 is not positive")
@@ -184,7 +184,7 @@ def test_parameters_that_are_not_positive(check: Checker) -> None:
 
 
 def test_a_small_channel_behind_a_large_one(check: Checker) -> None:
-    """A running sum of squares would lose the small one."""
+    """Quirk `squares-taken-away`: a running sum of squares loses the small one."""
     image = np.array([2000, 1e-3, 2], np.float32).reshape(1, 3, 1, 1)
     for bias in (1e-5, 1e-3, 1.0):
         agree(check, adds("LRN", 1, alpha=0.5, bias=bias), [image], check.static)

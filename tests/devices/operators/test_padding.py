@@ -42,7 +42,7 @@ def test_computed_pads(check: Checker, dtype: type[np.integer]) -> None:
 
 
 def test_pads_that_are_computed(check: Checker) -> None:
-    """To repeat a tensor in its padding, its size must be compared with the pads."""
+    """Repeating modes need the pads for comparison with the size."""
 
     def build(b: Builder, x: Any, pads: Any) -> Any:
         return b.add(Pad, x, pads, PadMode.REFLECT)

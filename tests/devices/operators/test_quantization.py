@@ -1,4 +1,4 @@
-"""Quantization on the engines: every rounding must be the defined one."""
+"""Quantization on the engines: all roundings are as defined."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def test_ties_and_limits(check: Checker, dtype: ElementType, scale: float) -> No
     reals = np.concatenate([halves, beyond])
     check(lambda b, x: b.add(Quantize, x, 0, (scale,), (zero_point,), dtype), reals)
     check(
-        lambda b, x: b.add(Dequantize, b.add(Quantize, x, 0, (scale,), (zero_point,), dtype)),
-        reals,
+        lambda b, x: b.add(Dequantize, b.add(Quantize, x, 0, (scale,), (zero_point,), dtype)), reals
     )
 
 
@@ -85,7 +84,7 @@ def test_dequantized_inputs_and_constants(check: Checker, dtype: ElementType) ->
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_reals_are_moved_before_something_reads_them(check: Checker, dtype: ElementType) -> None:
-    """Engines like to move the integers in their place."""
+    """Engines tend to move the integers instead."""
 
     def build(b: Builder, x: Operand) -> Operand:
         reals = b.add(Dequantize, b.add(Quantize, x, 0, (0.02,), (3.0,), dtype))
@@ -96,7 +95,7 @@ def test_reals_are_moved_before_something_reads_them(check: Checker, dtype: Elem
 
 @pytest.mark.parametrize("dtype", [ElementType.INT8, ElementType.UINT8], ids=str)
 def test_a_number_that_is_added_is_not_rounded_to_steps(check: Checker, dtype: ElementType) -> None:
-    """OpenVINO rounds it where it takes zero points for other numbers than integers."""
+    """OpenVINO rounds an addend that it mistakes for a zero point."""
 
     def build(b: Builder, x: Operand) -> Operand:
         reals = b.add(Dequantize, b.add(Quantize, x, 0, (0.25,), (10.0,), dtype))
@@ -108,7 +107,7 @@ def test_a_number_that_is_added_is_not_rounded_to_steps(check: Checker, dtype: E
 
 
 def test_borders_of_images_are_not_left_out(check: Checker) -> None:
-    """OpenVINO does where windows are one pixel, and something is between to read fewer of."""
+    """Quirk `strides-over-padding`, with quantization before the convolution."""
 
     def build(b: Builder, x: Operand) -> Operand:
         reals = b.add(Dequantize, b.add(Quantize, x, 0, (0.05,), (3.0,), ElementType.UINT8))
@@ -128,7 +127,7 @@ def test_an_int32_with_a_zero_point_is_declined(check: Checker) -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(-3.0, 5.0), (2.0, 9.0), (-9.0, -4.0), (0.0, 0.0)])
 def test_dynamic_quantization_is_the_engines(low: float, high: float) -> None:
-    """Against ONNX Runtime, as it stands and taken apart."""
+    """Compared with ONNX Runtime, as one operator and decomposed."""
     x = np.random.default_rng(4).uniform(low, high, (3, 40)).astype(np.float32)
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)
     kinds = (TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8)

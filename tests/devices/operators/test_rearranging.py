@@ -1,4 +1,4 @@
-"""Repeating, rolling, reversing and triangles, on the engines."""
+"""Tiling, rolling, reversal and triangular parts on the engines."""
 
 from __future__ import annotations
 

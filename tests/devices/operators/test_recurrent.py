@@ -20,7 +20,7 @@ CELLS = {"RNN": (RNN, 1), "GRU": (GRU, 3), "LSTM": (LSTM, 4)}
 
 
 def cell(b: Builder, x: Any, name: str, passes: int = 1, **more: Any) -> Any:
-    """A layer of 3 hidden values on 5 inputs, with a bias."""
+    """Return a layer of 3 hidden units on 5 inputs, with a bias."""
     operator, gates = CELLS[name]
     tensors = values_like(x, passes, gates * 3, 5), values_like(x, passes, gates * 3, 3)
     return b.add_all(operator, x, *tensors, values_like(x, passes, gates * 6), **more)
@@ -103,7 +103,7 @@ def test_a_constant_state_and_an_open_batch(check: Checker, name: str) -> None:
 def test_an_empty_batch_does_no_harm(
     check: Checker, operator: type[RNN | GRU | LSTM], given: bool
 ) -> None:
-    """An engine computes nothing of it, or refuses it, where its size is not known before."""
+    """An engine returns an empty result or refuses, if the batch is dynamic."""
 
     def build(b: Builder, x: Any, *lengths: Any) -> Any:
         named = {"sequence_lengths": lengths[0]} if lengths else {}

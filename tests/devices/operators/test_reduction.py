@@ -1,4 +1,4 @@
-"""Reductions and running sums on the engines."""
+"""Reductions and cumulative sums on the engines."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_reduction(check: Checker, operator: type[Operator], keepdim: bool) -> N
 
 
 def drawn(element_type: ElementType, shape: tuple[int, ...], name: str, device: str) -> Array:
-    """Random elements, such that logarithms exist, and products of sizes."""
+    """Return random elements with logarithms and products of moderate size."""
     found = values(element_type, shape)
     if element_type in FLOATS and "LOG_SUM" in name:
         return np.abs(found) + np.ones((), found.dtype)
@@ -157,7 +157,7 @@ def test_logarithms_of_sums_with_nan(check: Checker) -> None:
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_sums_meet_constants_of_their_own_channels(axis: int, keepdim: bool) -> None:
-    """OpenVINO takes others, or reads beyond them, where it combines them as it reduces."""
+    """Quirk `reduction-beside-constant`."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (5, 3, 7)))
     sums = b.add(Mul, b.add(ReduceSum, x, (axis,), keepdim), np.float32(-0.5))
@@ -178,7 +178,7 @@ def test_sums_meet_constants_of_their_own_channels(axis: int, keepdim: bool) -> 
 @pytest.mark.parametrize("zero_point", [0, 9])
 @pytest.mark.parametrize("name", ["REDUCE_MEAN", "REDUCE_SUM", "REDUCE_MAX", "REDUCE_MIN"])
 def test_what_integers_stand_for_is_reduced(name: str, zero_point: int) -> None:
-    """OpenVINO moves scales behind its reductions, where it takes those of other channels."""
+    """Quirk `reduction-beside-constant`, with scales of integers."""
     b = Builder()
     shape = (symbol("A"), symbol("B"), symbol("C"))
     x = b.input("x", TensorType(ElementType.FLOAT32, shape))
@@ -200,7 +200,7 @@ def test_what_integers_stand_for_is_reduced(name: str, zero_point: int) -> None:
 
 @pytest.mark.parametrize("name", ["REDUCE_MEAN", "REDUCE_SUM", "REDUCE_MAX"])
 def test_what_is_reduced_is_divided(name: str) -> None:
-    """OpenVINO takes the divisors of other channels where it divides as it reduces."""
+    """Quirk `reduction-beside-constant`, with divisors."""
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (17, 2, 8)))
     for index, axes in enumerate([(0,), (1,), (2,), (1, 2)]):

@@ -1,4 +1,4 @@
-"""Resampling images to other sizes, on the engines."""
+"""Resampling of images on the engines."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_resizing_by_scales(
 
 
 def test_nearest_pixels_are_those_of_the_definition(check: Checker) -> None:
-    """Sizes at which dividing by a scale and multiplying by its inverse name different pixels."""
+    """Dividing by a scale and multiplying by its inverse give different pixels."""
     for size, new in product((2, 7, 10, 23, 94), (82, 94, 110, 218)):
         row = np.arange(size, dtype=np.float32).reshape(1, 1, 1, size)
         check(lambda b, x, new=new: b.add(ResizeNearest, x, (1, new)), row, rankless_too=False)
@@ -100,7 +100,7 @@ def test_resampling_that_engines_do_otherwise(check: Checker) -> None:
 
 @pytest.mark.parametrize("device", ["openvino"], indirect=True)
 def test_scales_that_are_computed(check: Checker) -> None:
-    """Nobody knows whether they leave a size as it is, and OpenVINO then resamples nothing."""
+    """They may keep a size (quirk `scale-that-keeps-size`)."""
 
     def build(b: Builder, x: Any, scales: Any, name: str = "RESIZE_NEAREST") -> Any:
         return b.add(operator_named(name), x, scales=scales)

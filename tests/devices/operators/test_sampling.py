@@ -1,4 +1,4 @@
-"""Sampling of images, by a grid and in regions, on the engines."""
+"""Sampling of images by a grid and in regions on the engines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places of the greatest, the least, the nonzero and the unique, on the engines."""
+"""Searches for extremes, largest, non-zero and unique elements on the engines."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ DECOMPOSED: dict[str, set[str]] = {
 
 
 def tops(count: Any, largest: bool) -> Build:
-    """The greatest or the least of the last axis, with their indices."""
+    """Return the largest or smallest elements of the last axis with their indices."""
     return lambda b, *xs: b.add_all(operator_named("TOP_K"), *xs, *count, -1, largest=largest)
 
 
 def adds_all(name: str, *parameters: Any) -> Build:
-    """An operation with several outputs."""
+    """Add an operation and return all of its outputs."""
     return lambda b, *xs: b.add_all(operator_named(name), *xs, *parameters)
 
 
 def with_ties(element_type: ElementType, shape: tuple[int, ...], device: str) -> Array:
-    """Random elements, of which reals are whole."""
+    """Return random elements; floats are whole numbers."""
     found = values(element_type, shape)
     if element_type in FLOATS:
         return np.round(found)

@@ -45,10 +45,7 @@ def test_slice(check: Checker) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    shape=st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple),
-    data=st.data(),
-)
+@given(shape=st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple), data=st.data())
 def test_any_slice(check: Checker, shape: tuple[int, ...], data: st.DataObject) -> None:
     axes = data.draw(st.lists(st.integers(0, len(shape) - 1), unique=True, min_size=1))
     size = len(axes)

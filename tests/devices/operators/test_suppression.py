@@ -1,4 +1,4 @@
-"""Suppression of overlapping boxes on the engines."""
+"""Non-maximum suppression on the engines."""
 
 from __future__ import annotations
 

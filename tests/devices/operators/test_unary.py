@@ -1,4 +1,4 @@
-"""Functions of one number on the engines."""
+"""Elementwise functions of one operand on the engines."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ _NAMES = """
     SIN COS TAN ASIN ACOS ATAN SINH COSH ASINH ACOSH ATANH
 """
 NAMES = _NAMES.split()
-DECOMPOSED = {
-    "onnxruntime": {"SQUARE", "RSQRT"},
-    "openvino": {"SQUARE", "RSQRT", "RECIPROCAL"},
-}
+DECOMPOSED = {"onnxruntime": {"SQUARE", "RSQRT"}, "openvino": {"SQUARE", "RSQRT", "RECIPROCAL"}}
 """The operators that engines leave to others."""
 
 

@@ -1,4 +1,4 @@
-"""The device whose tests are in this folder: the processor, or what `CROSSCHIP_XLA` names."""
+"""The device of the tests in this folder: the processor, or the value of `CROSSCHIP_XLA`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def device() -> Iterator[Device]:
 
 @pytest.fixture(scope="session")
 def check(device: Device) -> Checker:
-    """Compares the device with the reference device."""
+    """Compare the device with the reference device."""
     return Checker(device)
 
 
 class Once:
-    """A check of models with sizes that are known, as the sizes do not matter here."""
+    """A check of models with static shapes."""
 
     def __init__(self, check: Checker) -> None:
         self._check = check

@@ -1,4 +1,4 @@
-"""The device passes a part of the kit's quick cases, and in the nightly lane all of them."""
+"""The device passes a part of the kit's quick cases, and all of them in the nightly lane."""
 
 from __future__ import annotations
 

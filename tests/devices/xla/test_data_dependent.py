@@ -1,4 +1,4 @@
-"""Operators that make as much as the data asks for: padded on the chip, cut behind it."""
+"""Operators with data-dependent output sizes: padded on the chip, cut on the host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def written(
     outputs: Sequence[tuple[str, int]],
     constants: dict[str, Any],
 ) -> Path:
-    """A file of ONNX's."""
+    """Return an ONNX file."""
     graph = helper.make_graph(
         nodes,
         "g",
@@ -52,7 +52,7 @@ def written(
 
 
 def detector(path: Path) -> Path:
-    """Convolutions that score 60 boxes in 4 classes, and what YOLO's exporters put behind them."""
+    """Return convolutions that score 60 boxes in 4 classes, and YOLO's post-processing."""
     random = np.random.default_rng(0)
     nodes = [
         helper.make_node("Conv", ["image", "filters"], ["map"]),
@@ -82,7 +82,7 @@ def detector(path: Path) -> Path:
 
 
 def masked(path: Path) -> Path:
-    """What is left of an image where it is above 1, and what differs among it."""
+    """Return the elements of an image above 1, and the unique ones."""
     nodes = [
         helper.make_node("Greater", ["image", "one"], ["mask"]),
         helper.make_node("NonZero", ["mask"], ["columns"]),
@@ -102,7 +102,7 @@ def masked(path: Path) -> Path:
 def test_models_whose_sizes_depend_on_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Any
 ) -> None:
-    """Against ONNX Runtime; a second process, which has the cache, compiles nothing."""
+    """Compared with ONNX Runtime; with the cache, a second process compiles nothing."""
     path = write(tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     random = np.random.default_rng(1)
@@ -193,7 +193,7 @@ def test_indices_of_boxes(
     [(-1, -1, 0.8), (6, -1, 1.0), (40, 5, 1.0), (3, 4, 0.8), (0, 3, 1.0), (3, 0, 1.0)],
 )
 def test_rows_of_boxes(once: Once, of_regions: bool, first: int, last: int, eta: float) -> None:
-    """Limits before and behind, a threshold that shrinks; classes that have boxes of their own."""
+    """Limits before and after, a shrinking threshold, boxes per class."""
     whole = (overlapping_boxes(2, 20), tied_scores(2, 3, 20))
     given = (
         (overlapping_boxes(20, 3), tied_scores(20, 3), np.array([12, 0, 8], np.int32))

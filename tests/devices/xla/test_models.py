@@ -1,4 +1,4 @@
-"""Real models: against what their framework computes, with open sizes, with other devices."""
+"""Real models, compared with their framework: dynamic dimensions, other devices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAMPLE = [*FILES, "paddle3/mobilenet_v3_small", "layouts/separate"]
 
 
 def oracles_of(path: Path) -> list[Path]:
-    """The files with inputs and outputs of a model, the smallest first."""
+    """Return the files with inputs and outputs of a model, the smallest first."""
     found = path.glob("oracle-*.npz") if path.is_dir() else path.parent.glob(f"{path.stem}.oracle*")
     return sorted(found, key=lambda file: file.stat().st_size)
 
@@ -56,7 +56,7 @@ def test_outputs_are_those_of_the_framework(device: Device, models: Path, name: 
 
 
 class Shy(XlaDevice):
-    """Leaves some kinds of operations to others."""
+    """A device that does not support some kinds of operations."""
 
     declined: Collection[str] = ()
 
@@ -72,7 +72,7 @@ class Shy(XlaDevice):
 
 @pytest.mark.parametrize("other", ["onnxruntime", "reference"])
 def test_with_another_device(models: Path, other: str) -> None:
-    """Every second kind of operation goes to the other device, or is made of simpler ones."""
+    """Every second kind of operation runs on the other device or is decomposed."""
     name = "squeezenet1_1" if other == "reference" else "mobilenet_v3_small"
     model = simplify(load(models / "onnx" / f"{name}.onnx"))
     with np.load(oracles_of(models / "onnx" / f"{name}.onnx")[0]) as arrays:
@@ -90,7 +90,7 @@ def test_with_another_device(models: Path, other: str) -> None:
 def test_open_sizes_and_a_second_process(
     models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each size of the batch is compiled once, and never again where the cache is kept."""
+    """Each batch size is compiled once, also across processes with a cache."""
     path = models / "ocr-onnx/ch_ppocr_mobile_v2.0_cls_infer.onnx"
     counted = []
     original = Engine._executable

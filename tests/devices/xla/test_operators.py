@@ -1,4 +1,4 @@
-"""Operators whose converters do more than name a function of JAX's, against the reference."""
+"""Operators whose converters do more than name a JAX function, compared with the reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REAL = ElementType.FLOAT32
 
 
 def test_narrow_types_are_moved(once: Once) -> None:
-    """To join tensors of int4 ends a process in which XLA is given them as they are."""
+    """Quirk `joined-int2`."""
     given = [cast(np.arange(12, dtype=np.float32).reshape(3, 4) - 4, each) for each in NARROW]
 
     def build(b: Builder, *inputs: Operand) -> tuple[Operand, ...]:
@@ -73,7 +73,7 @@ def test_integers_of_four_bits_stand_for_reals(once: Once) -> None:
 
 
 def candidates() -> list[Array]:
-    """Boxes, scores and anchors of 40 candidates, some of them alike."""
+    """Return boxes, scores and anchors of 40 candidates, some of them equal."""
     random = np.random.default_rng(7)
     anchors = random.uniform(0.1, 0.9, (40, 4))
     scores = random.uniform(0, 1, (1, 40, 4)).round(1)
@@ -153,10 +153,7 @@ def test_nothing_is_picked_and_nothing_found(once: Once) -> None:
     for empty in ((1, 0, 3, 2), (1, 2, 0, 2)):
         once(lambda b, *xs: b.add(GridSample, *xs), (1, 2, 4, 4), empty)
     for empty in ((1, 14, 0, 2), (1, 14, 2, 0)):
-        once(
-            lambda b, *xs: b.add_all(YoloBox, *xs, (8, 8, 9, 9), 2, 0.1, 8),
-            *(empty, sizes),
-        )
+        once(lambda b, *xs: b.add_all(YoloBox, *xs, (8, 8, 9, 9), 2, 0.1, 8), *(empty, sizes))
 
 
 def test_whole_tensors_are_written(once: Once) -> None:

@@ -1,4 +1,4 @@
-"""Programs of the device: shapes, saving, buffers, rules, threads, and what stays as it is."""
+"""Programs of the device: shapes, saving, buffers, rules, threads."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ WEIGHTS = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
 
 
 def product(check: Checker, rows: int = 4) -> tuple[Model, Array]:
-    """Rows times a matrix."""
+    """Multiply rows by a matrix."""
     array = np.random.default_rng(1).normal(size=(rows, 64)).astype(np.float32)
     return check.built(lambda b, x: b.add(MatMul, x, WEIGHTS), [array]), array
 
@@ -65,7 +65,7 @@ def test_loading_does_not_compile(check: Checker, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_was_loaded_is_saved_again(check: Checker) -> None:
-    """A program without products, which XLA makes of a function of its own."""
+    """A program without products, whose code XLA saves apart."""
     array = np.random.default_rng(1).normal(size=(4, 24)).astype(np.float32)
     model = check.built(lambda b, x: b.add(Tanh, x), [array])
     program = check.device.compile(model, Options())
@@ -78,7 +78,7 @@ def test_what_was_loaded_is_saved_again(check: Checker) -> None:
 
 
 def test_weights_are_on_the_chip_once(check: Checker) -> None:
-    """For however many shapes, and no longer than a program has them."""
+    """For any number of shapes, and only while a program uses them."""
     before = _arrays()
     b = Builder()
     x = b.input("x", TensorType(ElementType.FLOAT32, (symbol("N"), 64)))
@@ -91,7 +91,7 @@ def test_weights_are_on_the_chip_once(check: Checker) -> None:
 
 
 def _arrays() -> int:
-    """The number of arrays of the weights' size on chips."""
+    """Return the number of arrays of the weights' size on chips."""
     gc.collect()
     return sum(array.shape == WEIGHTS.shape for array in jax.live_arrays())
 
@@ -150,7 +150,7 @@ def test_outputs_are_the_callers_and_buffers_stay(check: Checker) -> None:
 
 
 def test_wide_types_leave_others_alone(check: Checker) -> None:
-    """Integers and floats of 64 bits, in threads, while JAX is used for something else."""
+    """64-bit types in one thread, while another uses JAX's defaults."""
     assert not jax.config.jax_enable_x64
     big = np.array([2**40, -1])
     fine = np.array([1 + 2.0**-40, 1])
@@ -184,7 +184,7 @@ def test_precision_of_products(check: Checker, precision: Precision) -> None:
 
 
 def test_images_in_either_order(check: Checker) -> None:
-    """Operations between convolutions, some of which need an image as the model has it."""
+    """Operations between convolutions, some of which need the model's order of axes."""
 
     def build(b: Builder, x: Any) -> Any:
         random = np.random.default_rng(4)
@@ -268,7 +268,7 @@ def test_chips() -> None:
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
-    """No files in the user's home, and nothing on the terminal."""
+    """No files in the user's home and no output on the terminal."""
     script = (
         "import crosschip, numpy as np\n"
         "from crosschip.ir import Builder, ElementType, TensorType\n"

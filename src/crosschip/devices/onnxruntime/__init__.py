@@ -1,8 +1,8 @@
 """The device that runs models with ONNX Runtime: on the processor, or with another provider.
 
-A model becomes an ONNX model in memory; large constants stay where they are and are handed over by
-address. Other providers (`onnxruntime:CUDA`) get what they take as a whole: ONNX Runtime would give
-the rest to the processor in silence, so it is refused, and placement says where it goes.
+A model becomes an ONNX model in memory, which refers to large constants by address. Other providers
+(`onnxruntime:CUDA`) must take all operations that they are given: ONNX Runtime would silently run
+the others on the processor, so these are refused, and placement chooses a device for them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MISSING = f"ONNX Runtime is not installed; {install_command('onnxruntime')}"
 
 
 class OnnxRuntimeDevice(Device):
-    """One of ONNX Runtime's execution providers, by default the processor's.
+    """An execution provider of ONNX Runtime, by default the processor's.
 
     Raises:
         DeviceError: ONNX Runtime is not installed or lacks the provider, or a property is unknown.
@@ -59,7 +59,7 @@ class OnnxRuntimeDevice(Device):
         self._engine = program
         self._provider: Provider | None = None
         if instance not in ("", "CPU"):
-            # The processor's own needs none of them.
+            # Imported late: the processor's provider needs none.
             from crosschip.devices.onnxruntime.providers import known
 
             self._provider = known(instance)
@@ -67,14 +67,14 @@ class OnnxRuntimeDevice(Device):
 
     @classmethod
     def probe(cls) -> Sequence[Instance]:
-        # Imported by what looks for chips, and not by what runs.
+        # Imported late: running a compiled model needs no probing.
         from importlib.util import find_spec
 
         from crosschip.devices.onnxruntime import providers
 
         problem = "" if find_spec(cls.module) is not None else _MISSING
-        own = Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)
-        return [own, *providers.instances()]
+        cpu = Instance(name="CPU", kind=Kind.CPU, description="the processor", problem=problem)
+        return [cpu, *providers.instances()]
 
     @classmethod
     def known_properties(cls) -> Mapping[str, str]:
@@ -108,7 +108,7 @@ class OnnxRuntimeDevice(Device):
         return modes.settings(options, self.properties)
 
     def supports(self, operation: Operation, options: Options) -> Support:
-        # Imported by what asks, and not by what runs.
+        # Imported late: running a compiled model needs no converters.
         from crosschip.devices.kits.onnx import control
         from crosschip.ir import ControlFlow, Extension
         from crosschip.ops.standard.control import Assert
@@ -138,7 +138,7 @@ class OnnxRuntimeDevice(Device):
         return self._engine.load(saved, model, options, spinning=spinning, provider=self._provider)
 
     def _threads(self, options: Options) -> tuple[Options, bool]:
-        """The options with the threads that they come to, and whether these spin."""
+        """Return the options with the resulting number of threads, and whether threads spin."""
         settings = modes.settings(options, self.properties)
         threads = int(settings[modes.THREADS]) or None
         return replace(options, threads=threads), settings[modes.SPINNING] == "1"

@@ -1,15 +1,16 @@
-"""Compiling models with ONNX Runtime.
+"""Compilation of models with ONNX Runtime.
 
-Compiling is two steps: ONNX Runtime optimizes the model for this processor, and a session is made
-of the result. The result is what is saved, and loading is the second step alone, so that a loaded
-program computes what the compiled one did, bit for bit. ONNX Runtime does not read all that it
-writes of models with graphs in nodes or constants of strings: such a model, which control flow or
-extension operations may bring, is saved as it is, and optimized whenever a session is made of it.
-So is one that another provider than the processor's runs: what is optimized is for that one alone.
+ONNX Runtime optimizes the model for this processor, and a session is created from the result, which
+is also what is saved: a loaded program computes the same bits. Models with subgraphs or string
+constants, from control flow or extension operations, are saved unoptimized, since ONNX Runtime
+cannot read all that it writes of these; they are optimized when a session is created. So are models
+for other providers, whose optimized form depends on the provider.
 """
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable, Sequence
 
 from crosschip.devices.kits.onnx import control
@@ -24,13 +25,11 @@ from crosschip.devices.onnxruntime.embedding import (
     types_in,
 )
 from crosschip.devices.onnxruntime.lowering import PASS
-from crosschip.devices.onnxruntime.memory import trim_heap
 from crosschip.devices.onnxruntime.precision import has_bytes, multiplies_bytes, saturates
 from crosschip.devices.onnxruntime.program import OnnxRuntimeProgram
-from crosschip.devices.onnxruntime.provided import NotTaken
 from crosschip.devices.onnxruntime.providers import Provider
 from crosschip.devices.onnxruntime.saved import Facts
-from crosschip.devices.onnxruntime.session import Settings
+from crosschip.devices.onnxruntime.session import NotTaken, Settings
 from crosschip.devices.onnxruntime.unchecked import sizes
 from crosschip.hal import CompileError, Options, Profiler
 from crosschip.ir import ElementType, Extension, Model, Operand, TensorType
@@ -40,7 +39,7 @@ from crosschip.passes.rewrite_operations import sources
 def compile(
     model: Model, options: Options, *, spinning: bool, provider: Provider | None = None
 ) -> OnnxRuntimeProgram:
-    """Compile a model of operations that there are converters for.
+    """Compile a model all of whose operations have converters.
 
     Raises:
         CompileError: the provider leaves operations to the processor.
@@ -64,16 +63,16 @@ def compile(
         return OnnxRuntimeProgram(onnx_model, settings, model, facts)
     except NotTaken as error:
         labels = {node.rpartition(".")[0] for node in error.nodes}
-        named = [operation for operation in model.operations if operation.name in labels]
-        raise CompileError(str(error), named) from error
+        operations = [operation for operation in model.operations if operation.name in labels]
+        raise CompileError(str(error), operations) from error
     finally:
         trim_heap()
 
 
 def _is_precise(model: Model, payloads: Payloads) -> bool:
-    """Tell whether ONNX Runtime must be asked for products of bytes that never saturate.
+    """Return whether products of bytes must be computed without saturation.
 
-    They take it twice as long, and it can be asked only where it can compute them.
+    That takes twice as long, and is possible only if all operations can be.
     """
     return has_bytes(model) and saturates() and all(map(is_precise, payloads.values()))
 
@@ -98,17 +97,17 @@ def _onnx_model(model: Model, payloads: Payloads) -> OnnxModel:
 
 
 def _opset(payloads: Payloads) -> int:
-    """The version of the standard operators for a graph that holds all of these."""
+    """Return the version of the standard operators for a graph with these extensions."""
     if not payloads:
         return OPSET
-    # Most models have none, and to judge them takes all of ONNX's schemas.
+    # Imported late: reads all of ONNX's schemas.
     from crosschip.devices.onnxruntime.extensions import opset_of
 
     return opset_of(payloads)
 
 
 def _declared(model: Model) -> list[tuple[int, str, TensorType]]:
-    """The outputs of the ONNX model that nothing but the model's file vouches for."""
+    """Return the outputs whose types only the model's file declares: index, name and type."""
     return [
         (index, operand.name, operand.type)
         for index, operand in enumerate([*model.outputs.values(), *_unproven(model)])
@@ -118,10 +117,10 @@ def _declared(model: Model) -> list[tuple[int, str, TensorType]]:
 
 
 def _unproven(model: Model) -> Sequence[Operand]:
-    """The operands inside the model that extensions make and operations of other kinds read.
+    """Return the inner operands that extensions produce and other operations read.
 
-    Nothing but the model's file vouches for their shapes, on which the conversion of what reads
-    them relies: they are outputs, too, so that they can be checked.
+    Only the model's file declares their shapes, on which conversion relies: they become outputs, so
+    that their shapes can be checked.
     """
     outputs = set(model.outputs.values())
     read = {
@@ -143,14 +142,14 @@ def _unproven(model: Model) -> Sequence[Operand]:
 def profiler(
     source: Model, compiled: OnnxModel, make: Callable[[str], OnnxRuntimeProgram]
 ) -> Profiler:
-    """The profiler of a program.
+    """Return the profiler of a program.
 
     Args:
-        source: what it was compiled from.
-        compiled: what it runs.
-        make: makes one that records its nodes' times, from the beginning of the record's path.
+        source: the source model.
+        compiled: the ONNX model that runs.
+        make: creates a program that records node times, given the prefix of the record's path.
     """
-    # Seldom needed: compiling a model is to take no longer for it.
+    # Imported late: rarely needed.
     from crosschip.devices.onnxruntime.profiling import Nodes, OnnxRuntimeProfiler
 
     programs: list[OnnxRuntimeProgram] = []
@@ -159,6 +158,18 @@ def profiler(
         programs.append(make(record))
         return programs[0]
 
-    written = _onnx_model(source, payloads_of(source))
-    nodes = Nodes(source, written.proto, compiled.proto)
+    onnx_model = _onnx_model(source, payloads_of(source))
+    nodes = Nodes(source, onnx_model.proto, compiled.proto)
     return OnnxRuntimeProfiler(recording, lambda: programs[0].end_recording(), nodes)
+
+
+def trim_heap() -> None:
+    """Return free memory to the system.
+
+    The GNU C library keeps freed memory. ONNX Runtime copies all weights more than once to compile
+    a model, so that more than their size would stay allocated. Other C libraries are not called.
+    Source: https://man7.org/linux/man-pages/man3/malloc_trim.3.html
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)

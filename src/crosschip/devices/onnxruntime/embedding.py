@@ -1,4 +1,4 @@
-"""Putting the nodes of ONNX models that operations were kept as into one graph."""
+"""Embedding of extension operations, stored as ONNX models, in one graph."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from crosschip.ir.types import NARROW_INTEGERS
 from crosschip.onnx_messages import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
 PACKED = NARROW_INTEGERS | {ElementType.FLOAT4E2M1}
-"""The element types of which several share a byte in ONNX."""
+"""The element types that ONNX packs into bytes."""
 
 Payloads = Mapping[Extension, ModelProto]
 
 
 def payloads_of(model: Model) -> Payloads:
-    """The ONNX models that the extension operations of a model were kept as."""
+    """Return the ONNX models that the extension operations of a model are stored as."""
     return {
         operation: ModelProto.FromString(operation.payload)
         for operation in model.operations
@@ -26,7 +26,7 @@ def payloads_of(model: Model) -> Payloads:
 
 
 def types_in(payloads: Payloads) -> dict[Operand, TypeProto]:
-    """The types of what extension operations read and make, as ONNX writes them."""
+    """Return the ONNX types of the operands of extension operations."""
     types: dict[Operand, TypeProto] = {}
     for operation, payload in payloads.items():
         pairs = [
@@ -38,11 +38,11 @@ def types_in(payloads: Payloads) -> dict[Operand, TypeProto]:
 
 
 def embed(graph: Graph, operation: Extension, payload: ModelProto) -> Sequence[str]:
-    """Add the nodes that an operation was kept as; returns the names of its outputs.
+    """Add the nodes of an extension operation to a graph, and return the names of its outputs.
 
     Raises:
-        CompileError: the graph has another function of the same name in it, or operators of a
-            domain in another version.
+        CompileError: the graph has another function of the same name, or another version of a
+            domain's operators.
     """
     source = payload.graph
     prefix = graph.new_prefix()
@@ -50,7 +50,7 @@ def embed(graph: Graph, operation: Extension, payload: ModelProto) -> Sequence[s
     for operand, value in zip(operation.inputs, source.input, strict=True):
         assert operand is not None, "an extension lists the inputs that it has"
         if operand.value is not None and operand.type.element_type in PACKED:
-            from onnx import numpy_helper  # seldom needed
+            from onnx import numpy_helper  # imported late: rarely needed
 
             tensor = numpy_helper.from_array(operand.value, f"{prefix}{value.name}")
             graph.add_initializer(tensor)
@@ -64,11 +64,11 @@ def embed(graph: Graph, operation: Extension, payload: ModelProto) -> Sequence[s
         rename.node(node)
         graph.add_node(node)
     for entry in payload.opset_import:
-        known = graph.require(entry.domain, entry.version)
-        if known != entry.version:
+        version = graph.require(entry.domain, entry.version)
+        if version != entry.version:
             raise CompileError(
                 f"onnxruntime: {operation.type} {operation.name!r} is of version {entry.version} "
-                f"of {entry.domain!r}, where version {known} is in use",
+                f"of {entry.domain!r}, where version {version} is in use",
                 [operation],
             )
     for function in payload.functions:
@@ -82,9 +82,9 @@ def embed(graph: Graph, operation: Extension, payload: ModelProto) -> Sequence[s
 
 
 def survives_writing(payload: ModelProto) -> bool:
-    """Tell whether ONNX Runtime reads what it writes of a model when it has optimized that.
+    """Return whether ONNX Runtime can read what it writes of a model after optimization.
 
-    It does not where nodes hold graphs, or where constants are strings.
+    It cannot with subgraphs or string constants.
     """
     values = [*payload.graph.input, *payload.graph.output]
     kinds = {value.type.tensor_type.elem_type for value in values}
@@ -98,22 +98,22 @@ def survives_writing(payload: ModelProto) -> bool:
 
 
 def is_precise(payload: ModelProto) -> bool:
-    """Tell whether ONNX Runtime can be asked for products of integers that never saturate.
+    """Return whether ONNX Runtime can compute a model's products of bytes without saturation.
 
-    Asked for that, it makes a `QGemm` of int8 one of int8 and uint8, which it does not have.
+    For that, it converts an int8 `QGemm` to one of int8 and uint8, for which it has no kernel.
     """
     return not any(node.op_type == "QGemm" for node in all_nodes(payload))
 
 
 def all_nodes(proto: ModelProto) -> Iterator[NodeProto]:
-    """All nodes of a model, those of its functions and of the graphs that nodes hold too."""
+    """Yield all nodes of a model, including those of functions and subgraphs."""
     yield from with_inner(proto.graph.node)
     for function in proto.functions:
         yield from with_inner(function.node)
 
 
 def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """Nodes, and those of the graphs that they hold."""
+    """Yield nodes and the nodes of their subgraphs."""
     pending = list(nodes)
     while pending:
         node = pending.pop()
@@ -125,11 +125,11 @@ def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 class _Renaming:
-    """New names for the values of a graph, and of the graphs that its nodes hold.
+    """New names for the values of a graph and its subgraphs.
 
     Args:
-        known: those of the graph's inputs.
-        prefix: what all others begin with.
+        known: the names of the graph's inputs.
+        prefix: the prefix of all other names.
     """
 
     def __init__(self, known: Mapping[str, str], prefix: str) -> None:
@@ -140,7 +140,7 @@ class _Renaming:
         return self._known.get(name, f"{self._prefix}{name}") if name else ""
 
     def node(self, node: NodeProto) -> None:
-        """Rename what a node reads and makes."""
+        """Rename the inputs and outputs of a node."""
         node.input[:] = map(self, node.input)
         node.output[:] = map(self, node.output)
         for attribute in node.attribute:

@@ -1,9 +1,10 @@
-"""ONNX operations outside of the standard set: which of them ONNX Runtime runs, in which opset."""
+"""ONNX operations outside the standard set: which of them ONNX Runtime supports, in which opset."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import onnx
 import onnxruntime
@@ -23,7 +24,7 @@ _OPEN = 2**31 - 1
 
 
 def supports(operation: Extension) -> Support:
-    """Tell whether ONNX Runtime takes an operation, as far as its version of the operators says."""
+    """Return whether ONNX Runtime supports an operation, by its version, kernels and types."""
     if operation.framework != FRAMEWORK:
         return Support.no(operation, "", "is not an operation of ONNX", Rule.OPERATOR)
     payload = ModelProto.FromString(operation.payload)
@@ -57,31 +58,31 @@ def supports(operation: Extension) -> Support:
 
 
 def opset_of(payloads: Payloads) -> int:
-    """The version of the standard operators for a graph that holds all of these.
+    """Return the version of the standard operators for a graph with these operations.
 
-    Operations with different answers to `supports` in that respect never meet in one model.
+    Operations whose `supports` names different opsets are never in one model.
     """
     dialects = {_target(payload) for payload in payloads.values() if not _joins(payload)}
     return max(dialects, default=OPSET)
 
 
 def _target(proto: ModelProto) -> int:
-    """The version of the standard operators that a model is read in when it stays apart."""
+    """Return the opset for a model that cannot use the converters' opset."""
     return min(_opset(proto), _newest().opset)
 
 
 def _joins(proto: ModelProto) -> bool:
-    """Tell whether a model can be part of the graphs that converters write."""
+    """Return whether a model can be embedded in graphs of the converters' opset."""
     return _means_the_same(proto, OPSET)
 
 
 def _means_the_same(proto: ModelProto, opset: int) -> bool:
-    """Tell whether a model means the same with its standard operators read in another version.
+    """Return whether a model's standard operators are unchanged in another opset.
 
-    ONNX Runtime reads the nodes of functions in the version of the model around them.
+    ONNX Runtime reads the nodes of functions in the opset of the enclosing model.
     """
-    own = _opset(proto)
-    bodies = [(own, proto.graph.node)]
+    model_opset = _opset(proto)
+    bodies = [(model_opset, proto.graph.node)]
     bodies += [(_opset(function), function.node) for function in proto.functions]
     return all(
         version == opset or all(_is_same(node, version, opset) for node in with_inner(nodes))
@@ -89,22 +90,16 @@ def _means_the_same(proto: ModelProto, opset: int) -> bool:
     )
 
 
-class _Newest:
-    """The newest versions that ONNX Runtime accepts.
+class _Newest(NamedTuple):
+    """The newest opset and IR version that ONNX Runtime accepts."""
 
-    Attributes:
-        opset: of the standard operators.
-        ir_version: of the file format.
-    """
-
-    def __init__(self, opset: int, ir_version: int) -> None:
-        self.opset = opset
-        self.ir_version = ir_version
+    opset: int
+    ir_version: int
 
 
 @lru_cache(maxsize=1)
 def _newest() -> _Newest:
-    """ONNX Runtime does not say what it accepts, but refuses at once what it does not."""
+    """Return the newest versions that ONNX Runtime accepts, found by trial."""
     oldest = 8
     ir_version = next(v for v in range(onnx.IR_VERSION, 0, -1) if _accepts(oldest, v))
     opset = next(v for v in range(defs.onnx_opset_version(), 0, -1) if _accepts(v, ir_version))
@@ -130,15 +125,15 @@ def _accepts(opset: int, ir_version: int) -> bool:
 
 
 def _without_kernel(payload: ModelProto) -> str:
-    """A standard operator that ONNX Runtime knows in a version, but does not compute; or nothing.
+    """Return a standard operator of the model that has no kernel for its version; empty if none.
 
-    A kernel without a last version computes the version that it begins with.
+    A kernel without a last version computes only its first version.
     """
     target, kernels = _target(payload), _kernels()
     for node in with_inner(payload.graph.node):
-        # What is a function of other operators is taken apart, and a constant is no operation.
-        known = node.domain in _STANDARD_DOMAINS and defs.has(node.op_type)
-        if not known or node.op_type == "Constant":
+        # Functions are expanded, and constants are folded.
+        is_standard = node.domain in _STANDARD_DOMAINS and defs.has(node.op_type)
+        if not is_standard or node.op_type == "Constant":
             continue
         schema = defs.get_schema(node.op_type, target, "")
         if schema.all_function_opset_versions:  # type: ignore[attr-defined]  # its types lack it
@@ -154,7 +149,7 @@ def _without_kernel(payload: ModelProto) -> str:
 
 @lru_cache(maxsize=1)
 def _kernels() -> Mapping[str, Sequence[tuple[int, int]]]:
-    """The versions of each standard operator that ONNX Runtime computes on the processor."""
+    """Return the version ranges of the processor's kernels, by standard operator."""
     versions: dict[str, list[tuple[int, int]]] = {}
     for kernel in get_all_opkernel_def():
         if kernel.domain in _STANDARD_DOMAINS and kernel.provider == "CPUExecutionProvider":
@@ -170,7 +165,7 @@ def _opset(proto: ModelProto | FunctionProto) -> int:
 
 
 def _is_same(node: NodeProto, opset: int, other: int) -> bool:
-    """Tell whether two versions of the operators mean the same by a node."""
+    """Return whether two opsets define the same version of a node's operator."""
     if node.domain not in _STANDARD_DOMAINS:
         return True
     try:
@@ -181,9 +176,9 @@ def _is_same(node: NodeProto, opset: int, other: int) -> bool:
 
 
 def _loses_strings(proto: ModelProto) -> bool:
-    """Tell whether a node gathers rows of strings, of which ONNX Runtime keeps the first elements.
+    """Return whether a node gathers rows of strings, which ONNX Runtime computes wrongly.
 
-    In a model with strings, what a node gathers from is taken for strings if it is not known.
+    In a model with strings, data of unknown type counts as strings.
     """
     tensors = {value.name: value.type.tensor_type for value in proto.graph.input}
     kinds = {name: tensor.elem_type for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""The rewrites of operations that ONNX Runtime computes faster in another form."""
+"""Rewrites to forms that ONNX Runtime computes faster."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from crosschip.ops.standard.convolution import Conv1D, Conv2D, build_planar
 from crosschip.passes.rewrite_operations import RewriteOperations
 
 _FEW = 4096
-"""The most weights with which a convolution is not worth blocks of channels."""
+"""The most weights for which converting to channel blocks is slower."""
 
 
 def in_blocks(b: Builder, op: Conv1D) -> Sequence[Operand] | None:
     """Compute a large convolution of signals as one of images of height 1.
 
-    In the graph of a whole model, ONNX Runtime keeps the channels of images in blocks, which is
-    faster than what it does with signals, if there is enough to compute: what brings signals into
-    blocks and back takes as long as a few thousand weights. In the graphs of nodes it does not.
+    ONNX Runtime keeps images in channel blocks, which is faster for more than a few thousand
+    weights. It does so in the main graph, not in subgraphs.
     """
     shape = op.filter.type.static_shape
     if shape is not None and op.group == 1 and math.prod(shape) <= _FEW:
@@ -27,4 +26,4 @@ def in_blocks(b: Builder, op: Conv1D) -> Sequence[Operand] | None:
 
 
 PASS = RewriteOperations(in_blocks, (Conv1D,))
-"""It holds for the operations of a model, not for those in bodies."""
+"""Applies to the operations of a model, not of its bodies."""

@@ -1,4 +1,4 @@
-"""ONNX Runtime's own settings for options: threads, and how they wait for work."""
+"""ONNX Runtime's settings for options: the number of threads, and whether idle ones spin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SPINNING = "session.intra_op.allow_spinning"
 
 
 def modes() -> Mapping[Performance, Mapping[str, str]]:
-    """The threads of a run (0 is one for each core), and whether idle ones wait in a loop."""
+    """Return the threads of a run (0 is one per core) and whether they spin, by mode."""
     processors = os.cpu_count() or 1
     return {
         Performance.LOW: {THREADS: "1", SPINNING: "0"},
@@ -23,9 +23,9 @@ def modes() -> Mapping[Performance, Mapping[str, str]]:
 
 
 def settings(options: Options, properties: Mapping[str, str]) -> Mapping[str, str]:
-    """All settings; what the caller has said of one thing comes before the performance mode.
+    """Return all settings; options and properties take precedence over the performance mode.
 
-    Of several runs at once, none has more threads than its share of the cores.
+    Concurrent runs have at most their share of the cores.
     """
     result = {THREADS: "0", SPINNING: "1", **modes().get(options.performance, {})}
     each = options.threads_each

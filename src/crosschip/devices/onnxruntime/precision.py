@@ -1,4 +1,4 @@
-"""The precision of ONNX Runtime's products of bytes, which depends on the processor."""
+"""The precision of ONNX Runtime's products of bytes on this processor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from onnxruntime import InferenceSession
 
-from crosschip.devices.onnxruntime.provided import quiet_options
+from crosschip.devices.onnxruntime.session import quiet_options
 from crosschip.ir import ElementType, Extension, Model, Operand
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.quantization import Dequantize
@@ -18,11 +18,11 @@ _LENGTH = 64
 
 @cache
 def saturates() -> bool:
-    """Tell whether sums of two products of an unsigned and a signed byte are cut off at 16 bits.
+    """Return whether sums of two products of an unsigned and a signed byte saturate at 16 bits.
 
-    They are on x86 processors without VNNI. It is tried out with the largest products there are.
+    They do on x86 processors without VNNI. The largest products are tried.
     """
-    from onnx import TensorProto, helper  # most models have no products of bytes
+    from onnx import TensorProto, helper  # imported late: most models have no products of bytes
 
     unsigned, signed = np.full((1, _LENGTH), 255, np.uint8), np.full((_LENGTH, 1), 127, np.int8)
     values = [
@@ -43,7 +43,7 @@ def saturates() -> bool:
 
 
 def multiplies_bytes(model: Model) -> bool:
-    """Tell whether a product of a model has two factors that bytes stand for."""
+    """Return whether a model has a product of two dequantized or quantized factors."""
     return any(
         isinstance(operation, MatMul)
         and all(_stands_for_bytes(factor, model) for factor in (operation.x, operation.y))
@@ -58,7 +58,7 @@ def _stands_for_bytes(operand: Operand, model: Model) -> bool:
 
 
 def has_bytes(model: Model) -> bool:
-    """Tell whether a model may multiply bytes: operations of it read some."""
+    """Return whether a model may multiply bytes: an operation reads some, or is an extension."""
     return any(
         isinstance(operation, Extension)
         or any(o is not None and o.type.element_type in _BYTES for o in operation.inputs)

@@ -1,4 +1,4 @@
-"""The time that ONNX Runtime's nodes take, and the operations that they stand for."""
+"""Times of ONNX Runtime's nodes, and the operations that each node computes."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from typing import Any, NamedTuple
 import onnx
 from onnx import GraphProto, NodeProto
 
-from crosschip.devices.onnxruntime.failures import failure
+from crosschip.devices.onnxruntime.session import failure
 from crosschip.hal import Profiler, Program, Step
 from crosschip.hal.program import computes_data
 from crosschip.ir import Array, ControlFlow, If, Model, Operation
 from crosschip.ir.dataclass import dataclass
 
 _VALUE = re.compile(r"value\d+|extension\d+")
-"""The beginnings of our names of values, which ONNX Runtime's names of new nodes have in them."""
+"""The prefixes of our value names, which ONNX Runtime's names of new nodes contain."""
 _CONVERSION = "Reorder"
-"""The beginning of the types of nodes that bring values into another layout."""
+"""The prefix of the types of nodes that convert layouts."""
 _FAR = 10
-"""The most nodes in a row that have names of ONNX Runtime's own."""
+"""The most consecutive nodes with names that ONNX Runtime chose."""
 _KERNEL = "_kernel_time"
 _WITH_GRAPHS = ("If", "Loop", "Scan", "SequenceMap")
 
 
 class Nodes:
-    """The operations that nodes stand for, those in graphs of nodes too.
+    """The operations that nodes compute, including nodes of subgraphs.
 
-    ONNX Runtime names a node after the values that it makes, or made before something was fused
-    into it. Operations that no node is named after were fused: into the node behind them if that
-    is of another type than its operation was written as, else into the one before them.
+    ONNX Runtime names a node after its outputs, or after outputs it had before fusion. An operation
+    without a node was fused: into the following node if that node's type differs from the type that
+    its operation was written as, else into the preceding one.
 
     Args:
-        model: what was compiled.
-        written: the ONNX model that it became.
-        executed: the one that is executed, as far as it is known.
+        model: the source model.
+        written: the ONNX model that it was converted to.
+        executed: the optimized ONNX model, as far as known.
     """
 
     def __init__(self, model: Model, written: bytes, executed: bytes) -> None:
@@ -50,10 +50,10 @@ class Nodes:
         self._before = {value: node.name for node in nodes for value in node.output}
 
     def operations(self, types: Mapping[str, str]) -> Mapping[str, tuple[Operation, ...]]:
-        """The operations that executed nodes compute, by the nodes' names.
+        """Return the operations that executed nodes compute, by node name.
 
         Args:
-            types: the type of each node, by its name.
+            types: the node types, by node name.
         """
         fused = _Fused(dict(self._makers.values()), types)
         for name, type_ in types.items():
@@ -62,14 +62,14 @@ class Nodes:
             if maker is not None:
                 fused.members[name].append(maker.operation)
                 if not type_.startswith(_CONVERSION):
-                    fused.place.setdefault(maker.operation, name)
+                    fused.node_of.setdefault(maker.operation, name)
                     if type_ != maker.type:
                         fused.last.add(maker.operation)
         fused.add(self._model)
         return {name: tuple(members) for name, members in fused.members.items()}
 
     def _maker(self, name: str) -> _Maker | None:
-        """The maker of the values that a node is named after, or makes, or in the end reads."""
+        """Return the producer of a value that a node is named after, outputs or reads."""
         for _ in range(_FAR):
             node = self._nodes.get(name, NodeProto())
             for value in (*_VALUE.findall(name)[-1:], *_VALUE.findall(" ".join(node.output))):
@@ -81,14 +81,14 @@ class Nodes:
 
 
 class _Maker(NamedTuple):
-    """The operation that made a value, and the type of the node as which that was written."""
+    """The operation that produced a value, and the type of the node that it was written as."""
 
     operation: Operation
     type: str
 
 
 def _makers(graph: GraphProto, model: Model) -> Iterator[tuple[str, _Maker]]:
-    """The beginnings of the names of values, with what made them."""
+    """Yield the prefixes of value names with their producers."""
     labels = {_printable(operation.name): operation for operation in model.operations}
     for node in graph.node:
         value = next(filter(None, node.output))
@@ -109,51 +109,51 @@ def _makers_inside(node: NodeProto, operation: ControlFlow) -> Iterator[tuple[st
 
 
 class _Fused:
-    """Operations in the nodes that compute them.
+    """The assignment of operations to nodes.
 
     Args:
-        written: the type of the node as which each operation was written.
-        executed: the types of the nodes that are executed, by name.
+        written: the node type that each operation was written as.
+        executed: the types of the executed nodes, by name.
 
     Attributes:
-        place: the name of each one's node.
-        members: those of each node.
-        last: those that stand at the end of what their node computes.
+        node_of: the node of each operation.
+        members: the operations of each node.
+        last: the operations whose outputs are their node's outputs.
     """
 
     def __init__(self, written: Mapping[Operation, str], executed: Mapping[str, str]) -> None:
         self._written = written
         self._executed = executed
-        self.place: dict[Operation, str] = {}
+        self.node_of: dict[Operation, str] = {}
         self.members: dict[str, list[Operation]] = {}
         self.last: set[Operation] = set()
 
     def add(self, model: Model) -> None:
-        """Add the operations of a model, and of bodies in it, that no node is named after."""
+        """Assign the operations of a model and its bodies that no node is named after."""
         pairs = {
             operation: [model.producers[o] for o in operation.inputs if o and o in model.producers]
             for operation in model.operations
         }
         for operation in reversed(model.operations):
             if operation in self.last:
-                for before in pairs[operation]:
-                    if before not in self.place and computes_data(before):
-                        name = self.place[operation]
-                        self._put(before, name)
-                        if self._written.get(before) != self._executed[name]:
-                            self.last.add(before)
+                for producer in pairs[operation]:
+                    if producer not in self.node_of and computes_data(producer):
+                        name = self.node_of[operation]
+                        self._put(producer, name)
+                        if self._written.get(producer) != self._executed[name]:
+                            self.last.add(producer)
         order = {operation: index for index, operation in enumerate(model.operations)}
         for operation, producers in pairs.items():
             for body in operation.bodies:
                 self.add(body)
-            known = [before for before in producers if before in self.place]
-            if operation not in self.place and known and computes_data(operation):
-                self._put(operation, self.place[max(known, key=order.__getitem__)])
+            assigned = [producer for producer in producers if producer in self.node_of]
+            if operation not in self.node_of and assigned and computes_data(operation):
+                self._put(operation, self.node_of[max(assigned, key=order.__getitem__)])
         for members in self.members.values():
             members.sort(key=lambda operation: order.get(operation, 0))
 
     def _put(self, operation: Operation, name: str) -> None:
-        self.place[operation] = name
+        self.node_of[operation] = name
         self.members[name].append(operation)
 
 
@@ -168,7 +168,7 @@ def _printable(name: str) -> str:
 
 @dataclass(slots=True)
 class _Event:
-    """A node's execution, or a run of all; times are in microseconds."""
+    """The execution of a node or of a whole run; times are in microseconds."""
 
     name: str
     type: str
@@ -186,19 +186,16 @@ class _Event:
 
 
 class OnnxRuntimeProfiler(Profiler):
-    """Runs a session that records its nodes' times, and reads the record in the end.
+    """A profiler on ONNX Runtime's recorded node times.
 
     Args:
-        make: makes the program to run from the beginning of the path of the record.
-        finish: ends the recording of a program; returns the path.
-        nodes: what the nodes stand for.
+        make: creates the program, given the path prefix of the record.
+        finish: ends the recording and returns the path.
+        nodes: the operations of the nodes.
     """
 
     def __init__(
-        self,
-        make: Callable[[str], Program],
-        finish: Callable[[], str],
-        nodes: Nodes,
+        self, make: Callable[[str], Program], finish: Callable[[], str], nodes: Nodes
     ) -> None:
         self._folder = TemporaryDirectory(prefix="crosschip-")
         self._nodes = nodes
@@ -234,7 +231,7 @@ class OnnxRuntimeProfiler(Profiler):
 
 
 def _runs_in(record: Sequence[Mapping[str, Any]]) -> list[_Event]:
-    """The runs that were recorded, each with its nodes; nodes of graphs in nodes are inside."""
+    """Return the recorded runs with their nodes; nodes of subgraphs are nested."""
     runs = [_Event.of(entry) for entry in record if entry.get("name") == "model_run"]
     runs.sort(key=lambda run: run.start)
     nodes = [_Event.of(entry) for entry in record if entry.get("cat") == "Node"]

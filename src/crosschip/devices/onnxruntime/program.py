@@ -1,7 +1,6 @@
-"""Compiled models: sessions, and how they run, are saved and loaded.
+"""Compiled models: sessions, running, saving and loading.
 
-What a program must know of the model that it was compiled from is saved with it (`saved.Facts`), so
-that loading one looks at no operation, and imports no operators.
+A saved program contains the `saved.Facts` of its model, so that loading needs no operations.
 """
 
 from __future__ import annotations
@@ -18,16 +17,14 @@ from onnxruntime import InferenceSession
 from crosschip.devices.kits.input_checks import Checks
 from crosschip.devices.kits.onnx.model import OnnxModel
 from crosschip.devices.onnxruntime import saved as layout
-from crosschip.devices.onnxruntime.failures import failure
-from crosschip.devices.onnxruntime.provided import require
 from crosschip.devices.onnxruntime.saved import Facts
-from crosschip.devices.onnxruntime.session import Settings, ortvalues
+from crosschip.devices.onnxruntime.session import Settings, failure, ortvalues, require
 from crosschip.devices.onnxruntime.values import (
-    all_known,
+    all_numpy_types,
     array_of,
     is_tensor,
     ortvalue,
-    renamed,
+    unusual_types,
 )
 from crosschip.hal import Options, Profiler, Program
 from crosschip.ir import Array, DeviceError, Model, TensorType
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     from crosschip.devices.onnxruntime.providers import Provider
 
 Check = Callable[[Sequence[Array]], list[Array] | None]
-"""Checks the sizes of inputs; the outputs, if it is known that they have no elements."""
+"""Checks the sizes of inputs; returns the outputs if all are empty."""
 
 __all__ = ["VERSION", "OnnxRuntimeProgram", "load", "require"]
 
@@ -45,15 +42,15 @@ VERSION: str = onnxruntime.__version__
 
 
 class OnnxRuntimeProgram(Program):
-    """A session, or several if runs that overlap have several threads each.
+    """A session; or several, if concurrent runs use several threads each.
 
-    A session may be run from many threads at once, but they share what threads it has besides.
+    Several threads may run one session, but share its thread pool.
 
     Args:
-        model: what it runs.
-        settings: how the session is made.
-        source: what it was compiled from.
-        facts: what it must know of that.
+        model: the ONNX model.
+        settings: the settings of the session.
+        source: the source model.
+        facts: the facts about it that runs need.
 
     Raises:
         DeviceError: ONNX Runtime does not accept the model.
@@ -67,7 +64,7 @@ class OnnxRuntimeProgram(Program):
         self._facts = facts
         self._count = len(source.outputs)
         self._declared = facts.declared
-        self._places = [index for index, *_ in self._declared]
+        self._declared_indices = [index for index, *_ in self._declared]
         self._accepted: object = None
         self._values = ortvalues(model)
         session, *others = (
@@ -79,39 +76,39 @@ class OnnxRuntimeProgram(Program):
         inputs, outputs = session.get_inputs(), session.get_outputs()
         self._inputs = [value.name for value in inputs]
         self._outputs = [value.name for value in outputs]
-        # What ONNX infers may differ from what its kernels make, which then refuse the memory.
+        # Kernels refuse output memory whose shape differs from the inferred one.
         self._inferred = [tuple(value.shape) for value in outputs]
-        self._is_plain = all_known([*inputs, *outputs])
+        self._is_plain = all_numpy_types([*inputs, *outputs])
         self._tensors_in = [is_tensor(value) for value in inputs]
         self._tensors_out = [is_tensor(value) for value in outputs]
         self._all_tensors = all(self._tensors_in) and all(self._tensors_out)
         self._check: Check | None = None
         if sizes is not None:
             self._check = sizes.check if all(self._tensors_in) else partial(self._checked, sizes)
-        straight = self._is_plain and self._idle is None and len(outputs) == self._count
-        self._straight = _engine(session) if straight else None
-        self._renamed = renamed(outputs)
+        is_fast = self._is_plain and self._idle is None and len(outputs) == self._count
+        self._fast_session = _engine(session) if is_fast else None
+        self._unusual_types = unusual_types(outputs)
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        if self._straight is None:
+        if self._fast_session is None:
             return self.run_into(inputs, ())
-        # What `run_into` would come to: small models run for less time than it takes to get there.
-        if self._check is not None and (nothing := self._check(inputs)) is not None:
-            return nothing
+        # The fast path of `run_into`, whose calls take longer than a small model runs.
+        if self._check is not None and (empty_outputs := self._check(inputs)) is not None:
+            return empty_outputs
         try:
             feed = dict(zip(self._inputs, inputs, strict=True))
-            outputs: list[Array] = self._straight.run(self._outputs, feed, None)
+            outputs: list[Array] = self._fast_session.run(self._outputs, feed, None)
         except Exception as error:
             raise failure("failed while running", error) from error
-        for index, dtype in self._renamed:
+        for index, dtype in self._unusual_types:
             outputs[index] = outputs[index].view(dtype)
         if self._declared:
             self._check_declared(outputs)
         return outputs
 
     def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
-        if self._check is not None and (nothing := self._check(inputs)) is not None:
-            return nothing
+        if self._check is not None and (empty_outputs := self._check(inputs)) is not None:
+            return empty_outputs
         if self._idle is None:
             outputs = self._run(self._session, inputs, places)
         else:
@@ -121,16 +118,17 @@ class OnnxRuntimeProgram(Program):
         return outputs if len(outputs) == self._count else outputs[: self._count]
 
     def _checked(self, sizes: Checks, inputs: Sequence[Array]) -> list[Array] | None:
-        """`Checks.check` of inputs of which some are no tensors."""
+        """Check sizes of inputs some of which are no tensors."""
         pairs = zip(self._tensors_in, inputs, strict=True)
         return sizes.check_shapes([value.shape if tensor else () for tensor, value in pairs])
 
     def _check_declared(self, outputs: Sequence[Array]) -> None:
-        """Refuse outputs that are not what the model declares.
+        """Refuse outputs whose types differ from the model's declarations.
 
-        An output is of one element type in all runs.
+        The element type of an output is the same in all runs, so only shapes are compared with the
+        last run's.
         """
-        shapes = [outputs[place].shape for place in self._places]
+        shapes = [outputs[index].shape for index in self._declared_indices]
         if shapes != self._accepted:
             for index, name, declared in self._declared:
                 _check(name, declared, outputs[index])
@@ -140,14 +138,14 @@ class OnnxRuntimeProgram(Program):
         self,
         idle: list[InferenceSession],
         inputs: Sequence[Array],
-        places: Sequence[Array | None],
+        destinations: Sequence[Array | None],
     ) -> Sequence[Array]:
         try:
             session = idle.pop()
-        except IndexError:  # there are more runs at once than there should be
-            return self._run(self._session, inputs, places)
+        except IndexError:  # more concurrent runs than requested
+            return self._run(self._session, inputs, destinations)
         try:
-            return self._run(session, inputs, places)
+            return self._run(session, inputs, destinations)
         finally:
             idle.append(session)
 
@@ -155,11 +153,11 @@ class OnnxRuntimeProgram(Program):
         self,
         session: InferenceSession,
         inputs: Sequence[Array],
-        places: Sequence[Array | None],
+        destinations: Sequence[Array | None],
     ) -> Sequence[Array]:
         try:
-            if places and self._is_plain and self._all_tensors:
-                return self._run_into_places(session, inputs, places)
+            if destinations and self._is_plain and self._all_tensors:
+                return self._run_into_arrays(session, inputs, destinations)
             if self._is_plain:
                 return self._run_arrays(session, inputs)
             if self._all_tensors:
@@ -173,27 +171,29 @@ class OnnxRuntimeProgram(Program):
         outputs: Sequence[Array] = _engine(session).run(self._outputs, feed, None)
         return outputs
 
-    def _run_into_places(
+    def _run_into_arrays(
         self,
         session: InferenceSession,
         inputs: Sequence[Array],
-        places: Sequence[Array | None],
+        destinations: Sequence[Array | None],
     ) -> Sequence[Array]:
         binding = session.io_binding()
         for name, array in zip(self._inputs, inputs, strict=True):
             binding.bind_ortvalue_input(name, ortvalue(array))
-        places = [
-            None if place is None or place.shape != inferred else place
-            for place, inferred in zip(places, self._inferred, strict=False)
+        destinations = [
+            None if destination is None or destination.shape != inferred else destination
+            for destination, inferred in zip(destinations, self._inferred, strict=False)
         ]
-        for name, place in zip_longest(self._outputs, places):
-            if place is None:
+        for name, destination in zip_longest(self._outputs, destinations):
+            if destination is None:
                 binding.bind_output(name)
             else:
-                binding.bind_ortvalue_output(name, ortvalue(place))
+                binding.bind_ortvalue_output(name, ortvalue(destination))
         session.run_with_iobinding(binding)
-        pairs = zip_longest(binding.get_outputs(), places)
-        return [array_of(value) if place is None else place for value, place in pairs]
+        pairs = zip_longest(binding.get_outputs(), destinations)
+        return [
+            array_of(value) if destination is None else destination for value, destination in pairs
+        ]
 
     def _run_values(self, session: InferenceSession, inputs: Sequence[Array]) -> Sequence[Array]:
         feed = dict(zip(self._inputs, map(ortvalue, inputs), strict=True))
@@ -214,7 +214,7 @@ class OnnxRuntimeProgram(Program):
         return partial(layout.parts, self._model, self._facts)
 
     def profiler(self) -> Profiler:
-        # Seldom needed: loading a program is to take no longer for it.
+        # Imported late: rarely needed.
         from crosschip.devices.onnxruntime.compiling import profiler
 
         def make(record: str) -> OnnxRuntimeProgram:
@@ -224,7 +224,7 @@ class OnnxRuntimeProgram(Program):
         return profiler(self._source, self._model, make)
 
     def end_recording(self) -> str:
-        """End the recording of its nodes' times; the path of the record."""
+        """End the recording of node times, and return its path."""
         path: str = self._session.end_profiling()
         return path
 
@@ -240,10 +240,10 @@ def load(
     spinning: bool,
     provider: Provider | None = None,
 ) -> OnnxRuntimeProgram:
-    """Make a program again from what it was saved as; the bytes are used where they are.
+    """Load a saved program without copying its bytes.
 
     Raises:
-        DeviceError: they are not what `save` returns, or ONNX Runtime failed.
+        DeviceError: the data was not saved by `save`, or ONNX Runtime failed.
     """
     try:
         compiled, facts = layout.read(saved)
@@ -254,19 +254,19 @@ def load(
 
 
 def _engine(session: InferenceSession) -> Any:
-    """What a session calls once it has asked whether there is an array for each name."""
+    """Return the inner session object, whose `run` skips the check of names."""
     return getattr(session, "_sess", session)
 
 
 def _sizes(source: Model) -> Sizes:
-    # They look at operations: where all sizes are known, nobody asks.
+    # Imported late: needed for dynamic dimensions only.
     from crosschip.devices.onnxruntime.unchecked import sizes
 
     return sizes(source)
 
 
 def _check(name: str, declared: TensorType, array: Array) -> None:
-    """Refuse an output that is not what the model declares, and others rely on.
+    """Raise `DeviceError` if an output has another element type or shape than declared.
 
     Raises:
         DeviceError: it has another element type or shape.

@@ -1,8 +1,7 @@
-"""ONNX Runtime's execution providers for other chips than the processor.
+"""ONNX Runtime's execution providers for hardware other than the processor.
 
-Each is an instance of the device. Only those are here that can be made to compute float32 models in
-float32; the options that do so are from the providers' pages at
-https://onnxruntime.ai/docs/execution-providers.
+Each is an instance of the device. The table has only providers that can compute float32 models in
+float32; the options for that are from https://onnxruntime.ai/docs/execution-providers.
 """
 
 from __future__ import annotations
@@ -24,16 +23,15 @@ class Provider:
     """An execution provider.
 
     Attributes:
-        name: what ONNX Runtime calls it.
-        kind: the sort of hardware that it drives.
-        description: the hardware, for people.
-        options: those with which it computes in float32, whatever its defaults are.
-        environment: what must be set in the environment besides, with the value.
-        library: what the file beside ONNX Runtime that holds it is called after; empty if it is
-            part of ONNX Runtime itself.
-        package: the package that installs an ONNX Runtime of which it is a part.
-        plugin: the module that brings it as a plug-in, with `get_library_path`.
-        driver: the file or folder by which Linux shows that the chip's driver is there.
+        name: ONNX Runtime's name.
+        kind: the kind of hardware.
+        description: the hardware, for users.
+        options: the options for computing in float32.
+        environment: environment variables required for computing in float32, with values.
+        library: the name of the provider's library beside ONNX Runtime; empty if built in.
+        package: the package that installs an ONNX Runtime with this provider.
+        plugin: the module of the plug-in, with `get_library_path`.
+        driver: the file or folder that exists on Linux if the driver is installed.
     """
 
     name: str
@@ -48,7 +46,7 @@ class Provider:
 
     @property
     def installed(self) -> bool:
-        """Tell whether it is there, as far as that shows without importing ONNX Runtime."""
+        """Return whether it is installed, as far as known without importing ONNX Runtime."""
         engine = sys.modules.get("onnxruntime")
         if engine is not None and self.name in engine.get_available_providers():
             return True
@@ -60,7 +58,7 @@ class Provider:
 
     @property
     def problem(self) -> str:
-        """The reason against using it here; empty if there is none."""
+        """The reason why it cannot be used on this machine; empty if there is none."""
         if self.driver and sys.platform == "linux" and not any(Path("/").glob(self.driver)):
             return f"its driver is not installed: there is no /{self.driver}"
         for name, value in self.environment.items():
@@ -128,32 +126,29 @@ PROVIDERS: Mapping[str, Provider] = {
         },
     ),
     "XNNPACK": Provider(
-        name="XnnpackExecutionProvider",
-        kind=Kind.CPU,
-        description="processors, through XNNPACK",
+        name="XnnpackExecutionProvider", kind=Kind.CPU, description="processors, through XNNPACK"
     ),
 }
 """The providers by the name of the device's instance."""
 
 
 def known(name: str) -> Provider:
-    """The provider of a name.
+    """Return the provider of an instance name.
 
     Raises:
-        DeviceError: none has it.
+        DeviceError: there is no such provider.
     """
     try:
         return PROVIDERS[name]
     except KeyError:
-        there = ", ".join(PROVIDERS)
-        raise DeviceError(f"no execution provider is called {name!r}; known: {there}") from None
+        names = ", ".join(PROVIDERS)
+        raise DeviceError(f"no execution provider is called {name!r}; known: {names}") from None
 
 
 def instances() -> Iterator[Instance]:
-    """The installed providers.
+    """Yield the installed providers.
 
-    What is linked into an ONNX Runtime of one's own, and not by a package's name to be told, shows
-    once that has been imported.
+    Providers built into a custom ONNX Runtime are found only once that has been imported.
     """
     for name, provider in PROVIDERS.items():
         if provider.installed:
@@ -167,15 +162,15 @@ def instances() -> Iterator[Instance]:
 
 def _has_library(library: str) -> bool:
     spec = find_spec("onnxruntime")
-    places = spec.submodule_search_locations if spec else None
+    folders = spec.submodule_search_locations if spec else None
     return any(
-        any(Path(place, "capi").glob(f"*onnxruntime_providers_{library}.*"))
-        for place in places or ()
+        any(Path(folder, "capi").glob(f"*onnxruntime_providers_{library}.*"))
+        for folder in folders or ()
     )
 
 
 def _has_package(package: str) -> bool:
-    # It takes long to import, and only few providers need it.
+    # Imported late: slow to import, and few providers need it.
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:

@@ -1,4 +1,4 @@
-"""Importing ONNX Runtime so that it tells nobody."""
+"""Import of ONNX Runtime without telemetry."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _OLDEST = (1, 26)
 
 
 def import_engine() -> None:
-    """Import ONNX Runtime without its telemetry, and see that it is recent enough.
+    """Import ONNX Runtime without its telemetry, and check its version.
 
-    Where its maker builds that in, it writes to the user's cache folder and sends what it collects,
-    unless this variable is set as it is first imported. Afterwards the environment is as before.
+    Builds with telemetry write to the user's cache folder and send data, unless an environment
+    variable is set during the first import. The environment is restored afterwards.
 
     Raises:
         ImportError: ONNX Runtime is not installed, or too old.
@@ -28,7 +28,7 @@ def import_engine() -> None:
 
 
 def require(version: str) -> None:
-    """See that a version is recent enough.
+    """Raise `ImportError` if a version is too old.
 
     Raises:
         ImportError: it is not; the message says which one is.

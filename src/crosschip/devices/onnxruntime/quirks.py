@@ -1,6 +1,6 @@
-"""What ONNX Runtime computes wrong, with reproductions; see `crosschip.devices.kits.quirks`.
+"""Quirks of ONNX Runtime, with reproductions; see `crosschip.devices.kits.quirks`.
 
-A reproduction is a graph in ONNX's textual form, whose inputs are those of the record in order.
+A reproduction is a graph in ONNX's textual form, with the inputs of the record in order.
 """
 
 from __future__ import annotations
@@ -48,13 +48,7 @@ from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import LRN
 from crosschip.ops.standard.pooling import MaxPool2D
 from crosschip.ops.standard.recurrent import LSTM, RNN
-from crosschip.ops.standard.reduction import (
-    CumSum,
-    ReduceMax,
-    ReduceMean,
-    ReduceProd,
-    ReduceSum,
-)
+from crosschip.ops.standard.reduction import CumSum, ReduceMax, ReduceMean, ReduceProd, ReduceSum
 from crosschip.ops.standard.searching import ArgMax, TopK
 from crosschip.ops.standard.unary import Sign
 
@@ -89,7 +83,7 @@ quirk = Quirks("onnxruntime", "1.32.0", _run)
 @quirk(
     Celu,
     when="alpha is 0",
-    what="divides the positive elements by it, too, and multiplies what comes of it",
+    what="divides positive elements by it, too",
     avoided_by=activation.celu,
     inputs=[[0, 1]],
     right=[NAN, 1],
@@ -132,7 +126,7 @@ def integers_by_zero() -> str:
 @quirk(
     ReduceMean,
     when="there are no elements",
-    what="makes 0 of them",
+    what="returns 0",
     avoided_by=mean_of_nothing,
     inputs=[np.zeros((2, 0), np.float32)],
     right=[[NAN], [NAN]],
@@ -203,8 +197,8 @@ def product_of_int64() -> str:
 
 @quirk(
     CumSum,
-    when="there are no elements, and there is no such axis",
-    what="does not look",
+    when="there are no elements, and the axis is out of range",
+    what="does not check",
     avoided_by=reduction.cum_sum,
     inputs=[np.zeros((2, 0), np.float32), np.array(7)],
     right=Raises("axis"),
@@ -244,7 +238,7 @@ def choice_between_uint64() -> str:
 @quirk(
     ArgMax,
     when="an element is NaN",
-    what="passes over it",
+    what="ignores it",
     avoided_by=searching.arg_extreme,
     inputs=[[1, NAN, 3]],
     right=1,
@@ -258,7 +252,7 @@ def place_of_nan() -> str:
 @quirk(
     RNN,
     when="an activation is SOFTPLUS, and its input large",
-    what="makes infinity of a power of e that overflows",
+    what="returns infinity, since the exponential overflows",
     avoided_by=recurrent.recurrent,
     inputs=[[[[100]]]],
     right=([[[[100]]]],),
@@ -273,8 +267,8 @@ def softplus_in_cells() -> str:
 
 @quirk(
     GatherND,
-    when="what is at a place has no elements, and there is no such place",
-    what="does not look",
+    when="an index is out of range, and the gathered slices are empty",
+    what="does not check",
     avoided_by=indexing.gather_nd,
     inputs=[np.zeros((2, 0), np.float32), np.array([[7]])],
     right=Raises("indices"),
@@ -302,8 +296,8 @@ def transposed_times_vector() -> str:
 
 @quirk(
     Concat,
-    when="a part is empty, and its other sizes do not fit",
-    what="passes over it",
+    when="a part is empty, and its other dimensions do not fit",
+    what="ignores it",
     avoided_by=[unchecked.sizes, joining.concat],
     inputs=[np.ones((2, 3), np.float32), np.zeros((0, 5), np.float32)],
     right=Raises(),
@@ -316,7 +310,7 @@ def part_of_nothing() -> str:
 @quirk(
     LRN,
     when="the bias is small beside squares",
-    what="adds squares up from channel to channel and takes them away again, which rounds",
+    what="keeps a running sum of squares, which accumulates rounding errors",
     avoided_by=normalization.lrn,
     inputs=[np.array([3000, 0, 0, 1], np.float32).reshape(1, 4, 1, 1)],
     right=[[[[3000 / (1e-6 + 3000**2)]], [[0]], [[0]], [[1 / (1e-6 + 1)]]]],
@@ -333,7 +327,7 @@ def squares_taken_away() -> str:
 @quirk(
     Sign,
     when="an element of float16 is NaN",
-    what="makes 0 of it",
+    what="returns 0",
     avoided_by=Converters.supports,
     inputs=[np.array([NAN, -2], np.float16)],
     right=[NAN, -1],
@@ -377,8 +371,8 @@ def convolution_of_nothing() -> str:
 
 @quirk(
     LSTM,
-    when="what goes into functions is clipped",
-    what="does not clip what goes into the last one",
+    when="the arguments of activations are clipped",
+    what="does not clip the last one's argument",
     avoided_by=recurrent.recurrent,
     inputs=[[[[1]]]],
     right=([[[[0.5 * np.tanh(0.1)]]]],),
@@ -429,7 +423,7 @@ def axes_of_nothing() -> str:
 @quirk(
     TopK,
     when="an element is NaN",
-    what="puts it anywhere, and others with it",
+    what="sorts it and other elements wrongly",
     avoided_by=searching.top_k,
     versions="1.31.1",
     fixed_in="1.32.0",

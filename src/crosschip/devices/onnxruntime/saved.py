@@ -36,15 +36,14 @@ _ALIGNMENT = 64
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts about a model that its program must know.
+    """The facts about the source model that a program needs.
 
     Attributes:
-        precise: whether products of integers of eight bits must not saturate.
-        optimize: whether ONNX Runtime has yet to optimize what is saved.
-        apart: whether sums stay apart from the products before them.
-        checks: what shows which runs' sizes need to be checked.
-        declared: the outputs that nothing but the model's file vouches for: their places, names
-            and types.
+        precise: whether products of 8-bit integers must not saturate.
+        optimize: whether ONNX Runtime has yet to optimize the saved model.
+        sums_separate: whether sums are not fused into the products before them.
+        checks: whether, and by which inputs, a run's sizes need to be checked.
+        declared: the outputs whose types only the model's file declares: index, name and type.
     """
 
     precise: bool
@@ -55,7 +54,7 @@ class Facts:
 
 
 def parts(model: OnnxModel, facts: Facts) -> list[bytes | memoryview]:
-    """The saved form of a model whose constants are at the offsets that their order gives.
+    """Return the saved form of a model in parts; constants are in the order of their offsets.
 
     Returns:
         Its parts, in their order.
@@ -66,32 +65,32 @@ def parts(model: OnnxModel, facts: Facts) -> list[bytes | memoryview]:
         padding = bytes(aligned(array.nbytes) - array.nbytes)
         elements += [array.reshape(-1).view(np.uint8).data, padding]
         constants.append([name, array.dtype.name, list(array.shape)])
-    described = json.dumps(
+    description = json.dumps(
         {
             "precise": facts.precise,
             "optimize": facts.optimize,
             "apart": facts.sums_separate,
             "checks": facts.checks.to_plain(),
-            "declared": [[place, name, encode_type(t)] for place, name, t in facts.declared],
+            "declared": [[index, name, encode_type(t)] for index, name, t in facts.declared],
             "constants": constants,
         },
         separators=(",", ":"),
     ).encode()
     start = _ALIGNMENT + sum(map(len, elements))
-    preamble = _PREAMBLE.pack(_MARK, start, len(model.proto), len(described))
-    return [preamble.ljust(_ALIGNMENT, b"\0"), *elements, model.proto, described]
+    preamble = _PREAMBLE.pack(_MARK, start, len(model.proto), len(description))
+    return [preamble.ljust(_ALIGNMENT, b"\0"), *elements, model.proto, description]
 
 
 def read(saved: bytes | memoryview) -> tuple[OnnxModel, Facts]:
-    """The model that was saved, and the facts; its external constants are views of the bytes.
+    """Return the saved model, whose external constants are views of the bytes, and its facts.
 
     Raises:
-        Exception: it is something else; struct, JSON and NumPy each raise their own.
+        Exception: the data has another form; struct, JSON and NumPy raise their own errors.
     """
     content = memoryview(saved)
-    mark, start, size, described = _PREAMBLE.unpack_from(content)
+    mark, start, size, description_size = _PREAMBLE.unpack_from(content)
     end = start + size
-    if mark != _MARK or end + described != len(content):
+    if mark != _MARK or end + description_size != len(content):
         raise ValueError("it starts with something else")
     plain: dict[str, Any] = json.loads(bytes(content[end:]))
     external: dict[str, Array] = {}
@@ -108,6 +107,6 @@ def read(saved: bytes | memoryview) -> tuple[OnnxModel, Facts]:
         plain["optimize"],
         plain["apart"],
         InputRequirements.from_plain(plain["checks"]),
-        [(place, name, decode_type(t)) for place, name, t in plain["declared"]],
+        [(index, name, decode_type(t)) for index, name, t in plain["declared"]],
     )
     return OnnxModel(bytes(content[start:end]), external), facts

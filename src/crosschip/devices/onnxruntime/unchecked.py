@@ -1,4 +1,4 @@
-"""Operators whose sizes in a run ONNX Runtime does not check, or fails of."""
+"""Operators whose sizes in a run ONNX Runtime does not check, or that fail with empty inputs."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ FAILS_OF_NOTHING = (
     *(Conv1D, Conv2D, Conv3D),
     *(DynamicQuantizeLSTM, GroupNormalization, MatMul, Reshape),
 )
-"""Operators that ONNX Runtime fails to compute, or hangs at, where inputs are empty."""
+"""Operators that fail or hang with empty inputs (quirk `convolution-of-nothing`)."""
 
 UNWRITTEN_OF_NOTHING = (MatMul,)
-"""Operators of which ONNX Runtime leaves elements unwritten that are sums over none."""
+"""Operators that leave sums over no elements unwritten."""
 
 UNCHECKED = (
     *(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose),
     *(Concat, GatherND, GridSample, Pad, PRelu, RoiAlign),
 )
-"""Operators that ONNX Runtime computes where their sizes do not fit."""
+"""Operators that compute although sizes do not fit (quirk `part-of-nothing`)."""
 
 
 def sizes(model: Model) -> Sizes:
-    """The sizes of a model's runs."""
+    """Return the checks of sizes that a model's runs need."""
     return Sizes("onnxruntime", model, UNCHECKED, FAILS_OF_NOTHING, UNWRITTEN_OF_NOTHING)

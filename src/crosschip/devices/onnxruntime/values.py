@@ -1,7 +1,7 @@
-"""Arrays in and out of ONNX Runtime, which knows only NumPy's own types by name.
+"""Conversion of arrays to and from ONNX Runtime's values.
 
-Elements of bfloat16 and of eight-bit floats go in and out as the integers of their bits. A value
-shares the memory of the array that it is made of, unless that holds strings.
+Elements of types that NumPy lacks, such as bfloat16 and 8-bit floats, are passed as integers of the
+same bits. A value shares its array's memory, unless it holds strings.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _NUMPYS = frozenset(
 )
 
 
-def all_known(arguments: Iterable[NodeArg]) -> bool:
-    """Tell whether NumPy itself has the types of all elements of a session's inputs or outputs."""
+def all_numpy_types(arguments: Iterable[NodeArg]) -> bool:
+    """Return whether all inputs or outputs have element types of NumPy."""
     return not any(name in value.type for value in arguments for name in _FOREIGN)
 
 
 def is_tensor(argument: NodeArg) -> bool:
-    """Tell whether an input or output is a tensor."""
+    """Return whether an input or output is a tensor."""
     return bool(argument.type.startswith("tensor("))
 
 
-def renamed(arguments: Iterable[NodeArg]) -> list[tuple[int, np.dtype]]:
-    """The outputs of types for which NumPy has two names, each with that of the usual name.
+def unusual_types(arguments: Iterable[NodeArg]) -> list[tuple[int, np.dtype]]:
+    """Return the outputs for which NumPy has two types, with the usual one: indices and types.
 
-    ONNX Runtime's arrays of 64-bit integers are of C's `long long`, whatever `np.int64` is.
+    ONNX Runtime's 64-bit integers are C's `long long`, whatever `np.int64` is.
     """
     usual = {f"tensor({name})": np.dtype(name) for name in ("int64", "uint64")}
     return [
@@ -46,10 +46,11 @@ def renamed(arguments: Iterable[NodeArg]) -> list[tuple[int, np.dtype]]:
 
 
 def ortvalue(array: Array) -> OrtValue:
-    """An array as one of ONNX Runtime's values."""
+    """Convert an array to an ONNX Runtime value."""
     if _is_numpys(array.dtype):
         return OrtValue.ortvalue_from_numpy(array)
-    from onnx import helper  # most programs run without it
+
+    from onnx import helper  # imported late: rarely needed
 
     code = helper.np_dtype_to_tensor_dtype(array.dtype)
     bits = array.view(f"u{array.itemsize}")
@@ -57,11 +58,11 @@ def ortvalue(array: Array) -> OrtValue:
 
 
 def array_of(value: OrtValue) -> Array:
-    """The elements of a value, in memory of their own if NumPy does not have their type."""
+    """Return a value's elements, copied if NumPy lacks their type."""
     if value.data_type() in _NUMPYS:
         array: Array = value.numpy()
         return array
-    from onnx import helper  # most programs run without it
+    from onnx import helper  # imported late: rarely needed
 
     dtype = helper.tensor_dtype_to_np_dtype(value.element_type())
     copy = bytearray(ctypes.string_at(value.data_ptr(), value.tensor_size_in_bytes()))

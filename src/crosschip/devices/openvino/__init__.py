@@ -1,11 +1,10 @@
 """The device that runs models with OpenVINO.
 
-A model becomes an OpenVINO model in memory, whose large constants stay where they are.
+A model becomes an OpenVINO model in memory that shares the arrays of large constants.
 
-Where OpenVINO's processor plug-in departs from the operators' definitions without a way around: DIV
-by a constant multiplies by its rounded inverse; RELU, RELU6 and CLIP give a bound for a NaN where
-they are computed together with what makes their input, and poolings leave a NaN out, as their
-definitions allow.
+Deviations of the processor plug-in that remain: DIV by a constant multiplies by its rounded inverse
+(quirk `quotient-by-constant`); RELU, RELU6 and CLIP that are fused into the operation before them
+map NaN to a bound; poolings ignore NaN, as their definitions allow.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from crosschip.devices.openvino import instruction_sets
-from crosschip.devices.openvino.capabilities import CAPABILITIES
 from crosschip.devices.openvino.quiet import import_engine
 from crosschip.hal import (
+    SCHEDULING,
     Capabilities,
     Device,
     Instance,
@@ -29,15 +28,25 @@ from crosschip.hal import (
     Support,
     processor,
 )
-from crosschip.ir import DeviceError, Model, Operation
+from crosschip.ir import DeviceError, ElementType, Model, Operation
 from crosschip.ir.errors import install_command
+
+CAPABILITIES = Capabilities(
+    holds_weights=True,
+    loads_views=True,
+    open_ranks=False,
+    narrowed={ElementType.INT64: ElementType.INT32},
+    settable_at_load=SCHEDULING,
+    tied_to=(),
+)
+"""The capabilities that all OpenVINO devices share."""
 
 _MISSING = f"OpenVINO is not installed; {install_command('openvino')}"
 _CHIPS = (
     ("GPU", Kind.GPU, "drm/renderD*/device/vendor"),
     ("NPU", Kind.ACCELERATOR, "accel/accel*/device/vendor"),
 )
-"""OpenVINO's names for Intel's other chips, and where Linux says who made one."""
+"""OpenVINO's names for Intel's other chips, and the Linux files with their vendors."""
 
 
 def _is_intels(vendor: Path) -> bool:
@@ -48,7 +57,7 @@ def _is_intels(vendor: Path) -> bool:
 
 
 def _texts(config: Mapping[str, object]) -> dict[str, str]:
-    """OpenVINO's settings as it would print them."""
+    """Return OpenVINO's settings as text."""
     return {
         name: ("YES" if value else "NO") if isinstance(value, bool) else str(value)
         for name, value in config.items()
@@ -56,7 +65,7 @@ def _texts(config: Mapping[str, object]) -> dict[str, str]:
 
 
 class OpenVinoDevice(Device):
-    """One of OpenVINO's devices, by default the processor.
+    """A device of OpenVINO, by default the processor.
 
     Raises:
         DeviceError: OpenVINO is not installed, or lacks the device asked for.
@@ -110,15 +119,15 @@ class OpenVinoDevice(Device):
         return _texts(self._engine.config(options))
 
     def supports(self, operation: Operation, options: Options) -> Support:
-        # Imported by what asks, and not by what runs.
+        # Imported late: running a compiled model needs no converters.
         from crosschip.devices.openvino.target import TARGET
         from crosschip.hal.converters import to_support
 
-        answer = TARGET.supports(operation)
-        if answer and self._engine.device == "CPU":
-            limited = instruction_sets.refusal(operation)
-            return answer if limited is None else to_support(operation, limited)
-        return answer
+        support = TARGET.supports(operation)
+        if support and self._engine.device == "CPU":
+            refusal = instruction_sets.refusal(operation)
+            return support if refusal is None else to_support(operation, refusal)
+        return support
 
     def operators(self) -> Collection[str]:
         from crosschip.devices.openvino.target import TARGET

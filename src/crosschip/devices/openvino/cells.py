@@ -1,4 +1,7 @@
-"""The cells of recurrent networks in OpenVINO's nodes, with as few products as there can be.
+"""Cells of recurrent networks as OpenVINO nodes, with as few matrix products as possible.
+
+Gates with the same factor share a product. Where weights are int8 and the other factor is quantized
+to uint8, OpenVINO multiplies bytes, if the processor accumulates such products exactly.
 
 Gates that read the same share a product. Where the weights are bytes and their other factor is
 rounded to bytes, OpenVINO multiplies bytes, if the processor adds up such products exactly.
@@ -27,7 +30,7 @@ _WEIGHT = np.iinfo(np.int8)
 
 
 class Term:
-    """A node of a graph that a cell's formula is computed on."""
+    """An OpenVINO node with the arithmetic that cell formulas use."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -44,12 +47,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Rounded:
-    """Reals that are rounded to bytes; each part is in float32.
+    """Float values quantized to uint8; all attributes are float32 nodes.
 
     Attributes:
-        bytes: the bytes.
-        scale: how much one of them stands for.
-        zero_point: the byte that stands for 0.
+        bytes: the quantized values.
+        scale: the quantization scale.
+        zero_point: the byte that represents 0.
     """
 
     bytes: Node
@@ -57,7 +60,7 @@ class Rounded:
     zero_point: Node
 
     def reals(self) -> Node:
-        """What the bytes stand for."""
+        """Return the dequantized values."""
         return ops.multiply(ops.subtract(self.bytes, self.zero_point), self.scale)
 
 
@@ -67,11 +70,11 @@ Factor: TypeAlias = Value | Rounded
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of some gates in one pass, a row a sum.
+    """Weights of several gates in one direction: one row per unit of a gate.
 
     Attributes:
-        numbers: reals, or integers where there is a scale.
-        scale: one number, or one a row.
+        numbers: floats; or integers, if there is a scale.
+        scale: a scalar, or one scale per row.
     """
 
     numbers: Array
@@ -79,7 +82,7 @@ class Weights:
 
     @classmethod
     def of(cls, op: Recurrent, slot: str, index: int) -> Weights:
-        """The weights of all gates in a pass, less their zero points."""
+        """Return the weights of all gates in one direction, with zero points subtracted."""
         numbers, scale, zero_point = (
             None if value is None else value[index]
             for value in (elements(op, f"{slot}{part}") for part in ("", "_scale", "_zero_point"))
@@ -91,14 +94,14 @@ class Weights:
         return cls(wide if zero_point is None else wide - zero_point.reshape(-1, 1), scale)
 
     def rows(self, start: int, end: int) -> Weights:
-        """Those of a range of sums."""
+        """Return the weights of rows `start` to `end`."""
         scale = self.scale
         if scale is not None and scale.ndim:
             scale = scale[start:end]
         return Weights(self.numbers[start:end], scale)
 
     def times(self, g: Graph, factor: Factor) -> Node:
-        """The product, a column a sum."""
+        """Return the matrix product `factor @ weights.T`."""
         if isinstance(factor, Rounded):
             if self.scale is not None and self._are_bytes():
                 return self._times_bytes(g, factor, self.scale)
@@ -109,7 +112,7 @@ class Weights:
         return ops.matmul(factor, g.constant(reals), False, True)
 
     def _times_bytes(self, g: Graph, factor: Rounded, scale: Array) -> Node:
-        """What the zero point adds to each sum is subtracted: OpenVINO knows none that varies."""
+        """Return the product of bytes less the share of the zero point, which is computed."""
         bytes_ = as_bytes(g, factor.bytes, np.dtype(np.uint8))
         sums = ops.matmul(bytes_, as_weights(g, self.numbers), False, True)
         surplus = ops.multiply(factor.zero_point, _numbers(g, self.numbers.sum(1, np.int64)))
@@ -118,7 +121,7 @@ class Weights:
         )
 
     def _are_bytes(self) -> bool:
-        """Tell whether they are bytes whose products float32 adds up without rounding."""
+        """Return whether all weights are int8 and float32 holds the sums of products exactly."""
         low, high = self.numbers.min(), self.numbers.max()
         greatest = np.abs(self.numbers).sum(1, np.int64).max() * _BYTE.max
         fits = _WEIGHT.min <= low and high <= _WEIGHT.max and greatest <= 2**EXACT
@@ -126,16 +129,16 @@ class Weights:
 
 
 class Cell:
-    """What the formula of a cell reads of one pass.
+    """The operands that a cell's formula reads, for one direction.
 
     Args:
         g: the graph.
         op: the network.
-        index: which pass it is.
+        index: the index of the direction.
 
     Attributes:
         functions: the activation functions.
-        peephole: the weights of the cell values for three gates; empty if there are none.
+        peephole: the weights of the cell state for three gates; empty without peepholes.
     """
 
     def __init__(self, g: Graph, op: Recurrent, index: int) -> None:
@@ -153,38 +156,38 @@ class Cell:
         self.peephole = [Term(g.constant(part)) for part in parts]
 
     def input(self, factor: Factor) -> Node:
-        """The weights of all gates times the input, plus `Wb`."""
+        """Return the product of the input and the weights of all gates, plus `Wb`."""
         product = self._inputs.times(self._g, factor)
         if self._bias is None:
             return product
         return ops.add(product, _numbers(self._g, self._bias[0]))
 
-    def of_gates(self, joined: Node, count: int) -> list[Term]:
-        """The parts of a value for some gates."""
+    def of_gates(self, value: Node, count: int) -> list[Term]:
+        """Split a value into its gates."""
         if count == 1:
-            return [Term(joined)]
-        parts = ops.split(joined, self._g.scalar(2), count)
+            return [Term(value)]
+        parts = ops.split(value, self._g.scalar(2), count)
         return [Term(part) for part in parts.outputs()]
 
     def recurrent(self, gate: int, hidden: Term | Rounded) -> Term:
-        """The weights of a gate times hidden values, plus `Rb`."""
+        """Return the product of the hidden state and a gate's recurrence weights, plus `Rb`."""
         first, end = next(each for each in _groups(self._op) if gate < each[1])
-        known = self._products.get((first, hidden))
-        if known is None:
+        parts = self._products.get((first, hidden))
+        if parts is None:
             factor = hidden if isinstance(hidden, Rounded) else hidden.node
             rows = (first * self._size, end * self._size)
             product = self._weights.rows(*rows).times(self._g, factor)
             if self._bias is not None:
                 product = ops.add(product, _numbers(self._g, self._bias[1][slice(*rows)]))
-            known = self._products[first, hidden] = self.of_gates(product, end - first)
-        return known[gate - first]
+            parts = self._products[first, hidden] = self.of_gates(product, end - first)
+        return parts[gate - first]
 
     def round_to_bytes(self, hidden: Term) -> Rounded:
-        """Hidden values as the bytes that DYNAMIC_QUANTIZE makes of them."""
+        """Quantize a hidden state to uint8 as DYNAMIC_QUANTIZE does."""
         return Rounded(*in_bytes(self._g, hidden.node))
 
     def gate(self, function: CellFunction, alpha: float, beta: float, clip: float) -> Gate:
-        """An activation function, with what goes into it clipped to `[-clip, clip]`."""
+        """Return an activation function whose argument is clipped to `[-clip, clip]`."""
 
         def call(x: Term) -> Term:
             node = x.node if np.isinf(clip) else ops.clamp(x.node, -clip, clip)
@@ -194,18 +197,18 @@ class Cell:
 
 
 def input_factor(g: Graph, op: Recurrent) -> Factor:
-    """The input of a network, as its weights are multiplied by it."""
+    """Return the network's input in the form that its weights are multiplied by."""
     value = g[op.input]
     return Rounded(*in_bytes(g, value)) if isinstance(op, DynamicQuantizeLSTM) else value
 
 
 def elements(op: Recurrent, slot: str) -> Array | None:
-    """The constant that fills a slot; `None` if it is left out, or there is none of the name."""
-    return next((operand.value for own, operand in op.filled() if own.name == slot), None)
+    """Return the constant of a slot; `None` if the slot is empty or does not exist."""
+    return next((operand.value for declared, operand in op.filled() if declared.name == slot), None)
 
 
 def _groups(op: Recurrent) -> Sequence[tuple[int, int]]:
-    """The gates whose weights are multiplied by the same, from one to before another."""
+    """Return ranges of gates that share a factor, each as (first, end)."""
     separate = isinstance(op, GRU) and not op.linear_before_reset
     return ((0, 2), (2, 3)) if separate else ((0, op.gates),)
 
@@ -241,5 +244,5 @@ _FORMULAS: dict[CellFunction, _Formula] = {
 
 
 def _below(x: Node, value: Node) -> Node:
-    """A number, or where it is below 0 another value."""
+    """Return `x`, or `value` where `x` is negative."""
     return ops.select(ops.less(x, _plain(0)), value, x)

@@ -1,13 +1,15 @@
-"""Compiling models with OpenVINO, and counting the time of their layers."""
+"""Compilation of models with OpenVINO, and of models whose layers are profiled."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import partial
+from math import prod
 from typing import Any
 
 from crosschip.devices.openvino.converters import converters
-from crosschip.devices.openvino.failures import failure
+from crosschip.devices.openvino.converters.recurrent import is_plain
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.lowering.quantization import (
     dequantized_addends,
@@ -15,17 +17,20 @@ from crosschip.devices.openvino.lowering.quantization import (
 )
 from crosschip.devices.openvino.precision import activations, exact_bytes
 from crosschip.devices.openvino.program import Engine, OpenVinoProgram
-from crosschip.devices.openvino.sharing import threads
+from crosschip.devices.openvino.request import failure
 from crosschip.devices.openvino.target import TARGET
 from crosschip.devices.openvino.unchecked import sizes
 from crosschip.hal import CompileError, Options, Profiler
-from crosschip.ir import Model
+from crosschip.hal.operation_cost import multiply_adds
+from crosschip.ir import Model, Operation
+from crosschip.ops.definition.operator import shape_of
+from crosschip.ops.standard.recurrent import Recurrent
 from crosschip.passes.base import run
 from crosschip.passes.rewrite_operations import sources
 
 
 def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
-    """Compile a model of operations that there are converters for.
+    """Compile a model all of whose operations have converters.
 
     Raises:
         DeviceError: OpenVINO failed.
@@ -34,7 +39,7 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
     if engine.device == "CPU":
         settings |= threads(model, options) | exact_bytes(model)
     config = {**engine.config(options), **settings}
-    # The runtime has asked about each operation, and decomposed those that are not supported.
+    # Unsupported operations were decomposed by the runtime.
     legal = run(model, TARGET.passes)
     graph = _empty_graph(model)
     graph.requirements.settings = settings
@@ -54,8 +59,8 @@ def compile(engine: Engine, model: Model, options: Options) -> OpenVinoProgram:
 
 
 def profiler(engine: Engine, model: Model, config: Mapping[str, Any]) -> Profiler:
-    """A program that counts the time of its layers, which are named after operations."""
-    # Seldom needed: compiling a model is to take no longer for it.
+    """Return a profiler that measures the layers of a model, named after its operations."""
+    # Imported late: rarely needed.
     from crosschip.devices.openvino.profiling import Layers, OpenVinoProfiler
 
     legal = run(model, TARGET.passes)
@@ -83,3 +88,33 @@ def _empty_graph(model: Model) -> Graph:
         quantized_intermediates=quantized_intermediates(model),
         dequantized_addends=dequantized_addends(model),
     )
+
+
+_STEP = 13_000.0
+"""The overhead of several threads in each step of a loop, in nanoseconds."""
+_MULTIPLY_ADD = 0.01
+_ELEMENT = 0.7
+"""The time of one thread per output element, in nanoseconds."""
+
+
+def threads(model: Model, options: Options) -> dict[str, Any]:
+    """Return the setting for one thread per run, if several threads are estimated to be slower."""
+    count = options.threads_each or os.cpu_count() or 1
+    steps = sum(map(_steps, model.operations))
+    gain = sum(map(_nanoseconds, model.operations)) * (1 - 1 / count)
+    return {"INFERENCE_NUM_THREADS": options.in_flight} if steps * _STEP > gain else {}
+
+
+def _steps(operation: Operation) -> int:
+    """Return how often a loop body runs; 0 without a loop or with a dynamic number of steps."""
+    if not isinstance(operation, Recurrent) or is_plain(operation):
+        return 0
+    steps = shape_of(operation.input)[0]
+    return steps * len(operation.direction.passes) if isinstance(steps, int) else 0
+
+
+def _nanoseconds(operation: Operation) -> float:
+    """Estimate the time of an operation on one thread from its multiply-adds and outputs."""
+    elements = sum(prod(output.type.static_shape or ()) for output in operation.outputs)
+    moves = getattr(operation, "moves", False)
+    return multiply_adds(operation) * _MULTIPLY_ADD + (0 if moves else elements * _ELEMENT)

@@ -1,4 +1,4 @@
-"""Conditions on sizes that the shapes of a run's inputs tell of, so that no graph looks at them."""
+"""Conditions on sizes that are checked on the shapes of a run's inputs, not in the graph."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ Shapes = Sequence[tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What must hold of the sizes of a run.
+    """A condition on the sizes of a run.
 
     Attributes:
-        natural: expressions, of which one must be 0 or more.
-        rule: which operation wants it, and of what.
+        natural: expressions, at least one of which must be 0 or more.
+        rule: the error message: operation, operand and rule.
     """
 
     natural: tuple[Dim, ...]
     rule: str
 
     def holds(self, sizes: Mapping[str, Dim]) -> bool:
-        """Tell whether it does with these sizes."""
+        """Return whether the condition holds for these sizes."""
         return any(is_natural(substitute(each, sizes)) for each in self.natural)
 
 
-def equal(one: Dim, other: Dim) -> Dim:
-    """An expression that is 0 where two sizes are equal, and below 0 elsewhere."""
-    return -((one - other) * (one - other))
+def equal(a: Dim, b: Dim) -> Dim:
+    """Return an expression that is 0 where two sizes are equal and negative otherwise."""
+    return -((a - b) * (a - b))
 
 
 class Conditions:
     """The conditions on the sizes of a program's runs.
 
     Args:
-        inputs: the types of the inputs, by whose shapes sizes are known.
-        stretched: for the names of other sizes, those that each is one of: whichever is not 1.
+        inputs: the types of the inputs, whose shapes determine the sizes.
+        stretched: for the name of a broadcast size, the sizes that are broadcast: its value is that
+            which is not 1.
     """
 
     def __init__(self, inputs: Sequence[TensorType], stretched: Mapping[str, Sequence[Dim]]):
@@ -52,43 +53,48 @@ class Conditions:
         self._stored: list[Condition] = []
         self._held: Shapes | None = None
 
-    def tell(self, sizes: Iterable[Dim]) -> bool:
-        """Tell whether the shapes of inputs determine some sizes."""
-        return all(self._reader.knows(symbol(name)) or self._find(name) for name in _names(sizes))
+    def determines(self, sizes: Iterable[Dim]) -> bool:
+        """Return whether the shapes of the inputs determine all sizes."""
+        return all(
+            self._reader.knows(symbol(name)) or self._determine_broadcast(name)
+            for name in _names(sizes)
+        )
 
     def add(self, condition: Condition) -> None:
-        """Have runs be refused in which a condition does not hold; inputs `tell` its sizes."""
-        if all(condition.natural != known.natural for known in self._stored):
+        """Add a condition whose sizes the inputs determine (see `determines`)."""
+        if all(condition.natural != stored.natural for stored in self._stored):
             self._stored.append(condition)
 
     def check(self, shapes: Shapes) -> None:
-        """Raise a `DeviceError` for shapes of inputs with which not all conditions hold."""
+        """Raise `DeviceError` if a condition does not hold for these input shapes."""
         if not self._stored or shapes == self._held:
             return
         sizes = self._reader.read(shapes)
         for name, parts in self._needed.items():
-            sizes[name] = _longest(substitute(part, sizes) for part in parts)
+            sizes[name] = _broadcast_size(substitute(part, sizes) for part in parts)
         for condition in self._stored:
             if not condition.holds(sizes):
                 raise DeviceError(f"openvino: {condition.rule}")
         self._held = shapes
 
     def to_plain(self) -> dict[str, Any] | None:
-        """The same as JSON can say it; `None` if there is no condition."""
+        """Return the conditions as JSON values; `None` if there are none."""
         if not self._stored:
             return None
         return {
             "inputs": [encode_type(type_, named=True) for type_ in self._inputs],
-            "stretched": [_encoded([symbol(name), *parts]) for name, parts in self._needed.items()],
-            "conditions": [[one.rule, *_encoded(one.natural)] for one in self._stored],
+            "stretched": [_encode([symbol(name), *parts]) for name, parts in self._needed.items()],
+            "conditions": [
+                [condition.rule, *_encode(condition.natural)] for condition in self._stored
+            ],
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any] | None) -> Conditions:
-        """Read what `to_plain` gave.
+        """Read the result of `to_plain`.
 
         Raises:
-            LookupError, TypeError, ValueError: it is something else.
+            LookupError, TypeError, ValueError: the data has another form.
         """
         if plain is None:
             return cls((), {})
@@ -103,10 +109,10 @@ class Conditions:
             )
         return conditions
 
-    def _find(self, name: str) -> bool:
-        """Tell whether a size is one of several that inputs tell; if so, note that, and theirs."""
+    def _determine_broadcast(self, name: str) -> bool:
+        """Return whether the inputs determine a broadcast size; if so, store its parts."""
         parts = self._stretched.get(name)
-        if parts is None or not self.tell(parts):
+        if parts is None or not self.determines(parts):
             return False
         self._needed.setdefault(name, parts)
         return True
@@ -116,10 +122,10 @@ def _names(sizes: Iterable[Dim]) -> Iterable[str]:
     return (name for size in sizes if not isinstance(size, int) for name in size.names)
 
 
-def _longest(sizes: Iterable[Dim]) -> Dim:
-    """What sizes are stretched to: that which is not 1."""
+def _broadcast_size(sizes: Iterable[Dim]) -> Dim:
+    """Return the broadcast size: that which is not 1."""
     return next((size for size in sizes if size != 1), 1)
 
 
-def _encoded(sizes: Iterable[Dim]) -> list[object]:
+def _encode(sizes: Iterable[Dim]) -> list[object]:
     return [encode_size(size, named=True) for size in sizes]

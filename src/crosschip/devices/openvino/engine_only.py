@@ -1,8 +1,7 @@
-"""What the converters do besides mapping an operator, since no pass can.
+"""Functions of the converters that adapt to OpenVINO and cannot be passes.
 
-A pass rewrites operators of the standard set. What follows needs nodes, marks or types of OpenVINO
-that the set does not have, depends on what OpenVINO fuses, or asks the graph for sizes that show
-only in a run.
+A pass rewrites operations of the standard set. These functions need OpenVINO nodes, marks or types,
+depend on what OpenVINO fuses, or check sizes that are known only in a run.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from crosschip.devices.openvino.graph import Graph
 ENGINE_ONLY: Mapping[Callable[..., Any], str] = {
     # Marks on nodes.
     table.exact_quotient: "marks a division, so that OpenVINO does not multiply by the inverse",
-    table.marked_number: "marks what is never NaN, for `keeping_nan`",
+    table.mark_never_nan: "marks what is never NaN, for `keep_nan`",
     table.stored: "marks whole numbers, so that `whole` takes what they were converted from",
     arithmetic.div: "clears a flag of `Divide` that makes it round down what is known",
     # What OpenVINO fuses an activation into decides whether it keeps NaN or infinity.

@@ -1,4 +1,4 @@
-"""Building an OpenVINO model."""
+"""Construction of an OpenVINO model."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import openvino
 from openvino import Node, Output, PartialShape, Type
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.bounds import Bounds
+from crosschip.devices.openvino.bounds import Bounds, Parts
 from crosschip.devices.openvino.conditions import Condition, Conditions, equal
 from crosschip.devices.openvino.memory import shared_tensor
-from crosschip.devices.openvino.parts import Parts
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.sizes import OpenSizes
 from crosschip.ir import Array, Dim, ElementType, Operand, Operation
@@ -23,7 +22,7 @@ from crosschip.ir.dimension import is_natural, is_unknown, product
 Value: TypeAlias = Node | Output
 _SHARED_BYTES = 1024
 _COMPARED = 2**24
-"""The number below which all integers are told apart as float32, from it, too."""
+"""The integer below which float32 holds all integers."""
 _OUT_OF_RANGE = "indices: one is out of range"
 
 TYPES = {
@@ -44,16 +43,16 @@ TYPES = {
 
 
 class Graph:
-    """An OpenVINO graph in the making; knows the node that stands for each operand.
+    """An OpenVINO graph under construction, with the value of each operand.
 
     Attributes:
-        parameters: what stands for the inputs.
-        constant_arrays: the arrays whose memory constants are in.
-        requirements: what must hold in a run.
-        quantized_intermediates: the quantized operands between operations that compute on reals.
-        dequantized_addends: the dequantized operands that are only added to other reals.
-        open_sizes: the sizes that show only in a run.
-        bytes: for operands of bytes, the form by which OpenVINO finds products of them.
+        parameters: the parameters of the inputs.
+        constant_arrays: the arrays whose memory the constants share.
+        requirements: the conditions that each run is checked for.
+        quantized_intermediates: the quantized operands between operations that compute on floats.
+        dequantized_addends: the dequantized operands that are only added to other floats.
+        open_sizes: the dynamic dimensions.
+        bytes: for byte operands, the value by which OpenVINO recognizes products of bytes.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Graph:
         self._note_sizes(self._inputs)
 
     def __getitem__(self, operand: Operand) -> Value:
-        """The value that stands for an operand; a constant is added when first asked for."""
+        """Return the value of an operand; a constant is created on first use."""
         value = self._values.get(operand)
         if value is None:
             elements = operand.value
@@ -93,7 +92,7 @@ class Graph:
         return value
 
     def define(self, operation: Operation, values: Sequence[Value]) -> None:
-        """Say what stands for the outputs of an operation."""
+        """Store the values of an operation's outputs."""
         self._values.update(zip(operation.outputs, values, strict=True))
         self._note_sizes(operation.outputs)
         self.open_sizes.note_made(operation, values)
@@ -101,7 +100,7 @@ class Graph:
         self._parts.follow(operation)
 
     def constant(self, value: Array) -> Node:
-        """A constant; a large one is not copied."""
+        """Create a constant; a large one shares the array's memory."""
         array = np.asarray(value, order="C")
         tensor = shared_tensor(array)
         if array.nbytes < _SHARED_BYTES:
@@ -110,7 +109,7 @@ class Graph:
         return openvino.op.Constant(tensor, shared_memory=True)
 
     def packed(self, value: Array, type: Type) -> Node:
-        """A constant of integers of four bits, which are in the lower half of each byte."""
+        """Create a constant of four-bit integers from the lower halves of bytes."""
         halves = np.append(value.ravel() & 15, np.zeros(value.size % 2, np.uint8))
         self.constant_arrays.append(halves[::2] | halves[1::2] << 4)
         shape = openvino.Shape(value.shape)
@@ -118,26 +117,26 @@ class Graph:
         return openvino.op.Constant(tensor, shared_memory=True)
 
     def int64(self, values: Iterable[int]) -> Node:
-        """A constant list of integers."""
+        """Create a constant list of int64."""
         return self.constant(np.array([*values], np.int64))
 
     def scalar(self, value: int) -> Node:
-        """One integer."""
+        """Create an int64 scalar."""
         return self.constant(np.array(value))
 
     def number(self, value: float, like: Operand) -> Node:
-        """One number of the element type of an operand."""
+        """Create a scalar of an operand's element type."""
         return self.constant(np.array(value, like.type.element_type.dtype))
 
     def indices(self, operand: Operand | None) -> Node:
-        """The list of integers that a parameter holds."""
+        """Return a parameter's integers as a list of int64."""
         assert operand is not None, "only asked for where it is not left out"
         if operand.value is not None:
             return self.int64(operand.value.ravel().tolist())
         return ops.reshape(ops.convert(self[operand], "i64"), self.int64([-1]), False)
 
     def reshaped(self, operand: Operand, shape: Sequence[int]) -> Value:
-        """An operand in another shape; for a constant that costs nothing."""
+        """Reshape an operand; a constant is reshaped while compiling."""
         if operand.type.shape == tuple(shape):
             return self[operand]
         if operand.value is not None:
@@ -145,32 +144,32 @@ class Graph:
         return ops.reshape(self[operand], self.int64(shape), False)
 
     def sizes(self, operand: Operand, start: int) -> Node:
-        """The sizes of the axes from `start` on; a constant if they are known."""
-        known = operand.type.shape or ()
-        sizes = [size for size in known[start:] if isinstance(size, int)]
-        if len(sizes) == len(known[start:]):
+        """Return the sizes of the axes from `start` on; a constant if they are static."""
+        shape = operand.type.shape or ()
+        sizes = [size for size in shape[start:] if isinstance(size, int)]
+        if len(sizes) == len(shape[start:]):
             return self.int64(sizes)
-        axes = self.int64(range(start, len(known)))
+        axes = self.int64(range(start, len(shape)))
         return ops.gather(ops.shape_of(self[operand]), axes, self.scalar(0))
 
     def size(self, operand: Operand, axis: int) -> Node:
-        """The size of one axis, a single int64; a constant if it is known."""
-        known = (operand.type.shape or ())[axis]
-        if isinstance(known, int):
-            return self.scalar(known)
-        value = self.open_sizes.value(known)
+        """Return the size of an axis as an int64 scalar; a constant if it is static."""
+        static = (operand.type.shape or ())[axis]
+        if isinstance(static, int):
+            return self.scalar(static)
+        value = self.open_sizes.value(static)
         if value is not None:
             return value
         sizes = ops.shape_of(self[operand])
         return ops.gather(sizes, self.scalar(axis), self.scalar(0))
 
     def require(self, operation: Operation, rule: str, holds: Node) -> None:
-        """Refuse runs in which not all elements of a tensor of booleans are true.
+        """Refuse runs in which an element of a boolean tensor is false.
 
         Args:
-            operation: the one that wants it.
-            rule: what it wants, `slot: rule`.
-            holds: the booleans.
+            operation: the operation that requires it.
+            rule: the error message, `slot: rule`.
+            holds: the boolean tensor.
         """
         flat = ops.reshape(holds, self.int64([-1]), False)
         if flat.get_output_partial_shape(0) != PartialShape([1]):
@@ -179,45 +178,48 @@ class Graph:
         self.requirements.rules.append(f"{operation.type} {operation.name!r}: {rule}")
 
     def some(self, operation: Operation, axes: Iterable[int]) -> None:
-        """Refuse runs in which the first input of an operation has no elements on some axis."""
+        """Refuse runs in which the first input of an operation is empty along one of these axes."""
         data = operation.inputs[0]
         assert data is not None, "it is required"
         for axis in axes:
             if not isinstance((data.type.shape or ())[axis], int):
-                self._some_of(operation, f"input: there are no elements on axis {axis}", data, axis)
+                self._require_some(
+                    operation, f"input: there are no elements on axis {axis}", data, axis
+                )
 
-    def _some_of(self, operation: Operation, rule: str, data: Operand, axis: int) -> None:
-        """Refuse runs in which there is nothing on an axis."""
+    def _require_some(self, operation: Operation, rule: str, data: Operand, axis: int) -> None:
+        """Refuse runs in which an axis is empty."""
         if not self.require_sizes(operation, rule, [(data.type.shape or ())[axis] - 1]):
             self.require(operation, rule, ops.greater(self.size(data, axis), self.scalar(0)))
 
     def require_sizes(self, operation: Operation, rule: str, *alternatives: Sequence[Dim]) -> bool:
-        """Refuse runs by the shapes of inputs, if these tell, without anything in the graph.
+        """Refuse runs by the shapes of the inputs, if these determine the sizes.
 
         Args:
-            operation: the one that cannot be computed.
-            rule: the one that must hold.
-            alternatives: expressions over sizes, of each lot of which one must be 0 or more.
+            operation: the operation that requires it.
+            rule: the error message.
+            alternatives: lists of expressions over sizes; of each list, one expression must be 0 or
+                more.
 
         Returns:
             Whether the shapes of inputs tell; if not, nothing has been done.
         """
-        lots = [tuple(map(self.open_sizes.resolved, natural)) for natural in alternatives]
-        doubted = [natural for natural in lots if not any(map(is_natural, natural))]
+        resolved = [tuple(map(self.open_sizes.resolved, natural)) for natural in alternatives]
+        uncertain = [natural for natural in resolved if not any(map(is_natural, natural))]
         conditions = self.requirements.sizes
-        if not all(map(conditions.tell, doubted)):
+        if not all(map(conditions.determines, uncertain)):
             return False
-        for natural in doubted:
+        for natural in uncertain:
             rule_of_operation = f"{operation.type} {operation.name!r}: {rule}"
             conditions.add(Condition(natural, rule_of_operation))
         return True
 
     def require_natural(self, operation: Operation, rule: str, operand: Operand) -> bool:
-        """Refuse runs in which a parameter has numbers below 0; see `require_sizes`."""
+        """Refuse runs in which a parameter has negative numbers, as `require_sizes` does."""
         if operand.value is not None:
             return True
         values = operand.type.shape_value
-        # Of an element that nothing is known of, that of a size would be taken for granted.
+        # Unnamed dimensions are assumed to be natural, which an element need not be.
         if values is None or any(map(is_unknown, values)):
             return False
         return self.require_sizes(operation, rule, *([value] for value in values))
@@ -231,53 +233,59 @@ class Graph:
         *,
         least: int | None = None,
     ) -> Value:
-        """Indices in a form that is in the range of what they point into, whatever they are.
+        """Return indices clamped to the range of their axes; refuse runs in which one changes.
 
-        Runs in which that makes a difference are refused. Constants are taken as they are where
-        the sizes are known, too: a converter's limit compares them.
+        Constants for axes of static size are returned as they are: a converter's limit has checked
+        them.
+
+        Runs in which that makes a difference are refused. Constants are taken as they are where the
+        sizes are known, too: a converter's limit compares them.
 
         Args:
-            operation: the one that reads the indices.
-            indices: one index an element; or with several axes, one for each of them along the last
-                axis.
-            data: what they point into.
-            axes: the axes of the data that they count along.
-            least: the least index, if it is not the negative of the size.
+            operation: the operation that reads the indices.
+            indices: one index per element; with several axes, one per axis along the last axis.
+            data: the indexed operand.
+            axes: the indexed axes of the data.
+            least: the least index; by default, the negative of the size.
         """
-        known = [(data.type.shape or ())[axis] for axis in axes]
-        if indices.value is not None and all(isinstance(size, int) for size in known):
+        sizes = [(data.type.shape or ())[axis] for axis in axes]
+        if indices.value is not None and all(isinstance(size, int) for size in sizes):
             return self[indices]
         if len(axes) == 1 and least is None and _are_ends(indices):
-            self._some_of(operation, _OUT_OF_RANGE, data, axes[0])
+            self._require_some(operation, _OUT_OF_RANGE, data, axes[0])
             return self[indices]
-        if self._bounds.are_within(indices, known) or self._reach(operation, indices, known):
+        if self._bounds.are_within(indices, sizes) or self._require_greatest(
+            operation, indices, sizes
+        ):
             return self[indices]
         part = self._parts.of(indices)
-        if len(axes) == 1 and isinstance(known[0], int) and part is not None:
-            range_ = (-known[0] if least is None else least, known[0] - 1)
+        if len(axes) == 1 and isinstance(sizes[0], int) and part is not None:
+            range_ = (-sizes[0] if least is None else least, sizes[0] - 1)
             rule = f"{operation.type} {operation.name!r}: indices"
             self.requirements.bound(*part, range_, rule)
             return self[indices]
-        seen = self._inside.get((indices, (*known,), least))
-        if seen is None:
-            whole = self[indices]
-            source = _before_spreading(whole, indices) if len(axes) == 1 else whole
-            seen, holds = self._clamped(source, data, axes, least)
-            if source is not whole:
-                spread = whole if isinstance(whole, Node) else whole.get_node()
-                seen = ops.broadcast(seen, spread.input_value(1), broadcast_spec="bidirectional")
-            self._inside[indices, (*known,), least] = seen
+        clamped = self._inside.get((indices, (*sizes,), least))
+        if clamped is None:
+            value = self[indices]
+            source = _before_broadcast(value, indices) if len(axes) == 1 else value
+            clamped, holds = self._clamp(source, data, axes, least)
+            if source is not value:
+                spread = value if isinstance(value, Node) else value.get_node()
+                clamped = ops.broadcast(
+                    clamped, spread.input_value(1), broadcast_spec="bidirectional"
+                )
+            self._inside[indices, (*sizes,), least] = clamped
             self.require(operation, _OUT_OF_RANGE, holds)
-        return seen
+        return clamped
 
-    def _clamped(
+    def _clamp(
         self, indices: Value, data: Operand, axes: Sequence[int], least: int | None
     ) -> tuple[Node, Node]:
-        """Indices with those out of range in it, and where that makes no difference."""
-        known = [(data.type.shape or ())[axis] for axis in axes]
-        size, *others = known
+        """Return clamped indices, and a boolean tensor: where clamping changed nothing."""
+        sizes = [(data.type.shape or ())[axis] for axis in axes]
+        size, *others = sizes
         if not others and isinstance(size, int) and 0 < size < _COMPARED:
-            # As float32, too, no other number comes out as one of the range.
+            # In this range float32 tells indices apart (quirk `large-integers-compared`).
             inside = ops.clamp(indices, -size if least is None else least, size - 1)
             return inside, ops.equal(indices, inside)
         parts = [self.size(data, axis) for axis in axes]
@@ -291,15 +299,17 @@ class Graph:
         first = ops.negative(ends) if least is None else self.scalar(least)
         first = ops.convert(first, indices.get_element_type())
         inside = ops.maximum(ops.minimum(indices, ops.subtract(ends, one)), first)
-        # Differences are exact, and comparing with 0 is; other numbers are compared as float32.
+        # Compared with 0, as other large integers are compared as float32.
         zero = ops.convert(self.scalar(0), indices.get_element_type())
         holds = ops.equal(ops.subtract(indices, inside), zero)
-        if not all(isinstance(each, int) and each for each in known):
-            holds = ops.logical_and(holds, ops.greater(ends, zero))  # none is, if there are none
+        if not all(isinstance(each, int) and each for each in sizes):
+            holds = ops.logical_and(holds, ops.greater(ends, zero))
         return inside, holds
 
-    def _reach(self, operation: Operation, indices: Operand, sizes: Sequence[Dim]) -> bool:
-        """Refuse runs by the greatest indices, if these are known to be among them."""
+    def _require_greatest(
+        self, operation: Operation, indices: Operand, sizes: Sequence[Dim]
+    ) -> bool:
+        """Refuse runs by the greatest indices, if these are known to occur."""
         greatest = self._bounds.greatest(indices, len(sizes))
         if greatest is None or indices.type.shape is None:
             return False
@@ -310,18 +320,23 @@ class Graph:
         return self.require_sizes(operation, _OUT_OF_RANGE, *alternatives)
 
     def finish(self, outputs: Iterable[Operand]) -> openvino.Model:
-        """The model whose results stand for these operands, in order.
+        """Return the model that computes these operands, in order.
+
+        If there are rules, an additional output has one boolean per rule: whether it holds.
 
         Where something is required, one more says of each rule whether it holds.
         """
-        values = [self._computed(self[operand]) for operand in outputs]
+        values = [self._as_computed(self[operand]) for operand in outputs]
         if self._flags:
-            values.append(self._joined_flags())
+            values.append(self._flag_list())
         results = [ops.result(value) for value in values]
         return openvino.Model(results, self.parameters, "crosschip")
 
-    def _joined_flags(self) -> Node:
-        """One boolean a rule: whether it holds.
+    def _flag_list(self) -> Node:
+        """Return a list of one boolean per rule.
+
+        A Concat anywhere in a graph makes OpenVINO align quantized tensors in all of it, some of
+        them wrongly.
 
         A Concat anywhere in a graph makes OpenVINO align quantized tensors everywhere in it, and
         some of them come out wrong.
@@ -336,15 +351,15 @@ class Graph:
         if any(operand.type.static_shape is None for operand in operands):
             self.requirements.open_sizes = True
 
-    def _computed(self, value: Value) -> Value:
-        """A value that is no input: OpenVINO leaves an output that is one unwritten."""
+    def _as_computed(self, value: Value) -> Value:
+        """Convert an input to its own type: OpenVINO leaves outputs that are inputs unwritten."""
         node = value if isinstance(value, Node) else value.get_node()
         is_input = node.get_type_name() == "Parameter"
         return ops.convert(value, value.get_element_type()) if is_input else value
 
 
-def _before_spreading(value: Value, operand: Operand) -> Value:
-    """What the elements of a tensor are copies of, each of at least one; else the tensor."""
+def _before_broadcast(value: Value, operand: Operand) -> Value:
+    """Return the value that was broadcast to a tensor that is not empty; else the tensor."""
     node = value if isinstance(value, Node) else value.get_node()
     shape = operand.type.static_shape
     if shape is None or 0 in shape or node.get_type_name() != "Broadcast":
@@ -354,7 +369,7 @@ def _before_spreading(value: Value, operand: Operand) -> Value:
 
 
 def _are_ends(indices: Operand) -> bool:
-    """Tell whether indices are those of the first or the last element, which there is if any is."""
+    """Return whether all indices are 0 or -1, which are in range unless the axis is empty."""
     elements = indices.value
     return elements is not None and elements.size > 0 and bool(np.isin(elements, (0, -1)).all())
 

@@ -1,6 +1,6 @@
-"""The instruction sets that OpenVINO's kernels may use, which the environment can limit.
+"""The instruction sets that OpenVINO's kernels may use, which environment variables can limit.
 
-oneDNN heeds the limit. Of OpenVINO's own kernels, some mix instructions above and below it.
+oneDNN heeds the limit; some of OpenVINO's own kernels mix instructions below and above it.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ _WRONG_AT_SSE41 = frozenset(
 
 
 def setting() -> str:
-    """The environment's limit to what oneDNN may use, as `NAME=VALUE`; empty if there is none."""
+    """Return the limit for oneDNN in the environment, as `NAME=VALUE`; empty if there is none."""
     names = (name for name in _VARIABLES if name in os.environ)
     return next((f"{name}={os.environ[name].upper()}" for name in names), "")
 
 
 def computes_in_float32_alone() -> bool:
-    """Tell whether the environment limits oneDNN to instruction sets that have float32 alone."""
+    """Return whether the limit leaves oneDNN only kernels in float32."""
     return _limit() in _BELOW_AVX512
 
 
 def has_avx512() -> bool:
-    """Tell whether kernels may use AVX-512."""
+    """Return whether kernels may use AVX-512."""
     return _processor_has("avx512f") and _limit() not in _BELOW_AVX512
 
 
 def refusal(operation: Operation) -> Refusal | None:
-    """The quirk of OpenVINO under a limit below the processor's that an operation would hit."""
+    """Refuse an operation that a quirk affects under the current limit."""
     if operation.type in _NORMALIZATIONS and breaks_mvn():
         return _refusal("limited-mvn")
     functions = {function.name for function in getattr(operation, "activations", None) or ()}
@@ -55,13 +55,13 @@ def refusal(operation: Operation) -> Refusal | None:
 
 
 def breaks_mvn() -> bool:
-    """Tell whether MVN, which normalizations become, ends the process (quirk `limited-mvn`)."""
+    """Return whether MVN, to which normalizations are converted, dies (quirk `limited-mvn`)."""
     mixes_avx512 = _limit() in _BELOW_AVX512 and _processor_has("avx512f")
     return mixes_avx512 or breaks_at_sse41()
 
 
 def breaks_at_sse41() -> bool:
-    """Tell whether many kernels fail or err (quirk `limited-to-sse41`)."""
+    """Return whether many kernels fail or compute wrong results (quirk `limited-to-sse41`)."""
     return _limit() == "SSE41" and _processor_has("avx2")
 
 
@@ -75,6 +75,6 @@ def _refusal(quirk: str) -> Refusal:
 
 @cache
 def _processor_has(feature: str) -> bool:
-    """Tell whether the processor has a feature, as Linux calls it; true where that is not known."""
+    """Return whether the processor has a feature, named as in Linux; true if unknown."""
     flags = next((line for line in processor().splitlines() if line.startswith("flags")), None)
     return flags is None or feature in flags.split()

@@ -1,4 +1,4 @@
-"""Products of bytes as OpenVINO finds them, and their precision: the processor's matter."""
+"""Products of bytes in the form that OpenVINO recognizes, and their precision on this processor."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from crosschip.ops.standard.quantization import Dequantize, DequantizeBlocks
 _BYTES = {ElementType.INT8, ElementType.UINT8}
 _LENGTH = 64
 _INT8 = 4
-"""The accuracy at which a product with weights of few bits may take its other factor as int8."""
+"""The accuracy level at which a product may quantize its other factor to int8."""
 _GROUPS = (16, 32)
-"""The least and the greatest number of elements to which OpenVINO gives a scale."""
+"""The least and the greatest number of elements that share a scale in OpenVINO."""
 
 
 @cache
 def multiplies_bytes() -> bool:
-    """Tell whether sums of products of bytes are exact, and none is cut off at 16 bits.
+    """Return whether sums of products of bytes are exact, tested with the largest products.
 
-    They are on x86 processors with VNNI. It is tried out with the largest products there are.
+    Quirk `products-of-bytes-cut-off`: only processors with VNNI are exact.
     """
     g = Graph([])
     x = ops.parameter([1, _LENGTH], openvino.Type.f32)
@@ -42,22 +42,22 @@ def multiplies_bytes() -> bool:
 
 
 def as_bytes(g: Graph, numbers: Value, dtype: np.dtype[Any]) -> Node:
-    """Whole numbers, which are in the range of bytes, as OpenVINO knows by it."""
+    """Mark whole numbers as bytes, by a `FakeQuantize` that does not change them."""
     limits = np.iinfo(dtype)
     least, greatest = (g.constant(np.array(n, np.float32)) for n in (limits.min, limits.max))
     return ops.fake_quantize(numbers, least, greatest, least, greatest, 256)
 
 
 def as_weights(g: Graph, numbers: Array) -> Node:
-    """Constants in int8, as OpenVINO keeps them."""
+    """Create int8 weights in the form that OpenVINO keeps as int8."""
     one = g.constant(np.array(1, np.float32))
     return ops.multiply(ops.convert(g.constant(numbers.astype(np.int8)), "f32"), one)
 
 
 def activations(model: Model) -> dict[str, Any]:
-    """The setting by which OpenVINO takes the other factor of weights of few bits as int8.
+    """Return the setting by which OpenVINO quantizes the other factor of packed weights to int8.
 
-    It holds for all of a model, so all products of it must allow that.
+    The setting applies to the whole model, so all its products must allow int8.
     """
     blocks = []
     for operation in model.operations:
@@ -76,9 +76,9 @@ def activations(model: Model) -> dict[str, Any]:
 
 
 def exact_bytes(model: Model) -> dict[str, Any]:
-    """The setting by which OpenVINO multiplies quantized numbers as reals where bytes are cut off.
+    """Return the setting to multiply quantized numbers as floats, if products of bytes are inexact.
 
-    See quirk `products-of-bytes-cut-off`.
+    Quirk `products-of-bytes-cut-off`.
     """
     is_quantized = any(
         operand is not None and operand.type.element_type in _BYTES

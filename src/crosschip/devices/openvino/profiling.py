@@ -1,4 +1,4 @@
-"""The time that OpenVINO's layers take, and the operations that they stand for."""
+"""Times of OpenVINO's layers, and the operations that each layer computes."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from crosschip.ir import Array, Operation
 from crosschip.ir.dataclass import dataclass
 
 _NOTHING_COMPUTED = ("Input", "Output", "Const", "Reorder")
-"""The types of layers that bring values in or out, or into another layout."""
+"""The types of layers that only move values."""
 _OURS = re.compile(r"operation(\d+)\.\d+")
 
 
 class Layers:
-    """Names of layers that tell which operation each stands for.
+    """Layer names that identify operations.
 
-    OpenVINO keeps these names through its own passes, says of a layer which ones went into it, and
-    calls a conversion between two layouts after the layers that it stands between.
+    OpenVINO keeps the names through its passes, lists for each layer the names of its parts, and
+    names a layout conversion after the layers that it connects.
 
     Args:
-        graph: what the layers are added to.
+        graph: the graph that contains the layers.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -34,7 +34,7 @@ class Layers:
         self._known = {parameter.get_name() for parameter in graph.parameters}
 
     def name(self, operation: Operation, values: Iterable[Value]) -> None:
-        """Name the layers behind values, as far as they have no names yet, after an operation."""
+        """Name the unnamed nodes that compute these values after an operation."""
         number = len(self._operations)
         self._operations.append(operation)
         pending = [v if isinstance(v, openvino.Node) else v.get_node() for v in values]
@@ -51,7 +51,7 @@ class Layers:
             ]
 
     def executed(self, compiled: openvino.CompiledModel) -> Mapping[str, Layer]:
-        """The layers that a compiled model executes, by name."""
+        """Return the layers that a compiled model executes, by name."""
         types: dict[str, str] = {}
         members: dict[str, set[int]] = {}
         for layer in compiled.get_runtime_model().get_ops():
@@ -65,9 +65,9 @@ class Layers:
         }
 
     def _add_lost(self, types: Mapping[str, str], members: Mapping[str, set[int]]) -> None:
-        """Add operations that no layer is said to compute to those that compute their readers.
+        """Assign operations without a layer to the layer that computes their reader.
 
-        OpenVINO puts a layer in the place of two, and tells but of the second.
+        When OpenVINO fuses two layers, it may report only the second.
         """
         layer_of: dict[int, str] = {}
         for name, numbers in members.items():
@@ -90,12 +90,12 @@ class Layers:
 
 
 def _numbers(layer: str, parts: str) -> set[int]:
-    """The numbers of the operations that a layer computes.
+    """Return the indices of the operations that a layer computes.
 
     Args:
         layer: its name.
-        parts: the names of the layers of the model that went into it; none for a conversion, which
-            counts for what reads its result.
+        parts: the names of the model's layers fused into it; empty for a layout conversion, which
+            counts for its reader.
     """
     return set(map(int, _OURS.findall(parts) or _OURS.findall(layer)[-1:]))
 
@@ -105,8 +105,8 @@ class Layer:
     """A layer that OpenVINO executes.
 
     Attributes:
-        type: OpenVINO's word for it.
-        operations: those that it computes, wholly or in part.
+        type: OpenVINO's layer type.
+        operations: the operations that the layer computes, wholly or in part.
     """
 
     type: str
@@ -114,15 +114,16 @@ class Layer:
 
 
 class OpenVinoProfiler(Profiler):
-    """Runs a program of which OpenVINO counts the time of every layer.
+    """A profiler on OpenVINO's performance counters.
 
-    It tells each layer's mean over all runs so far, in whole microseconds. From two of them follows
-    the sum over the runs in between, of which each is given a part in proportion to its length.
+    OpenVINO reports each layer's mean over all runs so far, in whole microseconds. The difference
+    of two reports gives the sum over the runs between; each run gets a share in proportion to its
+    time.
 
     Args:
-        program: what is run.
-        layers: what it executes, by name.
-        means: the mean seconds of each layer, by name.
+        program: the program that is profiled.
+        layers: its layers, by name.
+        means: returns the mean seconds of each layer, by name.
     """
 
     def __init__(
@@ -154,8 +155,8 @@ class OpenVinoProfiler(Profiler):
             name: max(0.0, seconds - self._warm.get(name, 0.0))
             for name, seconds in self._sums().items()
         }
-        whole = max(sum(self._seconds), sum(sums.values()))
-        shares = [seconds / whole for seconds in self._seconds]
+        total = max(sum(self._seconds), sum(sums.values()))
+        shares = [seconds / total for seconds in self._seconds]
         return [
             [
                 Step(self._layers[name].type, seconds * share, self._layers[name].operations)
@@ -168,6 +169,6 @@ class OpenVinoProfiler(Profiler):
         self._program.close()
 
     def _sums(self) -> dict[str, float]:
-        """The seconds of each layer in all runs so far."""
+        """Return the seconds of each layer, summed over all runs."""
         runs = self._warm_runs + len(self._seconds)
         return {name: mean * runs for name, mean in self._means().items()} if runs else {}

@@ -1,7 +1,6 @@
-"""Compiled models: OpenVINO infer requests, and how they are saved and loaded.
+"""Compiled models: OpenVINO infer requests, saving and loading.
 
-What a program must know of the model that it was compiled from is saved with it (`Requirements`),
-so that loading one looks at no operation, and imports no operators.
+A saved program contains the `Requirements` of its model, so that loading needs no operations.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ import openvino
 
 from crosschip.devices.kits.input_checks import Checks
 from crosschip.devices.openvino import instruction_sets
-from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.memory import shared_tensor
-from crosschip.devices.openvino.request import Request
+from crosschip.devices.openvino.request import Request, failure
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.devices.openvino.state import OpenVinoSession
 from crosschip.hal import (
@@ -39,26 +37,22 @@ if TYPE_CHECKING:
     from crosschip.devices.kits.size_checks import Sizes
 
 _PRECISIONS = {Precision.FLOAT32: "f32", Precision.BFLOAT16: "bf16", Precision.FLOAT16: "f16"}
-_CAPABILITIES = {
-    Precision.FLOAT32: "FP32",
-    Precision.BFLOAT16: "BF16",
-    Precision.FLOAT16: "FP16",
-}
+_CAPABILITIES = {Precision.FLOAT32: "FP32", Precision.BFLOAT16: "BF16", Precision.FLOAT16: "FP16"}
 _SIZE = struct.Struct("<Q")
-"""The size of a saved program's requirements, which stand between it and OpenVINO's own bytes."""
+"""The size of the requirements, at the end of a saved program: export, requirements, size."""
 
 
 class Engine:
-    """OpenVINO's core, set on one of its devices.
+    """OpenVINO's core and one of its devices.
 
     Args:
         device: `CPU`, `GPU`, …, as OpenVINO calls it.
 
     Attributes:
         core: the core.
-        device: what OpenVINO calls the device.
+        device: OpenVINO's device name.
         chip: the full name of the device.
-        precisions: the arithmetic that it offers.
+        precisions: the supported precisions.
 
     Raises:
         DeviceError: there is no such device.
@@ -79,15 +73,15 @@ class Engine:
             ) from error
         precisions = {p for p, word in _CAPABILITIES.items() if word in offered}
         if device == "CPU" and instruction_sets.computes_in_float32_alone():
-            # OpenVINO 2026.4 lists what the processor has, and then finds no kernel.
+            # OpenVINO 2026.4 lists precisions of the processor that the limit rules out.
             precisions &= {Precision.FLOAT32}
         self.precisions = frozenset(precisions)
 
     def load(self, saved: bytes | memoryview, model: Model, options: Options) -> OpenVinoProgram:
-        """Make a program again from what it was saved as; the bytes are used where they are.
+        """Load a saved program without copying its bytes.
 
         Raises:
-            DeviceError: they are not what `save` returned, or OpenVINO failed.
+            DeviceError: the data was not saved by `save`, or OpenVINO failed.
         """
         try:
             end = len(saved) - _SIZE.size
@@ -103,15 +97,15 @@ class Engine:
             raise failure("failed to load a saved program", error) from error
 
     def _profiler(self, model: Model, config: Mapping[str, Any]) -> Profiler:
-        # Seldom needed: loading a program is to take no longer for it.
+        # Imported late: rarely needed.
         from crosschip.devices.openvino.compiling import profiler
 
         return profiler(self, model, config)
 
     def modes(self) -> Mapping[Performance, Mapping[str, Any]]:
-        """The processor's settings for each performance mode; other chips have none.
+        """Return the processor's settings for each performance mode; other devices have none.
 
-        Kinds of cores that a processor does not have are disregarded.
+        OpenVINO ignores core types that the processor does not have.
         """
         if self.device != "CPU":
             return {}
@@ -132,7 +126,7 @@ class Engine:
         }
 
     def config(self, options: Options) -> dict[str, Any]:
-        """OpenVINO's own words for the options; a saved program keeps none of them."""
+        """Return the options as OpenVINO settings, which a saved program does not contain."""
         config: dict[str, Any] = {
             **self.modes().get(options.performance, {}),
             "PERFORMANCE_HINT": "LATENCY" if options.in_flight == 1 else "THROUGHPUT",
@@ -147,15 +141,15 @@ class Engine:
 
 
 class OpenVinoProgram(Program):
-    """A pool of infer requests, one for each run that is under way.
+    """A pool of infer requests, one per concurrent run.
 
     Args:
-        make: has OpenVINO compile the model, or load what it compiled.
-        requirements: what must hold in a run.
-        model: what it was compiled from.
-        constant_arrays: arrays whose memory the compiled model reads.
-        profiler: makes its profiler; it has none if left out.
-        saved: what it was loaded from, if it was.
+        make: compiles or imports the model.
+        requirements: the conditions that each run is checked for.
+        model: the source model.
+        constant_arrays: the arrays whose memory the compiled model reads.
+        profiler: creates a profiler, if there is one.
+        saved: the data that the program was loaded from, if any.
     """
 
     def __init__(
@@ -183,9 +177,9 @@ class OpenVinoProgram(Program):
     def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
         self._requirements.check_inputs(inputs)
         if self._sizes is not None:
-            nothing = self._sizes.check(inputs)
-            if nothing is not None:
-                return nothing
+            empty_outputs = self._sizes.check(inputs)
+            if empty_outputs is not None:
+                return empty_outputs
         if self._requirements.open_sizes:
             self._requirements.sizes.check([array.shape for array in inputs])
         try:
@@ -213,7 +207,7 @@ class OpenVinoProgram(Program):
         )
 
     def save(self) -> bytes:
-        # OpenVINO does not read what it exports of a model that it has imported.
+        # Quirk `saved-twice`.
         if self._saved is not None:
             return bytes(self._saved)
         exported: BytesIO = self._compiled_model.export_model()
@@ -226,7 +220,7 @@ class OpenVinoProgram(Program):
         return None if self._profiler is None else self._profiler()
 
     def mean_seconds(self) -> dict[str, float]:
-        """The mean time of each layer in all runs so far, if OpenVINO was told to count it."""
+        """Return the mean time of each layer over all runs; empty unless OpenVINO counts times."""
         if not self._idle:
             return {}
         return {
@@ -239,13 +233,13 @@ class OpenVinoProgram(Program):
         vars(self).clear()
 
     def _renew(self) -> None:
-        """Begin anew: what OpenVINO remembers of a run that failed lets later ones fail, too."""
+        """Compile anew after a failed run, whose state in OpenVINO makes later runs fail, too."""
         self._compiled_model = self._make()
         self._idle = []
 
 
 def _sizes(model: Model) -> Sizes:
-    # They look at operations: where all sizes are known, nobody asks.
+    # Imported late: needed for dynamic dimensions only.
     from crosschip.devices.openvino.unchecked import sizes
 
     return sizes(model)

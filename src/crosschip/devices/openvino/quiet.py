@@ -1,4 +1,4 @@
-"""Importing OpenVINO so that it tells nobody."""
+"""Import of OpenVINO without telemetry."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ _TELEMETRY = "openvino_telemetry"
 
 def import_engine() -> None:
     """Import OpenVINO without its telemetry.
+
+    With the package `openvino_telemetry`, the import sends a message and writes files to the user's
+    home; the package is hidden meanwhile.
 
     Importing it sends a message, and leaves files in the user's home, if the package
     `openvino_telemetry` can be imported; so for that moment it cannot.

@@ -1,8 +1,8 @@
-"""The conditions on the values in a run for OpenVINO to compute what the operators mean.
+"""Conditions on the values in a run for OpenVINO to compute what the operators define.
 
-Where an operator's definition refuses a value, an index out of range say, OpenVINO may read foreign
-memory or make something up. What arrives with an input is checked before a run. Of what comes about
-within a run the graph itself says whether it holds, in one more output with an element a rule.
+Where an operator's definition refuses a value, such as an index out of range, OpenVINO may read
+foreign memory or return arbitrary elements. Inputs are checked before a run. Computed values are
+checked in the graph, by an additional output with a boolean per rule.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crosschip.ir import Array, DeviceError
 from crosschip.ir.dataclass import dataclass
 
 Place: TypeAlias = tuple[int, ...]
-"""Which part of an array it is: an axis, and an index on it; empty, all of it."""
+"""A part of an array: an axis and an index on it; empty for the whole array."""
 
 INT32 = (int(np.iinfo(np.int32).min), int(np.iinfo(np.int32).max))
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
@@ -28,14 +28,14 @@ _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 @dataclass(slots=True)
 class Bound:
-    """The least and the greatest value that elements of an input may have.
+    """The range of the values of an input.
 
     Attributes:
-        input: its place among the inputs.
+        input: the index of the input.
         low: the least value.
         high: the greatest value.
-        parts: the parts of the input that this holds of.
-        rules: for each of them which operation wants it, and of which slot.
+        parts: the parts of the input that the range applies to.
+        rules: for each part, the operation and slot that require it.
     """
 
     input: int
@@ -45,12 +45,17 @@ class Bound:
     rules: list[str] = field(default_factory=list)
 
     def check(self, array: Array) -> None:
-        """Raise a `DeviceError` for an input with elements beyond the bounds."""
-        looked = _part(array, self.parts[0]) if len(self.parts) == 1 else array
-        if not looked.size:
+        """Raise `DeviceError` if elements are out of range."""
+        elements_checked = _part(array, self.parts[0]) if len(self.parts) == 1 else array
+        if not elements_checked.size:
             return
-        # Taken as unsigned, what is negative is too great: one look does where nothing is.
-        if np.maximum.reduce(looked.view(_UNSIGNED[looked.itemsize]), axis=None) <= self.high:
+        # As unsigned integers, negative ones are too great: usually one comparison suffices.
+        if (
+            np.maximum.reduce(
+                elements_checked.view(_UNSIGNED[elements_checked.itemsize]), axis=None
+            )
+            <= self.high
+        ):
             return
         for part, rule in zip(self.parts, self.rules, strict=True):
             elements = _part(array, part)
@@ -63,25 +68,24 @@ class Bound:
 
 
 def _part(array: Array, part: Place) -> Array:
-    """A part of an array."""
     if not part:
         return array
     axis, index = part
-    picked: Array = array[(slice(None),) * axis + (index,)]
-    return picked
+    selected: Array = array[(slice(None),) * axis + (index,)]
+    return selected
 
 
 @dataclass(slots=True)
 class Requirements:
-    """The rules of one program.
+    """The conditions on the runs of a program.
 
     Attributes:
-        bounds: those on the values of inputs.
-        checks: what shows which runs' sizes need to be checked.
-        settings: those that OpenVINO gets for this model, besides those for the caller's options.
-        sizes: those on sizes that the shapes of inputs tell of.
-        rules: the others, in the order of the elements of the output that says whether they hold.
-        open_sizes: whether the sizes of some tensor show only in a run.
+        bounds: the ranges of inputs.
+        checks: whether, and by which inputs, a run's sizes need to be checked.
+        settings: OpenVINO's settings for this model, in addition to those for the caller's options.
+        sizes: the conditions on sizes.
+        rules: the rules that the graph checks, in the order of the additional output.
+        open_sizes: whether any tensor has dynamic dimensions.
     """
 
     open_sizes: bool = False
@@ -92,28 +96,28 @@ class Requirements:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def bound(self, input: int, part: Place, range_: tuple[int, int], rule: str) -> None:
-        """Refuse runs in which elements of a part of an input are not in a range."""
-        for known in self.bounds:
-            if (known.input, known.low, known.high) == (input, *range_):
+        """Add a range for a part of an input."""
+        for bound in self.bounds:
+            if (bound.input, bound.low, bound.high) == (input, *range_):
                 break
         else:
-            known = Bound(input, *range_)
-            self.bounds.append(known)
-        known.parts.append(part)
-        known.rules.append(rule)
+            bound = Bound(input, *range_)
+            self.bounds.append(bound)
+        bound.parts.append(part)
+        bound.rules.append(rule)
 
     def check_inputs(self, inputs: Sequence[Array]) -> None:
-        """Raise a `DeviceError` for an input with elements beyond its bounds."""
+        """Raise `DeviceError` if an input has elements out of range."""
         for bound in self.bounds:
             bound.check(inputs[bound.input])
 
     def check_flags(self, flags: Array) -> None:
-        """Raise a `DeviceError` unless all rules held, as the graph has found."""
+        """Raise `DeviceError` unless all rules held in the graph."""
         if not flags.all():
             raise DeviceError(f"openvino: {self.rules[int(flags.argmin())]}")
 
     def to_bytes(self) -> bytes:
-        """The rules as JSON."""
+        """Return the conditions as JSON."""
         plain = {
             "open_sizes": self.open_sizes,
             "bounds": [asdict(bound) for bound in self.bounds],
@@ -126,10 +130,10 @@ class Requirements:
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Requirements:
-        """Read what `to_bytes` gave.
+        """Read the result of `to_bytes`.
 
         Raises:
-            ValueError, TypeError, KeyError: it is something else.
+            ValueError, TypeError, KeyError: the data has another form.
         """
         plain = json.loads(stored)
         bounds = [

@@ -1,8 +1,8 @@
-"""Sizes that show only in a run, and where in a graph they are found.
+"""Dynamic dimensions, and the graph nodes that compute them.
 
-A size that has a name is that of the first tensor which has it, and one that comes of stretching is
-computed from those that were stretched. So what looks at sizes reads inputs, as far as can be:
-OpenVINO does not fuse an operation whose output something else looks at.
+A named dimension is read from the first tensor that has it; a broadcast dimension is computed from
+the dimensions that were broadcast. So sizes are read from inputs as far as possible: OpenVINO does
+not fuse an operation whose output has another reader.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Value: TypeAlias = Node | Output
 
 
 class OpenSizes:
-    """The sizes of one graph.
+    """The dynamic dimensions of a graph.
 
     Attributes:
-        stretched: for the name of a size, those that it is one of: whichever is not 1.
+        stretched: for the name of a broadcast size, the sizes that are broadcast: its value is that
+            which is not 1.
     """
 
     def __init__(self) -> None:
@@ -41,33 +42,33 @@ class OpenSizes:
         self._stretched_sizes: dict[tuple[Dim, ...], Dim] = {}
 
     def note_made(self, operation: Operation, values: Sequence[Value]) -> None:
-        """Take notice of an operation, and of what stands for its outputs."""
+        """Store the sizes of an operation's outputs."""
         self._note_stretched(operation)
         for operand, value in zip(operation.outputs, values, strict=True):
             self.note(operand, value)
 
     def note(self, operand: Operand, value: Value) -> None:
-        """Take notice of a tensor, some of whose sizes may be new."""
+        """Store the sizes of a tensor, some of which may be new."""
         for axis, size in enumerate(operand.type.shape or ()):
             name = self._new_name(size)
             if name is not None:
                 self._builders[name] = _size_builder(value, axis)
 
-    def are_same(self, one: Dim, other: Dim) -> bool:
-        """Tell whether two sizes are known to be the same."""
-        return self.resolved(one) == self.resolved(other)
+    def are_same(self, a: Dim, b: Dim) -> bool:
+        """Return whether two sizes are known to be equal."""
+        return self.resolved(a) == self.resolved(b)
 
-    def take_for_same(self, one: Dim, other: Dim) -> None:
-        """Know from now on that two sizes are the same in each run that is not refused."""
-        one, other = self.resolved(one), self.resolved(other)
-        for mine, yours in ((one, other), (other, one)):
-            name = name_of(mine)
-            if name is not None and name.startswith("?") and name not in _names(yours):
-                self._same[name] = yours
+    def take_for_same(self, a: Dim, b: Dim) -> None:
+        """Treat two sizes as equal, since other runs are refused."""
+        a, b = self.resolved(a), self.resolved(b)
+        for size, equal in ((a, b), (b, a)):
+            name = name_of(size)
+            if name is not None and name.startswith("?") and name not in _names(equal):
+                self._same[name] = equal
                 return
 
     def resolved(self, size: Dim) -> Dim:
-        """A size in terms of those that it is known to be made of."""
+        """Replace names in a size by the sizes known to be equal."""
         while True:
             resolved = substitute(size, self._same)
             if resolved == size:
@@ -75,7 +76,7 @@ class OpenSizes:
             size = resolved
 
     def value(self, size: Dim) -> Node | None:
-        """What makes a size, one int64; `None` if there is no way but to look at a tensor."""
+        """Return a node that computes a size as int64; `None` if a tensor must be read for it."""
         size = self.resolved(size)
         if isinstance(size, int):
             return _integer(size)
@@ -105,8 +106,8 @@ class OpenSizes:
         return node
 
     def _note_stretched(self, operation: Operation) -> None:
-        """Take notice of sizes that are one of several, whichever is not 1."""
-        for stretched, *read in _stretching(operation):
+        """Store the broadcast sizes of an operation."""
+        for stretched, *read in _broadcast_axes(operation):
             name = self._new_name(stretched)
             if name is None:
                 continue
@@ -135,19 +136,19 @@ class OpenSizes:
 
 
 def asked_shape(operation: Reshape | Expand) -> Sequence[Dim] | None:
-    """The sizes that an operation is asked for, as far as they follow from others."""
+    """Return the requested shape, as far as it follows from sizes."""
     operand = operation.operand("shape")
     assert operand is not None, "it is required"
     return operation.shape if operand.is_constant else operand.type.shape_value
 
 
 def is_size(value: Dim) -> bool:
-    """Tell whether an element of a parameter is sure not to be below 0."""
+    """Return whether an element of a parameter is certainly 0 or more."""
     return is_natural(value) and not is_unknown(value)
 
 
-def _stretching(operation: Operation) -> Iterator[Sequence[Dim]]:
-    """For each axis that is stretched, the size that comes of it, and those that were there."""
+def _broadcast_axes(operation: Operation) -> Iterator[Sequence[Dim]]:
+    """Yield for each broadcast axis the resulting size and the operands' sizes."""
     shapes = [o.type.shape for o in (*operation.outputs, *operation.inputs) if o is not None]
     match operation:
         case Broadcast() | Where():
@@ -162,9 +163,9 @@ def _stretching(operation: Operation) -> Iterator[Sequence[Dim]]:
             read = [shapes[1], tuple(1 if size == -1 else size for size in requested)]
         case _:
             return
-    known = [shape for shape in (shapes[0], *read) if shape is not None]
-    if len(known) == 1 + len(read):
-        yield from zip_longest(*(shape[::-1] for shape in known), fillvalue=1)
+    known_shapes = [shape for shape in (shapes[0], *read) if shape is not None]
+    if len(known_shapes) == 1 + len(read):
+        yield from zip_longest(*(shape[::-1] for shape in known_shapes), fillvalue=1)
 
 
 def _names(size: Dim) -> frozenset[str]:

@@ -1,7 +1,7 @@
-"""Sessions: tensors that stay in OpenVINO's hands from one run to the next.
+"""Sessions: tensors that remain in OpenVINO's memory between runs.
 
-Of what is carried there are two tensors, which runs read and write in turn. A request for each turn
-knows them from the beginning: no run needs to say where they are.
+Each carried tensor has two buffers, which alternating runs read and write. Each of two requests is
+bound to them once, so that runs do not set them.
 """
 
 from __future__ import annotations
@@ -11,32 +11,31 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import openvino
 
-from crosschip.devices.openvino.failures import failure
 from crosschip.devices.openvino.memory import array_of, shared_tensor
-from crosschip.devices.openvino.request import Request
+from crosschip.devices.openvino.request import Request, failure
 from crosschip.devices.openvino.requirements import Requirements
 from crosschip.hal import Carried, ProgramSession
 from crosschip.ir import Array, Model, TensorType
 
 Check = Callable[[Sequence[tuple[int, ...]]], Sequence[Array] | None]
-"""Checks the inputs' shapes; the outputs, if it is known that they have no elements."""
+"""Checks the inputs' shapes; returns the outputs if all are empty."""
 
 _TURNS = range(2)
 _SPARE = 4
-"""A tensor that may become too small is made larger than the other one by one in so many."""
+"""A buffer is enlarged to the size of the other one plus 1 / _SPARE of it."""
 _LEAST_BYTES = 4096
 
 
 class OpenVinoSession(ProgramSession):
-    """Runs of two infer requests, which take turns.
+    """A session of two infer requests that alternate.
 
     Args:
-        request: makes a request.
-        renew: is called after a run that failed, before other requests are made.
-        model: what is run.
-        carried: the tensors that are handed on.
-        requirements: what must hold in a run.
-        check: checks the inputs' shapes; `None` if nothing is to be checked.
+        request: creates a request.
+        renew: called after a failed run, before requests are created again.
+        model: the source model.
+        carried: the carried tensors.
+        requirements: the conditions that each run is checked for.
+        check: checks the inputs' shapes, if needed.
     """
 
     def __init__(
@@ -53,9 +52,9 @@ class OpenVinoSession(ProgramSession):
         self._renew = renew
         self._requirements = requirements
         self._check = check
-        self._carried = [_State(one, outputs[one.output]) for one in carried]
+        self._carried = [_State(each, outputs[each.output]) for each in carried]
         self._turn = 0
-        self._requests = self._bound()
+        self._requests = self._bind_requests()
 
     def run(self, inputs: Sequence[Array | None]) -> list[Array | None]:
         turn, arrays = self._turn, list(inputs)
@@ -63,15 +62,15 @@ class OpenVinoSession(ProgramSession):
             arrays[state.input] = array_of(state.tensors[turn])
         self._requirements.check_inputs(arrays)  # type: ignore[arg-type]  # there are no gaps now
         shapes = [array.shape for array in arrays if array is not None]
-        nothing = None if self._check is None else self._check(shapes)
-        if nothing is not None:
-            return self._of_nothing(nothing)
+        empty_outputs = None if self._check is None else self._check(shapes)
+        if empty_outputs is not None:
+            return self._store_empty(empty_outputs)
         self._requirements.sizes.check(shapes)
         try:
             outputs = self._requests[turn].run(arrays, ())
         except (RuntimeError, ValueError) as error:  # of NumPy, where sizes came out negative
             self._renew()
-            self._requests = self._bound()
+            self._requests = self._bind_requests()
             raise failure("failed while running", error) from error
         if self._requirements.rules:
             self._requirements.check_flags(outputs.pop())
@@ -97,8 +96,8 @@ class OpenVinoSession(ProgramSession):
     def close(self) -> None:
         vars(self).clear()
 
-    def _bound(self) -> list[Request]:
-        """A request for each turn, which reads what that of the other one writes."""
+    def _bind_requests(self) -> list[Request]:
+        """Create a request per turn, which reads the buffers that the other one writes."""
         requests = [self._make() for _ in _TURNS]
         for turn, request in enumerate(requests):
             for state in self._carried:
@@ -106,8 +105,8 @@ class OpenVinoSession(ProgramSession):
                 request.set_output(state.output, state.tensors[1 - turn])
         return requests
 
-    def _of_nothing(self, results: Sequence[Array]) -> list[Array | None]:
-        """The outputs of a run that need not be done."""
+    def _store_empty(self, results: Sequence[Array]) -> list[Array | None]:
+        """Return the outputs of a run whose results are all empty."""
         outputs: list[Array | None] = list(results)
         for state in self._carried:
             state.write(1 - self._turn, results[state.output])
@@ -116,16 +115,16 @@ class OpenVinoSession(ProgramSession):
 
 
 class _State:
-    """A tensor that is carried.
+    """A carried tensor.
 
     Args:
-        carried: from where and to where.
-        type_: of both.
+        carried: the indices of its input and output.
+        type_: the type of both.
 
     Attributes:
-        input: the input that it is.
-        output: the output that it is.
-        tensors: for each turn what a run reads then.
+        input: the index of the input.
+        output: the index of the output.
+        tensors: the buffer that is read in each turn.
     """
 
     def __init__(self, carried: Carried, type_: TensorType) -> None:
@@ -137,16 +136,16 @@ class _State:
         self._bytes = [0, 0]
 
     def make_room(self, turn: int) -> None:
-        """Have the next run that reads in this turn find room for somewhat more than it reads."""
+        """Reserve more memory for the next output than this turn's input has."""
         size = self.tensors[turn].byte_size
         if self._is_open and self._bytes[1 - turn] <= size:
-            self._bytes[1 - turn] = wanted = max(_LEAST_BYTES, size + size // _SPARE)
+            self._bytes[1 - turn] = nbytes = max(_LEAST_BYTES, size + size // _SPARE)
             tensor = self.tensors[1 - turn]
             shape = array_of(tensor).shape
-            tensor.shape = (wanted // tensor.element_type.size,)
+            tensor.shape = (nbytes // tensor.element_type.size,)
             tensor.shape = shape
 
     def write(self, turn: int, array: Array) -> None:
-        """Have what is read in a turn be a copy of an array."""
+        """Copy an array to the buffer that is read in a turn."""
         self.tensors[turn].shape = array.shape
         np.copyto(array_of(self.tensors[turn]), array, casting="no")

@@ -1,8 +1,8 @@
-"""What OpenVINO computes, and what is done to a model before its converters map it one to one."""
+"""The operations that OpenVINO supports, and the passes before conversion."""
 
 from __future__ import annotations
 
-from crosschip.devices.openvino.capabilities import CAPABILITIES
+from crosschip.devices.openvino import CAPABILITIES
 from crosschip.devices.openvino.converters import converters
 from crosschip.devices.openvino.lowering import (
     arithmetic,
@@ -78,7 +78,7 @@ _CONV_TRANSPOSES = (Conv1DTranspose, Conv2DTranspose, Conv3DTranspose)
 _BROADCASTS = (Add, Div, Max, Min, Mod, Mul, Pow, SquaredDifference, Sub)
 
 _PASSES: tuple[Pass, ...] = (
-    # What depends on other operations of a model.
+    # Passes that depend on other operations of the model.
     RewriteOperations(matrix.input_as_matrix, (FullyConnected,)),
     RewriteOperations(
         chains.with_another_axis, (FullyConnected, MatMul), chains.wrongly_chained_products
@@ -97,7 +97,7 @@ _PASSES: tuple[Pass, ...] = (
     RewriteOperations(nan.nan_and_infinity_of_reduction, (ReduceMax, ReduceMin)),
     RewriteOperations(comparison.swapped, (Greater, GreaterEqual)),
     RewriteOperations(conversion.unlike_zero, (Cast,)),
-    # Kernels that err, or that are not there.
+    # Wrong or missing kernels.
     RewriteOperations(conversion.choice_of_reals, (Cast,)),
     RewriteOperations(elementwise.hard_sigmoid_in_float32, (HardSigmoid,)),
     RewriteOperations(elementwise.zero_of_prelu, (PRelu,)),
@@ -123,13 +123,13 @@ def _supports(operation: Operation) -> Support:
     for slot, operand in (*operation.named_inputs(), *outputs):
         if operand.type.shape is None:
             return Support.no(operation, slot, "its rank must be known", Rule.SHAPE)
-        # OpenVINO crashes, or cannot load what it has saved.
+        # OpenVINO crashes on empty constants, or cannot load what it saved.
         if operand.value is not None and 0 in operand.type.shape and slot not in parameters:
             return Support.no(operation, slot, "is constant, without elements", Rule.SHAPE)
-    answer = converters.supports(operation)
-    if answer and any(0 in (output.type.shape or ()) for output in operation.outputs):
+    support = converters.supports(operation)
+    if support and any(0 in (output.type.shape or ()) for output in operation.outputs):
         return Support.no(operation, "output", "has no elements", Rule.SHAPE)
-    return answer
+    return support
 
 
 TARGET = Target(

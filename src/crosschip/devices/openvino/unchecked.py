@@ -1,4 +1,4 @@
-"""Operators whose sizes in a run OpenVINO does not check, or fails of."""
+"""Operators whose sizes in a run OpenVINO does not check, or that fail with empty inputs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FAILS_OF_NOTHING = (
     *(GRU, LSTM, RNN),
     *(ResizeCubic, ResizeLinear, ResizeNearest),
 )
-"""Operators that OpenVINO fails to compute, or ends the process of, where inputs are empty."""
+"""Operators that fail or die with empty inputs (quirk `image-of-nothing`)."""
 
 UNCHECKED = (
     *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization),
@@ -52,9 +52,9 @@ UNCHECKED = (
     *(GatherElements, GatherND, ScatterElements, ScatterND),
     *(GridSample, Pad, RoiAlign),
 )
-"""Operators that OpenVINO computes, or ends the process of, where their sizes do not fit."""
+"""Operators that die or return arbitrary elements where sizes do not fit."""
 
 
 def sizes(model: Model) -> Sizes:
-    """The sizes of a model's runs."""
+    """Return the checks of sizes that a model's runs need."""
     return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING)

@@ -1,7 +1,7 @@
 """The device that runs models on Qualcomm's Hexagon processors, through onnxruntime-qnn.
 
-On x86 its compiler comes with an emulation of the processor, and that is what it has been tried on.
-On a machine with the processor the same calls reach it, by Qualcomm's documents; that is untried.
+Tested with the emulation of the processor that comes with its compiler on x86. By Qualcomm's
+documents the same calls use the processor where there is one; that is untested.
 Sources: https://onnxruntime.ai/docs/execution-providers/QNN-ExecutionProvider.html,
 https://docs.qualcomm.com/bundle/publicresource/topics/80-63442-50/htp_backend.html
 """
@@ -24,7 +24,7 @@ _REFUSAL = re.compile(r"Operator type: (\S+) Node name: (\S+) .*\s*REASON : (.*)
 
 _CHANNELS = [Path("/dev", name) for name in ("fastrpc-cdsp", "cdsprpc-smd", "adsprpc-smd")]
 _NAMES = ", ".join(map(str, _CHANNELS))
-"""The files through which Linux and Android reach the processor."""
+"""The device files of the processor in Linux and Android."""
 
 _LEFT = "assigned to the default CPU EP"
 
@@ -90,14 +90,14 @@ class QualcommDevice(Toolchain):
     def amend(self, model: ModelProto) -> None:
         gates = {n.output[0]: n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
         for node in model.graph.node:
-            # Of x * HardSigmoid(x), if nodes have names, it makes x * HardSwish(x).
+            # The compiler takes x * HardSigmoid(x) of named nodes for x * HardSwish(x).
             if node.op_type == "Mul" and gates.get(node.input[1]) == node.input[0]:
                 node.input[:] = reversed(node.input)
 
     def complaint(self, message: str) -> str:
         refusals = _REFUSAL.findall(message)
         if not refusals:
-            # Its own words are about sessions, and name nothing.
+            # The message is about sessions and names no operation.
             return "the compiler leaves it to the processor" if _LEFT in message else message
         operator, _, why = refusals[0]
         if why.startswith("Failed to add"):

@@ -1,4 +1,4 @@
-"""The departures of the chip, or of its compiler, from the operators' definitions."""
+"""Rules for operations that the chip or its compiler computes unlike their definitions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _REPEATING = (PadMode.EDGE, PadMode.REPLICATE)
 
 
 def limit(operation: Operation) -> Refusal | None:
-    """The rule that an operation breaks, beside those of the compiler itself."""
+    """Return the rule that an operation breaks, in addition to the compiler's own."""
     if any(map(_is_nothing, [*operation.inputs, *operation.outputs])):
         return Refusal("", "has no elements, with which the compiler may die", Rule.SHAPE)
     refusal = two_spatial_axes(operation)
@@ -72,7 +72,7 @@ def limit(operation: Operation) -> Refusal | None:
 
 
 def _is_nothing(operand: Operand | None) -> bool:
-    if operand is None or operand.is_constant:  # such as a list of no axes
+    if operand is None or operand.is_constant:
         return False
     return 0 in (operand.type.shape or ())
 
@@ -88,7 +88,7 @@ def _is_integer(operand: Operand) -> bool:
 def _indices(
     op: Gather | GatherElements | GatherND | ScatterElements | ScatterND,
 ) -> Refusal | None:
-    """Indices that count from the end, or are beyond it, are passed over in silence."""
+    """Refuse indices that may be out of range or negative (quirk `index-from-the-end`)."""
     indices = op.indices.value
     if indices is None:
         return Refusal("indices", "must be known not to be negative, or too large", Rule.SHAPE)
@@ -96,7 +96,7 @@ def _indices(
 
 
 def _sizes(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
-    """The scale is taken to be that of the sizes, even where these have been rounded."""
+    """Refuse scales whose output sizes are rounded: the compiler derives the scale from these."""
     try:
         scales = op.scales or ()
     except ComputedParameter:
@@ -109,7 +109,7 @@ def _sizes(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
 
 
 def _weights(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
-    """Pixels outside count all the same; a single one is in the middle, not at the beginning."""
+    """Refuse to exclude pixels outside, and single pixels that the compiler would centre."""
     if isinstance(op, ResizeNearest):
         return None
     if isinstance(op, ResizeCubic) and op.exclude_outside:
@@ -121,7 +121,7 @@ def _weights(op: ResizeCubic | ResizeLinear | ResizeNearest) -> Refusal | None:
 
 
 def _windows(op: AveragePool2D | MaxPool2D) -> Refusal | None:
-    """Around the image some windows read what is neither it nor padding, in some sizes."""
+    """Refuse windows of which some read neither the image nor padding, for some sizes."""
     shape = op.input.type.static_shape
     if shape is None:
         return Refusal("input", "must be of a known size", Rule.SHAPE)
@@ -144,7 +144,7 @@ def _windows(op: AveragePool2D | MaxPool2D) -> Refusal | None:
 
 
 def _padding(op: Pad) -> Refusal | None:
-    """[1] with its edge before it is [0, 1], or with whatever else the memory held before."""
+    """Refuse padding with the edge (quirk `repeated-edge`)."""
     if op.mode in (PadMode.NONE, PadMode.CONSTANT):
         return None
     if op.mode in _REPEATING and _is_real(op.input):
@@ -153,7 +153,10 @@ def _padding(op: Pad) -> Refusal | None:
 
 
 def _cast(op: Cast) -> Refusal | None:
-    """256 becomes 255 as a uint8, -1 becomes false, and 2 as a uint8 becomes 1 in float32."""
+    """Refuse casts with other results (quirks `clipped-cast`, `truth-of-bytes`).
+
+    256 becomes 255 as uint8, -1 becomes false, and 2 as uint8 becomes 1 in float32.
+    """
     target, read = op.dtype, op.input.type.element_type
     if op.input.type.quantization is not None:
         detail = f"is quantized, and a step off is too far for {target}"
@@ -169,7 +172,7 @@ def _cast(op: Cast) -> Refusal | None:
 
 
 def _scale(op: Sigmoid | Tanh) -> Refusal | None:
-    """Results of 16 bits get the scale that their range suggests, whatever the model says."""
+    """Refuse 16-bit results, for which the compiler chooses a scale and ignores the model's."""
     output_type = op.outputs[0].type
     wide = output_type.element_type in (ElementType.INT16, ElementType.UINT16)
     detail = f"{output_type.element_type} results are made with a scale of its own"
@@ -177,7 +180,7 @@ def _scale(op: Sigmoid | Tanh) -> Refusal | None:
 
 
 def _probabilities(op: Softmax) -> Refusal | None:
-    """They are made as if all of the type's range stood for 0 to 1, whatever the model says."""
+    """Refuse results unless the range of their type represents 0 to 1, as the compiler assumes."""
     output_type = op.outputs[0].type
     if output_type.quantization is None:
         return None
@@ -190,7 +193,7 @@ def _probabilities(op: Softmax) -> Refusal | None:
 
 
 def _moved(op: DepthToSpace | SpaceToDepth | Pad) -> Refusal | None:
-    """Integers are moved as they are, even where the result is quantized otherwise."""
+    """Refuse results with another quantization than the input: the compiler copies the integers."""
     if op.input.type.quantization == op.outputs[0].type.quantization:
         return None
     return Refusal("output", "must be quantized like the input", Rule.QUANTIZATION)

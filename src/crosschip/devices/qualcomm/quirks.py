@@ -1,6 +1,6 @@
-"""What Qualcomm's compiler or chip computes wrong; see `crosschip.devices.kits.quirks`.
+"""Quirks of Qualcomm's compiler or chip; see `crosschip.devices.kits.quirks`.
 
-Seen in the emulation of the chip that comes with the compiler, which computes in float16.
+Found in the emulation that comes with the compiler, which computes in float16.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ quirk = Quirks("qualcomm", "onnxruntime-qnn 2.7.0", runs(QualcommDevice, _SETTIN
 @quirk(
     IsNaN,
     when="an element is infinite",
-    what="takes it for NaN",
+    what="treats it as NaN",
     avoided_by=limit,
     inputs=[[np.inf, np.nan, 1]],
     right=[False, True, False],
@@ -57,7 +57,7 @@ def rough_softplus() -> str:
 @quirk(
     TopK,
     when="elements are equal",
-    what="takes any of them",
+    what="returns any of them",
     avoided_by=limit,
     inputs=[[3, 1, 3, 3, 2, 3, 1, 3]],
     right=([3, 3], [0, 2]),
@@ -83,7 +83,7 @@ def clipped_cast() -> str:
 @quirk(
     Cast,
     when="uint8 becomes float32",
-    what="takes it for truth values",
+    what="treats it as boolean",
     avoided_by=limit,
     inputs=[np.array([2, 0], np.uint8)],
     right=[2, 0],
@@ -96,7 +96,7 @@ def truth_of_bytes() -> str:
 @quirk(
     GatherElements,
     when="an index counts from the end",
-    what="passes over it in silence",
+    what="silently ignores it",
     avoided_by=limit,
     inputs=[[[1, 2, 3], [4, 5, 6]], np.array([[-1, 0, 1]], np.int32)],
     right=[[4, 2, 6]],
@@ -111,7 +111,7 @@ def index_from_the_end() -> str:
 @quirk(
     Pad,
     when="reals are padded with their edge",
-    what="leaves what the memory held before",
+    what="returns uninitialized memory",
     avoided_by=limit,
     inputs=[[1]],
     right=[1, 1],
@@ -126,7 +126,7 @@ def repeated_edge() -> str:
 @quirk(
     AveragePool2D,
     when="the image is padded, and the padding counts",
-    what="makes 0 of it",
+    what="returns 0",
     avoided_by=limit,
     inputs=[np.ones((1, 1, 2, 2), np.float32)],
     right=np.full((1, 1, 2, 2), 4 / 9),

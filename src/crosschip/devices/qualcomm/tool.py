@@ -1,4 +1,4 @@
-"""Drives onnxruntime-qnn; runs in the environment that this is installed in, without crosschip."""
+"""Driver of onnxruntime-qnn; runs in the environment of that package, without crosschip."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class _Loaded:
 
 
 def about() -> Mapping[str, Any]:
-    """The tool's description of itself."""
+    """Return the version of the tool."""
     return {"version": f"{onnxruntime_qnn.__version__} (onnxruntime {onnxruntime.__version__})"}
 
 
 def compile(folder: str, settings: Mapping[str, str]) -> Sequence[str]:
-    """Compile `model.onnx` for the chip, all of it, and keep what the chip's compiler made."""
+    """Compile `model.onnx` for the chip as a whole, and save the compiled context."""
     try:
         _compile(folder, settings, _ERRORS)
     except Exception:
-        # It says only to those who ask for all details why it does not take a node, and what it
-        # has written of the others would stand in its way.
+        # Reasons for refused nodes are logged only at the most detailed level. A context of the
+        # other nodes would make the second attempt fail.
         with suppress(FileNotFoundError):
             os.remove(os.path.join(folder, _CONTEXT))
         _compile(folder, settings, _DETAILS)
@@ -46,14 +46,14 @@ def compile(folder: str, settings: Mapping[str, str]) -> Sequence[str]:
 
 
 def load(folder: str, settings: Mapping[str, str]) -> None:
-    """Make ready to run what was compiled."""
+    """Load the compiled context for `run`."""
     if _Loaded.session is None:
         path = os.path.join(folder, _CONTEXT)
         _use(onnxruntime.InferenceSession(path, _options(settings, _ERRORS)))
 
 
 def run(inputs: Sequence[Any]) -> Sequence[Any]:
-    """The outputs, in order."""
+    """Run the loaded session and return its outputs."""
     feed = dict(zip(_Loaded.inputs, inputs, strict=True))
     outputs: Sequence[Any] = _Loaded.session.run(None, feed)
     return outputs
@@ -75,7 +75,7 @@ def _use(session: Any) -> None:
 def _options(settings: Mapping[str, str], severity: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = severity
-    # Else the processor takes over in silence.
+    # Otherwise the CPU would silently run refused nodes.
     options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     backend = {"backend_path": onnxruntime_qnn.get_qnn_htp_path()}
     options.add_provider_for_devices([_device()], {**settings, **backend})
@@ -83,7 +83,7 @@ def _options(settings: Mapping[str, str], severity: int) -> Any:
 
 
 def _device() -> Any:
-    """The neural processor if there is one; the emulation is registered as a processor."""
+    """Return the NPU if there is one; the emulation is registered as a CPU."""
     devices = _devices()
     if not devices:
         path = onnxruntime_qnn.get_library_path()

@@ -1,7 +1,7 @@
 """The reference device: runs every operator by its NumPy definition.
 
-It is always there, and what it computes is what the operators mean. Operations of ONNX that are
-outside of the standard set are run by ONNX's own evaluator, where that has them.
+It is always available, and its results define the operators. ONNX operations outside the standard
+set are run by ONNX's reference evaluator, as far as it implements them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ReferenceDevice(Device):
         if isinstance(operation, Operator):
             return YES
         if isinstance(operation, Extension):
-            # ONNX's evaluator takes long to import, and is seldom needed.
+            # Imported late: slow to import, and rarely needed.
             from crosschip.devices.reference import evaluator
 
             return evaluator.supports(operation)
@@ -82,7 +82,7 @@ class ReferenceDevice(Device):
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """An operation, its kernel, the numbers of what it reads and makes, and what dies with it."""
+    """An operation, its kernel, and the indices of its operands, results and last uses."""
 
     operation: Operation
     kernel: Kernel
@@ -110,11 +110,11 @@ class _Call:
 
 
 class ReferenceProgram(Program):
-    """A list of kernels over numbered values, each dropped after its last use.
+    """A list of kernels over numbered values, each released after its last use.
 
     Args:
-        model: what to run.
-        named: the same model with the names that the caller knows, if those are others.
+        model: the model.
+        named: the same model with the caller's operation names, if they differ.
     """
 
     def __init__(self, model: Model, named: Model | None = None) -> None:
@@ -126,21 +126,21 @@ class ReferenceProgram(Program):
             elements = operand.value
             assert elements is not None, "constants have values"
             self._constants.append((number[operand], elements))
-        touched: list[tuple[list[int | None], list[int]]] = []
+        accesses: list[tuple[list[int | None], list[int]]] = []
         for operation in model.operations:
             reads = [None if o is None else number[o] for o in operation.inputs]
             for output in operation.outputs:
                 number[output] = len(number)
-            touched.append((reads, [number[output] for output in operation.outputs]))
+            accesses.append((reads, [number[output] for output in operation.outputs]))
         self._count = len(number)
         self._outputs = [number[operand] for operand in model.outputs.values()]
         self._calls = [
-            _Call(known, _kernel(operation), reads, writes, dead)
-            for operation, known, (reads, writes), dead in zip(
+            _Call(named_operation, _kernel(operation), reads, writes, dead)
+            for operation, named_operation, (reads, writes), dead in zip(
                 model.operations,
                 (named or model).operations,
-                touched,
-                self._last_uses(touched),
+                accesses,
+                self._last_uses(accesses),
                 strict=True,
             )
         ]
@@ -155,7 +155,7 @@ class ReferenceProgram(Program):
         return _ReferenceProfiler(self)
 
     def run_timed(self, inputs: Sequence[Array]) -> tuple[Sequence[Array], list[Step]]:
-        """The outputs, and the time that each operation took."""
+        """Return the outputs and the time of each operation."""
         values = self._values(inputs)
         steps = []
         beginning = end = perf_counter()
@@ -183,34 +183,36 @@ class ReferenceProgram(Program):
         return to_bytes(self._model)
 
     def _last_uses(self, calls: Sequence[tuple[list[int | None], list[int]]]) -> list[list[int]]:
-        """For each call, of which there is what it reads and makes, what nothing reads after it."""
+        """Return for each call the indices of values that no later call or output uses."""
         needed = set(self._outputs)
         dead: list[list[int]] = []
         for reads, writes in reversed(calls):
-            touched = {i for i in (*reads, *writes) if i is not None}
-            dead.append(sorted(touched - needed))
-            needed |= touched
+            accessed = {i for i in (*reads, *writes) if i is not None}
+            dead.append(sorted(accessed - needed))
+            needed |= accessed
         return dead[::-1]
 
     def _owned(self, outputs: Sequence[Array | None], inputs: Sequence[Array]) -> list[Array]:
-        """The outputs in C order, none of them in memory of the caller, the model or another."""
-        owned: list[Array] = []
+        """Return the outputs in C order, without memory shared with inputs or constants."""
+        results: list[Array] = []
         others = [*inputs, *(constant for _, constant in self._constants)]
         for array in outputs:
             if not isinstance(array, np.ndarray):
                 no_tensor: Any = array
-                owned.append(deepcopy(no_tensor) if any(array is i for i in inputs) else no_tensor)
+                results.append(
+                    deepcopy(no_tensor) if any(array is i for i in inputs) else no_tensor
+                )
                 continue
             is_view = array.base is not None or not array.flags.writeable
             shared = is_view or any(array is other for other in others)
             contiguous = np.ascontiguousarray(array).reshape(array.shape)
-            owned.append(array.copy() if shared else contiguous)
+            results.append(array.copy() if shared else contiguous)
             others.append(array)
-        return owned
+        return results
 
 
 class _ReferenceProfiler(Profiler):
-    """Times each operation of a program."""
+    """A profiler that times each operation."""
 
     def __init__(self, program: ReferenceProgram) -> None:
         self._program = program
@@ -229,7 +231,7 @@ class _ReferenceProfiler(Profiler):
 
 
 def _kernel(operation: Operation) -> Kernel:
-    """The kernel of an operation that the device supports."""
+    """Return the kernel of a supported operation."""
     if isinstance(operation, Operator):
         return operation.kernel()
     from crosschip.devices.reference import evaluator

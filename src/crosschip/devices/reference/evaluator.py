@@ -1,4 +1,4 @@
-"""ONNX operations that are outside of the standard set, run by ONNX's own evaluator."""
+"""ONNX operations outside the standard set, run by ONNX's reference evaluator."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FRAMEWORK = "onnx"
 _STRING = TensorProto.STRING
 
 _CHANGED = {"Hardmax": 13, "LogSoftmax": 13, "RoiAlign": 16, "Softmax": 13}
-"""The opset from which on operators mean what the evaluator computes in any."""
+"""The first opset for which the evaluator is right; it computes the same in all opsets."""
 
 
 def supports(operation: Extension) -> Support:
-    """Tell whether the evaluator has all operators of an operation, those in its graphs too."""
+    """Return whether the evaluator implements an operation with its subgraphs."""
     if operation.framework != FRAMEWORK:
         return Support.no(operation, "", "is not an operation of ONNX", Rule.OPERATOR)
     proto = ModelProto.FromString(operation.payload)
@@ -42,11 +42,10 @@ def supports(operation: Extension) -> Support:
 
 
 def kernel(operation: Extension) -> Kernel:
-    """The operation's computation.
+    """Return a kernel that runs the evaluator.
 
-    Raises:
-        DeviceError: when it is called, if the evaluator fails, or what it makes is not of the type
-            that the model declares.
+    The kernel raises `DeviceError` if the evaluator fails, or if a result's type differs from the
+    model's declaration.
     """
     evaluator = ReferenceEvaluator(ModelProto.FromString(operation.payload))
     types = dict(zip(evaluator.input_names, evaluator.input_types, strict=True))
@@ -71,7 +70,7 @@ def kernel(operation: Extension) -> Kernel:
 
 
 def _all_nodes(proto: ModelProto) -> Iterator[tuple[NodeProto, int]]:
-    """The nodes of a model, of its functions, and of the graphs that nodes hold, with opsets."""
+    """Yield all nodes with their opsets, including those of functions and subgraphs."""
     pending = [(node, _opset(proto)) for node in proto.graph.node]
     pending += [(node, _opset(function)) for function in proto.functions for node in function.node]
     while pending:
@@ -86,12 +85,12 @@ def _opset(proto: ModelProto | FunctionProto) -> int:
 
 
 def _wrong(node: NodeProto, opset: int, texts: Collection[str]) -> str:
-    """The evaluator's known error with an operator that it has; empty if there is none.
+    """Return the evaluator's known error for a node; empty if there is none.
 
     Args:
-        node: of any graph or function of the model.
-        opset: the version of the standard operators that it is written in.
-        texts: the names of inputs and constants that are strings.
+        node: a node of any graph or function of the model.
+        opset: the version of the standard operators.
+        texts: the names of inputs and constants of strings.
     """
     attributes = {attribute.name: attribute for attribute in node.attribute}
     if node.op_type == "OneHot" and node.input[-1] in texts:
@@ -119,7 +118,7 @@ _SCAN_AXES = ("scan_input_axes", "scan_output_axes")
 
 
 def _read_only(value: Any) -> Any:
-    """The value as the evaluator may have it: what it gets is not its own."""
+    """Return a value whose arrays the evaluator cannot modify."""
     if isinstance(value, list):
         return [_read_only(element) for element in value]
     if not isinstance(value, np.ndarray):
@@ -130,7 +129,7 @@ def _read_only(value: Any) -> Any:
 
 
 def _fits(value: Any, type_: TypeProto) -> bool:
-    """Tell whether a value is of a type, as far as its elements go."""
+    """Return whether a value has a type, apart from shapes."""
     match type_.WhichOneof("value"):
         case "sequence_type":
             inner = type_.sequence_type.elem_type
@@ -144,10 +143,10 @@ def _fits(value: Any, type_: TypeProto) -> bool:
 
 
 def _as_declared(output: Operand, type_: TypeProto, value: Any) -> Any:
-    """The evaluator's result, in the form that models hold it in.
+    """Return the evaluator's result in the form that models use.
 
     Raises:
-        DeviceError: it has another element type or shape than the model declares.
+        DeviceError: its element type or shape differs from the model's declaration.
     """
     plain = _plain(value)
     is_tensor = output.type.element_type is not ElementType.OBJECT
@@ -160,7 +159,7 @@ def _as_declared(output: Operand, type_: TypeProto, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value with arrays of its own, and maps of Python's own numbers and strings."""
+    """Copy a value; maps get Python numbers and strings."""
     if isinstance(value, list | tuple):
         return [_plain(element) for element in value]
     if isinstance(value, dict):
@@ -176,7 +175,7 @@ def _scalar(value: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
-    """The type of a value, for messages."""
+    """Describe the type of a value for messages."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{list(value.shape)}"
     if isinstance(value, list) and value:
@@ -185,6 +184,6 @@ def _brief(value: Any) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """The words of an exception, with its kind if it has none."""
+    """Return the first line of an exception's message, or its class name if empty."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

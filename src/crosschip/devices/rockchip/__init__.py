@@ -1,8 +1,8 @@
 """The device that runs models on Rockchip's NPUs, or on the simulator of rknn-toolkit2.
 
-Written to the vendor's documents for a machine with the chip, where it is untried; what the
-simulator runs was seen to be right there. The simulator also runs operators that no chip has, so
-only those that Rockchip lists are taken.
+Tested with the simulator; written to the vendor's documents for machines with the chip, where it is
+untested. The simulator also runs operators that no chip supports, so only the operators that
+Rockchip lists are supported.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ Slice Softmax Softplus SpaceToDepth Split Sqrt Squeeze Sub Tanh Tile Transpose U
 _REASONS = re.compile(
     r"^(?:\S*(?:Error|Fail|Invalid\w*|NotImplemented): |E RKNN: \[\S+\] )(.+)", re.M
 )
-"""The last line of a traceback, whose first line is in the error itself, and the compiler's own."""
+"""Matches the last line of a traceback, and the compiler's error messages."""
 
 
 class RockchipDevice(Toolchain):
-    """An NPU of Rockchip's, or its simulator on x86.
+    """A Rockchip NPU, or its simulator on x86.
 
     Raises:
-        DeviceError: rknn-toolkit2 is not there, or a property is wrong.
+        DeviceError: rknn-toolkit2 is not installed, or a property is wrong.
     """
 
     vendor = "Rockchip"
@@ -88,10 +88,7 @@ class RockchipDevice(Toolchain):
         description = f"the NPU of {chip}" if chip else "the simulator of rknn-toolkit2"
         return [
             Instance(
-                kind=cls.kind,
-                description=description,
-                simulated=not chip,
-                problem=cls.missing(),
+                kind=cls.kind, description=description, simulated=not chip, problem=cls.missing()
             )
         ]
 
@@ -121,11 +118,11 @@ class RockchipDevice(Toolchain):
 
 
 def _chip() -> str:
-    """The chip that this machine has, as the compiler calls it; empty if it has none."""
+    """Return the compiler's name of this machine's chip; empty if it has none."""
     try:
-        known = _DEVICE_TREE.read_bytes().decode(errors="replace")
+        compatible = _DEVICE_TREE.read_bytes().decode(errors="replace")
     except OSError:
         return ""
-    # rv1103b stands before rv1103 in a list from the longest on.
+    # Longest first, so that rv1103b is found before rv1103.
     names = sorted(_PLATFORMS, key=len, reverse=True)
-    return next((name for name in names if f"rockchip,{name}" in known), "")
+    return next((name for name in names if f"rockchip,{name}" in compatible), "")

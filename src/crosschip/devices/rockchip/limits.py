@@ -1,6 +1,6 @@
-"""The departures of the compiler, or of its simulator, from the operators' definitions.
+"""Rules for operations that the compiler or simulator computes unlike their definitions.
 
-Each rule names the smallest case that was seen to be wrong with version 2.5.0.
+Each gives the smallest case that was wrong with version 2.5.0, or the name of its quirk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _INTEGERS = (ElementType.INT32, ElementType.INT64)
 
 
 def limit(operation: Operation) -> Refusal | None:
-    """The rule that an operation breaks, beside those of the compiler itself."""
+    """Return the rule that an operation breaks, in addition to the compiler's own."""
     refusal = two_spatial_axes(operation) or _sizes(operation)
     if refusal is not None:
         return refusal
@@ -33,7 +33,7 @@ def limit(operation: Operation) -> Refusal | None:
 
 
 def _sizes(operation: Operation) -> Refusal | None:
-    """The compiler takes no input without axes or elements, and gives such outputs other shapes."""
+    """Refuse scalars and empty tensors, which the compiler rejects or reshapes."""
     for slot, operand in _computed(operation):
         shape = operand.type.shape
         if shape == ():
@@ -44,14 +44,14 @@ def _sizes(operation: Operation) -> Refusal | None:
 
 
 def _exponents(op: Pow) -> Refusal | None:
-    """[2, 1, 4] to the power of [3, 1] comes out with its last axes in the order of [4, 3]."""
+    """Refuse bases that are broadcast (quirk `power-of-stretched`)."""
     if op.input0.type.shape != op.outputs[0].type.shape:
         return Refusal("input0", "must have the shape of the result", Rule.SHAPE)
     return None
 
 
 def _lengths(op: ReverseSequence) -> Refusal | None:
-    """Of a sequence of no elements, the result is what the memory held before."""
+    """Refuse sequences that may be empty (quirk `sequence-of-nothing`)."""
     lengths = op.lengths.value
     if lengths is None or (lengths < 1).any():
         return Refusal("lengths", "must be known to be 1 or more", Rule.VALUE)
@@ -59,7 +59,7 @@ def _lengths(op: ReverseSequence) -> Refusal | None:
 
 
 def _bounds(op: Clip) -> Refusal | None:
-    """-4611686018427387905 with a lower bound of -4611686018427387904 stays what it is."""
+    """Refuse large integers (quirk `bounds-of-int64`)."""
     if op.input.type.element_type in _INTEGERS:
         detail = f"bounds of {op.input.type.element_type} are rounded"
         return Refusal("input", detail, Rule.ELEMENT_TYPE)
@@ -67,9 +67,9 @@ def _bounds(op: Clip) -> Refusal | None:
 
 
 def _steps(operation: Operation) -> Refusal | None:
-    """Quantized values may be a step off, and here that is more.
+    """Refuse quantized inputs where an error of one quantization step matters.
 
-    33 for 34 as an integer, the other answer of a comparison, e to the power of 5.1 for 5.
+    Examples: the integer 33 for 34, a comparison, e to the power of 5.1 for 5.
     """
     if not isinstance(operation, Operator) or isinstance(operation, Dequantize):
         return None
@@ -86,7 +86,7 @@ def _steps(operation: Operation) -> Refusal | None:
 
 
 def _scales(operation: Operation) -> Refusal | None:
-    """To move what has scales along an axis, the compiler never comes to an end."""
+    """Refuse to move operands with scales along an axis, which the compiler never finishes."""
     if not isinstance(operation, Operator) or not operation.moves_integers:
         return None
     for slot, operand in _computed(operation):
@@ -97,7 +97,7 @@ def _scales(operation: Operation) -> Refusal | None:
 
 
 def _computed(operation: Operation) -> list[tuple[str, Operand]]:
-    """The operands that an operation reads and makes, but for constants, with the slots."""
+    """Return the operands and results of an operation, except constants, with their slots."""
     slots = operation.filled() if isinstance(operation, Operator) else ()
     read = [(slot.name, operand) for slot, operand in slots if not operand.is_constant]
     return [*read, *(("output", output) for output in operation.outputs)]

@@ -1,4 +1,4 @@
-"""What Rockchip's compiler or its simulator computes wrong; see `devices.kits.quirks`."""
+"""Quirks of Rockchip's compiler or simulator; see `devices.kits.quirks`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXPONENTS = np.array([[1], [2], [3]], np.float32)
 
 @quirk(
     Pow,
-    when="the bases are stretched",
+    when="the bases are broadcast",
     what="puts the last axes of the result in another order",
     avoided_by=limit,
     inputs=[_BASES, _EXPONENTS],
@@ -36,7 +36,7 @@ def power_of_stretched() -> str:
 @quirk(
     ReverseSequence,
     when="a sequence has no elements",
-    what="leaves what the memory held before",
+    what="returns uninitialized memory",
     avoided_by=limit,
     inputs=[[[1, 2, 3], [4, 5, 6]], np.array([0, 2])],
     right=[[1, 2, 3], [5, 4, 6]],

@@ -1,8 +1,8 @@
-"""Drives rknn-toolkit2; runs in the environment that this is installed in, without crosschip.
+"""Driver of rknn-toolkit2; runs in the environment of that package, without crosschip.
 
-On a machine with one of Rockchip's chips, what it compiled is run by rknn-toolkit-lite2, if that is
-installed in the same environment; elsewhere by the simulator of rknn-toolkit2. The simulator runs
-only what the same object has just built, so a program keeps the ONNX model, and is built again.
+On a machine with a Rockchip chip, rknn-toolkit-lite2 runs the compiled program, if it is installed
+in the same environment; otherwise the simulator of rknn-toolkit2. The simulator runs only what the
+same object has built, so a program keeps the ONNX model, and is built again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PRODUCTS = ("MatMul", "Gemm")
 _SUMS = ("ReduceMean", "ReduceSum")
 _HEIGHT_AND_WIDTH = [2, 3]
 
-os.environ["TQDM_DISABLE"] = "1"  # progress bars, where it says why it refuses a model
+os.environ["TQDM_DISABLE"] = "1"  # no progress bars between error messages
 
 
 class _Loaded:
@@ -38,14 +38,14 @@ class _Loaded:
 
 
 def about() -> Mapping[str, Any]:
-    """The tool's description of itself, and of what runs the programs."""
+    """Return the versions of the tool and of the runtime."""
     _toolkit()
     lite = f", rknn-toolkit-lite2 {version('rknn-toolkit-lite2')}" if _has_chip() else ""
     return {"version": version("rknn-toolkit2") + lite}
 
 
 def compile(folder: str, settings: Mapping[str, str]) -> list[str]:
-    """Build `model.onnx` for a chip, and run it once: some refusals show only then."""
+    """Build `model.onnx` for a chip, and run it once, since some refusals occur only then."""
     rknn = _built(folder, settings)
     _done(rknn.export_rknn(str(Path(folder, _PROGRAM))), "export the program")
     if not _has_chip():
@@ -56,7 +56,7 @@ def compile(folder: str, settings: Mapping[str, str]) -> list[str]:
 
 
 def load(folder: str, settings: Mapping[str, str]) -> None:
-    """Make ready to run what was built."""
+    """Load the built program for `run`."""
     if _has_chip():
         from rknnlite.api import RKNNLite
 
@@ -69,10 +69,10 @@ def load(folder: str, settings: Mapping[str, str]) -> None:
 
 
 def run(inputs: Sequence[Any]) -> list[Any]:
-    """The outputs, in order and in the types of the model: float16 comes back as float32."""
-    more = {"data_type": [str(array.dtype) for array in inputs]} if _has_chip() else {}
+    """Run the program; return outputs in the model's types, since float16 comes back as float32."""
+    arguments = {"data_type": [str(array.dtype) for array in inputs]} if _has_chip() else {}
     formats = ["nchw"] * len(inputs)
-    outputs = _Loaded.rknn.inference(inputs=list(inputs), data_format=formats, **more)
+    outputs = _Loaded.rknn.inference(inputs=list(inputs), data_format=formats, **arguments)
     if outputs is None:
         raise RuntimeError("rknn-toolkit2 did not run the model")
     return [
@@ -90,11 +90,11 @@ def _built(folder: str, settings: Mapping[str, str]) -> Any:
 
 
 def _refuse_endless(graph: Any) -> None:
-    """Refuse what the toolkit never comes to an end with, at any level of optimization.
+    """Refuse graphs that the toolkit never finishes building, at any level of optimization.
 
     These are products of quantized matrices, the smallest case a Gemm of int8[4, 8] and int8[8, 8],
-    and sums of quantized tensors along several axes: the sum of int8[2, 3, 4] along the last two,
-    the mean along the first and the last one. Along others it ends, so height and width are taken.
+    and reductions of quantized tensors along several axes: the sum of int8[2, 3, 4] along the last
+    two, the mean along the first and the last. Those along height and width end.
     """
     quantized: set[str] = set()
     constants = {tensor.name: tensor for tensor in graph.initializer}
@@ -106,7 +106,7 @@ def _refuse_endless(graph: Any) -> None:
             raise RuntimeError(f"{node.name}: both matrices are quantized, and it never ends")
         elif node.op_type in _SUMS and node.input[0] in quantized:
             axes = [to_array(constants[name]).tolist() for name in node.input[1:]]
-            if any(len(own) > 1 and sorted(own) != _HEIGHT_AND_WIDTH for own in axes):
+            if any(len(reduced) > 1 and sorted(reduced) != _HEIGHT_AND_WIDTH for reduced in axes):
                 reason = "quantized, along several axes, and it may never end"
                 raise RuntimeError(f"{node.name}: {reason}")
 
@@ -121,7 +121,7 @@ def _graph(folder: str) -> Any:
 
 
 def _tensors(values: Any) -> list[tuple[list[int], Any]]:
-    """Shapes and types of inputs or outputs."""
+    """Return shapes and types of inputs or outputs."""
     kinds = [value.type.tensor_type for value in values]
     return [
         ([size.dim_value for size in kind.shape.dim], tensor_dtype_to_np_dtype(kind.elem_type))
@@ -130,10 +130,10 @@ def _tensors(values: Any) -> list[tuple[list[int], Any]]:
 
 
 def _toolkit() -> Any:
-    """The toolkit's class.
+    """Return the toolkit's class.
 
-    It imports PyTorch for one of its own ways to quantize, which is not used here: the two names
-    that it needs to be imported will do.
+    It imports PyTorch for a kind of quantization that is not used here. Without PyTorch, a stub
+    with the two names needed for the import replaces it.
     """
     if "torch" not in sys.modules and find_spec("torch") is None:
         torch: Any = types.ModuleType("torch")
@@ -147,12 +147,12 @@ def _toolkit() -> Any:
 
 
 def _has_chip() -> bool:
-    """Tell whether the machine has a chip of Rockchip's, with what runs programs on it."""
+    """Return whether the machine has a Rockchip chip and the runtime for it."""
     tree = Path("/proc/device-tree/compatible")
     return find_spec("rknnlite") is not None and tree.exists() and b"rockchip," in tree.read_bytes()
 
 
 def _done(status: int, what: str) -> None:
-    """Raise an error unless a call succeeded; it has printed the reason."""
+    """Raise an error unless a call succeeded; the toolkit has printed the reason."""
     if status != 0:
         raise RuntimeError(f"rknn-toolkit2 did not {what}")

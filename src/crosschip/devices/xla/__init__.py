@@ -1,10 +1,9 @@
 """The device that runs models with XLA, through JAX: on the processor, on GPUs and on TPUs.
 
-A model of known sizes becomes a JAX function, which XLA compiles. Weights are arguments of it: they
-are on the chip once, for however many sets of input shapes the runtime has a model compiled.
+A model of static shapes becomes a JAX function, which XLA compiles. Weights are its arguments: the
+chip holds them once for all sets of input shapes that the runtime compiles.
 
-Nothing is set for the whole process: integers and floats of 64 bits, which JAX computes in only
-where it is told to, are asked for around each use.
+JAX's 64-bit types are enabled around each use, not for the whole process.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from crosschip.ir.errors import install_command
 
 
 class XlaDevice(Device):
-    """One of the chips that XLA compiles for.
+    """A chip that XLA compiles for.
 
     Raises:
         DeviceError: JAX is not installed, or does not find the chip.
@@ -43,12 +42,12 @@ class XlaDevice(Device):
     def __init__(self, properties: Mapping[str, str] | None = None, instance: str = "") -> None:
         super().__init__(properties, instance)
         try:
-            from crosschip.devices.xla import engine, support
+            from crosschip.devices.xla import engine
         except ImportError as error:
             raise DeviceError(
                 f"JAX cannot be imported ({error}); {install_command('xla')}"
             ) from error
-        self._support = support
+        self._xla = engine
         self._engine = engine.Engine(instance or chips()[0].name)
 
     @classmethod
@@ -68,10 +67,12 @@ class XlaDevice(Device):
         )
 
     def query(self, model: Model, options: Options) -> Offer:
-        return Offer(self._support.answers(model))
+        return Offer(self._xla.query(model))
 
     def operators(self) -> Collection[str]:
-        return self._support.operators()
+        from crosschip.devices.xla.converters import converters
+
+        return converters.operators
 
     def compile(self, model: Model, options: Options) -> Program:
         return self._engine.compile(model, options, self)

@@ -1,4 +1,4 @@
-"""The chips that XLA can drive on this machine, found without importing it."""
+"""The chips that XLA can use on this machine, found without importing it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,19 @@ from crosschip.ir.errors import install_command
 
 _MISSING = f"JAX is not installed; {install_command('xla')}"
 _CUDA = ("jax_cuda13_plugin", "jax_cuda12_plugin")
-"""The packages that teach JAX to use GPUs of NVIDIA."""
+"""The packages with JAX's driver for NVIDIA GPUs."""
 _TPU = "libtpu"
 
 
 def chips() -> Sequence[Instance]:
-    """TPUs, GPUs and the processor, in this order.
+    """Return TPUs, GPUs and the processor, in this order.
 
-    A chip whose driver for JAX is not installed is none: it is the processor that JAX would use.
+    Chips without JAX's driver are left out, since JAX would use the processor instead.
     """
     problem = "" if find_spec("jax") is not None else _MISSING
     instances = [
         Instance(name=f"{kind}:{index}", kind=sort, description=description, problem=problem)
-        for kind, sort, listed in (
-            ("tpu", Kind.ACCELERATOR, _tpus()),
-            ("gpu", Kind.GPU, _gpus()),
-        )
+        for kind, sort, listed in (("tpu", Kind.ACCELERATOR, _tpus()), ("gpu", Kind.GPU, _gpus()))
         for index, description in enumerate(listed)
     ]
     return [
@@ -36,21 +33,21 @@ def chips() -> Sequence[Instance]:
 
 
 def _gpus() -> Iterator[str]:
-    """The name of each GPU of NVIDIA's, in the order of their numbers."""
+    """Yield the name of each NVIDIA GPU, in the order of their numbers."""
     if not any(find_spec(package) for package in _CUDA):
         return
     numbers = sorted(int(node.name[6:]) for node in Path("/dev").glob("nvidia[0-9]*"))
     information_files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
-    for place, _ in enumerate(numbers):
+    for index, _ in enumerate(numbers):
         yield (
-            _model(information_files[place])
+            _model(information_files[index])
             if len(information_files) == len(numbers)
             else "NVIDIA's GPU"
         )
 
 
 def _model(information: Path) -> str:
-    """The name of a GPU, from what its driver says about it."""
+    """Return the name of a GPU from its driver's information file."""
     try:
         lines = information.read_text().splitlines()
     except OSError:

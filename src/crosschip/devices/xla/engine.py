@@ -1,9 +1,11 @@
-"""XLA on one chip: compiling functions, and loading what was compiled."""
+"""XLA on one chip: compilation of functions and loading of compiled ones."""
 
 from __future__ import annotations
 
+import json
+import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -14,28 +16,28 @@ from jax.sharding import SingleDeviceSharding
 from jaxlib._jax import DeviceList
 
 from crosschip.devices.xla.converters import converters
+from crosschip.devices.xla.converters.table import sizing
 from crosschip.devices.xla.graph import Graph
 from crosschip.devices.xla.memory import XlaBuffer, failure, on_chip
 from crosschip.devices.xla.narrow import entering
 from crosschip.devices.xla.program import XlaProgram
-from crosschip.devices.xla.saved import read, write
 from crosschip.devices.xla.weights import OnChip, Weight, weights_of
-from crosschip.hal import CompileError, Options, Precision
-from crosschip.ir import Array, DeviceError, ElementType, Model, Operand
+from crosschip.hal import CompileError, Options, Precision, Rule, Support
+from crosschip.ir import Array, DeviceError, ElementType, Model, Operand, Operation
+from crosschip.ops import Operator
 
 _KEEPING_NAN = {"xla_cpu_enable_fast_min_max": False}
 _ROUNDING = {"xla_allow_excess_precision": False}
-"""A value that is rounded to a narrow type is not to be used as it was before."""
+"""Keeps XLA from using a value from before its rounding to a narrow type."""
 
 
 class Executable:
     """A compiled function.
 
     Args:
-        loaded: XLA's own.
-        rules: what must hold in a run, a sentence for each element of the last output.
-        saved: the bytes that it was loaded from. XLA's function that comes of bytes does not
-            become such again: the new ones lack what it calls.
+        loaded: XLA's executable.
+        rules: the error messages, one per element of the last output.
+        saved: the data that it was loaded from, which is saved again (quirk `saved-twice`).
     """
 
     def __init__(self, loaded: Any, rules: Sequence[str], saved: bytes | None = None) -> None:
@@ -44,7 +46,7 @@ class Executable:
         self.rules = tuple(rules)
 
     def __call__(self, arguments: Sequence[jax.Array]) -> list[jax.Array]:
-        """Take on a run; the outputs, which may not be there yet."""
+        """Start a run and return its outputs, which may not be computed yet."""
         try:
             arrays = self._loaded.execute_sharded(arguments).disassemble_into_single_device_arrays()
         except Exception as error:  # the engine's exceptions have no base class of their own
@@ -52,15 +54,15 @@ class Executable:
         return [parts[0] for parts in arrays]
 
     def to_bytes(self) -> bytes:
-        """The function as bytes."""
-        return self._saved or write(self.rules, self._loaded.serialize())
+        """Return the function as bytes."""
+        return self._saved or write_program(self.rules, self._loaded.serialize())
 
 
 class Engine:
-    """JAX, set on one of its chips.
+    """JAX and one of its chips.
 
     Args:
-        name: `cpu`, or `gpu:0`, as `probe` calls it.
+        name: the name that `probe` returns, such as `cpu` or `gpu:0`.
 
     Attributes:
         chip: the full name of the chip.
@@ -86,9 +88,9 @@ class Engine:
         self._putting = threading.Lock()
 
     def compile(self, model: Model, options: Options, device: object) -> XlaProgram:
-        """Compile a model of operations that there are converters for, and of known sizes.
+        """Compile a model of static shapes all of whose operations have converters.
 
-        If those of outputs depend on data, the model is a single operation.
+        If the sizes of outputs depend on data, the model is a single operation.
 
         Raises:
             CompileError: an operation cannot be compiled, or XLA failed.
@@ -98,13 +100,13 @@ class Engine:
         return XlaProgram(self, executable, self._on_chip(weights), model, device)
 
     def load(self, saved: bytes, model: Model, device: object) -> XlaProgram:
-        """Make a program again from what it was saved as.
+        """Load a saved program.
 
         Raises:
-            DeviceError: it is not what `save` returned, or XLA failed.
+            DeviceError: the data was not saved by `save`, or XLA failed.
         """
         try:
-            rules, stored = read(saved)
+            rules, stored = read_program(saved)
             chips = DeviceList((self._chip,))
             loaded = self._chip.client.deserialize_executable(stored, executable_devices=chips)
         except Exception as error:  # the engine's exceptions have no base class of their own
@@ -115,30 +117,30 @@ class Engine:
     def allocate(
         self, element_type: ElementType, shape: tuple[int, ...], device: object
     ) -> XlaBuffer:
-        """Memory on the chip, all 0."""
+        """Allocate a buffer of zeros on the chip."""
         with jax.enable_x64(True):
             zeros = jnp.zeros(shape, element_type.dtype, device=self._chip)
         return XlaBuffer(zeros, device)
 
     def put(self, array: Array) -> jax.Array:
-        """An array in the chip's memory."""
+        """Copy an array to the chip's memory."""
         return on_chip(array, self._chip)
 
     def _on_chip(self, weights: Sequence[Weight]) -> list[OnChip]:
-        """Weights in the chip's memory, where programs for other shapes may have them already."""
+        """Return weights in the chip's memory, shared with programs for other shapes."""
         with self._putting:
             weights_on_chip = []
             for weight in weights:
-                held = self._weights.get(weight)
-                if held is None:
-                    held = self._weights[weight] = OnChip(self.put(weight.elements()))
-                weights_on_chip.append(held)
+                on_chip_weight = self._weights.get(weight)
+                if on_chip_weight is None:
+                    on_chip_weight = self._weights[weight] = OnChip(self.put(weight.elements()))
+                weights_on_chip.append(on_chip_weight)
         return weights_on_chip
 
     def _executable(
         self, model: Model, weights: Sequence[Weight], precision: Precision
     ) -> Executable:
-        """A model compiled: a function of weights, and then of inputs."""
+        """Compile a model to a function of its weights and inputs."""
         rules: list[str] = []
 
         def compute(constants: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
@@ -157,11 +159,11 @@ class Engine:
             flags = [jnp.stack(graph.flags)] if graph.flags else []
             return [*outputs, *graph.counts, *flags]
 
-        place = SingleDeviceSharding(self._chip)
+        sharding = SingleDeviceSharding(self._chip)
 
         def kind(operand: Operand, shape: tuple[int, ...] | None) -> jax.ShapeDtypeStruct:
             dtype = operand.type.element_type.dtype
-            return jax.ShapeDtypeStruct(shape or (), dtype, sharding=place)
+            return jax.ShapeDtypeStruct(shape or (), dtype, sharding=sharding)
 
         arguments = (
             [kind(weight.operand, weight.shape) for weight in weights],
@@ -176,3 +178,52 @@ class Engine:
         except Exception as error:  # the engine's exceptions have no base class of their own
             raise CompileError(str(failure("failed to compile", error))) from error
         return Executable(compiled.runtime_executable(), rules)
+
+
+_SIZE = struct.Struct("<8sQ")
+_MAGIC = b"CHIPXLA2"
+
+
+def write_program(rules: Sequence[str], executable: bytes) -> bytes:
+    """Return a program as bytes.
+
+    Args:
+        rules: the error messages, one per element of the last output.
+        executable: XLA's serialized executable.
+    """
+    header = json.dumps(list(rules)).encode()
+    return b"".join([_SIZE.pack(_MAGIC, len(header)), header, executable])
+
+
+def read_program(saved: bytes) -> tuple[list[str], bytes]:
+    """Read the result of `write_program`.
+
+    Raises:
+        ValueError, TypeError, struct.error: the data has another form.
+    """
+    magic, length = _SIZE.unpack_from(saved)
+    if magic != _MAGIC:
+        raise ValueError("it does not begin as a saved program does")
+    end = _SIZE.size + length
+    return list(map(str, json.loads(saved[_SIZE.size : end]))), bytes(saved[end:])
+
+
+def query(model: Model) -> Sequence[Support]:
+    """Return the support of each operation of a model of static shapes."""
+    return [_supports(operation) for operation in model.operations]
+
+
+def _supports(operation: Operation) -> Support:
+    for slot in _computed(operation):
+        detail = "is computed at run time, but must be constant or follow from shapes here"
+        return Support.no(operation, slot, detail, Rule.COMPUTED)
+    return converters.supports(operation)
+
+
+def _computed(operation: Operation) -> Iterator[str]:
+    """Yield the slots of parameters, and of tensors that determine sizes, that are not constant."""
+    if isinstance(operation, Operator):
+        tensors = sizing(operation)
+        for slot, operand in operation.filled():
+            if (slot.parameter or slot.name in tensors) and not operand.is_constant:
+                yield slot.name

@@ -1,7 +1,7 @@
-"""Making a JAX function of a model whose sizes are all known.
+"""Conversion of a model of static shapes to a JAX function.
 
-Images are [N, C, H, W] in a model, and convolutions are fastest on [N, H, W, C]. So an image stays
-in that order from one operation to the next until one needs it as the model has it.
+Images are [N, C, H, W] in a model, but convolutions are fastest on [N, H, W, C]. An image keeps
+that order between operations until one needs the model's.
 """
 
 from __future__ import annotations
@@ -18,48 +18,45 @@ from crosschip.ir import Operand, Operation, Shape
 from crosschip.ir.dataclass import dataclass
 
 Value: TypeAlias = Any
-"""A JAX array that is traced, or a NumPy array where the elements are known."""
+"""A traced JAX array, or a NumPy array of constant elements."""
 
 EXACT = lax.Precision.HIGHEST
-"""Products of float32 are products of float32: without it, GPUs and TPUs round the factors."""
+"""The precision of float32 products; by default, GPUs and TPUs round the factors."""
 
-_NARROW: dict[Precision, Any] = {
-    Precision.BFLOAT16: jnp.bfloat16,
-    Precision.FLOAT16: jnp.float16,
-}
+_NARROW: dict[Precision, Any] = {Precision.BFLOAT16: jnp.bfloat16, Precision.FLOAT16: jnp.float16}
 _SHORT = (jnp.float16, jnp.bfloat16)
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelsLast:
-    """An image with the channels behind its other axes."""
+    """An image with its channels last."""
 
     value: Value
 
 
 def last_axes(rank: int) -> tuple[int, ...]:
-    """The places of an image's axes when the channels come last: axis 1 is the last, and so on."""
+    """Return the positions of an image's axes when the channels are last."""
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def channels_last(image: Value) -> Value:
-    """An image with its channels last."""
+    """Move the channels of an image to the last axis."""
     return jnp.moveaxis(image, 1, -1)
 
 
 class Graph:
-    """The computation of a model while JAX traces it; knows the value of each operand.
+    """The computation of a model while JAX traces it, with the value of each operand.
 
     Args:
-        values: those of inputs and large constants.
-        filters: those of filters, as [window …, C_in / group, C_out].
+        values: the values of inputs and large constants.
+        filters: the values of filters, as [window …, C_in / group, C_out].
         precision: the arithmetic of products of float32 tensors.
         on_processor: whether it will run on the processor.
 
     Attributes:
         flags: for each rule, whether it holds in the run.
-        rules: the sentences about them.
-        counts: how much of open sizes, which are padded, an operation has made.
+        rules: the error messages of the rules.
+        counts: the actual sizes of padded, data-dependent dimensions.
     """
 
     def __init__(
@@ -80,7 +77,7 @@ class Graph:
         self.counts: list[Value] = []
 
     def __getitem__(self, operand: Operand) -> Value:
-        """The value of an operand; a constant one is part of the function."""
+        """Return the value of an operand; a small constant becomes part of the function."""
         value = self._values.get(operand)
         if value is None:
             if operand in self._last:
@@ -93,65 +90,65 @@ class Graph:
         return value
 
     def last(self, operand: Operand) -> Value:
-        """An image with its channels last."""
+        """Return an image with its channels last."""
         value = self._last.get(operand)
         if value is None:
             value = self._last[operand] = channels_last(self[operand])
         return value
 
     def is_last(self, operand: Operand) -> bool:
-        """Tell whether an operand is there with its channels last, and in no other order."""
+        """Return whether an operand is stored only with its channels last."""
         return operand in self._last and operand not in self._values
 
     def filters(self, operand: Operand) -> Value:
-        """Filters, as [window …, C_in / group, C_out]."""
+        """Return filters as [window …, C_in / group, C_out]."""
         value = self._filters.get(operand)
         if value is None:
             value = self._filters[operand] = jnp.moveaxis(self[operand], (1, 0), (-2, -1))
         return value
 
     def define(self, operation: Operation, values: Sequence[Value | ChannelsLast]) -> None:
-        """Say what the outputs of an operation are."""
+        """Store the values of an operation's outputs."""
         for output, value in zip(operation.outputs, values, strict=True):
             last = isinstance(value, ChannelsLast)
             array = jnp.asarray(value.value if isinstance(value, ChannelsLast) else value)
             shape = (
                 tuple(array.shape[axis] for axis in last_axes(array.ndim)) if last else array.shape
             )
-            wanted = inner(output.type.element_type.dtype)
-            if array.dtype != wanted or not _fits(shape, output.type.shape):
+            dtype = inner(output.type.element_type.dtype)
+            if array.dtype != dtype or not _fits(shape, output.type.shape):
                 raise TypeError(f"made {array.dtype}{shape} where {output.type} belongs")
             (self._last if last else self._values)[output] = array
 
     def require(self, operation: Operation, rule: str, holds: Value) -> None:
-        """Refuse runs in which not all elements of a tensor of booleans are true.
+        """Refuse runs in which an element of a boolean tensor is false.
 
         Args:
-            operation: the one that wants it.
-            rule: what it wants, `slot: rule`.
-            holds: the booleans.
+            operation: the operation that requires it.
+            rule: the error message, `slot: rule`.
+            holds: the boolean tensor.
         """
         self.flags.append(jnp.all(holds))
         self.rules.append(f"{operation.type} {operation.name!r}: {rule}")
 
     def fill(self, count: Value) -> None:
-        """Say how much there is of the padded sizes of an operation's outputs, at their front."""
+        """Store the actual size of the padded dimension of an operation's outputs."""
         self.counts.append(count)
 
-    def within(self, operation: Operation, places: Value, size: int) -> Value:
-        """Indices counted from the front; runs in which one is not in `[-size, size)` are refused.
+    def within(self, operation: Operation, indices: Value, size: int) -> Value:
+        """Return non-negative indices; refuse runs with an index outside `[-size, size)`.
 
         Args:
-            operation: the one that reads them.
-            places: counted from the front, or if negative from the end.
-            size: that of the axis that they count along.
+            operation: the operation that reads the indices.
+            indices: the indices; negative ones count from the end.
+            size: the size of the indexed axis.
         """
-        holds = (places >= -size) & (places < size)
+        holds = (indices >= -size) & (indices < size)
         self.require(operation, f"indices: one is not in [-{size}, {size})", holds)
-        return jnp.where(places < 0, places + size, places)
+        return jnp.where(indices < 0, indices + size, indices)
 
     def factors(self, *values: Value) -> tuple[list[Value], Any]:
-        """Factors of a product, in the precision asked for, and the type to sum it up in."""
+        """Return factors of a product in the requested precision, and the type of its sums."""
         narrow = _NARROW.get(self.precision)
         if narrow is not None and values[0].dtype == jnp.float32:
             return [value.astype(narrow) for value in values], jnp.float32
@@ -159,16 +156,16 @@ class Graph:
         return list(values), summed
 
 
-def _fits(shape: tuple[int, ...], wanted: Shape | None) -> bool:
-    """Tell whether a shape is the one wanted, whose open sizes are padded."""
-    return len(shape) == len(wanted or ()) and all(
+def _fits(shape: tuple[int, ...], declared: Shape | None) -> bool:
+    """Return whether a shape equals the declared one, except for padded dynamic dimensions."""
+    return len(shape) == len(declared or ()) and all(
         size == other or not isinstance(other, int)
-        for size, other in zip(shape, wanted or (), strict=True)
+        for size, other in zip(shape, declared or (), strict=True)
     )
 
 
 class View(Graph):
-    """A graph whose values are read in another form; all else is the other graph's."""
+    """A graph with values in another form; its other state is shared."""
 
     def __init__(self, graph: Graph) -> None:
         vars(self).update(vars(graph))
@@ -176,7 +173,7 @@ class View(Graph):
 
 
 class Widened(View):
-    """Reads floats of 16 bits as float32."""
+    """A view of 16-bit floats as float32."""
 
     def __getitem__(self, operand: Operand) -> Value:
         return _wide(self._graph[operand])
@@ -186,7 +183,7 @@ class Widened(View):
 
 
 class Turned(View):
-    """Reads everything in the shape in which it broadcasts to an image with its channels last."""
+    """A view of operands in the shape that broadcasts to an image with its channels last."""
 
     def __init__(self, graph: Graph, rank: int) -> None:
         super().__init__(graph)

@@ -1,4 +1,4 @@
-"""Memory of a chip, and moving arrays to it and back."""
+"""Memory of a chip, and transfers to and from it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOOK_SECONDS = 0.0005
 
 
 class XlaBuffer(Buffer):
-    """A JAX array; writing to it puts another one in its place.
+    """A buffer that holds a JAX array; writing replaces the array.
 
     Args:
         value: the array.
-        device: the `Device` whose memory it is.
-        ready: when the elements are there.
+        device: the `Device` that owns the memory.
+        ready: the event after which the elements are valid.
     """
 
     def __init__(self, value: jax.Array, device: object, ready: Event = COMPLETED) -> None:
@@ -44,7 +44,7 @@ class XlaBuffer(Buffer):
         self.hold(on_chip(np.array(array), self.value.device), COMPLETED)
 
     def hold(self, value: jax.Array, ready: Event) -> None:
-        """Take another array of the same type and shape in place of the one there was."""
+        """Replace the array by one of the same type and shape."""
         self.value = value
         self.ready = ready
 
@@ -61,8 +61,8 @@ class XlaEvent(Event):
     """The end of a run.
 
     Args:
-        outputs: what it makes.
-        rules: what must hold, a sentence for each element of the last output.
+        outputs: the outputs of the run.
+        rules: the error messages, one per element of the last output.
     """
 
     def __init__(self, outputs: Sequence[jax.Array], rules: Sequence[str]) -> None:
@@ -85,7 +85,7 @@ class XlaEvent(Event):
 
 
 def wait_for(outputs: Sequence[jax.Array], rules: Sequence[str]) -> None:
-    """Wait until outputs are there.
+    """Wait until outputs are computed.
 
     Raises:
         DeviceError: the run failed, or broke a rule.
@@ -102,13 +102,13 @@ def wait_for(outputs: Sequence[jax.Array], rules: Sequence[str]) -> None:
 
 
 def on_chip(array: Array, chip: Any) -> jax.Array:
-    """An array in a chip's memory; on the processor it may be the array's own memory."""
+    """Copy an array to a chip's memory; the processor may share the array's memory."""
     with jax.enable_x64(True):
         return jax.device_put(array, chip)
 
 
 class _Writable:
-    """The memory of a read-only array, declared as writable."""
+    """The memory of a read-only array, declared writable."""
 
     def __init__(self, array: Array) -> None:
         self._array = array  # keeps the memory
@@ -121,7 +121,7 @@ class _Writable:
 
 
 def owned(value: jax.Array) -> Array:
-    """The elements of an array that nobody else has: on the processor, its own memory."""
+    """Return the elements of an array without other owners; on the processor, without a copy."""
     array = np.asarray(value)
     if not array.size or not array.flags.c_contiguous:
         return array.copy()
@@ -129,6 +129,6 @@ def owned(value: jax.Array) -> Array:
 
 
 def failure(what: str, error: Exception) -> DeviceError:
-    """The error that says what the engine did not do, in its own words."""
+    """Return an error that says what failed, with the first line of XLA's message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return DeviceError(f"xla {what}: {lines[0] if lines else type(error).__name__}")

@@ -1,7 +1,6 @@
-"""Integers of fewer than 8 bits: inside of a function, each is one of 8.
+"""Integers of fewer than 8 bits, which a function computes as 8-bit integers.
 
-XLA moves the smaller ones in some of its functions, and ends the process in others (quirk
-`joined-int2`).
+XLA's functions do not support narrower ones, and some end the process (quirk `joined-int2`).
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ _WIDER: Mapping[np.dtype[Any], np.dtype[Any]] = {
 
 
 def inner(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that elements of a type have inside of a function."""
+    """Return the type of a tensor inside a function."""
     return _WIDER.get(dtype, dtype)
 
 
 def entering(value: Any) -> Any:
-    """A tensor as it is inside of a function."""
+    """Convert a tensor to its type inside a function."""
     return value.astype(inner(value.dtype))
 
 
 def as_type(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A tensor's elements as another type, as they are inside: of integers, the low bits."""
+    """Convert a tensor to the inner form of a type; narrow integers keep the low bits."""
     wide = _WIDER.get(dtype)
     if wide is None:
         return value.astype(dtype)

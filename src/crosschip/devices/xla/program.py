@@ -1,4 +1,4 @@
-"""Compiled models: an executable, and the weights that it shares with those for other shapes."""
+"""Compiled models: an executable, and weights shared with programs for other shapes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class XlaProgram(Program):
-    """A model of known sizes, or an operation the sizes of whose outputs depend on data.
+    """A model of static shapes, or one operation with data-dependent output sizes.
 
-    The executable pads such sizes, and makes another output behind the model's that says how much
-    of them there is; the rest is cut off on the host.
+    The executable pads such sizes and returns the actual size as an additional output; the padding
+    is removed on the host.
 
     Args:
-        engine: what compiled it.
-        executable: what it compiled.
-        weights: the first arguments of the executable.
-        model: what it was compiled from.
-        device: the `Device` whose memory the outputs are in.
+        engine: the engine that compiled it.
+        executable: the compiled function.
+        weights: its first arguments.
+        model: the source model.
+        device: the `Device` that owns the outputs' memory.
     """
 
     def __init__(
@@ -48,28 +48,25 @@ class XlaProgram(Program):
         self._device = device
 
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        return self._finished(self._executable([*self._weights, *map(self._engine.put, inputs)]))
+        return self._finish(self._executable([*self._weights, *map(self._engine.put, inputs)]))
 
     def submit(
-        self,
-        inputs: Sequence[Buffer],
-        outputs: Sequence[Buffer | None],
-        after: Sequence[Event],
+        self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
         for event in after:
-            if not isinstance(event, XlaEvent):  # XLA keeps its own runs in order
+            if not isinstance(event, XlaEvent):  # XLA orders its own runs
                 event.wait()
         executable = self._executable
         results = executable([*self._weights, *map(self._value, inputs)])
         if self._padded:
-            return Submission.on_host(self._finished(results), outputs)
+            return Submission.on_host(self._finish(results), outputs)
         event = XlaEvent(results, executable.rules)
         if executable.rules:
             results = results[:-1]
         targets = outputs or [None] * len(results)
         return Submission(
             [
-                self._held(value, buffer, event)
+                self._store_output(value, buffer, event)
                 for value, buffer in zip(results, targets, strict=True)
             ],
             event,
@@ -81,8 +78,8 @@ class XlaProgram(Program):
     def close(self) -> None:
         vars(self).clear()
 
-    def _finished(self, results: list[jax.Array]) -> Sequence[Array]:
-        """The outputs of a run, on the host."""
+    def _finish(self, results: list[jax.Array]) -> Sequence[Array]:
+        """Return the outputs of a run, on the host."""
         rules = self._executable.rules
         wait_for(results, rules)
         if rules:
@@ -98,8 +95,8 @@ class XlaProgram(Program):
     def _value(self, buffer: Buffer) -> jax.Array:
         return buffer.value if isinstance(buffer, XlaBuffer) else self._engine.put(buffer.array())
 
-    def _held(self, value: jax.Array, buffer: Buffer | None, event: Event) -> Buffer:
-        """An output, in the buffer that there is for it."""
+    def _store_output(self, value: jax.Array, buffer: Buffer | None, event: Event) -> Buffer:
+        """Return an output, in the caller's buffer if there is one."""
         if not isinstance(buffer, XlaBuffer):
             if buffer is None:
                 return XlaBuffer(value, self._device, event)
@@ -111,11 +108,11 @@ class XlaProgram(Program):
 
 
 def _open_axis(shape: Shape) -> int | None:
-    """The axis whose size depends on data, if there is one."""
+    """Return the axis whose size depends on data, if there is one."""
     return next((axis for axis, size in enumerate(shape) if not isinstance(size, int)), None)
 
 
 def _cut(output: jax.Array, axis: int, count: int) -> Array:
-    """The first entries along an axis, in memory of their own."""
+    """Copy the first entries along an axis."""
     part = (slice(None),) * axis + (slice(count),)
     return np.asarray(output)[part].copy()

@@ -1,4 +1,4 @@
-"""What XLA, or JAX on it, computes wrong, with reproductions; see `devices.kits.quirks`."""
+"""Quirks of XLA, or of JAX on it, with reproductions; see `devices.kits.quirks`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def power_of_many_bits(x: Any, y: Any) -> Any:
 @quirk(
     Div,
     when="integers are divided by 0",
-    what="makes -1 of it",
+    what="returns -1",
     avoided_by=arithmetic.div,
     inputs=[np.array([7, 9]), np.array([0, 3])],
     right=[0, 3],
@@ -61,7 +61,7 @@ def integers_by_zero(x: Any, y: Any) -> Any:
 @quirk(
     Gather,
     when="an index is out of range",
-    what="takes another element",
+    what="returns another element",
     avoided_by=indexing.gather,
     inputs=[[1, 2, 3], np.array([5])],
     right=Raises("range"),

@@ -1,4 +1,4 @@
-"""The constants of a model that are arguments of the function that it becomes."""
+"""The constants of a model that are arguments of its function."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LARGE_BYTES = 1024
 
 
 def filter_order(rank: int) -> tuple[int, ...]:
-    """The order of a filter's axes on the chip: those of a window, input and output channels."""
+    """Return the order of a filter's axes on the chip: window, input and output channels."""
     return (*range(2, rank), 1, 0)
 
 
 class OnChip:
-    """A weight in the chip's memory, for as long as a program holds it.
+    """A weight in the chip's memory, as long as a program uses it.
 
     Attributes:
         value: the array.
@@ -35,11 +35,11 @@ class OnChip:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """A large constant.
+    """A large constant that is an argument.
 
     Attributes:
         operand: the constant.
-        is_filter: whether it is on the chip in the order in which convolutions read it.
+        is_filter: whether it is stored on the chip in the order that convolutions read.
     """
 
     operand: Operand
@@ -47,21 +47,21 @@ class Weight:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its shape on the chip."""
+        """The shape on the chip."""
         shape = self.operand.type.static_shape or ()
         return tuple(shape[axis] for axis in filter_order(len(shape))) if self.is_filter else shape
 
     def elements(self) -> Array:
-        """Its elements as they are on the chip."""
-        held = self.operand.value
-        assert held is not None, "it is constant"
+        """Return the elements in the order on the chip."""
+        value = self.operand.value
+        assert value is not None, "it is constant"
         if not self.is_filter:
-            return held
-        return np.ascontiguousarray(held.transpose(filter_order(held.ndim)))
+            return value
+        return np.ascontiguousarray(value.transpose(filter_order(value.ndim)))
 
 
 def weights_of(model: Model) -> list[Weight]:
-    """The constants that are no part of the function, in the model's order."""
+    """Return the large constants of a model, in its order."""
     filters = Counter(
         operation.filter for operation in model.operations if isinstance(operation, Conv)
     )

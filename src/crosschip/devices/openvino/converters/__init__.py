@@ -1,4 +1,4 @@
-"""The OpenVINO operations that stand for each standard operator: a file a family."""
+"""Converters of standard operators to OpenVINO operations: a file a family."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -13,7 +13,7 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     accepts,
     converts,
-    keeping_nan,
+    keep_nan,
     same,
 )
 from crosschip.devices.openvino.graph import Graph, Value
@@ -34,13 +34,13 @@ _MOVED = {"Reshape", "Squeeze", "Unsqueeze", "Transpose"}
 
 
 def fuses(value: Value) -> bool:
-    """Tell whether OpenVINO computes an activation along with what makes its input, if it can."""
+    """Return whether OpenVINO may fuse an activation into the operation that computes its input."""
     node = value if isinstance(value, Node) else value.get_node()
     return node.get_type_name() in _FUSING or _is_matrix_of_product(node)
 
 
 def _is_matrix_of_product(node: Node) -> bool:
-    """Tell of a view whether it is a product without the axis that `with_another_axis` added."""
+    """Return whether a node removes the axis that `with_another_axis` added to a product."""
     nodes = [node]
     for _ in range(3):
         if nodes[-1].get_input_size() == 0:
@@ -50,10 +50,10 @@ def _is_matrix_of_product(node: Node) -> bool:
     return names[:3] == ["Squeeze", "MatMul", "Unsqueeze"]
 
 
-def _moved(value: Value) -> Value:
-    """What a value is another shape or order of, which OpenVINO gives to what follows instead."""
+def _value_before_moves(value: Value) -> Value:
+    """Return the value before reshapes and transpositions, which activations move past."""
     node = value if isinstance(value, Node) else value.get_node()
-    return _moved(node.input_value(0)) if node.get_type_name() in _MOVED else value
+    return _value_before_moves(node.input_value(0)) if node.get_type_name() in _MOVED else value
 
 
 @converts(activation.Relu)
@@ -61,7 +61,7 @@ def relu(g: Graph, op: activation.Relu) -> Node:
     value, zero = g[op.input], g.number(0, op.input)
     if fuses(value):
         return ops.relu(value)
-    # Only one order keeps a NaN: this one as OpenVINO runs, the other as it folds constants.
+    # Quirks `maximum-of-nan` and `folded-maximum-of-nan`: the order that keeps NaN differs.
     constant = op.input.value is not None
     return ops.maximum(value, zero) if constant else ops.maximum(zero, value)
 
@@ -71,22 +71,21 @@ def relu6(g: Graph, op: activation.Relu6) -> Node:
     return bounded(g, op.input, 0, 6)
 
 
-def bounded(g: Graph, operand: Operand, low: float, high: float) -> Node:
-    """An operand between bounds, with every NaN unless it is fused into what makes the operand."""
+def bounded(g: Graph, operand: Operand, minimum: float, high: float) -> Node:
+    """Clamp an operand; NaN is kept unless OpenVINO fuses the clamp into its input."""
     value = g[operand]
-    result = ops.clamp(value, low, high)
+    result = ops.clamp(value, minimum, high)
     is_real = operand.type.element_type in FLOAT_TYPES
-    return keeping_nan(value, result) if is_real and not fuses(value) else result
+    return keep_nan(value, result) if is_real and not fuses(value) else result
 
 
 @converts(activation.PRelu)
 def prelu(g: Graph, op: activation.PRelu) -> Node:
-    # A slope of one axis runs along the channels there, too; without channels, along the input.
     return ops.prelu(g[op.input], g[op.slope])
 
 
-def _numbers(*slots: str) -> Callable[[Operator], Refusal | None]:
-    """The rule that parameters are finite and not 0: OpenVINO makes something else of others."""
+def _check_numbers(*slots: str) -> Callable[[Operator], Refusal | None]:
+    """Return the rule that parameters are finite and not 0, as OpenVINO expects."""
 
     def limit(op: Operator) -> Refusal | None:
         for slot in slots:
@@ -98,22 +97,22 @@ def _numbers(*slots: str) -> Callable[[Operator], Refusal | None]:
     return limit
 
 
-def _finite(op: activation.Elu) -> Refusal | None:
+def _check_elu(op: activation.Elu) -> Refusal | None:
     return None if isfinite(op.alpha) else Refusal("alpha", f"is {op.alpha:g}")
 
 
-# With a slope of 0, OpenVINO makes 0 of minus infinity.
-@converts(activation.LeakyRelu, limit=_numbers("alpha"))
+# Quirk `leaky-relu-of-infinity`.
+@converts(activation.LeakyRelu, limit=_check_numbers("alpha"))
 def leaky_relu(g: Graph, op: activation.LeakyRelu) -> Node:
     return ops.prelu(g[op.input], g.number(op.alpha, op.input))
 
 
-@converts(activation.HardSigmoid, limit=_numbers("alpha", "beta"))
+@converts(activation.HardSigmoid, limit=_check_numbers("alpha", "beta"))
 def hard_sigmoid(g: Graph, op: activation.HardSigmoid) -> Node:
     return ops.hard_sigmoid(g[op.input], g.number(op.alpha, op.input), g.number(op.beta, op.input))
 
 
-@converts(activation.HardSwish, limit=_numbers("alpha", "beta"))
+@converts(activation.HardSwish, limit=_check_numbers("alpha", "beta"))
 def hard_swish(g: Graph, op: activation.HardSwish) -> Node:
     return ops.hswish(g[op.input])
 
@@ -127,28 +126,28 @@ def swish(g: Graph, op: activation.Swish) -> Node:
 def gelu(g: Graph, op: activation.Gelu) -> Node:
     value = g[op.input]
     result = ops.gelu(value, "tanh" if op.approximate else "erf")
-    if fuses(_moved(value)):
+    if fuses(_value_before_moves(value)):
         return result
-    # Of infinity, OpenVINO makes NaN.
+    # Quirk `gelu-of-infinity`.
     return ops.select(ops.equal(value, g.number(np.inf, op.input)), value, result)
 
 
-def _plain(op: activation.Softplus) -> Refusal | None:
+def _check_softplus(op: activation.Softplus) -> Refusal | None:
     if op.beta != 1:
         return Refusal("beta", f"{op.beta} is not 1")
-    # From there on, 1 more than the power makes no difference to a float32.
+    # From 20 on, adding 1 to the power does not change a float32.
     return None if op.threshold >= 20 else Refusal("threshold", f"{op.threshold} is less than 20")
 
 
-accepts(activation.Softplus, limit=_plain)
+accepts(activation.Softplus, limit=_check_softplus)
 
 
-@converts(activation.Elu, limit=_finite)
+@converts(activation.Elu, limit=_check_elu)
 def elu(g: Graph, op: activation.Elu) -> Node:
     return ops.elu(g[op.input], op.alpha)
 
 
-@converts(activation.Selu, limit=_numbers("alpha", "gamma"))
+@converts(activation.Selu, limit=_check_numbers("alpha", "gamma"))
 def selu(g: Graph, op: activation.Selu) -> Node:
     return ops.selu(g[op.input], g.number(op.alpha, op.input), g.number(op.gamma, op.input))
 

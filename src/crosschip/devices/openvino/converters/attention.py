@@ -1,4 +1,4 @@
-"""What transformers are made of."""
+"""Attention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.standard.attention import Attention, Causality
 
 
-def _plain(op: Attention) -> Refusal | None:
+def _check_attention(op: Attention) -> Refusal | None:
     if op.causality is not Causality.NONE:
         return Refusal("causality", f"{op.causality.name} is what a mask says here")
     if op.softcap:
@@ -28,7 +28,7 @@ def _plain(op: Attention) -> Refusal | None:
     return None
 
 
-@converts(Attention, types=FLOAT_TYPES | {ElementType.BOOL}, limit=_plain, nonempty=True)
+@converts(Attention, types=FLOAT_TYPES | {ElementType.BOOL}, limit=_check_attention, nonempty=True)
 def attention(g: Graph, op: Attention) -> Node:
     scale = g.number(op.factor or 0, op.query)
     mask = g[op.mask] if op.mask else g.number(0, op.query)

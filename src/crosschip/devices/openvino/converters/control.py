@@ -1,4 +1,4 @@
-"""What stops a model."""
+"""Assertions."""
 
 from __future__ import annotations
 

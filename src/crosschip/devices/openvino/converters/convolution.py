@@ -1,4 +1,4 @@
-"""Convolutions of images."""
+"""Convolutions."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from crosschip.ops.standard.deformable import DeformableConv2D
 from crosschip.ops.standard.integers import Conv2DInteger
 
 
-def _grouped(op: Conv | ConvTranspose | DeformableConv2D) -> Refusal | None:
+def _check_filter(op: Conv | ConvTranspose | DeformableConv2D) -> Refusal | None:
     if op.filter.type.static_shape is None:
         return Refusal("filter", "its shape must be known", Rule.SHAPE)
     if op.input.value is not None and op.filter.value is not None:
-        # OpenVINO computes that once, and then adds the bias again and again.
+        # Quirk `constant-convolution`.
         return Refusal("input", "is constant, and so is the filter")
     return None
 
 
-@converts(Conv1D, Conv2D, Conv3D, limit=_grouped, nonempty=True)
+@converts(Conv1D, Conv2D, Conv3D, limit=_check_filter, nonempty=True)
 def conv(g: Graph, op: Conv) -> Node:
-    covered(g, op)
+    require_covered(g, op)
     out, *rest = op.filter.type.static_shape or ()
     if op.group == 1:
         convolution, filters = ops.convolution, g[op.filter]
@@ -44,11 +44,11 @@ def conv(g: Graph, op: Conv) -> Node:
         convolution = ops.group_convolution
         filters = g.reshaped(op.filter, [op.group, out // op.group, *rest])
     arguments = {"dilations": op.dilations, **window_arguments(op)}
-    return _biased(g, op, convolution(g[op.input], filters, **arguments))
+    return _add_bias(g, op, convolution(g[op.input], filters, **arguments))
 
 
-def covered(g: Graph, op: Conv | Conv2DInteger) -> None:
-    """Refuse runs with images that the filter does not fit in."""
+def require_covered(g: Graph, op: Conv | Conv2DInteger) -> None:
+    """Refuse runs in which the padded input is smaller than the filter."""
     if op.auto_pad.keeps_size:
         return
     kernel = (op.filter.type.static_shape or ())[2:]
@@ -57,39 +57,39 @@ def covered(g: Graph, op: Conv | Conv2DInteger) -> None:
         padding = 0 if op.auto_pad is AutoPad.VALID else sum(op.pads[2 * axis - 4 : 2 * axis - 2])
         size = (op.input.type.shape or ())[axis]
         if not isinstance(size, int) and padding + 1 < span:
-            rule, least = f"input: axis {axis} is smaller than the filter", span - padding
-            if not g.require_sizes(op, rule, [size - least]):
-                g.require(op, rule, ops.greater_equal(g.size(op.input, axis), g.scalar(least)))
+            rule, minimum = f"input: axis {axis} is smaller than the filter", span - padding
+            if not g.require_sizes(op, rule, [size - minimum]):
+                g.require(op, rule, ops.greater_equal(g.size(op.input, axis), g.scalar(minimum)))
 
 
-def _transposed(op: ConvTranspose) -> Refusal | None:
-    return no_output_shape(op) or _grouped(op)
+def _check_transposed(op: ConvTranspose) -> Refusal | None:
+    return no_output_shape(op) or _check_filter(op)
 
 
-@converts(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, limit=_transposed, nonempty=True)
+@converts(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, limit=_check_transposed, nonempty=True)
 def conv_transpose(g: Graph, op: ConvTranspose) -> Node:
     if op.group == 1:
         convolution, filters = ops.convolution_backprop_data, g[op.filter]
     else:
-        into, *rest = op.filter.type.static_shape or ()
+        channels, *rest = op.filter.type.static_shape or ()
         convolution = ops.group_convolution_backprop_data
-        filters = g.reshaped(op.filter, [op.group, into // op.group, *rest])
+        filters = g.reshaped(op.filter, [op.group, channels // op.group, *rest])
     arguments = {
         "dilations": op.dilations,
         "output_padding": op.output_padding,
         **window_arguments(op),
     }
-    return _biased(g, op, convolution(g[op.input], filters, **arguments))
+    return _add_bias(g, op, convolution(g[op.input], filters, **arguments))
 
 
-def _biased(g: Graph, op: Conv | ConvTranspose | DeformableConv2D, result: Node) -> Node:
+def _add_bias(g: Graph, op: Conv | ConvTranspose | DeformableConv2D, result: Node) -> Node:
     if op.bias:
-        beside = [1] * (len(result.get_output_partial_shape(0)) - 2)
-        return ops.add(result, g.reshaped(op.bias, [1, -1, *beside]))
+        ones = [1] * (len(result.get_output_partial_shape(0)) - 2)
+        return ops.add(result, g.reshaped(op.bias, [1, -1, *ones]))
     return result
 
 
-@converts(DeformableConv2D, limit=_grouped, nonempty=True)
+@converts(DeformableConv2D, limit=_check_filter, nonempty=True)
 def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
     top, bottom, left, right = op.pads
     result = ops.deformable_convolution(
@@ -100,4 +100,4 @@ def deformable_conv_2d(g: Graph, op: DeformableConv2D) -> Node:
         deformable_group=op.deformable_group,
         bilinear_interpolation_pad=True,
     )
-    return _biased(g, op, result)
+    return _add_bias(g, op, result)

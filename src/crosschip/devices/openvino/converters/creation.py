@@ -1,4 +1,4 @@
-"""Tensors made from a description."""
+"""Tensors computed from a shape, a range or indices."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from crosschip.devices.openvino.converters.table import (
     EXACT,
     MOVABLE,
     SINGLE,
+    check_empty,
+    check_uint32,
     converts,
-    near,
-    never_empty,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph
 from crosschip.devices.openvino.requirements import INT32
@@ -25,7 +25,7 @@ from crosschip.ops.standard import creation
 from crosschip.ops.standard.creation import OneHot, Range
 
 
-@converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=never_empty)
+@converts(creation.Fill, types=MOVABLE, computed=["shape"], limit=check_empty)
 def fill(g: Graph, op: creation.Fill) -> Node:
     return ops.broadcast(g.reshaped(op.value, []), g.indices(op.operand("shape")))
 
@@ -36,15 +36,15 @@ def shape_of(g: Graph, op: creation.ShapeOf) -> Node:
 
 
 _POWER, _LEAST = 0.5, 2.0**-20
-"""The mantissa of a power of 2, and the least one that ranges of floats are counted by."""
+"""The mantissa of a power of 2; the least step of a range of floats."""
 _MOST_FLOATS = 2.0**29
-"""The steps from 0 to the end of a range of floats, at most; they are counted in int32."""
+"""The most steps from 0 to the end of a range of floats, which are counted in int32."""
 _COUNTED = 29
-"""The bits of the bounds of a range: their distance and a step more is computed in 32."""
+"""The bits of the bounds of a range: their distance plus one step must fit in int32."""
 
 
-def _exact(op: Range) -> Refusal | None:
-    """The rule for floats: counting in float32 is exact by powers of 2, from a multiple of one."""
+def _check_range(op: Range) -> Refusal | None:
+    """Refuse ranges of floats unless the step is a power of 2 and the start a multiple of it."""
     if op.start.type.element_type is not ElementType.FLOAT32:
         return None
     if op.start.value is None or op.step.value is None:
@@ -57,7 +57,7 @@ def _exact(op: Range) -> Refusal | None:
     return None
 
 
-@converts(Range, types=INDICES | SINGLE, bits=_COUNTED, limit=_exact)
+@converts(Range, types=INDICES | SINGLE, bits=_COUNTED, limit=_check_range)
 def range_(g: Graph, op: Range) -> Node:
     if op.start.type.element_type is ElementType.FLOAT32:
         return _range_of_floats(g, op)
@@ -65,39 +65,37 @@ def range_(g: Graph, op: Range) -> Node:
     zero = ops.convert(g.scalar(0), step.get_element_type())
     is_forward = op.step.value is not None and op.step.value.item() > 0
     if op.step.value is None:
-        # OpenVINO divides by it.
+        # Quirk `range-without-step`.
         g.require(op, "step: is 0", ops.not_equal(step, zero))
         one = ops.convert(g.scalar(1), step.get_element_type())
         step = ops.select(ops.equal(step, zero), one, step)
-    # An end on the other side of the start would be taken for one as far away on this side.
-    after = ops.maximum(start, end)
-    end = (
-        after if is_forward else ops.select(ops.greater(step, zero), after, ops.minimum(start, end))
-    )
+    # Quirk `range-on-the-other-side`.
+    last = ops.maximum(start, end)
+    end = last if is_forward else ops.select(ops.greater(step, zero), last, ops.minimum(start, end))
     return ops.range(start, end, step, TYPES[op.outputs[0].type.element_type].to_string())
 
 
 def _range_of_floats(g: Graph, op: Range) -> Node:
-    """A range by a power of 2, which is counted in integers of such steps."""
+    """Compute a range of floats, whose step is a power of 2, as integers times the step."""
     assert op.start.value is not None, "the limit says so"
     assert op.step.value is not None, "the limit says so"
     step = op.step.value.item()
     start = np.array(op.start.value.item() / step, np.int32)
-    # The end is known to be a number only where it is counted: beyond, the run is refused.
+    # Runs whose end is NaN, infinite or too far away are refused.
     ends = ops.multiply(g.reshaped(op.end, []), g.constant(np.array(1 / step, np.float32)))
-    counted = ops.less_equal(ops.abs(ends), g.constant(np.array(_MOST_FLOATS, np.float32)))
-    g.require(op, f"end: is more than {_MOST_FLOATS:g} steps away, or no number", counted)
-    # The distance is rounded to float64, in which so little is lost.
-    lost = g.constant(np.array(np.spacing(abs(np.float64(start))) / 2, np.float32))
-    zero, none = g.constant(np.array(0, np.float32)), g.constant(start.astype(np.float32))
-    ends = ops.select(ops.less_equal(ops.abs(ends), lost), zero, ends)
-    last = ops.convert(ops.ceiling(ops.select(counted, ends, none)), "i32")
+    is_countable = ops.less_equal(ops.abs(ends), g.constant(np.array(_MOST_FLOATS, np.float32)))
+    g.require(op, f"end: is more than {_MOST_FLOATS:g} steps away, or no number", is_countable)
+    # The definition rounds the distance to float64: an end this close to 0 counts as 0.
+    tolerance = g.constant(np.array(np.spacing(abs(np.float64(start))) / 2, np.float32))
+    zero, first = g.constant(np.array(0, np.float32)), g.constant(start.astype(np.float32))
+    ends = ops.select(ops.less_equal(ops.abs(ends), tolerance), zero, ends)
+    last = ops.convert(ops.ceiling(ops.select(is_countable, ends, first)), "i32")
     one = g.constant(np.array(1, np.int32))
-    places = ops.range(g.constant(start), ops.maximum(last, g.constant(start)), one, "i32")
-    return ops.multiply(ops.convert(places, "f32"), g.constant(np.array(step, np.float32)))
+    steps = ops.range(g.constant(start), ops.maximum(last, g.constant(start)), one, "i32")
+    return ops.multiply(ops.convert(steps, "f32"), g.constant(np.array(step, np.float32)))
 
 
-def _hot(op: OneHot) -> Refusal | None:
+def _check_one_hot(op: OneHot) -> Refusal | None:
     if op.indices.type.element_type is ElementType.UINT32:
         return Refusal("indices", "uint32 is taken for int32", Rule.ELEMENT_TYPE)
     if op.on_value.type.element_type is ElementType.UINT32:
@@ -107,12 +105,12 @@ def _hot(op: OneHot) -> Refusal | None:
         return Refusal("depth", str(op.depth))
     if depth is not None and depth.value is None and op.indices.type.shape == ():
         return Refusal("indices", "is one number, and depth is computed")
-    return near(op)
+    return check_uint32(op)
 
 
-@converts(OneHot, types=MOVABLE, computed=["depth"], limit=_hot)
+@converts(OneHot, types=MOVABLE, computed=["depth"], limit=_check_one_hot)
 def one_hot(g: Graph, op: OneHot) -> Node:
-    # Conversion saturates here, so that no index far beyond the list comes to lie in it.
+    # The conversion saturates: an index out of range stays out of range.
     indices, depth = ops.convert(g[op.indices], "i32"), op.operand("depth")
     size = ops.convert(ops.squeeze(g.indices(depth), g.int64([0])), "i32")
     zero = g.constant(np.array(0, np.int32))

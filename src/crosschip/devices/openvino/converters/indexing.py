@@ -1,4 +1,4 @@
-"""Reading and writing at given places."""
+"""Gather and scatter."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from openvino import opset15 as ops
 
 from crosschip.devices.openvino.converters.table import (
     MOVABLE,
+    check_static_empty,
+    check_uint32,
     converts,
-    known_empty,
-    near,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal, Rule
@@ -42,101 +42,101 @@ def out_of_range(
     slot: str = "indices",
     least: int | None = None,
 ) -> Refusal | None:
-    """The rule for indices that are known: OpenVINO makes something up for what is not there.
+    """Refuse constant indices that are out of range (quirk `index-out-of-range`).
 
     Args:
-        indices: one index an element, or one for each axis along the last axis.
-        data: what they point into.
-        axes: the axes of the data that they count along.
-        slot: the one that they fill.
-        least: the least index, if it is not the negative of the size.
+        indices: one index per element; with several axes, one per axis along the last axis.
+        data: the indexed operand.
+        axes: the indexed axes of the data.
+        slot: the slot of the indices.
+        least: the least index; by default, the negative of the size.
     """
     sizes = [(data.type.shape or ())[axis] for axis in axes]
     for index, size in enumerate(sizes):
         if indices.value is None or not isinstance(size, int):
             continue
-        places = indices.value if len(axes) == 1 else indices.value[..., index]
+        values = indices.value if len(axes) == 1 else indices.value[..., index]
         first = -size if least is None else least
-        if places.size and not (first <= places.min() and places.max() < size):
+        if values.size and not (first <= values.min() and values.max() < size):
             return Refusal(slot, f"one is out of the range of {size} elements")
     return None
 
 
 def _axes(op: GatherND | ScatterND) -> range:
-    """The axes of the input that the indices count along; their number is known."""
+    """Return the indexed axes of the input; their number is known."""
     count = (op.indices.type.shape or ())[-1]
     first = op.batch_dims if isinstance(op, GatherND) else 0
     return range(first, first + count) if isinstance(count, int) else range(0)
 
 
-def _gathered(op: GatherND) -> Refusal | None:
-    return _counted(op) or near(op)
+def _check_gather_nd(op: GatherND) -> Refusal | None:
+    return _check_index_count(op) or check_uint32(op)
 
 
-def _counted(op: GatherND | ScatterND) -> Refusal | None:
+def _check_index_count(op: GatherND | ScatterND) -> Refusal | None:
     count = (op.indices.type.shape or ())[-1]
     if not isinstance(count, int) or not count:
         return Refusal("indices", "their last size must be known, and not 0", Rule.SHAPE)
     return out_of_range(op.indices, op.input, _axes(op))
 
 
-@converts(GatherND, types=MOVABLE, limit=_gathered)
+@converts(GatherND, types=MOVABLE, limit=_check_gather_nd)
 def gather_nd(g: Graph, op: GatherND) -> Node:
     indices = g.within(op, op.indices, op.input, _axes(op))
     return ops.gather_nd(g[op.input], indices, op.batch_dims)
 
 
-def _same_sizes(op: GatherElements) -> Refusal | None:
-    own, places = (list(o.type.shape or ()) for o in (op.input, op.indices))
-    if own and places:
-        places[op.axis] = own[op.axis]
-    if not own or own != places:
+def _check_gather_elements(op: GatherElements) -> Refusal | None:
+    sizes, index_sizes = (list(o.type.shape or ()) for o in (op.input, op.indices))
+    if sizes and index_sizes:
+        index_sizes[op.axis] = sizes[op.axis]
+    if not sizes or sizes != index_sizes:
         return Refusal(
             "indices", "its sizes must be known to be the input's on other axes", Rule.SHAPE
         )
-    return out_of_range(op.indices, op.input, [op.axis]) or near(op)
+    return out_of_range(op.indices, op.input, [op.axis]) or check_uint32(op)
 
 
-@converts(GatherElements, types=MOVABLE, limit=_same_sizes)
+@converts(GatherElements, types=MOVABLE, limit=_check_gather_elements)
 def gather_elements(g: Graph, op: GatherElements) -> Node:
     indices = g.within(op, op.indices, op.input, [op.axis])
     return ops.gather_elements(g[op.input], indices, op.axis)
 
 
-def _written(op: ScatterND | ScatterElements) -> Refusal | None:
+def _check_scatter(op: ScatterND | ScatterElements) -> Refusal | None:
     is_wide = op.input.type.element_type is ElementType.UINT32
     if is_wide and op.reduction in (Scatter.MAX, Scatter.MIN):
         return Refusal("reduction", "uint32 is compared as int32", Rule.ELEMENT_TYPE)
-    return near(op)
+    return check_uint32(op)
 
 
-def _written_at(op: ScatterND) -> Refusal | None:
-    return _counted(op) or _written(op)
+def _check_scatter_nd(op: ScatterND) -> Refusal | None:
+    return _check_index_count(op) or _check_scatter(op)
 
 
-@converts(ScatterND, types=MOVABLE, limit=_written_at)
+@converts(ScatterND, types=MOVABLE, limit=_check_scatter_nd)
 def scatter_nd(g: Graph, op: ScatterND) -> Node:
     inputs = (g[op.input], g.within(op, op.indices, op.input, _axes(op)), g[op.updates])
     return ops.scatter_nd_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-def _written_along(op: ScatterElements) -> Refusal | None:
-    return out_of_range(op.indices, op.input, [op.axis]) or _written(op)
+def _check_scatter_elements(op: ScatterElements) -> Refusal | None:
+    return out_of_range(op.indices, op.input, [op.axis]) or _check_scatter(op)
 
 
-@converts(ScatterElements, types=MOVABLE, limit=_written_along)
+@converts(ScatterElements, types=MOVABLE, limit=_check_scatter_elements)
 def scatter_elements(g: Graph, op: ScatterElements) -> Node:
     indices = g.within(op, op.indices, op.input, [op.axis])
     inputs = (g[op.input], indices, g[op.updates], g.scalar(op.axis))
     return ops.scatter_elements_update(*inputs, _REDUCTIONS[op.reduction])
 
 
-def _picked(op: indexing.Gather) -> Refusal | None:
-    known = known_empty(op) or out_of_range(op.indices, op.input, [op.axis])
-    return known or near(op)
+def _check_gather(op: indexing.Gather) -> Refusal | None:
+    refusal = check_static_empty(op) or out_of_range(op.indices, op.input, [op.axis])
+    return refusal or check_uint32(op)
 
 
-@converts(indexing.Gather, types=MOVABLE, limit=_picked)
+@converts(indexing.Gather, types=MOVABLE, limit=_check_gather)
 def gather(g: Graph, op: indexing.Gather) -> Node:
     indices = g.within(op, op.indices, op.input, [op.axis])
     return ops.gather(g[op.input], indices, g.scalar(op.axis))

@@ -1,9 +1,9 @@
-"""Products of bytes with constant ones, in the form by which OpenVINO computes them as integers.
+"""Products of bytes with constant bytes, in the form that OpenVINO computes as integers.
 
-The bytes pass a quantization that changes none of them, and the constants are multiplied by 1: so
-OpenVINO multiplies bytes, adds up in int32, and makes float32 of the sums, which are taken apart
-where that would round. It knows no zero point that is computed: what that adds to each sum is
-subtracted.
+The bytes pass a quantization that leaves them unchanged, and the constants are multiplied by 1.
+OpenVINO then multiplies bytes, accumulates in int32 and converts the sums to float32. Sums that
+float32 would round are split. OpenVINO needs constant zero points: the share of a computed one is
+subtracted from each sum.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ import numpy as np
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.convolution import covered
-from crosschip.devices.openvino.converters.matrix import alike
+from crosschip.devices.openvino.converters.convolution import require_covered
+from crosschip.devices.openvino.converters.matrix import require_same_size
 from crosschip.devices.openvino.converters.table import converts, stored, whole
 from crosschip.devices.openvino.converters.windows import window_arguments
 from crosschip.devices.openvino.graph import Graph
-from crosschip.devices.openvino.lowering.convolution import (
-    reads_lone_column,
-    strides_over_padding,
-)
+from crosschip.devices.openvino.lowering.convolution import reads_lone_column, strides_over_padding
 from crosschip.devices.openvino.precision import as_bytes, as_weights, multiplies_bytes
 from crosschip.hal import Refusal, Rule
 from crosschip.ir import Array, Dim, ElementType, Operand
@@ -40,8 +37,8 @@ from crosschip.ops.standard.integers import (
 _TYPES = {ElementType.INT8, ElementType.UINT8, ElementType.INT32}
 
 
-def _fits(slot: str, differences: Array | None) -> Refusal | None:
-    """The rule for the other factor: constant, with differences from zero points that are int8."""
+def _check_weights(slot: str, differences: Array | None) -> Refusal | None:
+    """Refuse weights unless they are constant and, less their zero points, int8."""
     if differences is None:
         return Refusal(slot, "is computed at run time, but must be constant here")
     if differences.size and not -128 <= differences.min() <= differences.max() <= 127:
@@ -51,7 +48,7 @@ def _fits(slot: str, differences: Array | None) -> Refusal | None:
     return None
 
 
-def _matrix(op: MatMulInteger) -> Refusal | None:
+def _check_matrix(op: MatMulInteger) -> Refusal | None:
     if _sums_over_open_axis(op):
         return None
     if op.x.value is not None or len(op.x.type.shape or ()) < 2:
@@ -62,27 +59,29 @@ def _matrix(op: MatMulInteger) -> Refusal | None:
         return Refusal("x", "the size of its last axis must be known", Rule.SHAPE)
     if op.x_zero_point is not None and op.x_zero_point.type.static_shape is None:
         return Refusal("x_zero_point", "its shape must be known", Rule.SHAPE)
-    return _fits("y", known_differences(op.y, op.y_zero_point))
+    return _check_weights("y", known_differences(op.y, op.y_zero_point))
 
 
-@converts(MatMulInteger, types=_TYPES, limit=_matrix, nonempty=True)
+@converts(MatMulInteger, types=_TYPES, limit=_check_matrix, nonempty=True)
 def mat_mul_integer(g: Graph, op: MatMulInteger) -> Node:
     if _sums_over_open_axis(op):
-        return _in_halves(g, op)
+        return _multiply_halves(g, op)
     weights = known_differences(op.y, op.y_zero_point)
     assert weights is not None, "the limit asks for constants"
     x, zero_point = _bytes(g, op.x), _zero_point(g, op.x_zero_point)
     products = []
     for start, end in exact_parts(np.abs(weights), span(op.x, op.x_zero_point)):
         rows = weights[start:end]
-        part = _part(g, x, -1, start, end) if len(rows) < len(weights) else x
+        part = _slice_axis(g, x, -1, start, end) if len(rows) < len(weights) else x
         product = ops.matmul(part, as_weights(g, rows), False, False)
-        products.append(_shifted(g, product, zero_point, rows.sum(0)))
+        products.append(_subtract_zero_point(g, product, zero_point, rows.sum(0)))
     return _sum_of(products)
 
 
 def _sums_over_open_axis(op: MatMulInteger) -> bool:
-    """Tell of a product of computed matrices that how much is added up shows in a run only.
+    """Return whether two computed matrices are multiplied over an axis of dynamic size.
+
+    Products over a static axis are split before conversion.
 
     Where that is known, the product is taken apart before OpenVINO gets it.
     """
@@ -94,7 +93,7 @@ def _sums_over_open_axis(op: MatMulInteger) -> bool:
 
 
 def _has_zeros_for(zero_point: Operand | None, size: Dim) -> bool:
-    """Tell whether zero points are known to be one, or one for each row or column."""
+    """Return whether there is one zero point, or one per element of an axis of this size."""
     if zero_point is None:
         return True
     shape = zero_point.type.static_shape
@@ -102,27 +101,27 @@ def _has_zeros_for(zero_point: Operand | None, size: Dim) -> bool:
 
 
 _MOST_TERMS = 2**16
-"""So many products of halves of bytes, each of at most 2 ** 8, float32 adds up exactly."""
+"""The most products of half bytes, each of at most 2 ** 8, that float32 adds exactly."""
 
 
-def _in_halves(g: Graph, op: MatMulInteger) -> Node:
-    """The product, of four bits of each number at a time."""
-    alike(g, op, "y", (op.x, -1), (op.y, -2))
+def _multiply_halves(g: Graph, op: MatMulInteger) -> Node:
+    """Multiply four bits of each integer at a time."""
+    require_same_size(g, op, "y", (op.x, -1), (op.y, -2))
     few = ops.less_equal(g.size(op.x, -1), g.scalar(_MOST_TERMS))
     g.require(op, f"x: there are more than {_MOST_TERMS} products to add up", few)
     total: Node | None = None
-    for x, x_place in _halves(g, op.x, op.x_zero_point):
-        for y, y_place in _halves(g, op.y, op.y_zero_point):
+    for x, x_weight in _halves(g, op.x, op.x_zero_point):
+        for y, y_weight in _halves(g, op.y, op.y_zero_point):
             product = ops.convert(ops.matmul(x, y, False, False), "i32")
-            place = g.constant(np.array(x_place * y_place, np.int32))
-            part = ops.multiply(product, place)
+            weight = g.constant(np.array(x_weight * y_weight, np.int32))
+            part = ops.multiply(product, weight)
             total = part if total is None else ops.add(total, part)
     assert total is not None, "there are four"
     return total
 
 
 def _halves(g: Graph, operand: Operand, zero_point: Operand | None) -> Sequence[tuple[Node, int]]:
-    """The upper and the lower half of each difference from its zero point, with their places."""
+    """Split each difference from the zero point into two halves; return each with its weight."""
     numbers = ops.convert(ops.convert(g[operand], "i32"), "f32")
     if zero_point is not None:
         zeros = ops.convert(ops.convert(g[zero_point], "i32"), "f32")
@@ -132,7 +131,7 @@ def _halves(g: Graph, operand: Operand, zero_point: Operand | None) -> Sequence[
     return [(upper, 16), (ops.subtract(numbers, ops.multiply(upper, sixteen)), 1)]
 
 
-def _image(op: Conv2DInteger) -> Refusal | None:
+def _check_image(op: Conv2DInteger) -> Refusal | None:
     kernel = (op.filter.type.static_shape or ())[2:]
     if op.input.value is not None or not kernel:
         return Refusal("input", "is constant, or the filter's shape is not known")
@@ -141,7 +140,7 @@ def _image(op: Conv2DInteger) -> Refusal | None:
     sizes = (op.input.type.static_shape, op.outputs[0].type.static_shape)
     if op.input_zero_point is not None and not _has_no_border(op) and None in sizes:
         return Refusal("input", "its sizes must be known where it is padded", Rule.SHAPE)
-    return _fits("filter", known_differences(op.filter, op.filter_zero_point, channels=0))
+    return _check_weights("filter", known_differences(op.filter, op.filter_zero_point, channels=0))
 
 
 def _has_no_border(op: Conv2DInteger) -> bool:
@@ -151,11 +150,11 @@ def _has_no_border(op: Conv2DInteger) -> bool:
         return False
 
 
-@converts(Conv2DInteger, types=_TYPES, limit=_image, nonempty=True)
+@converts(Conv2DInteger, types=_TYPES, limit=_check_image, nonempty=True)
 def conv_2d_integer(g: Graph, op: Conv2DInteger) -> Node:
     weights = known_differences(op.filter, op.filter_zero_point, channels=0)
     assert weights is not None, "the limit asks for constants"
-    covered(g, op)
+    require_covered(g, op)
     image, zero_point = _bytes(g, op.input), _zero_point(g, op.input_zero_point)
     magnitudes = np.abs(weights).sum((2, 3), np.int64).T
     products = []
@@ -163,22 +162,22 @@ def conv_2d_integer(g: Graph, op: Conv2DInteger) -> Node:
         filter, part = weights[:, start:end], image
         if end - start < weights.shape[1]:
             part = _channels(g, op, image, start, end)
-        product = _convolved(g, op, part, filter)
+        product = _convolve(g, op, part, filter)
         sums = np.zeros(1) if zero_point is None else _sums(op, filter)
-        products.append(_shifted(g, product, zero_point, sums))
+        products.append(_subtract_zero_point(g, product, zero_point, sums))
     return _sum_of(products)
 
 
 def _channels(g: Graph, op: Conv2DInteger, image: Node, start: int, end: int) -> Node:
-    """A range of the channels of each group."""
+    """Return a range of the channels of each group."""
     if op.group == 1:
-        return _part(g, image, 1, start, end)
+        return _slice_axis(g, image, 1, start, end)
     count = (op.filter.type.static_shape or ())[1]
     channels = np.arange(start, end) + np.arange(op.group)[:, None] * count
     return ops.gather(image, g.int64(channels.ravel().tolist()), g.scalar(1))
 
 
-def _convolved(g: Graph, op: Conv2DInteger, image: Node, filter: Array) -> Node:
+def _convolve(g: Graph, op: Conv2DInteger, image: Node, filter: Array) -> Node:
     window = {"dilations": op.dilations, **window_arguments(op)}
     if op.group == 1:
         return ops.convolution(image, as_weights(g, filter), **window)
@@ -188,7 +187,7 @@ def _convolved(g: Graph, op: Conv2DInteger, image: Node, filter: Array) -> Node:
 
 
 def _sums(op: Conv2DInteger, filter: Array) -> Array:
-    """For each pixel of the output, the sum of the filter as far as it is on the image."""
+    """Return, per output pixel, the sum of the filter elements that lie on the image."""
     taps = filter.sum(1, np.int64)
     if _has_no_border(op):
         return np.asarray(taps.sum((1, 2))[:, None, None])
@@ -196,7 +195,7 @@ def _sums(op: Conv2DInteger, filter: Array) -> Array:
     windows = op.windows(filter.shape[2:]).explicit(image)
     counts = (op.outputs[0].type.static_shape or ())[2:]
     rows, columns = (
-        _inside(size, count, *numbers)
+        _taps_on_image(size, count, *numbers)
         for size, count, *numbers in zip(
             *(image, counts, windows.kernel, windows.strides, windows.dilations, windows.before),
             strict=True,
@@ -205,10 +204,12 @@ def _sums(op: Conv2DInteger, filter: Array) -> Array:
     return np.asarray(rows @ taps @ columns.T)
 
 
-def _inside(size: int, count: int, kernel: int, stride: int, dilation: int, before: int) -> Array:
-    """For each window along an axis, 1 for those of its elements that are on the image."""
-    places = np.arange(count)[:, None] * stride + np.arange(kernel) * dilation - before
-    return np.asarray((places >= 0) & (places < size)).astype(np.int64)
+def _taps_on_image(
+    size: int, count: int, kernel: int, stride: int, dilation: int, before: int
+) -> Array:
+    """Return for windows by filter elements along an axis 1 where the element is on the image."""
+    positions = np.arange(count)[:, None] * stride + np.arange(kernel) * dilation - before
+    return np.asarray((positions >= 0) & (positions < size)).astype(np.int64)
 
 
 def _bytes(g: Graph, operand: Operand) -> Node:
@@ -218,7 +219,10 @@ def _bytes(g: Graph, operand: Operand) -> Node:
 
 
 def _zero_point(g: Graph, operand: Operand | None) -> Node | None:
-    """A zero point that is not 0, in float32.
+    """Return a zero point in float32; `None` if it is 0.
+
+    `floor` keeps OpenVINO from taking the conversion and product for a dequantization, whose scale
+    it divides by.
 
     Where a byte is converted and multiplied, OpenVINO takes that for a scale, and divides by it.
     """
@@ -229,12 +233,12 @@ def _zero_point(g: Graph, operand: Operand | None) -> Node | None:
     return ops.floor(whole(g[operand]))
 
 
-def _part(g: Graph, value: Node, axis: int, start: int, end: int) -> Node:
+def _slice_axis(g: Graph, value: Node, axis: int, start: int, end: int) -> Node:
     return ops.slice(value, *(g.int64([number]) for number in (start, end, 1, axis)))
 
 
-def _shifted(g: Graph, product: Node, zero_point: Node | None, sums: Array) -> Node:
-    """A product less what the zero point has added to it."""
+def _subtract_zero_point(g: Graph, product: Node, zero_point: Node | None, sums: Array) -> Node:
+    """Subtract the zero point's share from a product."""
     if zero_point is None:
         return product
     return ops.subtract(product, ops.multiply(zero_point, g.constant(sums.astype(np.float32))))

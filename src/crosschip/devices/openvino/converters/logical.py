@@ -1,4 +1,4 @@
-"""Comparisons, truth values and bits."""
+"""Comparisons, boolean and bitwise operators."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from crosschip.devices.openvino.converters.table import (
     INTEGER_TYPES,
     MOVABLE,
     accepts,
+    check_uint32,
     converts,
-    near,
     same,
 )
 from crosschip.devices.openvino.graph import Graph
@@ -24,7 +24,7 @@ from crosschip.ir.types import BOOLEANS
 from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import comparison, logical
 
-# The processor plug-in takes uint32 for int32.
+# Without uint32: quirk `uint32-as-int32`.
 _ORDERED = FLOAT_TYPES | INTEGER_TYPES | BOOLEANS | {ElementType.INT8, ElementType.UINT8}
 _BITS = MOVABLE - FLOAT_TYPES - BOOLEANS
 
@@ -42,7 +42,7 @@ _OF_BITS: dict[type[Operator], Callable[..., Node]] = {
 }
 
 
-# Integers are compared as float32.
+# Quirk `large-integers-compared`.
 converts(comparison.Equal, types=MOVABLE, bits=EXACT)(same(ops.equal))
 converts(comparison.NotEqual, types=MOVABLE, bits=EXACT)(same(ops.not_equal))
 converts(comparison.Less, types=_ORDERED, bits=EXACT)(same(ops.less))
@@ -54,18 +54,18 @@ for _operator, _function in _OF_BITS.items():
 
 
 accepts(comparison.Greater, comparison.GreaterEqual, types=_ORDERED, bits=EXACT)
-converts(logical.Where, types=MOVABLE, limit=near)(same(ops.select))
+converts(logical.Where, types=MOVABLE, limit=check_uint32)(same(ops.select))
 
 
-def _places(op: logical.BitShift) -> Refusal | None:
+def _check_shifts(op: logical.BitShift) -> Refusal | None:
     bits = 8 * op.input0.type.element_type.dtype.itemsize
-    places = op.input1.value
-    if places is None or (places < 0).any() or (places >= bits).any():
+    shifts = op.input1.value
+    if shifts is None or (shifts < 0).any() or (shifts >= bits).any():
         return Refusal("input1", f"must be known to be from 0 to {bits - 1}", Rule.SHAPE)
     return None
 
 
-@converts(logical.BitShift, types=_BITS - {ElementType.UINT32}, limit=_places)
+@converts(logical.BitShift, types=_BITS - {ElementType.UINT32}, limit=_check_shifts)
 def bit_shift(g: Graph, op: logical.BitShift) -> Node:
     is_left = op.direction is logical.ShiftDirection.LEFT
     function = ops.bitwise_left_shift if is_left else ops.bitwise_right_shift

@@ -11,12 +11,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.kits.limits import known_weight
 from crosschip.devices.openvino.conditions import equal
-from crosschip.devices.openvino.converters.table import (
-    EXACT,
-    FLOAT_TYPES,
-    converts,
-    rank_of,
-)
+from crosschip.devices.openvino.converters.table import EXACT, FLOAT_TYPES, converts, rank_of
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.ir import ElementType, Operand
@@ -25,27 +20,29 @@ from crosschip.ops.definition.operator import Operator
 from crosschip.ops.standard import matrix
 
 
-def _batches(op: matrix.MatMul) -> Refusal | None:
-    """OpenVINO does not stretch a batch that is known only at run time to that of a constant."""
-    for slot, known, other in (("y", op.y, op.x), ("x", op.x, op.y)):
-        if known.value is not None and other.type.static_shape is None:
-            wanted, sizes = known.value.shape[-3::-1], (other.type.shape or ())[-3::-1]
-            if any(a not in (1, b) for a, b in zip_longest(wanted, sizes, fillvalue=1)):
+def _check_batches(op: matrix.MatMul) -> Refusal | None:
+    """Refuse constants of a larger batch than the other operand (quirk `stretched-batch`)."""
+    for slot, operand, other in (("y", op.y, op.x), ("x", op.x, op.y)):
+        if operand.value is not None and other.type.static_shape is None:
+            batch, sizes = operand.value.shape[-3::-1], (other.type.shape or ())[-3::-1]
+            if any(a not in (1, b) for a, b in zip_longest(batch, sizes, fillvalue=1)):
                 return Refusal(
                     slot, "a constant to whose batch the other one may have to be stretched"
                 )
     return None
 
 
-# Integers are multiplied and added as float32.
-@converts(matrix.MatMul, types=FLOAT_TYPES | INDICES, limit=_batches, nonempty=True, bits=EXACT)
+# Quirk `product-of-large-integers`.
+@converts(
+    matrix.MatMul, types=FLOAT_TYPES | INDICES, limit=_check_batches, nonempty=True, bits=EXACT
+)
 def matmul(g: Graph, op: matrix.MatMul) -> Node:
     depth_x, depth_y = _depths(op)
-    alike(g, op, "y", (op.x, depth_x), (op.y, depth_y))
+    require_same_size(g, op, "y", (op.x, depth_x), (op.y, depth_y))
     return ops.matmul(g[op.x], g[op.y], op.transpose_x, op.transpose_y)
 
 
-def _constants(op: matrix.MatMulNBits) -> Refusal | None:
+def _check_constants(op: matrix.MatMulNBits) -> Refusal | None:
     for slot, operand in (
         ("weight", op.weight),
         ("scale", op.scale),
@@ -61,11 +58,11 @@ def _constants(op: matrix.MatMulNBits) -> Refusal | None:
 @converts(
     matrix.MatMulNBits,
     types={ElementType.FLOAT32, ElementType.UINT8},
-    limit=_constants,
+    limit=_check_constants,
     nonempty=True,
 )
 def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> Node:
-    """Integers stay as small as they are, as OpenVINO's own weights of few bits do."""
+    """Convert packed weights; they stay packed, as OpenVINO's own weights of few bits do."""
     if not isinstance((op.x.type.shape or ())[-1], int):
         rule = "x: its last size, and `size`"
         if not g.require_sizes(op, rule, [equal((op.x.type.shape or ())[-1], op.size)]):
@@ -92,7 +89,7 @@ def matmul_n_bits(g: Graph, op: matrix.MatMulNBits) -> Node:
 
 
 def _integers(g: Graph, op: matrix.MatMulNBits, packed: Operand, shape: tuple[int, ...]) -> Node:
-    """The integers in bytes, as OpenVINO packs them, too."""
+    """Return the packed weights as u4 or u8, in this shape."""
     if op.bits == 8:
         return g.reshaped(packed, shape)
     array = packed.value
@@ -103,7 +100,7 @@ def _integers(g: Graph, op: matrix.MatMulNBits, packed: Operand, shape: tuple[in
 
 
 def _depths(op: matrix.MatMul) -> tuple[int, int]:
-    """The axes along which the products are summed."""
+    """Return the axes along which products are summed."""
     rank_x, rank_y = rank_of(op.x), rank_of(op.y)
     return (
         rank_x - 2 if op.transpose_x and rank_x > 1 else rank_x - 1,
@@ -111,20 +108,20 @@ def _depths(op: matrix.MatMul) -> tuple[int, int]:
     )
 
 
-def alike(
-    g: Graph, op: Operator, slot: str, one: tuple[Operand, int], other: tuple[Operand, int]
+def require_same_size(
+    g: Graph, op: Operator, slot: str, a: tuple[Operand, int], b: tuple[Operand, int]
 ) -> None:
-    """Refuse runs in which two axes differ: OpenVINO reads beyond the end of the shorter one."""
-    sizes = [(operand.type.shape or ())[axis] for operand, axis in (one, other)]
+    """Refuse runs in which two axes differ in size (quirk `sums-of-different-lengths`)."""
+    sizes = [(operand.type.shape or ())[axis] for operand, axis in (a, b)]
     if not g.open_sizes.are_same(*sizes):
         rule = f"{slot}: has another number of elements to sum over"
         if not g.require_sizes(op, rule, [equal(*sizes)]):
-            g.require(op, rule, ops.equal(g.size(*one), g.size(*other)))
+            g.require(op, rule, ops.equal(g.size(*a), g.size(*b)))
         g.open_sizes.take_for_same(*sizes)
 
 
 @converts(matrix.FullyConnected, limit=known_weight, nonempty=True)
 def fully_connected(g: Graph, op: matrix.FullyConnected) -> Node:
-    alike(g, op, "weight", (op.input, 1), (op.weight, 1))
+    require_same_size(g, op, "weight", (op.input, 1), (op.weight, 1))
     product = ops.matmul(g[op.input], g[op.weight], False, True)
     return ops.add(product, g[op.bias]) if op.bias else product

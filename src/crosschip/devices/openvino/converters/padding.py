@@ -9,9 +9,9 @@ from crosschip.devices.kits.limits import padded_once
 from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     MOVABLE,
+    check_uint32,
     converts,
     is_exact,
-    near,
 )
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
@@ -26,7 +26,7 @@ _MODES = {
 }
 
 
-def _padded(op: Pad) -> Refusal | None:
+def _check_pad(op: Pad) -> Refusal | None:
     if op.mode is PadMode.WRAP:
         return Refusal("mode", "WRAP")
     if op.value is not None and op.value.value is None:
@@ -34,39 +34,40 @@ def _padded(op: Pad) -> Refusal | None:
     is_integer = op.input.type.element_type not in FLOAT_TYPES
     if is_integer and op.value is not None and not is_exact(op.value.value):
         return Refusal("value", "is rounded to float32")
-    return near(op) if _is_mirrored(op) else padded_once(op) or near(op)
+    return check_uint32(op) if _is_mirrored(op) else padded_once(op) or check_uint32(op)
 
 
 def _is_mirrored(op: Pad) -> bool:
-    """Tell whether it is a mirror image that may take more elements than OpenVINO would find."""
+    """Return whether the reflection may need more elements than the axis has."""
     pads = op.operand("pads")
     if op.mode is not PadMode.REFLECT or pads is None or pads.value is None:
         return False
     shape = op.input.type.shape
     if not shape or min(op.pads) < 0 or padded_once(op) is None:
         return False
-    # OpenVINO makes anything of an axis of size 0: what a run has is looked at, where it is named.
+    # OpenVINO invents elements for an axis of size 0: runs are checked, if the axis has a name.
     sides = zip(shape, op.pads[::2], op.pads[1::2], strict=True)
     return not any(is_unknown(size) for size, *both in sides if any(both))
 
 
-def _mirrored(g: Graph, value: Value, axis: int, before: int, after: int) -> Node:
-    """A tensor with its mirror image at the ends of an axis, as often as it takes."""
+def _reflect(g: Graph, value: Value, axis: int, before: int, after: int) -> Node:
+    """Reflect a tensor at both ends of an axis, repeatedly if the padding is longer."""
     size = ops.gather(ops.shape_of(value), g.scalar(axis), g.scalar(0))
     one, first = g.scalar(1), g.scalar(-before)
-    places = ops.range(first, ops.add(size, g.scalar(after)), one, "i64")
-    # There and back again takes twice as many steps as there are between elements.
+    positions = ops.range(first, ops.add(size, g.scalar(after)), one, "i64")
     round_trip = ops.maximum(ops.multiply(ops.subtract(size, one), g.scalar(2)), one)
-    there = ops.floor_mod(places, round_trip)
-    return ops.gather(value, ops.minimum(there, ops.subtract(round_trip, there)), g.scalar(axis))
+    offsets = ops.floor_mod(positions, round_trip)
+    return ops.gather(
+        value, ops.minimum(offsets, ops.subtract(round_trip, offsets)), g.scalar(axis)
+    )
 
 
-@converts(Pad, types=MOVABLE, limit=_padded)
+@converts(Pad, types=MOVABLE, limit=_check_pad)
 def pad(g: Graph, op: Pad) -> Value:
     if _is_mirrored(op):
         value = g[op.input]
         for axis, (before, after) in enumerate(zip(op.pads[::2], op.pads[1::2], strict=True)):
-            value = _mirrored(g, value, axis, before, after) if before or after else value
+            value = _reflect(g, value, axis, before, after) if before or after else value
         return value
     before, after = g.int64(op.pads[::2]), g.int64(op.pads[1::2])
     fill = g.reshaped(op.value, []) if op.value else g.number(0, op.input)

@@ -1,6 +1,6 @@
-"""To and from quantized integers: step by step, so that every rounding is as defined.
+"""Quantization and dequantization in elementary steps, so that each rounding is as defined.
 
-Bytes between the operations of a quantized model are made as OpenVINO wants them.
+Bytes between the operations of a quantized model take the form that OpenVINO fuses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     converts,
     exact_quotient,
-    marked_number,
+    mark_never_nan,
     stored,
     whole,
 )
@@ -52,14 +52,16 @@ def quantize(g: Graph, op: Quantize) -> Node:
     limits = np.iinfo(element_type.dtype)
     reals = ops.convert(g[op.input], "f32")
     if quantized in g.quantized_intermediates and has_byte_form(quantized):
-        return _fake(g, quantized, reals)
+        return _fake_quantize(g, quantized, reals)
     steps = exact_quotient(reals, _along(g, quantized, quantization_of(quantized).scale))
     shifted = ops.add(ops.round(steps), _along(g, quantized, quantization_of(quantized).zero_point))
     return stored(ops.clamp(shifted, limits.min, limits.max), TYPES[element_type])
 
 
-def _fake(g: Graph, quantized: Operand, reals: Node) -> Node:
-    """The quantization by which OpenVINO finds operations on bytes.
+def _fake_quantize(g: Graph, quantized: Operand, reals: Node) -> Node:
+    """Quantize with `FakeQuantize`, by which OpenVINO recognizes operations on bytes.
+
+    A quotient nearly halfway between two integers may round to either.
 
     Where a quotient is nearly halfway between two integers, it may be either.
     """
@@ -72,8 +74,8 @@ def _fake(g: Graph, quantized: Operand, reals: Node) -> Node:
     return ops.convert(steps, TYPES[element_type])
 
 
-def _exact(op: Dequantize) -> Refusal | None:
-    """An int32 minus its zero point may have more digits than a float32."""
+def _check_dequantize(op: Dequantize) -> Refusal | None:
+    """Refuse int32 with a zero point, whose difference float32 may not hold."""
     if op.input.type.element_type in _PACKED and op.input.value is None:
         return Refusal("input", "integers of 4 bits must be constant here", Rule.ELEMENT_TYPE)
     if op.input.type.element_type is ElementType.INT32 and not quantization_of(op.input).symmetric:
@@ -81,7 +83,7 @@ def _exact(op: Dequantize) -> Refusal | None:
     return None
 
 
-@converts(Dequantize, types={ElementType.FLOAT32, *_INTEGERS, *_PACKED}, limit=_exact)
+@converts(Dequantize, types={ElementType.FLOAT32, *_INTEGERS, *_PACKED}, limit=_check_dequantize)
 def dequantize(g: Graph, op: Dequantize) -> Node:
     if op.input.value is None:
         quantized = g[op.input]
@@ -89,17 +91,16 @@ def dequantize(g: Graph, op: Dequantize) -> Node:
         op.input.type.element_type in _BYTES | _PACKED.keys()
         and not instruction_sets.breaks_at_sse41()
     ):
-        # OpenVINO computes on the integers.
         quantized = g.constant(op.input.value.astype(_stored_type(op.input)))
     else:
-        # A bias is to be a plain constant.
+        # OpenVINO expects a plain constant as bias.
         return g.constant(op.kernel()([op.input.value])[0])
     if op.outputs[0] in g.dequantized_addends:
         quantized = ops.convert(quantized, "i32")
     steps = whole(quantized)
     if not quantization_of(op.input).symmetric:
         steps = ops.subtract(steps, _zero_points(g, op.input))
-    return marked_number(ops.multiply(steps, _along(g, op.input, quantization_of(op.input).scale)))
+    return mark_never_nan(ops.multiply(steps, _along(g, op.input, quantization_of(op.input).scale)))
 
 
 def _constant_blocks(op: DequantizeBlocks) -> Refusal | None:
@@ -117,28 +118,28 @@ def _constant_blocks(op: DequantizeBlocks) -> Refusal | None:
     nonempty=True,
 )
 def dequantize_blocks(g: Graph, op: DequantizeBlocks) -> Node:
-    """Integers stay as small as they are, as OpenVINO's own weights of few bits do."""
+    """Convert packed integers; they stay packed, as OpenVINO's own weights of few bits do."""
     shape = op.input.type.static_shape or ()
     axis, size = op.axis % len(shape), op.block_size
     count = -(-shape[axis] // size)
     pads = [(0, count * size - shape[axis] if n == axis else 0) for n in range(len(shape))]
     split = (*shape[:axis], count, size, *shape[axis + 1 :])
-    steps = ops.convert(_small(g, op.input, split, pads), "f32")
+    steps = ops.convert(_packed_constant(g, op.input, split, pads), "f32")
     blocks = (*shape[:axis], count, 1, *shape[axis + 1 :])
     if op.zero_point is not None:
-        steps = ops.subtract(steps, ops.convert(_small(g, op.zero_point, blocks), "f32"))
+        steps = ops.subtract(steps, ops.convert(_packed_constant(g, op.zero_point, blocks), "f32"))
     reals = ops.multiply(steps, g.reshaped(op.scale, blocks))
-    joined = (*shape[:axis], count * size, *shape[axis + 1 :])
-    result = ops.reshape(reals, g.int64(joined), False)
-    if joined == shape:
+    padded = (*shape[:axis], count * size, *shape[axis + 1 :])
+    result = ops.reshape(reals, g.int64(padded), False)
+    if padded == shape:
         return result
     return ops.slice(result, *(g.int64([n]) for n in (0, shape[axis], 1, axis)))
 
 
-def _small(
+def _packed_constant(
     g: Graph, operand: Operand, shape: Sequence[int], pads: Sequence[tuple[int, int]] | None = None
 ) -> Node:
-    """Constant integers in another shape, two in a byte where they have four bits."""
+    """Return constant integers in another shape, padded; integers of four bits are packed."""
     array = operand.value
     assert array is not None, "it is constant"
     if pads is not None:
@@ -161,21 +162,23 @@ def dynamic_quantize(g: Graph, op: DynamicQuantize) -> list[Node]:
 
 
 def in_bytes(g: Graph, reals: Value) -> tuple[Node, Node, Node]:
-    """Bytes that stand for reals, their scale and their zero point, all of them in float32."""
+    """Quantize dynamically to uint8: return values, scale and zero point, all in float32."""
     output = reals if isinstance(reals, Output) else reals.output(0)
     axes = g.int64(range(output.get_partial_shape().rank.get_length()))
     zero, greatest = (g.constant(np.array(number, np.float32)) for number in (0, 255))
-    low = ops.minimum(ops.reduce_min(reals, axes, False), zero)
-    high = ops.maximum(ops.reduce_max(reals, axes, False), zero)
-    step = exact_quotient(ops.subtract(high, low), greatest)
+    least = ops.minimum(ops.reduce_min(reals, axes, False), zero)
+    most = ops.maximum(ops.reduce_max(reals, axes, False), zero)
+    step = exact_quotient(ops.subtract(most, least), greatest)
     scale = ops.select(ops.equal(step, zero), g.constant(np.array(1, np.float32)), step)
-    shift = ops.round(exact_quotient(ops.subtract(zero, low), scale))
+    shift = ops.round(exact_quotient(ops.subtract(zero, least), scale))
     steps = ops.add(ops.round(exact_quotient(reals, scale)), shift)
     return ops.clamp(steps, 0, 255), scale, shift
 
 
 def _zero_points(g: Graph, operand: Operand) -> Node:
-    """Zero points as integers that are converted.
+    """Return zero points as converted integers.
+
+    OpenVINO would merge float32 constants with other addends, and then round the sum.
 
     OpenVINO takes numbers in float32 there for any, to which it adds others, and then rounds them.
     """
@@ -184,11 +187,11 @@ def _zero_points(g: Graph, operand: Operand) -> Node:
 
 
 def _stored_type(operand: Operand) -> np.dtype[Any]:
-    """The type that integers are kept in: those of four bits in bytes."""
+    """Return the type in which integers are stored: int8 for four bits."""
     element_type = operand.type.element_type
     return np.dtype(np.int8) if element_type in _PACKED else element_type.dtype
 
 
 def _along(g: Graph, operand: Operand, numbers: Sequence[float]) -> Node:
-    """The numbers in float32, laid along the axis of a quantized operand."""
+    """Return numbers in float32, broadcast along the quantization axis."""
     return g.constant(along_axis(operand, numbers, np.dtype(np.float32)))

@@ -1,4 +1,4 @@
-"""Recurrent networks; OpenVINO has the batch first, one bias a gate, and gates in other orders."""
+"""Recurrent networks, in OpenVINO's order of axes and gates, with the sum of the biases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, DynamicQuantizeLSTM
 _TYPES = INDICES | {ElementType.FLOAT32}
 
 
-def _sized(op: Recurrent) -> Refusal | None:
+def _check_recurrent(op: Recurrent) -> Refusal | None:
     steps, batch, _ = shape_of(op.input)
     if op.sequence_lengths is not None and isinstance(steps, int):
         lengths = op.sequence_lengths.value
@@ -41,37 +41,37 @@ def _sized(op: Recurrent) -> Refusal | None:
 
 
 def is_plain(op: Recurrent) -> bool:
-    """Tell whether OpenVINO has the network itself, and not just its steps."""
+    """Return whether an OpenVINO sequence operation computes the network; otherwise a loop does."""
     if op.activations or op.activation_alpha or op.activation_beta or np.isfinite(op.clip):
         return False
     if isinstance(op, LSTM) and (op.peephole is not None or op.input_forget):
         return False
-    # Where a size is not known, OpenVINO does not look at lengths.
+    # Quirk `lengths-with-open-sizes`.
     sizes = shape_of(op.input)[:2]
     looks = op.sequence_lengths is None or all(isinstance(size, int) for size in sizes)
     return looks and not isinstance(op, DynamicQuantizeLSTM)
 
 
-@converts(RNN, types=_TYPES, limit=_sized, nonempty=True)
+@converts(RNN, types=_TYPES, limit=_check_recurrent, nonempty=True)
 def rnn(g: Graph, op: RNN) -> list[Output]:
-    return _converted(g, op, (0,), ops.rnn_sequence)
+    return _convert(g, op, (0,), ops.rnn_sequence)
 
 
-@converts(GRU, types=_TYPES, limit=_sized, nonempty=True)
+@converts(GRU, types=_TYPES, limit=_check_recurrent, nonempty=True)
 def gru(g: Graph, op: GRU) -> list[Output]:
     form = {"linear_before_reset": op.linear_before_reset}
-    return _converted(g, op, (0, 1, 2), ops.gru_sequence, **form)
+    return _convert(g, op, (0, 1, 2), ops.gru_sequence, **form)
 
 
-@converts(LSTM, types=_TYPES, limit=_sized, nonempty=True)
+@converts(LSTM, types=_TYPES, limit=_check_recurrent, nonempty=True)
 def lstm(g: Graph, op: LSTM) -> list[Output]:
-    return _converted(g, op, (2, 0, 3, 1), ops.lstm_sequence)
+    return _convert(g, op, (2, 0, 3, 1), ops.lstm_sequence)
 
 
 @converts(
     DynamicQuantizeLSTM,
     types=_TYPES | {ElementType.INT8, ElementType.UINT8},
-    limit=_sized,
+    limit=_check_recurrent,
     nonempty=True,
 )
 def dynamic_quantize_lstm(g: Graph, op: DynamicQuantizeLSTM) -> list[Output]:
@@ -85,47 +85,51 @@ def _form(op: Recurrent) -> dict[str, Any]:
     }
 
 
-def _converted(
+def _convert(
     g: Graph, op: Recurrent, order: Sequence[int], make: Callable[..., Node], **form: Any
 ) -> list[Output]:
-    """The outputs of OpenVINO's own network, or of a loop.
+    """Convert a network to an OpenVINO sequence operation, or to a loop.
 
     Args:
         g: the graph.
         op: the network.
-        order: that of the gates there.
-        make: makes the network.
-        form: its parameters, besides those that all networks have.
+        order: the order of the gates in OpenVINO.
+        make: the sequence operation.
+        form: attributes specific to this operation.
     """
-    limits = _lengths(g, op)
+    given_lengths = _lengths(g, op)
     if not is_plain(op):
-        return scan(g, op, limits)
-    lengths, starts = _sequences(g, op) if limits is None else limits, _starts(g, op)
+        return scan(g, op, given_lengths)
+    lengths, starts = (
+        _full_lengths(g, op) if given_lengths is None else given_lengths,
+        _initial_states(g, op),
+    )
     input = ops.transpose(g[op.input], [1, 0, 2])
     network = make(input, *starts, lengths, *_weights(g, op, order), **form, **_form(op))
     hidden, *last = network.outputs()
-    if limits is not None:
-        # Of a sequence without steps, OpenVINO makes 0.
-        none = ops.equal(ops.unsqueeze(lengths, g.int64([1, 2])), g.constant(np.array(0, np.int32)))
-        last = [ops.select(none, *pair).output(0) for pair in zip(starts, last, strict=True)]
-    turned = [_steps_first(hidden), *(ops.transpose(o, [1, 0, 2]) for o in last)]
-    return [node.output(0) for node in turned]
+    if given_lengths is not None:
+        # Quirk `sequence-without-steps`.
+        is_empty = ops.equal(
+            ops.unsqueeze(lengths, g.int64([1, 2])), g.constant(np.array(0, np.int32))
+        )
+        last = [ops.select(is_empty, *pair).output(0) for pair in zip(starts, last, strict=True)]
+    transposed = [_steps_first(hidden), *(ops.transpose(o, [1, 0, 2]) for o in last)]
+    return [node.output(0) for node in transposed]
 
 
 def _steps_first(hidden: Output) -> Node:
-    """The states of all steps, with the steps in the place of the batch.
+    """Transpose the hidden states to steps first.
 
     OpenVINO 2026.4.1 merges `transpose(sequence(transpose(x, [1, 0, 2])), [2, 1, 0, 3])` of
-    constant weights into a network with the steps first, and does not say so in what
-    `export_model` writes: after `import_model` it computes something else. With a fifth axis the
-    transposition stays.
+    constant weights into a network with steps first, which `export_model` does not write: after
+    `import_model` the result is wrong. A fifth axis prevents the merge.
     """
     last = [4]
     return ops.squeeze(ops.transpose(ops.unsqueeze(hidden, last), [2, 1, 0, 3, 4]), last)
 
 
-def _starts(g: Graph, op: Recurrent) -> list[Node]:
-    """The states before the first step, with the batch first."""
+def _initial_states(g: Graph, op: Recurrent) -> list[Node]:
+    """Return the initial states, with the batch first."""
     sizes = g.int64([len(op.direction.passes), _form(op)["hidden_size"]])
     shape = ops.concat([size_of(g, op, 1), sizes], 0)
     zero = np.zeros((), op.input.type.element_type.dtype)
@@ -135,13 +139,13 @@ def _starts(g: Graph, op: Recurrent) -> list[Node]:
     ]
 
 
-def _sequences(g: Graph, op: Recurrent) -> Node:
-    """The lengths of sequences that are all as long as there are steps."""
+def _full_lengths(g: Graph, op: Recurrent) -> Node:
+    """Return sequence lengths that equal the number of steps."""
     return ops.broadcast(ops.squeeze(size_of(g, op, 0)), size_of(g, op, 1))
 
 
 def _lengths(g: Graph, op: Recurrent) -> Node | None:
-    """The lengths of the sequences in int32; a run is refused in which one is out of range."""
+    """Return the sequence lengths in int32; refuse runs with a length out of range."""
     if op.sequence_lengths is None:
         return None
     steps = ops.convert(g.size(op.input, 0), "i32")
@@ -154,7 +158,7 @@ def _lengths(g: Graph, op: Recurrent) -> Node | None:
 
 
 def _weights(g: Graph, op: Recurrent, order: Sequence[int]) -> list[Value]:
-    """Weights and bias, with the gates in another order."""
+    """Return weights and bias, with the gates in OpenVINO's order."""
     size = _form(op)["hidden_size"]
     rows = np.concatenate([np.arange(gate * size, (gate + 1) * size) for gate in order])
     weights = [_rows(g, operand, rows) for operand in (op.weight, op.recurrence_weight)]

@@ -36,7 +36,7 @@ from crosschip.ops.standard.reduction import (
 
 
 def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
-    """The converter to an OpenVINO reduction."""
+    """Return a converter to an OpenVINO reduction."""
 
     def convert(g: Graph, op: Reduction) -> Node:
         axes = op.axes or range(rank_of(op.input))
@@ -48,11 +48,13 @@ def reduce(function: Callable[..., Node]) -> Callable[[Graph, Reduction], Node]:
 def reduce_some(
     function: Callable[..., Node], none: Callable[[ElementType], float]
 ) -> Callable[[Graph, Reduction], Node]:
-    """The converter to an OpenVINO reduction that makes something up of no elements.
+    """Return a converter with the right result for no elements.
+
+    Quirks `greatest-of-nothing`, `mean-of-nothing`.
 
     Args:
         function: the reduction.
-        none: what no elements give.
+        none: the result for no elements, by element type.
     """
 
     def convert(g: Graph, op: Reduction) -> Node:
@@ -76,7 +78,7 @@ def _highest(element_type: ElementType) -> float:
     return np.inf if element_type in FLOATS else np.iinfo(element_type.dtype).max
 
 
-# Integers are added, and compared, as float32.
+# Quirk `sum-of-large-integers`.
 converts(ReduceSum, types=FLOAT_TYPES | INDICES, bits=EXACT)(reduce(ops.reduce_sum))
 converts(ReduceProd, types=FLOAT_TYPES | INTEGER_TYPES)(reduce(ops.reduce_prod))
 converts(ReduceMax, types=NUMBERS, limit=some_elements, bits=EXACT)(

@@ -1,4 +1,4 @@
-"""Sampling of images at places between pixels."""
+"""Sampling of images between pixels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.kits.limits import PADDING_MODES
 from crosschip.devices.openvino.converters.indexing import out_of_range
-from crosschip.devices.openvino.converters.table import INDEXED, SINGLE, converts, fours
+from crosschip.devices.openvino.converters.table import INDEXED, SINGLE, check_boxes, converts
 from crosschip.devices.openvino.graph import Graph
 from crosschip.hal import Refusal
 from crosschip.ops.standard.sampling import GridSample, RoiAlign, RoiMode
@@ -20,16 +20,16 @@ def grid_sample(g: Graph, op: GridSample) -> Node:
     return ops.grid_sample(g[op.input], g[op.grid], attributes)
 
 
-def _averaging(op: RoiAlign) -> Refusal | None:
+def _check_roi_align(op: RoiAlign) -> Refusal | None:
     if op.mode is not RoiMode.AVERAGE:
         return Refusal("mode", f"{op.mode.name} is of other products")
     if op.spatial_scale == 0:
         return Refusal("spatial_scale", "is 0")
-    known = out_of_range(op.batch_indices, op.input, [0], slot="batch_indices", least=0)
-    return known or fours("rois", op.rois)
+    refusal = out_of_range(op.batch_indices, op.input, [0], slot="batch_indices", least=0)
+    return refusal or check_boxes("rois", op.rois)
 
 
-@converts(RoiAlign, types=INDEXED, limit=_averaging)
+@converts(RoiAlign, types=INDEXED, limit=_check_roi_align)
 def roi_align(g: Graph, op: RoiAlign) -> Node:
     images = g.within(op, op.batch_indices, op.input, [0], least=0)
     return ops.roi_align(

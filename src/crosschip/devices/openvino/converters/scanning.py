@@ -1,4 +1,6 @@
-"""Recurrent networks as loops over their time steps, for what OpenVINO's own ones lack.
+"""Recurrent networks as loops over time steps, for variants without an OpenVINO operation.
+
+The loop body computes the formula of the cell.
 
 The body of a loop is the cell's own formula.
 """
@@ -21,16 +23,16 @@ CONSTANT = frozenset({*_WEIGHTS, *_SCALES, "bias", "peephole"})
 
 
 def scan(g: Graph, op: Recurrent, lengths: Value | None) -> list[Output]:
-    """The outputs of a recurrent network.
+    """Return the outputs of a recurrent network.
 
     Args:
         g: the graph.
         op: the network.
-        lengths: those of the sequences in int32, all of them in range.
+        lengths: sequence lengths in int32, all of them in range.
     """
     input = input_factor(g, op)
     passes = [
-        _scanned(g, op, input, lengths, index, backwards)
+        _scan_direction(g, op, input, lengths, index, backwards)
         for index, backwards in enumerate(op.direction.passes)
     ]
     hidden, *states = zip(*passes, strict=True)
@@ -39,10 +41,12 @@ def scan(g: Graph, op: Recurrent, lengths: Value | None) -> list[Output]:
     return [output.output(0) for output in outputs]
 
 
-def _scanned(
+def _scan_direction(
     g: Graph, op: Recurrent, input: Factor, lengths: Value | None, index: int, backwards: bool
 ) -> list[Output]:
-    """The hidden values after all steps of one pass, and the last states.
+    """Return the hidden states of all steps of one direction, and the last states.
+
+    In the loop body, the axis of steps remains, of size 1.
 
     In the loop, the axis of the steps stays, with one of them.
     """
@@ -70,14 +74,14 @@ def _scanned(
         loop.set_invariant_input(ends, _output(lengths))
     loop.set_sliced_input(x, cell.input(input).output(0), *order)
     for slot, parameter, result in zip(op.states, before, results, strict=True):
-        start = _start(g, op, slot, index, batch)
+        start = _initial_state(g, op, slot, index, batch)
         loop.set_merged_input(parameter, start.output(0), result.output(0))
     last = [loop.get_iter_value(result.output(0), -1) for result in results]
     return [loop.get_concatenated_slices(hidden.output(0), *order), *last]
 
 
-def _start(g: Graph, op: Recurrent, slot: str, index: int, batch: Node) -> Node:
-    """A state before the first step."""
+def _initial_state(g: Graph, op: Recurrent, slot: str, index: int, batch: Node) -> Node:
+    """Return the initial state of one direction."""
     state = op.operand(slot)
     if state is not None:
         return ops.gather(g[state], g.int64([index]), g.scalar(0))
@@ -87,7 +91,7 @@ def _start(g: Graph, op: Recurrent, slot: str, index: int, batch: Node) -> Node:
 
 
 def size_of(g: Graph, op: Recurrent, axis: int) -> Node:
-    """The size of an axis of the input, in a list of one."""
+    """Return the size of an axis of the input, as a list of one element."""
     return ops.gather(ops.shape_of(g[op.input]), g.int64([axis]), g.scalar(0))
 
 

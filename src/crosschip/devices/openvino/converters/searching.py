@@ -1,4 +1,4 @@
-"""Search for elements: extremes, the greatest, those that are not 0 or not alike."""
+"""Searches: extremes, the largest elements, non-zero and unique elements."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from crosschip.devices.openvino.converters.table import (
     FLOAT_TYPES,
     MOVABLE,
     NUMBERS,
+    check_uint32,
     converts,
-    near,
     rank_of,
 )
 from crosschip.devices.openvino.graph import TYPES, Graph, Value
@@ -24,18 +24,18 @@ from crosschip.ops.standard.searching import ArgExtreme, ArgMax, ArgMin, NonZero
 
 _LARGEST = np.finfo(np.float32).max
 _BOUND = np.float32(0.75) * _LARGEST
-"""Above all finite numbers once they are halved, and below what stands for NaN."""
+"""The key of infinity: above all halved finite numbers, below the key of NaN."""
 
 _FEW = 8
-"""So many elements are found faster one by one than by OpenVINO's stable search."""
+"""The number of elements up to which one search each is faster than OpenVINO's stable sort."""
 
 
-def _first(op: ArgExtreme) -> Refusal | None:
+def _check_first(op: ArgExtreme) -> Refusal | None:
     searched = op.select_last and not _is_reduced(op.input, op.axis)
     return Refusal("select_last", "must be false") if searched else None
 
 
-@converts(ArgMax, ArgMin, types=NUMBERS, limit=_first)
+@converts(ArgMax, ArgMin, types=NUMBERS, limit=_check_first)
 def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
     greatest, axis = isinstance(op, ArgMax), op.axis % rank_of(op.input)
     key, index_type = _key(g, op.input, greatest=greatest), TYPES[op.dtype].to_string()
@@ -50,20 +50,20 @@ def arg_extreme(g: Graph, op: ArgExtreme) -> Value:
 
 
 def _is_reduced(operand: Operand, axis: int) -> bool:
-    """Tell whether extremes are found by reductions, which is faster than OpenVINO's search."""
+    """Return whether extremes are found by reductions, which is faster than OpenVINO's search."""
     size = (operand.type.shape or ())[axis]
     return operand.type.element_type in FLOAT_TYPES and isinstance(size, int) and size > 0
 
 
 class _Extremes:
-    """The places of the greatest or the least of floats along an axis of a known size.
+    """Indices of the greatest or least floats along an axis of static size.
 
     Args:
-        g: where it is added.
-        operand: what is searched.
-        axis: the axis, counted from the first.
-        greatest: whether the greatest are looked for, else the least.
-        last: whether the last one counts of those that are alike, else the first.
+        g: the graph that is built.
+        operand: the operand searched.
+        axis: the axis, 0 or more.
+        greatest: search for the greatest elements, else for the least.
+        last: of equal elements, return the last index, else the first.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class _Extremes:
         shape = operand.type.shape or ()
         size = shape[axis]
         assert isinstance(size, int), "_is_reduced() asks for a known size"
-        places = np.arange(size, dtype=np.int32).reshape(-1, *[1] * (len(shape) - 1 - axis))
-        self._places = g.constant(places)
+        positions = np.arange(size, dtype=np.int32).reshape(-1, *[1] * (len(shape) - 1 - axis))
+        self._places = g.constant(positions)
         self._axis = g.int64([axis])
         self._extreme = ops.reduce_max if greatest else ops.reduce_min
         self._one = ops.reduce_max if last else ops.reduce_min
@@ -81,20 +81,20 @@ class _Extremes:
         self._removed = g.constant(np.array(-np.inf if greatest else np.inf, np.float32))
 
     def place(self, key: Value) -> Node:
-        """The place of the extreme of a key, in int32; the axis stays, of size 1."""
-        alike = ops.equal(key, self._extreme(key, self._axis, True))
-        return self._one(ops.select(alike, self._places, self._nowhere), self._axis, True)
+        """Return the index of the extreme of a key, in int32; the axis remains, of size 1."""
+        is_extreme = ops.equal(key, self._extreme(key, self._axis, True))
+        return self._one(ops.select(is_extreme, self._places, self._nowhere), self._axis, True)
 
     def places(self, key: Value, count: int) -> list[Node]:
-        """The places of so many extremes, in order."""
-        places = [self.place(key)]
-        while len(places) < count:
-            key = ops.select(ops.equal(self._places, places[-1]), self._removed, key)
-            places.append(self.place(key))
-        return places
+        """Return the indices of the `count` most extreme elements, in order."""
+        indices = [self.place(key)]
+        while len(indices) < count:
+            key = ops.select(ops.equal(self._places, indices[-1]), self._removed, key)
+            indices.append(self.place(key))
+        return indices
 
 
-def _some(op: TopK) -> Refusal | None:
+def _check_count(op: TopK) -> Refusal | None:
     count = op.operand("k")
     if count is not None and count.value is not None:
         return Refusal("k", "is 0") if not op.k else None
@@ -103,7 +103,7 @@ def _some(op: TopK) -> Refusal | None:
     return None
 
 
-@converts(TopK, types=NUMBERS, computed=["k"], limit=_some)
+@converts(TopK, types=NUMBERS, computed=["k"], limit=_check_count)
 def top_k(g: Graph, op: TopK) -> list[Output]:
     mode, axis = "max" if op.largest else "min", op.axis % rank_of(op.input)
     operand = op.operand("k")
@@ -111,34 +111,36 @@ def top_k(g: Graph, op: TopK) -> list[Output]:
     if is_known and 0 < op.k <= _FEW and _is_reduced(op.input, axis):
         return _few(g, op, axis)
     requested, is_computed = _count(g, op, axis)
-    # OpenVINO makes one at least.
+    # Quirk `top-none`.
     count = ops.maximum(requested, g.scalar(1)) if is_computed else requested
     count = ops.reshape(count, g.int64([]), False)
     index_type = TYPES[op.return_indices_dtype]
     key = _key(g, op.input, greatest=True)
     result = ops.topk(key, count, axis, mode, "value", index_type.to_string(), stable=True)
-    values, places = result.outputs()
+    values, indices = result.outputs()
     if is_computed:
         start, step, along = g.int64([0]), g.int64([1]), g.int64([axis])
-        values, places = (
-            ops.slice(each, start, requested, step, along).output(0) for each in (values, places)
+        values, indices = (
+            ops.slice(each, start, requested, step, along).output(0) for each in (values, indices)
         )
     if op.input.type.element_type in FLOAT_TYPES:
-        values = ops.gather_elements(g[op.input], places, axis).output(0)
-    return [values, places]
+        values = ops.gather_elements(g[op.input], indices, axis).output(0)
+    return [values, indices]
 
 
 def _few(g: Graph, op: TopK, axis: int) -> list[Output]:
-    """A few elements, one after the other."""
+    """Search for a few elements one after the other."""
     key = _key(g, op.input, greatest=True)
     extremes = _Extremes(g, op.input, axis, greatest=op.largest)
     indices = ops.concat(extremes.places(key, op.k), axis)
-    places = ops.convert(indices, TYPES[op.return_indices_dtype].to_string())
-    return [ops.gather_elements(g[op.input], places, axis).output(0), places.output(0)]
+    outputs = ops.convert(indices, TYPES[op.return_indices_dtype].to_string())
+    return [ops.gather_elements(g[op.input], outputs, axis).output(0), outputs.output(0)]
 
 
 def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
-    """The number of elements asked for, as a list of one, and whether that shows only in a run.
+    """Return the requested number of elements as a list of one, and whether it is computed.
+
+    Runs with an invalid count are refused: after one, OpenVINO fails in later runs, too.
 
     With a count that it cannot have, OpenVINO fails in later runs, too.
     """
@@ -153,11 +155,10 @@ def _count(g: Graph, op: TopK, axis: int) -> tuple[Node, bool]:
 
 
 def _key(g: Graph, operand: Operand, *, greatest: bool) -> Value:
-    """A value that orders as an operand does, where NaN is the greatest, or the least.
+    """Return a finite key in the order of the operand, NaN being the greatest or the least.
 
-    OpenVINO puts a NaN anywhere, and with it other elements. So NaN becomes the largest number,
-    and infinities a lesser one, to make room for which all numbers are halved: only the very least
-    lose a bit by that. Nothing of a key is infinite.
+    NaN becomes the largest finite number, and infinity a lesser one. All numbers are halved to make
+    space for these; only the least subnormal numbers lose a bit. The key is finite.
     """
     if operand.type.element_type not in FLOAT_TYPES:
         return g[operand]
@@ -173,20 +174,20 @@ def non_zero(g: Graph, op: NonZero) -> Node:
     return ops.non_zero(g[op.input], "i64")
 
 
-def _not_empty(op: Unique) -> Refusal | None:
+def _check_unique(op: Unique) -> Refusal | None:
     shape = op.input.type.static_shape
     if shape is None or 0 in shape:
         return Refusal("input", "its sizes must be known, and not 0", Rule.SHAPE)
     if op.axis is not None and len(shape) > 1:
         return Refusal("axis", "of entries that are alike, some stay", Rule.SHAPE)
-    known = op.input.value
-    if known is not None and np.isnan(known.astype(np.float64)).any():
+    value = op.input.value
+    if value is not None and np.isnan(value.astype(np.float64)).any():
         return Refusal("input", "has a NaN")
-    return near(op)
+    return check_uint32(op)
 
 
-# Unsorted integers are looked up as float32.
-@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_not_empty, bits=EXACT)
+# Quirk `large-integers-among-unique`.
+@converts(Unique, types=FLOAT_TYPES | INDICES, limit=_check_unique, bits=EXACT)
 def unique(g: Graph, op: Unique) -> list[Output]:
     axis = None if op.axis is None else g.scalar(op.axis)
     outputs: list[Output] = ops.unique(g[op.input], axis, op.sorted, "i64", "i64").outputs()

@@ -1,4 +1,4 @@
-"""Choice among boxes that overlap."""
+"""Non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from openvino import Output
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import INDEXED, converts, fours
+from crosschip.devices.openvino.converters.table import INDEXED, check_boxes, converts
 from crosschip.devices.openvino.graph import Graph, Value
 from crosschip.hal import Refusal
 from crosschip.ir import Operand
@@ -14,23 +14,23 @@ from crosschip.ops.standard.suppression import NonMaxSuppression, NonMaxSuppress
 
 
 def _above(threshold: float) -> float:
-    """The least number above it: OpenVINO takes what is equal to a threshold for greater."""
+    """Return the next float32 above a threshold (quirk `overlap-at-threshold`)."""
     return float(np.nextafter(np.float32(threshold), np.float32(np.inf)))
 
 
-def _known(boxes: Operand, scores: Operand) -> Refusal | None:
-    """OpenVINO fails to compute what it knows as it compiles."""
+def _check_constant(boxes: Operand, scores: Operand) -> Refusal | None:
+    """Refuse constant boxes and scores (quirk `constant-boxes`)."""
     all_known = boxes.value is not None and scores.value is not None
     return Refusal("scores", "is constant, and so are the boxes") if all_known else None
 
 
-def _overlapping(op: NonMaxSuppressionIndices) -> Refusal | None:
+def _check_overlap(op: NonMaxSuppressionIndices) -> Refusal | None:
     if not 0 < op.iou_threshold < 1:
         return Refusal("iou_threshold", "must be between 0 and 1, where boxes are kept or dropped")
-    return _known(op.boxes, op.scores) or fours("boxes", op.boxes)
+    return _check_constant(op.boxes, op.scores) or check_boxes("boxes", op.boxes)
 
 
-@converts(NonMaxSuppressionIndices, types=INDEXED, limit=_overlapping)
+@converts(NonMaxSuppressionIndices, types=INDEXED, limit=_check_overlap)
 def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Output:
     return ops.non_max_suppression(
         *(g[op.boxes], g[op.scores], g.scalar(max(0, op.max_output_boxes_per_class))),
@@ -44,14 +44,14 @@ def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Outpu
 
 
 def _comes_to_a_half(threshold: float, eta: float) -> bool:
-    """Tell whether a threshold that shrinks while it is above 0.5 is just that at some time."""
-    left = np.float32(threshold)
-    while 0.5 < left < np.inf and eta < 1:
-        left *= np.float32(eta)
-    return eta < 1 and bool(left == 0.5)
+    """Return whether a threshold that shrinks by `eta` while above 0.5 ever equals 0.5."""
+    current = np.float32(threshold)
+    while 0.5 < current < np.inf and eta < 1:
+        current *= np.float32(eta)
+    return eta < 1 and bool(current == 0.5)
 
 
-def _of_images(op: NonMaxSuppression) -> Refusal | None:
+def _check_images(op: NonMaxSuppression) -> Refusal | None:
     if op.rois_num:
         return Refusal("rois_num", "rows are counted otherwise")
     if not op.normalized:
@@ -63,10 +63,10 @@ def _of_images(op: NonMaxSuppression) -> Refusal | None:
     for slot, number in (("nms_top_k", op.nms_top_k), ("keep_top_k", op.keep_top_k)):
         if number == 0:
             return Refusal(slot, "0 would be no limit")
-    return _known(op.bboxes, op.scores) or fours("bboxes", op.bboxes)
+    return _check_constant(op.bboxes, op.scores) or check_boxes("bboxes", op.bboxes)
 
 
-@converts(NonMaxSuppression, types=INDEXED, limit=_of_images, nonempty=True)
+@converts(NonMaxSuppression, types=INDEXED, limit=_check_images, nonempty=True)
 def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
     result = ops.multiclass_nms(
         *(g[op.bboxes], g[op.scores]),
@@ -81,9 +81,9 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
         nms_eta=op.nms_eta,
         normalized=op.normalized,
     )
-    constant_arrays, places, counts = result.outputs()
+    boxes_found, indices, counts = result.outputs()
     if op.bboxes.type.static_shape is None or op.scores.type.static_shape is None:
-        # Without boxes or classes, OpenVINO makes no counts.
+        # Quirk `counts-of-nothing`.
         images, classes, boxes = (g.size(op.scores, axis) for axis in range(3))
         is_nothing = ops.equal(ops.multiply(classes, boxes), g.scalar(0))
         missing = ops.select(is_nothing, images, g.scalar(0))
@@ -91,4 +91,4 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> list[Value]:
             g.constant(np.array(0, np.int32)), ops.reshape(missing, g.int64([1]), False)
         )
         counts = ops.concat([counts, zeros], 0).output(0)
-    return [constant_arrays, counts, places][: len(op.outputs)]
+    return [boxes_found, counts, indices][: len(op.outputs)]

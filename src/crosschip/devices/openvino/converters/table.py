@@ -1,4 +1,4 @@
-"""The table that the converters register in, and what several of them share."""
+"""The converter table, and the helpers that several converters share."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from crosschip.ir import Array, ElementType, Operand
 from crosschip.ir.types import BOOLEANS, FLOATS, INDICES, INTEGERS
 from crosschip.ops.definition.operator import Operator
 
-# The processor plug-in computes float64 in float32, and 64-bit integers in 32 bits.
+# Quirks `float64-as-float32`, `int64-in-32-bits`.
 FLOAT_TYPES = FLOATS - {ElementType.FLOAT64}
 MOVABLE = FLOAT_TYPES | (INTEGERS - {ElementType.UINT64}) | BOOLEANS
-# Arithmetic on 8 bits saturates, and uint32 is taken for int32.
+# Quirks `sum-of-bytes`, `uint32-as-int32`.
 INTEGER_TYPES = INDICES | {ElementType.INT16, ElementType.UINT16}
 NUMBERS = FLOAT_TYPES | INTEGER_TYPES
 SINGLE = {ElementType.FLOAT32}
 INDEXED = SINGLE | {ElementType.INT32, ElementType.INT64}
 EXACT = 24
-"""The bits of the integers that float32 holds, in which some integers are computed."""
+"""The bits of the integers that float32 holds exactly."""
 converters = Converters[Graph, Value](FLOAT_TYPES, device="openvino")
 converts = converters.converts
 
@@ -35,12 +35,12 @@ def _replaced(_: Graph, op: Operator) -> Node:
 
 
 def accepts(*operators: type[Operator], **rules: Any) -> None:
-    """Register the rules of operators that passes replace before anything is converted."""
+    """Register the rules of operators that passes replace before conversion."""
     converts(*operators, **rules)(_replaced)
 
 
 def same(function: Callable[..., Node]) -> Callable[[Graph, Operator], Node]:
-    """The converter to an OpenVINO operator that takes the same tensors, and does the same."""
+    """Return a converter to an OpenVINO operation with the same operands and no attributes."""
 
     def convert(g: Graph, op: Operator) -> Node:
         return function(*(g[o] for slot, o in op.filled() if not slot.parameter))
@@ -49,13 +49,13 @@ def same(function: Callable[..., Node]) -> Callable[[Graph, Operator], Node]:
 
 
 def rank_of(operand: Operand) -> int:
-    """The number of an operand's axes; `supports` has seen to it that this is known."""
+    """Return an operand's rank, which `supports` has checked to be known."""
     assert operand.type.shape is not None, "supports() asks for a known rank"
     return len(operand.type.shape)
 
 
-def near(op: Operator) -> Refusal | None:
-    """The rule for uint32, which is taken for int32: constants of it must be less than 2 ** 31."""
+def check_uint32(op: Operator) -> Refusal | None:
+    """Refuse uint32 constants of 2 ** 31 or more (quirk `uint32-as-int32`)."""
     for slot, operand in op.filled():
         if not slot.parameter and operand.type.element_type is ElementType.UINT32:
             value = operand.value
@@ -65,14 +65,14 @@ def near(op: Operator) -> Refusal | None:
 
 
 def is_exact(constant: Array | None) -> bool:
-    """Tell whether integers are such as float32 holds, in which OpenVINO keeps some constants."""
+    """Return whether float32 holds all elements of a constant of integers."""
     return constant is None or bool(
         (constant.astype(np.float32).astype(np.int64) == constant).all()
     )
 
 
 def exact_quotient(a: Value, b: Value) -> Node:
-    """`a / b`, correctly rounded, where OpenVINO would multiply by the rounded inverse of `b`."""
+    """Divide with correct rounding: the mark prevents quirk `quotient-by-constant`."""
     quotient = ops.divide(a, b)
     quotient.get_rt_info()["nonconvertable_divide_0"] = True
     return quotient
@@ -81,14 +81,16 @@ def exact_quotient(a: Value, b: Value) -> Node:
 _NUMBER = "crosschip_never_nan"
 
 
-def marked_number(value: Node) -> Node:
-    """The value, no element of which is ever NaN."""
+def mark_never_nan(value: Node) -> Node:
+    """Mark a value as never NaN."""
     value.get_rt_info()[_NUMBER] = True
     return value
 
 
-def keeping_nan(value: Value, result: Node) -> Node:
-    """A result, with NaN wherever the value that it is made of is NaN, which OpenVINO loses.
+def keep_nan(value: Value, result: Node) -> Node:
+    """Replace a result by NaN where the operand is NaN, unless it is marked as never NaN.
+
+    OpenVINO fuses the comparison of a value with itself into the surrounding kernel, but not IsNaN.
 
     That NaN is unequal to itself is computed in one kernel with what is around it, IsNaN is not.
     """
@@ -101,32 +103,34 @@ _WHOLE = "crosschip_whole_number"
 
 
 def stored(value: Node, type: str | Type) -> Node:
-    """Whole numbers that are in the range of an integer type, in that type."""
+    """Convert whole numbers in the range of an integer type to that type."""
     result = ops.convert(value, type)
     result.get_rt_info()[_WHOLE] = True
     return result
 
 
 def whole(value: Value) -> Value:
-    """Integers of few bits in float32; where they were `stored`, as they were before."""
+    """Convert small integers to float32; of a `stored` value, return the float32 value before."""
     if isinstance(value, Node) and _WHOLE in value.get_rt_info():
         return value.input_value(0)
     return ops.convert(value, "f32")
 
 
-def known_empty(op: Operator) -> Refusal | None:
-    """OpenVINO crashes, or makes something of nothing, where it knows as it compiles."""
+def check_static_empty(op: Operator) -> Refusal | None:
+    """Refuse statically empty tensors, on which OpenVINO's constant folding crashes or errs."""
     tensors = [operand for slot, operand in op.filled() if not slot.parameter]
     is_empty = any(0 in (operand.type.shape or ()) for operand in (*tensors, *op.outputs))
     return Refusal("input", "is empty, or the output is") if is_empty else None
 
 
-def never_empty(op: Operator) -> Refusal | None:
-    """The rule for what must have elements."""
-    return known_empty(op) or near(op)
+def check_empty(op: Operator) -> Refusal | None:
+    """Refuse statically empty tensors and large uint32 constants."""
+    return check_static_empty(op) or check_uint32(op)
 
 
-def fours(slot: str, boxes: Operand) -> Refusal | None:
-    """The rule for boxes: their last axis is known to have four numbers."""
-    known = boxes.type.shape is not None and boxes.type.shape[-1] == 4
-    return None if known else Refusal(slot, "the size of its last axis must be known", Rule.SHAPE)
+def check_boxes(slot: str, boxes: Operand) -> Refusal | None:
+    """Refuse boxes unless their last axis is known to have size 4."""
+    is_known = boxes.type.shape is not None and boxes.type.shape[-1] == 4
+    return (
+        None if is_known else Refusal(slot, "the size of its last axis must be known", Rule.SHAPE)
+    )

@@ -1,4 +1,4 @@
-"""Functions of one number."""
+"""Elementwise functions of one operand."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from collections.abc import Callable
 from openvino import Node
 from openvino import opset15 as ops
 
-from crosschip.devices.openvino.converters.table import (
-    FLOAT_TYPES,
-    INTEGER_TYPES,
-    converts,
-    same,
-)
+from crosschip.devices.openvino.converters.table import FLOAT_TYPES, INTEGER_TYPES, converts, same
 from crosschip.devices.openvino.graph import Graph
 from crosschip.ir import ElementType
 from crosschip.ir.types import BOOLEANS

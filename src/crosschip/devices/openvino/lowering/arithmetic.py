@@ -17,11 +17,11 @@ from crosschip.ops.standard.unary import IsInf, Sign
 from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 _LOST_BESIDE = 2.0**15
-"""Sums of a constant from here on with usual numbers lose most of their digits."""
+"""The magnitude of a constant from which sums lose most digits of usual numbers."""
 
 
 def with_axes_of_constant(b: Builder, op: Broadcast) -> Sequence[Operand] | None:
-    """Give an operand all the axes that a constant adds, which OpenVINO can forget in fusing it."""
+    """Add missing axes to an operand of a constant of higher rank, which fusion may drop."""
     first, second = _aligned(b, op.input0, op.input1), _aligned(b, op.input1, op.input0)
     if first is op.input0 and second is op.input1:
         return None
@@ -36,11 +36,9 @@ def _aligned(b: Builder, operand: Operand, other: Operand) -> Operand:
 
 
 def product_of_zero(b: Builder, op: Mul) -> Sequence[Operand] | None:
-    """Keep a product by a large constant, as masks of transformers are, apart from what follows.
+    """Keep OpenVINO from reordering a product by a large constant, such as a mask.
 
-    OpenVINO would make `(1 - mask) * large + known` of it `-mask * large + (large + known)`.
-
-    Quirk `product-beside-sum`.
+    `(1 - mask) * large + x` would become `-mask * large + (large + x)`. Quirk `product-beside-sum`.
     """
     factor, other = (op.input0, op.input1) if op.input0.is_constant else (op.input1, op.input0)
     if op.input0.type.element_type not in FLOATS or not _is_large(factor):
@@ -57,10 +55,7 @@ def _is_large(operand: Operand) -> bool:
 
 
 def zero_for_zero_divisors(b: Builder, op: Div | Mod) -> Sequence[Operand] | None:
-    """Divide integers by 1 in place of 0, where OpenVINO makes anything; the result is 0 there.
-
-    Quirk `integers-by-zero`.
-    """
+    """Divide integers by 1 instead of 0, and return 0 there (quirk `integers-by-zero`)."""
     divisor = op.input1
     if op.input0.type.element_type in FLOATS:
         return None
@@ -73,10 +68,7 @@ def zero_for_zero_divisors(b: Builder, op: Div | Mod) -> Sequence[Operand] | Non
 
 
 def remainder_of_infinite_divisors(b: Builder, op: Mod) -> Sequence[Operand] | None:
-    """Compute the remainder of an infinite divisor apart: of it, OpenVINO makes NaN.
-
-    Quirk `remainder-by-infinity`.
-    """
+    """Compute the remainder for infinite divisors separately (quirk `remainder-by-infinity`)."""
     dividend, divisor = op.input0, op.input1
     if dividend.type.element_type not in FLOATS:
         return None

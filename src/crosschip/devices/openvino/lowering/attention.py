@@ -1,4 +1,4 @@
-"""What transformers are made of."""
+"""Attention."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crosschip.passes.rewrite_operations import rebuild
 
 
 def heads_of_their_own(b: Builder, op: Attention) -> Sequence[Operand] | None:
-    """Repeat the keys and values that several heads of the query share: OpenVINO wants one each."""
+    """Repeat keys and values that several query heads share: OpenVINO expects one per head."""
     heads, shared = (shape_of(operand)[1] for operand in (op.query, op.key))
     if heads == shared:
         return None
@@ -34,6 +34,6 @@ def _repeated(b: Builder, operand: Operand, heads: int, shared: int) -> Operand:
     if isinstance(size, int):
         return b.add(Reshape, repeated, (0, heads, -1, size))
     sizes = b.add(ShapeOf, operand)
-    entries, rest = (b.add(Gather, sizes, np.array(axes)) for axes in ((0,), (2, 3)))
+    entries, tail = (b.add(Gather, sizes, np.array(axes)) for axes in ((0,), (2, 3)))
     count = b.constant(np.array([heads], entries.type.element_type.dtype))
-    return b.add(Reshape, repeated, b.add(Concat, [entries, count, rest], 0), allow_zero=True)
+    return b.add(Reshape, repeated, b.add(Concat, [entries, count, tail], 0), allow_zero=True)

@@ -1,4 +1,4 @@
-"""Chains of small matrix products, which OpenVINO makes one kernel of, and some of them wrong."""
+"""Chains of small matrix products, which OpenVINO fuses into one kernel, some of them wrongly."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.passes.rewrite_operations import rebuild
 
 _STEPS = QUANTIZABLE - INDICES
-"""The types of quantized tensors, where there are any."""
+"""The element types that only quantized tensors have."""
 
 _MOST = 256
-"""The size of matrices up to which OpenVINO joins their products."""
+"""The number of columns up to which OpenVINO fuses products."""
 
 
 def with_another_axis(b: Builder, op: FullyConnected | MatMul) -> Sequence[Operand]:
-    """Multiply matrices that have one more axis, of size 1.
+    """Multiply matrices with an additional axis of size 1, so that products are not fused.
 
-    Of matrix products one after another (`TokenizeMLPSeqSnippets`), with few rows, OpenVINO
-    computes garbage where they are quantized; where a result is both read and an output, the
-    process dies while compiling, or the model is refused. Seen with 2026.4.1 for 4, 6 and 8 rows on
-    two processors; 1,500 chains of reals without such an output were right. It looks for matrices
-    only: with one more axis, a product joins no other.
+    OpenVINO (`TokenizeMLPSeqSnippets`) fuses products of few rows. Quantized ones compute garbage;
+    one that is both read and an output makes compilation die or fail. Seen with 2026.4.1 for 4, 6
+    and 8 rows on two processors; 1,500 chains of floats without such an output were right.
     """
     if isinstance(op, MatMul):
         return (b.add(Squeeze, rebuild(b, op, x=b.add(Unsqueeze, op.x, (0,))), (0,)),)
@@ -35,7 +33,7 @@ def with_another_axis(b: Builder, op: FullyConnected | MatMul) -> Sequence[Opera
 
 
 def wrongly_chained_products(model: Model) -> frozenset[Operation]:
-    """The small products that are made, by whatever is between, of others, if that goes wrong.
+    """Return the small products that depend on others, if OpenVINO would fuse them wrongly.
 
     Quirks `chained-output`, `chained-bytes`.
     """
@@ -61,7 +59,7 @@ def _is_small(operand: Operand | None) -> bool:
 
 
 def _is_quantized(model: Model) -> bool:
-    """Tell whether something in the model is quantized, by whatever operation."""
+    """Return whether any tensor of the model is quantized."""
     return any(
         operand is not None and operand.type.element_type in _STEPS
         for operation in model.operations
@@ -70,6 +68,6 @@ def _is_quantized(model: Model) -> bool:
 
 
 def _is_read_and_returned(model: Model, operands: set[Operand]) -> bool:
-    """Tell whether some operand is an output of the model, and read in it."""
+    """Return whether one of the operands is both read and an output of the model."""
     read = {operand for operation in model.operations for operand in operation.inputs}
     return not operands.isdisjoint(read.intersection(model.outputs.values()))

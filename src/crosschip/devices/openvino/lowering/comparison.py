@@ -9,7 +9,7 @@ from crosschip.ops.standard.comparison import Greater, GreaterEqual, Less, LessE
 
 
 def swapped(b: Builder, op: Greater | GreaterEqual) -> Sequence[Operand]:
-    """Compare the other way round: `Greater` and `GreaterEqual` of OpenVINO are true of NaN.
+    """Swap the operands of a comparison: `Greater` and `GreaterEqual` return true for NaN.
 
     Quirks `greater-than-nan`, `greater-or-equal-to-nan`.
     """

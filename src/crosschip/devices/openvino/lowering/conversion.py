@@ -1,4 +1,4 @@
-"""Conversions from and to bool."""
+"""Casts from and to bool."""
 
 from __future__ import annotations
 
@@ -14,23 +14,17 @@ from crosschip.passes.rewrite_operations import constant_like
 
 
 def unlike_zero(b: Builder, op: Cast) -> Sequence[Operand] | None:
-    """Compare with 0 in place of a conversion to bool, in which OpenVINO takes NaN for false.
-
-    Quirk `boolean-of-nan`.
-    """
+    """Replace a cast to bool by a comparison with 0 (quirk `boolean-of-nan`)."""
     if op.dtype is not ElementType.BOOL:
         return None
     return (b.add(NotEqual, op.input, constant_like(b, op.input, 0)),)
 
 
 def choice_of_reals(b: Builder, op: Cast) -> Sequence[Operand] | None:
-    """Choose 1 or 0 in place of a conversion of bool to float32.
+    """Replace a cast of bool to float32 by a choice between 1 and 0.
 
-    Flags are bytes to OpenVINO, and the product of converted ones with a mask's -FLT_MAX a
-    dequantization: it would add what follows to the bytes, divided by that, which makes nothing of
-    it.
-
-    Quirk `flags-among-bytes`.
+    OpenVINO takes the product of cast booleans and a mask's -FLT_MAX for a dequantization, and adds
+    the following operand, divided by that scale, to the bytes. Quirk `flags-among-bytes`.
     """
     if op.dtype is not ElementType.FLOAT32 or op.input.type.element_type is not ElementType.BOOL:
         return None

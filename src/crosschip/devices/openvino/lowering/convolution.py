@@ -1,4 +1,4 @@
-"""Convolutions of images in a form that OpenVINO computes right."""
+"""Convolutions in forms that OpenVINO computes correctly."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from crosschip.passes.rewrite_operations import rebuild
 def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
     """Compute a convolution of bfloat16 in float32.
 
-    On bfloat16, OpenVINO (2026.4, with AVX-512) reads padding from beyond small images, and with an
-    infinity makes NaN of what is beside it.
+    In bfloat16, OpenVINO (2026.4, with AVX-512) reads padding from beyond small images, and an
+    infinity makes neighbouring results NaN.
     """
     if op.outputs[0].type.element_type is not ElementType.BFLOAT16:
         return None
@@ -33,10 +33,7 @@ def in_float32(b: Builder, op: Operator) -> Sequence[Operand] | None:
 
 
 def without_strided_padding(b: Builder, op: Conv) -> Sequence[Operand] | None:
-    """Compute every pixel, and then take those that the strides ask for.
-
-    Quirk `strides-over-padding`.
-    """
+    """Convolve without strides, and slice the result (quirk `strides-over-padding`)."""
     if not strides_over_padding(op):
         return None
     rank = op.spatial_rank
@@ -46,19 +43,16 @@ def without_strided_padding(b: Builder, op: Conv) -> Sequence[Operand] | None:
 
 
 def strides_over_padding(op: Conv | Conv2DInteger) -> bool:
-    """Tell whether OpenVINO would apply the strides before it pads the image.
+    """Return whether a convolution has a kernel of one pixel, strides and padding.
 
-    It does (2026.4) where each window is one pixel: it strides over what makes the image.
+    Quirk `strides-over-padding`.
     """
     kernel = (op.filter.type.shape or ())[2:]
     return set(kernel) == {1} and max(op.strides) > 1 and any(op.pads)
 
 
 def without_lone_column(b: Builder, op: Conv) -> Sequence[Operand] | None:
-    """Compute on two channels, of which the second one is 0.
-
-    Quirk `lone-column`.
-    """
+    """Add a second channel of zeros (quirk `lone-column`)."""
     if op.group > 1 or not reads_lone_column(op):
         return None
     pads = (0, 0, 0, 1, *(0, 0) * op.spatial_rank)
@@ -67,10 +61,9 @@ def without_lone_column(b: Builder, op: Conv) -> Sequence[Operand] | None:
 
 
 def reads_lone_column(op: Conv | Conv2DInteger) -> bool:
-    """Tell whether OpenVINO would read the image with the wrong stride.
+    """Return whether there is one channel, only horizontal strides, and one column of results.
 
-    It does (2026.4, with AVX-512) where there is one channel, vertical strides of 1 and horizontal
-    ones above, and an output that is one column wide and higher than that.
+    Quirk `lone-column`.
     """
     _, channels, *_, width = op.filter.type.static_shape or ()
     *down, across = op.strides

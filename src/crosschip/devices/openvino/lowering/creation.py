@@ -1,4 +1,4 @@
-"""Tensors made from a description."""
+"""Tensors computed from a shape."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from crosschip.ops.standard.layout import Reshape
 
 
 def number_itself(b: Builder, op: Fill) -> Sequence[Operand] | None:
-    """Take the number for the tensor without axes that is filled with it: OpenVINO crashes.
-
-    Quirk `broadcast-to-no-axes`.
-    """
+    """Replace a fill of rank 0 by its value (quirk `broadcast-to-no-axes`)."""
     if op.outputs[0].type.shape != ():
         return None
     if op.value.value is not None:

@@ -1,4 +1,4 @@
-"""Functions of one tensor."""
+"""Elementwise functions of one operand."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 
 def hard_sigmoid_in_float32(b: Builder, op: HardSigmoid) -> Sequence[Operand] | None:
-    """Compute in float32, lest `alpha` and `beta` be rounded to a narrower type."""
-    own = op.input.type.element_type
-    if own is ElementType.FLOAT32:
+    """Compute in float32, so that `alpha` and `beta` are not rounded to a narrower type."""
+    element_type = op.input.type.element_type
+    if element_type is ElementType.FLOAT32:
         return None
     wide = rebuild(b, op, input=b.add(Cast, op.input, ElementType.FLOAT32))
-    return (b.add(Cast, wide, own),)
+    return (b.add(Cast, wide, element_type),)
 
 
 def zero_of_prelu(b: Builder, op: PRelu) -> Sequence[Operand] | None:
-    """Take 0 from the input: without AVX-512, OpenVINO multiplies it by an infinite slope, too.
+    """Return the input where it is 0, which OpenVINO multiplies by an infinite slope.
 
     Quirk `prelu-of-zero`.
     """
@@ -40,23 +40,21 @@ def zero_of_prelu(b: Builder, op: PRelu) -> Sequence[Operand] | None:
 
 
 def hard_swish_as_product(b: Builder, op: HardSwish) -> Sequence[Operand] | None:
-    """Multiply by a HARD_SIGMOID, unless it is the one function that OpenVINO has a kernel for."""
+    """Multiply by HARD_SIGMOID, unless the coefficients are those of OpenVINO's kernel."""
     if np.float32(op.alpha) == np.float32(1 / 6) and op.beta == 0.5:
         return None
     return (op.decompose(b),)
 
 
 _TERMS = 8
-"""Of the series, as many as there must be for a float32."""
+"""The terms of the series that float32 needs."""
 
 
 def softplus_as_series(b: Builder, op: Softplus) -> Sequence[Operand]:
     """Compute `max(x, 0) + log(1 + exp(-abs(x)))`.
 
-    OpenVINO's own is up to 2e-6 off, and negative, where the power is small. The logarithm is
-    `2 * artanh(power / (2 + power))`, as a series: a fraction of the time of OpenVINO's own.
-
-    Quirk `softplus-of-small-powers`.
+    With `power = exp(-abs(x))`, the logarithm is `2 * artanh(power / (2 + power))`, computed as a
+    series, which is faster than OpenVINO's logarithm. Quirk `softplus-of-small-powers`.
     """
     power = b.add(Exp, b.add(Neg, b.add(Abs, op.input)))
     ratio = b.add(Div, power, b.add(Add, power, constant_like(b, power, 2)))
@@ -69,18 +67,16 @@ def softplus_as_series(b: Builder, op: Softplus) -> Sequence[Operand]:
 
 
 def absolute_of_negative(b: Builder, op: Abs) -> Sequence[Operand]:
-    """Take the absolute values of the negative of a concatenation.
+    """Negate the operand of ABS, so that it does not overwrite the concatenation that it reads.
 
-    OpenVINO's kernel writes over what a concatenation has made, whoever else reads that. Only there
-    is it taken of something else: of negated constants, OpenVINO makes nothing of it.
-
-    Quirks `absolute-of-joined`, `absolute-of-negated`.
+    Applied to concatenations only, since OpenVINO drops ABS of negated constants. Quirks
+    `absolute-of-joined`, `absolute-of-negated`.
     """
     return (rebuild(b, op, input=b.add(Neg, op.input)),)
 
 
 def reads_concatenation(model: Model) -> frozenset[Operation]:
-    """The absolute values of concatenations of signed numbers."""
+    """Return the ABS operations on concatenations of signed numbers."""
     return frozenset(
         operation
         for operation in model.operations

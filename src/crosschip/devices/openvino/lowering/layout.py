@@ -1,4 +1,4 @@
-"""Views, and operations that move nothing."""
+"""Reshapes, and operations without effect."""
 
 from __future__ import annotations
 
@@ -24,13 +24,11 @@ _LISTS: Mapping[type[Operator], str] = {
     Tile: "repeats",
     Unsqueeze: "axes",
 }
-"""The slots with a number for each axis along which something is done."""
+"""The slot with one number per affected axis."""
 
 
 def input_itself(b: Builder, op: Operator) -> Sequence[Operand] | None:
-    """Take the input for the result of what moves nothing: along no axes, or a single number.
-
-    OpenVINO leaves the output of TILE and ROLL unwritten there, and crashes of EXPAND to no axes.
+    """Replace an operation along no axes, or on a scalar, by its input.
 
     Quirks `expanded-to-no-axes`, `repeats-along-no-axes`, `roll-along-no-axes`.
     """
@@ -41,10 +39,12 @@ def input_itself(b: Builder, op: Operator) -> Sequence[Operand] | None:
 
 
 def as_reshape(b: Builder, op: Flatten) -> Sequence[Operand]:
-    """Reshape: OpenVINO has no operator that merges axes. No size of 0 stands for another one."""
-    known = [size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()]
-    if known.count(-1) < 2:
-        return (b.add(Reshape, op.input, known, allow_zero=True),)
+    """Replace FLATTEN by RESHAPE, with sizes of 0 taken literally."""
+    sizes_or_minus_one = [
+        size if isinstance(size, int) else -1 for size in op.outputs[0].type.shape or ()
+    ]
+    if sizes_or_minus_one.count(-1) < 2:
+        return (b.add(Reshape, op.input, sizes_or_minus_one, allow_zero=True),)
     rank = len(op.input.type.shape or ())
     start, end = op.start_axis % rank, op.end_axis % rank + 1
     sizes = b.add(ShapeOf, op.input, ElementType.INT64)
@@ -59,7 +59,9 @@ def as_reshape(b: Builder, op: Flatten) -> Sequence[Operand]:
 
 @dataclass(frozen=True)
 class CancelUnsqueezes(Pass):
-    """Removes each SQUEEZE that removes what an UNSQUEEZE has inserted.
+    """Removal of each SQUEEZE that undoes an UNSQUEEZE.
+
+    OpenVINO converts one of them to a reshape before it looks for such pairs.
 
     OpenVINO takes the one for a reshape before it looks for the other.
     """
@@ -67,16 +69,18 @@ class CancelUnsqueezes(Pass):
     def rewrite(self, model: Model) -> Model:
         rewriter = Rewriter(model)
         for operation in map(rewriter.resolved, model.operations):
-            before = rewriter.producer(operation.input) if isinstance(operation, Squeeze) else None
-            if isinstance(before, Unsqueeze) and _axes(operation) == _axes(before):
-                rewriter.replace(operation.outputs[0], before.input)
+            producer = (
+                rewriter.producer(operation.input) if isinstance(operation, Squeeze) else None
+            )
+            if isinstance(producer, Unsqueeze) and _axes(operation) == _axes(producer):
+                rewriter.replace(operation.outputs[0], producer.input)
             else:
                 rewriter.keep(operation)
         return rewriter.finish()
 
 
 def _axes(op: Operation) -> Sequence[int]:
-    """The axes, of the tensor that has them, in order."""
+    """Return the inserted or removed axes, sorted, as axes of the larger tensor."""
     assert isinstance(op, Squeeze | Unsqueeze), "no other is asked about"
     tensor = op.input if isinstance(op, Squeeze) else op.outputs[0]
     rank = len(tensor.type.shape or ())

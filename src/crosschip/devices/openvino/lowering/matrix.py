@@ -11,7 +11,7 @@ from crosschip.passes.rewrite_operations import rebuild
 
 
 def input_as_matrix(b: Builder, op: FullyConnected) -> Sequence[Operand] | None:
-    """Reshape an input of more axes, of which OpenVINO would keep those in front."""
+    """Reshape an input of higher rank to a matrix: OpenVINO would keep its leading axes."""
     if len(op.input.type.shape or ()) <= 2:
         return None
     _, size = op.weight.type.static_shape or ()

@@ -1,8 +1,8 @@
 """NaN where OpenVINO loses it.
 
-A NaN is unequal to itself; that comparison is computed in one kernel with what is around it, which
-IS_NAN is not. RELU, RELU6 and CLIP are not among these passes: whether one keeps NaN depends on
-what OpenVINO fuses it into, so their converters look at the graph.
+The passes compare a value with itself, which OpenVINO fuses into the surrounding kernel; IS_NAN it
+does not. RELU, RELU6 and CLIP have no pass: whether they keep NaN depends on what OpenVINO fuses
+them into, which their converters see in the graph.
 """
 
 from __future__ import annotations
@@ -24,20 +24,16 @@ from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 
 def nan_of_function(b: Builder, op: Exp | HardSigmoid | Softplus) -> Sequence[Operand]:
-    """Take NaN from the input, of which OpenVINO's kernel makes a number.
-
-    Quirks `exp-of-nan`, `hard-sigmoid-of-nan`.
-    """
+    """Return NaN where the input is NaN (quirks `exp-of-nan`, `hard-sigmoid-of-nan`)."""
     return (_keeping(b, op.input, rebuild(b, op)),)
 
 
 def nan_of_extreme(b: Builder, op: Max | Min) -> Sequence[Operand] | None:
-    """Take NaN from the first operand, where OpenVINO returns the second.
+    """Return NaN where the first operand is NaN, for which OpenVINO returns the second.
 
-    A constant comes first, where a number loses nothing. Where both are known as it compiles,
-    OpenVINO loses a NaN in either.
-
-    Quirks `maximum-of-nan`, `minimum-of-nan`, `folded-maximum-of-nan`.
+    A constant without NaN becomes the first operand, and needs no check. In constant folding
+    OpenVINO loses NaN of either operand. Quirks `maximum-of-nan`, `minimum-of-nan`,
+    `folded-maximum-of-nan`.
     """
     first, second = _in_order(op)
     if op.input0.type.element_type not in FLOATS or op.input0 is op.input1:
@@ -53,18 +49,16 @@ def nan_of_extreme(b: Builder, op: Max | Min) -> Sequence[Operand] | None:
 def nan_and_infinity_of_reduction(
     b: Builder, op: ReduceMax | ReduceMin
 ) -> Sequence[Operand] | None:
-    """Tell by a product where there is a NaN, or nothing but infinities.
+    """Correct a reduction where an element is NaN, or all are infinite.
 
-    OpenVINO leaves NaN out, and of infinities alone makes the last number before them. The product
-    is 0 where there are other numbers, 1 where there are none, NaN where one is NaN.
-
+    A product detects both: it is NaN if an element is NaN, 1 if all are the infinity, else 0.
     Quirks `greatest-with-nan`, `least-of-infinities`.
     """
     value = op.input
     if value.type.element_type not in FLOATS:
         return None
-    none = -np.inf if isinstance(op, ReduceMax) else np.inf
-    zero, one, end = (constant_like(b, value, number) for number in (0, 1, none))
+    infinity = -np.inf if isinstance(op, ReduceMax) else np.inf
+    zero, one, end = (constant_like(b, value, number) for number in (0, 1, infinity))
     doubts = b.add(Where, b.add(NotEqual, value, value), value, zero)
     doubts = b.add(Where, b.add(Equal, value, end), one, doubts)
     doubt = b.add(ReduceProd, doubts, axes=op.axes, keepdim=op.keepdim)
@@ -73,7 +67,7 @@ def nan_and_infinity_of_reduction(
 
 
 def loses_nan(model: Model) -> frozenset[Operation]:
-    """The operations that lose a NaN, but for those on what is made of integers, which is none."""
+    """Return the operations that lose NaN, except those on dequantized integers."""
     return frozenset(
         operation
         for operation in model.operations
@@ -95,5 +89,5 @@ def _is_number(operand: Operand) -> bool:
 
 
 def _keeping(b: Builder, operand: Operand, result: Operand) -> Operand:
-    """A result, with NaN wherever the operand that it is made of is NaN."""
+    """Return the result, or the operand where that is NaN."""
     return b.add(Where, b.add(NotEqual, operand, operand), operand, result)

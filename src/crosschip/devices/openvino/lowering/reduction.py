@@ -1,4 +1,4 @@
-"""Reductions of three axes, which OpenVINO combines wrong with constants around them."""
+"""Reductions of rank 3, which OpenVINO fuses wrongly with constants around them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ from crosschip.passes.rewrite_operations import rebuild
 
 
 def apart_from_scales(b: Builder, op: Reduction) -> Sequence[Operand]:
-    """Reduce the greater one of the input and itself, with which OpenVINO combines nothing.
+    """Insert a maximum of the input with itself, which OpenVINO does not fuse.
 
-    As it reduces some of three axes, OpenVINO (2026.4) also combines what it makes with constants,
-    those of the integers that it reduces in place of reals, too, and takes the wrong channels of
-    them, or what lies behind them.
-
-    Quirk `reduction-beside-constant`.
+    Otherwise it reduces the integers and fuses their scales. Quirk `reduction-beside-constant`.
     """
     return (rebuild(b, op, input=b.add(Max, op.input, op.input)),)
 
 
 def apart_from_constants(b: Builder, op: Reduction) -> Sequence[Operand]:
-    """The greater one of the result and itself, for the same reason as `apart_from_scales`.
+    """Insert a maximum of the result with itself, which OpenVINO does not fuse.
 
     Quirk `reduction-beside-constant`.
     """
@@ -35,9 +31,7 @@ def apart_from_constants(b: Builder, op: Reduction) -> Sequence[Operand]:
 
 
 def apart_from_normalization(b: Builder, op: ReduceMean) -> Sequence[Operand] | None:
-    """The greater one of a mean and itself, where OpenVINO may not find a normalization (`MVN`).
-
-    That ends the process under a limit to instruction sets (quirk `limited-mvn`).
+    """Insert a maximum after a mean, so that OpenVINO does not find a normalization (`MVN`).
 
     Quirk `limited-mvn`.
     """
@@ -45,13 +39,13 @@ def apart_from_normalization(b: Builder, op: ReduceMean) -> Sequence[Operand] | 
 
 
 def reduces_scaled_integers(model: Model) -> frozenset[Operation]:
-    """The reductions of three axes that read what is made of what integers stand for."""
+    """Return the reductions of rank 3 whose input depends on dequantized integers."""
     scaled = scaled_integers(model)
     return frozenset(op for op in _reductions(model) if op.input in scaled)
 
 
 def meets_constants(model: Model) -> frozenset[Operation]:
-    """The reductions of three axes of whose results functions are combined with constants."""
+    """Return the reductions of rank 3 whose result reaches an operation with a constant."""
     combined = meeting_constants(model)
     return frozenset(op for op in _reductions(model) if op.outputs[0] in combined)
 
@@ -67,11 +61,11 @@ def _reductions(model: Model) -> Sequence[Reduction]:
 
 
 def meeting_constants(model: Model) -> frozenset[Operand]:
-    """The operands from which functions of one tensor lead to an operation with a constant.
+    """Return the operands from which unary functions lead to an operation with a constant.
 
-    OpenVINO computes such operations in one go. The constants are the model's, or scales of
-    integers, which it moves behind what it can compute on the integers. Those of one element count
-    as divisors only, which scales of a quantization are, too.
+    OpenVINO fuses such operations. The constants are the model's, or scales of integers, which
+    OpenVINO moves behind what it computes on the integers. Constants of one element count only as
+    divisors.
     """
     combined: set[Operand] = set()
     for operation in reversed(model.operations):
@@ -87,7 +81,7 @@ def meeting_constants(model: Model) -> frozenset[Operand]:
 
 
 def scaled_integers(model: Model) -> frozenset[Operand]:
-    """The operands that are made, by whichever operations, of what integers stand for."""
+    """Return the operands that depend on dequantized integers."""
     scaled: set[Operand | None] = set()
     for operation in model.operations:
         if isinstance(operation, Dequantize) or not scaled.isdisjoint(operation.inputs):

@@ -1,4 +1,4 @@
-"""Regions of images."""
+"""Regions of interest."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ from crosschip.passes.rewrite_operations import constant_like, rebuild
 
 
 def zero_for_no_samples(b: Builder, op: RoiAlign) -> Sequence[Operand] | None:
-    """Sample a region of one pixel in place of one without extent, whose cells are 0.
-
-    Of no samples, OpenVINO makes NaN; of fewer than none, it fails.
+    """Sample one pixel for a region without extent, and return 0 for its cells.
 
     Quirk `region-without-extent`.
     """

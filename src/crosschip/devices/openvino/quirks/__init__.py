@@ -1,4 +1,4 @@
-"""What OpenVINO computes wrong, with reproductions; see `crosschip.devices.kits.quirks`."""
+"""Quirks of OpenVINO, with reproductions; see `crosschip.devices.kits.quirks`."""
 
 from __future__ import annotations
 

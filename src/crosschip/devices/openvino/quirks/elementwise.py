@@ -1,4 +1,4 @@
-"""Quirks of functions of one number, of arithmetic and of comparisons."""
+"""Quirks of elementwise functions, arithmetic and comparisons."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from openvino import opset15 as ops
 
 from crosschip.devices.kits.quirks import Differs
 from crosschip.devices.openvino import instruction_sets
-from crosschip.devices.openvino.converters import (
-    activation,
-    arithmetic,
-    conversion,
-    table,
-)
+from crosschip.devices.openvino.converters import activation, arithmetic, conversion, table
 from crosschip.devices.openvino.lowering.arithmetic import (
     product_of_zero,
     remainder_of_infinite_divisors,
@@ -44,14 +39,14 @@ _LARGE = np.full(2, np.finfo(np.float32).min, np.float32)
 
 
 def number(value: float) -> Node:
-    """One number in float32."""
+    """Create a float32 scalar."""
     return ops.constant(np.array(value, np.float32))
 
 
 @quirk(
     activations.Relu,
     when="its input is NaN",
-    what="makes 0 of it",
+    what="returns 0",
     avoided_by=activation.relu,
     inputs=[[NAN, 1]],
     right=[NAN, 1],
@@ -66,8 +61,8 @@ def relu_of_nan(x: Node) -> Node:
     Clip,
     activations.Relu6,
     when="its input is NaN",
-    what="makes a bound of it",
-    avoided_by=[activation.bounded, table.keeping_nan],
+    what="returns a bound",
+    avoided_by=[activation.bounded, table.keep_nan],
     inputs=[[NAN, 7]],
     right=[NAN, 6],
     wrong=[0, 6],
@@ -80,7 +75,7 @@ def clamp_of_nan(x: Node) -> Node:
 @quirk(
     Max,
     when="its first input is NaN",
-    what="takes the other one",
+    what="returns the other one",
     avoided_by=nan_of_extreme,
     inputs=[[NAN, 3], [1, 2]],
     right=[NAN, 3],
@@ -94,7 +89,7 @@ def maximum_of_nan(x: Node, y: Node) -> Node:
 @quirk(
     Min,
     when="its first input is NaN",
-    what="takes the other one",
+    what="returns the other one",
     avoided_by=nan_of_extreme,
     inputs=[[NAN, 3], [1, 2]],
     right=[NAN, 2],
@@ -108,7 +103,7 @@ def minimum_of_nan(x: Node, y: Node) -> Node:
 @quirk(
     Max,
     when="it is computed while compiling, and its second input is NaN",
-    what="takes the first one",
+    what="returns the first one",
     avoided_by=[nan_of_extreme, activation.relu],
     inputs=[[1, 1]],
     right=[NAN, 4],
@@ -125,7 +120,7 @@ def folded_maximum_of_nan(x: Node) -> Node:
 @quirk(
     Exp,
     when="its input is NaN",
-    what="makes a number of it",
+    what="returns a number",
     avoided_by=nan_of_function,
     inputs=[[NAN, 0]],
     right=[NAN, 1],
@@ -139,7 +134,7 @@ def exp_of_nan(x: Node) -> Node:
 @quirk(
     activations.HardSigmoid,
     when="its input is NaN",
-    what="makes a bound of it",
+    what="returns a bound",
     avoided_by=nan_of_function,
     inputs=[[NAN, 0]],
     right=[NAN, 0.5],
@@ -153,7 +148,7 @@ def hard_sigmoid_of_nan(x: Node) -> Node:
 @quirk(
     activations.LeakyRelu,
     when="its slope is 0, and its input minus infinity and made by a convolution",
-    what="makes 0 of it",
+    what="returns 0",
     avoided_by=activation.leaky_relu,
     inputs=[[[[[-INF, 1]]]]],
     right=[[[[NAN, 1]]]],
@@ -171,7 +166,7 @@ def _pixels(x: Node) -> Node:
 @quirk(
     activations.Gelu,
     when="its input is infinity",
-    what="makes NaN of it",
+    what="returns NaN",
     avoided_by=activation.gelu,
     inputs=[[INF, 0]],
     right=[INF, 0],
@@ -200,7 +195,7 @@ def softplus_of_small_powers(x: Node) -> Node:
 @quirk(
     activations.PRelu,
     when="its input is 0, the slope infinite and computed, and there is no AVX-512",
-    what="makes NaN of it",
+    what="returns NaN",
     avoided_by=zero_of_prelu,
     inputs=[[0, -1], [INF]],
     right=[0, -INF],
@@ -215,7 +210,7 @@ def prelu_of_zero(x: Node, slope: Node) -> Node:
 @quirk(
     activations.Softsign,
     when="oneDNN is limited to SSE4.1 on a processor that has more",
-    what="makes 1 of any number, fails to compile others, and errs in others yet",
+    what="returns 1 for any number; other operators fail to compile or err",
     avoided_by=instruction_sets.refusal,
     inputs=[[-1, 3]],
     right=[-0.5, 0.75],
@@ -261,7 +256,7 @@ def folded_quotient_of_integers(x: Node) -> Node:
     Div,
     Mod,
     when="integers are divided by 0",
-    what="makes anything of it",
+    what="returns an arbitrary number or dies",
     avoided_by=zero_for_zero_divisors,
     inputs=[np.array([7, 9], np.int32), np.array([0, 3], np.int32)],
     right=[0, 3],
@@ -276,7 +271,7 @@ def integers_by_zero(x: Node, y: Node) -> Node:
 @quirk(
     Mod,
     when="the divisor is infinite",
-    what="makes NaN of it",
+    what="returns NaN",
     avoided_by=remainder_of_infinite_divisors,
     inputs=[[5, 5], [INF, 3]],
     right=[5, 2],
@@ -290,7 +285,7 @@ def remainder_by_infinity(x: Node, y: Node) -> Node:
 @quirk(
     Mul,
     when="a product by a large constant is added to, as masks of transformers are",
-    what="multiplies before it subtracts, so that what is added is lost",
+    what="reorders the terms, so that the addend is lost to rounding",
     avoided_by=product_of_zero,
     inputs=[[1, 0]],
     right=[0.7, -3.4028234e38],
@@ -317,6 +312,24 @@ def product_beside_sum(x: Node) -> Node:
 )
 def bounds_of_large_integers(x: Node) -> Node:
     return ops.clamp(x, 2**24 + 1, 2**25)
+
+
+@quirk(
+    Max,
+    Min,
+    when="constant bounds of integers are ones that float32 does not hold",
+    what="fuses both, and rounds them to float32",
+    avoided_by=table.is_exact,
+    inputs=[np.array([0, 1], np.int32)],
+    right=[2**24 + 1] * 2,
+    wrong=[2**24] * 2,
+    model=lambda b, x: b.add(
+        *(Min, b.add(Max, x, np.array([2**24 + 1], np.int32)), np.array([2**25], np.int32))
+    ),
+)
+def extremes_of_large_integers(x: Node) -> Node:
+    low, high = (ops.constant(np.array([n], np.int32)) for n in (2**24 + 1, 2**25))
+    return ops.minimum(ops.maximum(x, low), high)
 
 
 @quirk(
@@ -350,7 +363,7 @@ def large_integers_compared(x: Node, y: Node) -> Node:
 @quirk(
     Greater,
     when="an input is NaN",
-    what="says that it is greater",
+    what="returns true",
     avoided_by=swapped,
     inputs=[[NAN, 1], [1, NAN]],
     right=[False, False],
@@ -364,7 +377,7 @@ def greater_than_nan(x: Node, y: Node) -> Node:
 @quirk(
     GreaterEqual,
     when="an input is NaN",
-    what="says that it is greater or equal",
+    what="returns true",
     avoided_by=swapped,
     inputs=[[NAN, 1], [1, NAN]],
     right=[False, False],
@@ -378,7 +391,7 @@ def greater_or_equal_to_nan(x: Node, y: Node) -> Node:
 @quirk(
     Cast,
     when="a NaN becomes a boolean",
-    what="says that it is false",
+    what="returns false",
     avoided_by=unlike_zero,
     inputs=[[NAN, 0]],
     right=[True, False],
@@ -392,7 +405,7 @@ def boolean_of_nan(x: Node) -> Node:
 @quirk(
     Cast,
     when="an integer of uint32 from 2 ** 31 on becomes a boolean",
-    what="says that it is false",
+    what="returns false",
     avoided_by=conversion.cast,
     inputs=[np.array([2**31, 1], np.uint32)],
     right=[True, True],
@@ -405,8 +418,8 @@ def boolean_of_uint32(x: Node) -> Node:
 
 @quirk(
     Abs,
-    when="its input is joined of parts, and read by others, too",
-    what="writes over what is joined",
+    when="its input is a concatenation with other readers",
+    what="overwrites the concatenation",
     avoided_by=absolute_of_negative,
     inputs=[[-1], [-2]],
     right=([1, 2], [-1, -2]),
@@ -425,7 +438,7 @@ def absolute_of_joined(x: Node, y: Node) -> tuple[Node, Node]:
     Add,
     when="integers of 8 bits are added",
     what="saturates them",
-    avoided_by=table.near,
+    avoided_by=table.check_uint32,
     inputs=[np.array([127], np.int8), np.array([1], np.int8)],
     right=[-128],
     wrong=[127],

@@ -50,14 +50,14 @@ PIXELS = np.arange(1, 10, dtype=np.float32).reshape(1, 1, 3, 3)
 
 
 def floats(values: object) -> Node:
-    """A constant in float32."""
+    """Create a float32 constant."""
     return ops.constant(np.array(values, np.float32))
 
 
 @quirk(
     Conv2D,
-    when="each window is one pixel, there are strides, the image is padded, and made by something",
-    what="strides over what makes the image, before it pads",
+    when="the kernel is one pixel, with strides and padding, and the image is computed",
+    what="applies the strides to the image before the padding",
     avoided_by=convolutions.without_strided_padding,
     inputs=[PIXELS],
     right=[[[[0, 0, 0], [0, 5, 0], [0, 0, 0]]]],
@@ -108,9 +108,9 @@ def constant_convolution(bias: Node) -> Node:
 @quirk(
     MatMul,
     FullyConnected,
-    when="the number of elements to sum over shows only in a run, and is not that of the weights",
+    when="the summed dimension is dynamic and differs from the constant's",
     what="reads beyond the end of the shorter one",
-    avoided_by=matrix.alike,
+    avoided_by=matrix.require_same_size,
     inputs=[np.ones((2, 3), np.float32)],
     right=Raises(),
     wrong=Differs(),
@@ -123,8 +123,8 @@ def sums_of_different_lengths(x: Node) -> Node:
 
 @quirk(
     MatMul,
-    when="the batch of one matrix shows only in a run, and that of a constant is larger",
-    what="does not stretch it",
+    when="one batch is dynamic, and that of a constant is larger",
+    what="does not broadcast it",
     avoided_by=matrix.matmul,
     inputs=[np.ones((1, 2, 2), np.float32)],
     right=np.full((3, 2, 2), 2, np.float32),
@@ -152,7 +152,7 @@ def product_of_large_integers(x: Node, y: Node) -> Node:
 
 @quirk(
     GroupNormalization,
-    when="there are two axes of open sizes",
+    when="there are two axes of dynamic size",
     what="fails to compile",
     avoided_by=normalization.group_normalization,
     inputs=[[[1, 3, 5, 9]]],
@@ -184,7 +184,7 @@ def lrn_of_six_axes(x: Node) -> Node:
 
 @quirk(
     LRN,
-    when="five channels are summed, of an unknown number",
+    when="the size is 5, and the number of channels dynamic",
     what="fails in the run",
     avoided_by=normalization.lrn,
     inputs=[np.ones((1, 1, 1, 1), np.float32)],
@@ -242,7 +242,7 @@ def limited_mvn(x: Node) -> Node:
 @quirk(
     ReduceMax,
     when="an element is NaN",
-    what="leaves it out",
+    what="ignores it",
     avoided_by=nan_and_infinity_of_reduction,
     inputs=[[1, NAN, 3]],
     right=NAN,
@@ -256,7 +256,7 @@ def greatest_with_nan(x: Node) -> Node:
 @quirk(
     ReduceMin,
     when="all elements are infinite",
-    what="makes the greatest number of them",
+    what="returns the greatest finite number",
     avoided_by=nan_and_infinity_of_reduction,
     inputs=[[INF, INF]],
     right=INF,
@@ -270,7 +270,7 @@ def least_of_infinities(x: Node) -> Node:
 @quirk(
     ReduceMax,
     when="there are no elements",
-    what="makes something up",
+    what="returns arbitrary elements",
     avoided_by=reduction.reduce_some,
     inputs=[np.zeros((2, 0), np.float32)],
     right=[-INF, -INF],
@@ -304,7 +304,7 @@ _GATES = np.ones((1, 4, 1), np.float32)
 @quirk(
     LSTM,
     when="a sequence has no steps",
-    what="makes 0 of the last states",
+    what="returns 0 for the last states",
     avoided_by=recurrent.lstm,
     inputs=[_STEPS, _START, np.array([0], np.int32)],
     right=([[[0.25]]],),
@@ -318,8 +318,8 @@ def sequence_without_steps(x: Node, start: Node, lengths: Node) -> Output:
 
 @quirk(
     LSTM,
-    when="sizes are open",
-    what="does not look at the lengths of sequences",
+    when="dimensions are dynamic",
+    what="ignores sequence lengths",
     avoided_by=recurrent.is_plain,
     inputs=[np.ones((1, 2, 1), np.float32), _START, np.array([1], np.int32)],
     right=[[[[0.538665], [0]]]],
@@ -335,8 +335,8 @@ def lengths_with_open_sizes(x: Node, start: Node, lengths: Node) -> Output:
 
 @quirk(
     RoiAlign,
-    when="a region has no extent, and the number of samples is to follow from it",
-    what="makes NaN of no samples",
+    when="a region has no extent, which determines the number of samples",
+    what="returns NaN",
     avoided_by=zero_for_no_samples,
     inputs=[PIXELS, [[1, 1, 1, 1]]],
     right=[[[[0]]]],
@@ -357,7 +357,7 @@ _BOXES = np.array([[[0, 0, 2, 2], [0, 0, 1, 2]]], np.float32)
 @quirk(
     NonMaxSuppression,
     when="an overlap is equal to the threshold",
-    what="takes it for greater",
+    what="treats it as greater",
     avoided_by=suppression.non_max_suppression,
     inputs=[_BOXES, [[[0.9, 0.8]]]],
     right=([[0, 0.9, 0, 0, 2, 2], [0, 0.8, 0, 0, 1, 2]],),
@@ -390,10 +390,10 @@ _ROWS = _RANDOM.uniform(0.1, 1, (4, 16)).astype(np.float32)
     ),
 )
 def chained_output(x: Node) -> tuple[Node, Node]:
-    one, two, both = (ops.constant(w) for w in (*_WEIGHTS, _WEIGHTS[0] @ _WEIGHTS[1]))
+    one, two, product = (ops.constant(w) for w in (*_WEIGHTS, _WEIGHTS[0] @ _WEIGHTS[1]))
     first = ops.relu(ops.matmul(x, one, False, False))
     second = ops.relu(ops.matmul(first, two, False, False))
-    return second, ops.divide(second, ops.matmul(x, both, False, False))
+    return second, ops.divide(second, ops.matmul(x, product, False, False))
 
 
 @quirk(
@@ -416,8 +416,8 @@ def constant_times_few_bits(x: Node) -> Node:
 
 @quirk(
     AveragePool2D,
-    when="the last window goes beyond the padding, and padding counts",
-    what="counts what is beyond, too",
+    when="the last window exceeds the padding, and padding counts",
+    what="counts the pixels beyond, too",
     avoided_by=pooling.average_pool_2d,
     inputs=[np.ones((1, 1, 2, 2), np.float32)],
     right=[[[[4 / 9, 1 / 3], [1 / 3, 1 / 4]]]],
@@ -450,7 +450,7 @@ def reduction_beside_constant(x: Node) -> Node:
 @quirk(
     ReduceMean,
     when="there are no elements",
-    what="makes 0 of them",
+    what="returns 0",
     avoided_by=reduction.reduce_some,
     inputs=[np.zeros((2, 0), np.float32)],
     right=[NAN, NAN],
@@ -487,7 +487,7 @@ _SPOTS = np.array([[[[5, 0], [7, 0]]]], np.uint8)
 @quirk(
     MaxPool2D,
     when="bytes are pooled with indices, and the greatest of a window is 0",
-    what="makes 0 of the index",
+    what="returns index 0",
     avoided_by=pooling.max_pool_2d,
     inputs=[_SPOTS],
     right=(_SPOTS, [[[[0, 1], [2, 3]]]]),

@@ -1,4 +1,4 @@
-"""The table of OpenVINO's quirks, and how a reproduction is run with OpenVINO's own interface."""
+"""The registry of OpenVINO's quirks, and a runner for reproductions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY
 
 
 def constant(value: Any, type: Any = None) -> Node:
-    """A constant; lists of numbers are float32, of integers int64."""
+    """Create a constant; floats become float32, integers int64."""
     return ops.constant(value, type) if type else ops.constant(value)
 
 
 def _run(build: Callable[..., Any], quirk: Quirk) -> list[Array]:
-    """The outputs of the last run of the graph that a function makes of its inputs."""
+    """Return the outputs of the last run of the graph that `build` creates."""
     parameters = [
         ops.parameter([-1] * array.ndim if quirk.open_sizes else array.shape, array.dtype)
         for array in quirk.inputs

@@ -1,12 +1,13 @@
-"""Quirks of shapes, of the order of elements, and of reading and writing at given places."""
+"""Quirks of shapes, order of elements, gather and scatter, and boxes."""
 
 from __future__ import annotations
 
 import numpy as np
-from openvino import Node
+from openvino import Node, Output
 from openvino import opset15 as ops
 
 from crosschip.devices.kits.quirks import Differs, Raises
+from crosschip.devices.openvino import unchecked
 from crosschip.devices.openvino.converters import (
     creation,
     indexing,
@@ -15,6 +16,7 @@ from crosschip.devices.openvino.converters import (
     rearranging,
     resizing,
     searching,
+    suppression,
 )
 from crosschip.devices.openvino.graph import Graph
 from crosschip.devices.openvino.lowering.creation import number_itself
@@ -23,19 +25,21 @@ from crosschip.devices.openvino.quirks.raw import quirk
 from crosschip.ops.standard.creation import Fill, Range
 from crosschip.ops.standard.indexing import Gather, GatherND
 from crosschip.ops.standard.layout import Expand, Reshape
+from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import Pad, PadMode
 from crosschip.ops.standard.rearranging import ReverseSequence, Roll, Tile
-from crosschip.ops.standard.resizing import ResizeLinear
-from crosschip.ops.standard.searching import TopK
+from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest
+from crosschip.ops.standard.searching import TopK, Unique
+from crosschip.ops.standard.suppression import NonMaxSuppression
 
 
 def integers(*values: int) -> Node:
-    """A constant list of int64."""
+    """Create a constant list of int64."""
     return ops.constant(np.array(values, np.int64))
 
 
 def lists(*values: int) -> np.ndarray:
-    """A list of int64."""
+    """Return a list of int64."""
     return np.array(values, np.int64)
 
 
@@ -44,7 +48,7 @@ SIX = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 @quirk(
     Fill,
-    when="a tensor without axes is filled",
+    when="a scalar is filled",
     what="dies",
     avoided_by=number_itself,
     inputs=[np.array(3, np.float32)],
@@ -58,7 +62,7 @@ def broadcast_to_no_axes(x: Node) -> Node:
 
 @quirk(
     Expand,
-    when="a tensor without axes is expanded to none",
+    when="a scalar is expanded to a scalar",
     what="dies",
     avoided_by=input_itself,
     inputs=[np.array(3, np.float32)],
@@ -72,8 +76,8 @@ def expanded_to_no_axes(x: Node) -> Node:
 
 @quirk(
     Reshape,
-    when="a tensor gets one axis of a size that is computed and wrong",
-    what="makes one axis of all elements",
+    when="a tensor is reshaped to one axis of a computed, wrong size",
+    what="ignores the size",
     avoided_by=layout.reshape,
     inputs=[SIX, lists(4)],
     right=Raises(),
@@ -101,7 +105,7 @@ def computed_shape_of_many_axes(x: Node, shape: Node) -> Node:
 
 @quirk(
     Tile,
-    when="a tensor without axes is repeated along none",
+    when="a scalar is repeated along no axes",
     what="leaves the output unwritten",
     avoided_by=input_itself,
     inputs=[np.array(3, np.float32)],
@@ -125,8 +129,8 @@ def repeats_along_no_axes(x: Node) -> Node:
     model=lambda b, x: b.add(Roll, x, (), ()),
 )
 def roll_along_no_axes(x: Node) -> Node:
-    none = ops.constant(np.zeros(0, np.int64))
-    return ops.roll(x, none, none)
+    empty = ops.constant(np.zeros(0, np.int64))
+    return ops.roll(x, empty, empty)
 
 
 @quirk(
@@ -148,7 +152,7 @@ def large_integers_reversed(x: Node) -> Node:
 @quirk(
     Gather,
     when="an index is out of range",
-    what="makes something up",
+    what="returns arbitrary elements",
     avoided_by=[indexing.out_of_range, Graph.within],
     inputs=[SIX, lists(2)],
     right=Raises(),
@@ -175,7 +179,7 @@ def place_out_of_range(x: Node, indices: Node) -> Node:
 
 @quirk(
     Pad,
-    when="a mirror image takes more elements than there are",
+    when="a reflection needs more elements than there are",
     what="refuses it, or reads beyond the end",
     avoided_by=padding.pad,
     inputs=[SIX],
@@ -189,7 +193,7 @@ def reflection_of_few(x: Node) -> Node:
 
 @quirk(
     ResizeLinear,
-    when="an axis keeps its size, with a scale that is not 1",
+    when="an axis keeps its size with a scale other than 1",
     what="does not resample it",
     avoided_by=resizing.resize_linear,
     inputs=[np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4)],
@@ -198,14 +202,14 @@ def reflection_of_few(x: Node) -> Node:
 )
 def scale_that_keeps_size(x: Node) -> Node:
     scales = ops.constant(np.array([1, 1.2], np.float32))
-    places = {"coordinate_transformation_mode": "half_pixel", "axes": integers(2, 3)}
-    return ops.interpolate(x, scales, "linear_onnx", "scales", **places)
+    attributes = {"coordinate_transformation_mode": "half_pixel", "axes": integers(2, 3)}
+    return ops.interpolate(x, scales, "linear_onnx", "scales", **attributes)
 
 
 @quirk(
     Range,
     when="the end is on the other side of the start",
-    what="counts as far on this side",
+    what="counts to the mirrored end",
     avoided_by=creation.range_,
     inputs=[np.array(5, np.int32), np.array(2, np.int32), np.array(1, np.int32)],
     right=np.zeros(0, np.int32),
@@ -233,7 +237,7 @@ def range_without_step(start: Node, end: Node, step: Node) -> Node:
 @quirk(
     TopK,
     when="an element is NaN",
-    what="puts it anywhere, and others with it",
+    what="sorts it and other elements wrongly",
     avoided_by=searching.top_k,
     inputs=[[1, np.nan, 3, 2, np.nan, 7, 5, 4]],
     right=[np.nan, np.nan, 7],
@@ -275,8 +279,8 @@ def padded_with_large_integer(x: Node) -> Node:
 
 @quirk(
     Reshape,
-    when="a tensor without axes gets one of a size that is computed and wrong",
-    what="does not count the elements",
+    when="a scalar is reshaped to one axis of a computed, wrong size",
+    what="does not check the size",
     avoided_by=layout.reshape,
     inputs=[np.array(3, np.float32), np.array([2])],
     right=Raises("Reshape"),
@@ -284,3 +288,117 @@ def padded_with_large_integer(x: Node) -> Node:
 )
 def scalar_of_wrong_size(x: Node, shape: Node) -> Node:
     return ops.reshape(x, shape, False)
+
+
+@quirk(
+    Reshape,
+    when="the product of a row and a column is reshaped to a scalar",
+    what="dies",
+    avoided_by=layout.reshape,
+    inputs=[[[1, 2]], [[3], [4]]],
+    right=11,
+    wrong=Differs(),
+    dies=True,
+    model=lambda b, x, y: b.add(Reshape, b.add(MatMul, x, y), ()),
+)
+def product_reshaped_to_scalar(x: Node, y: Node) -> Node:
+    return ops.reshape(ops.matmul(x, y, False, False), ops.constant(np.zeros(0, np.int64)), False)
+
+
+_BLOCK = np.arange(16, dtype=np.float32).reshape(2, 2, 2, 2)
+
+
+@quirk(
+    Tile,
+    when="repeats along several axes are computed",
+    what="leaves most of the output unwritten",
+    avoided_by=rearranging.tile,
+    inputs=[_BLOCK, lists(1, 2, 2, 3)],
+    right=np.tile(_BLOCK, (1, 2, 2, 3)),
+    wrong=Differs(),
+    model=lambda b, x, repeats: b.add(Tile, x, repeats),
+)
+def computed_repeats(x: Node, repeats: Node) -> Node:
+    return ops.tile(x, repeats)
+
+
+_CUBE = np.arange(36, dtype=np.float32).reshape(3, 3, 4)
+
+
+@quirk(
+    Tile,
+    when="several axes are repeated, beside one of size 1 and open sizes",
+    what="takes the wrong elements",
+    avoided_by=rearranging.tile,
+    inputs=[_CUBE],
+    right=np.tile(_CUBE[:, None], (1, 2, 1, 2)),
+    wrong=Differs(),
+    open_sizes=True,
+)
+def repeats_beside_one(x: Node) -> Node:
+    return ops.tile(ops.unsqueeze(x, integers(1)), integers(1, 2, 1, 2))
+
+
+@quirk(
+    Tile,
+    when="a tensor without elements is repeated, and the repeats differ from those of the last run",
+    what="gives the result the shape of that run",
+    avoided_by=rearranging.tile,
+    before=[
+        [np.ones((2, 2), np.float32), np.ones((0, 2), np.float32)],
+        [np.ones((2, 0), np.float32), np.ones((1, 0), np.float32)],
+    ],
+    inputs=[np.ones((2, 0), np.float32), np.ones((0, 0), np.float32)],
+    right=np.ones((0, 0), np.float32),
+    wrong=np.ones((2, 0), np.float32),
+    open_sizes=True,
+)
+def repeats_of_nothing(x: Node, y: Node) -> Node:
+    count = ops.gather(ops.shape_of(y), integers(0), ops.constant(np.array(0)))
+    return ops.tile(x, ops.concat([count, integers(1)], 0))
+
+
+@quirk(
+    Unique,
+    when="integers of more than 24 bits are not to be sorted",
+    what="compares them as float32",
+    avoided_by=searching.unique,
+    inputs=[np.array([2**24 + 1, 2**24], np.int32)],
+    right=[2**24 + 1, 2**24],
+    wrong=Differs(),
+    model=lambda b, x: b.add_all(Unique, x, sorted=False)[0],
+)
+def large_integers_among_unique(x: Node) -> Output:
+    return ops.unique(x, None, False, "i64", "i64").output(0)
+
+
+@quirk(
+    ResizeNearest,
+    when="an image has no pixels",
+    what="reads foreign memory",
+    avoided_by=[resizing.resize_nearest, unchecked.sizes],
+    inputs=[np.ones((1, 1, 0, 2), np.float32)],
+    right=Raises(),
+    wrong=Differs(),
+    dies=True,
+)
+def image_of_nothing(x: Node) -> Node:
+    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return ops.interpolate(x, integers(4, 4), "nearest", "sizes", axes=integers(2, 3), **attributes)
+
+
+@quirk(
+    NonMaxSuppression,
+    when="there are no boxes",
+    what="returns no counts",
+    avoided_by=suppression.non_max_suppression,
+    inputs=[np.zeros((2, 0, 4), np.float32), np.zeros((2, 1, 0), np.float32)],
+    right=np.zeros(2, np.int32),
+    wrong=np.zeros(0, np.int32),
+    open_sizes=True,
+)
+def counts_of_nothing(boxes: Node, scores: Node) -> Node:
+    boxes = ops.reshape(boxes, integers(2, -1, 4), False)
+    scores = ops.reshape(scores, integers(2, 1, -1), False)
+    result = ops.multiclass_nms(boxes, scores, sort_result_type="classid", output_type="i32")
+    return ops.convert(result.output(2), "i32")

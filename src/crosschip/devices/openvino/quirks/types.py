@@ -1,4 +1,4 @@
-"""Quirks of element types, of quantized models, and of programs as a whole."""
+"""Quirks of element types, quantized models and saved programs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAST = float(np.finfo(np.float32).min)
     Add,
     when="reals are float64",
     what="computes them in float32",
-    avoided_by=table.near,
+    avoided_by=table.check_uint32,
     inputs=[np.array([1 + 1e-10])],
     right=np.array([2 + 2e-10]),
     wrong=np.array([2.0]),
@@ -45,7 +45,7 @@ def float64_as_float32(x: Node) -> Node:
     Add,
     when="integers of 64 bits do not fit in 32",
     what="computes them in 32 bits",
-    avoided_by=table.near,
+    avoided_by=table.check_uint32,
     inputs=[np.array([2**31])],
     right=[2**32],
     wrong=[0],
@@ -58,8 +58,8 @@ def int64_in_32_bits(x: Node) -> Node:
 @quirk(
     Less,
     when="integers of uint32 are 2 ** 31 or more",
-    what="takes them for negative ones of int32",
-    avoided_by=table.near,
+    what="treats them as negative int32",
+    avoided_by=table.check_uint32,
     inputs=[np.array([2**31, 1], np.uint32), np.array([1, 2**31], np.uint32)],
     right=[False, True],
     wrong=[True, False],
@@ -71,8 +71,8 @@ def uint32_as_int32(x: Node, y: Node) -> Node:
 
 @quirk(
     Abs,
-    when="it is taken of constants that are negated",
-    what="makes nothing of it",
+    when="its operand is a negated constant",
+    what="skips it",
     avoided_by=absolute_of_negative,
     inputs=[[0, 0]],
     right=[1, 2],
@@ -83,7 +83,7 @@ def absolute_of_negated(x: Node) -> Node:
 
 
 def product_of_bytes(x: Node, size: int = 4, weight: int = 1) -> Node:
-    """The matrix product of reals, which are whole numbers from 0 to 255, with constant bytes."""
+    """Multiply floats, which are whole numbers from 0 to 255, by a matrix of constant bytes."""
     low, high = number(0), number(255)
     weights = ops.convert(ops.constant(np.full((size, size), weight, np.int8)), "f32")
     steps = ops.fake_quantize(x, low, high, low, high, 256)
@@ -112,7 +112,7 @@ _ONES = np.ones((1, 4), np.float32)
 @quirk(
     Cast,
     when="a model of bytes multiplies converted booleans by a mask's least number, and adds to it",
-    what="takes them for quantized bytes, and fails to compile, or adds to the bytes",
+    what="treats them as quantized bytes, and fails to compile, or adds to the bytes",
     avoided_by=choice_of_reals,
     inputs=[_ONES, _FLAGS, _ONES],
     right=(_ONES * 4, _FLAGS * LEAST + _ONES),
@@ -129,7 +129,7 @@ _MASK = np.array([[0, LEAST, 0, 0]], np.float32)
 
 @quirk(
     Dequantize,
-    when="a mask is added to what bytes stand for",
+    when="a mask is added to dequantized bytes",
     what="adds the mask divided by the scale, which is infinite, to the bytes",
     avoided_by=dequantized_addends,
     inputs=[_ONES, _TABLE, _MASK],
@@ -144,8 +144,8 @@ def mask_on_bytes(x: Node, table: Node, mask: Node) -> Node:
 
 @quirk(
     Quantize,
-    when="sizes are open, and an element is NaN",
-    what="makes the greatest byte of it, and the least where sizes are known",
+    when="dimensions are dynamic, and an element is NaN",
+    what="returns the greatest byte; the least with static dimensions",
     avoided_by=quantizes_nan,
     inputs=[[[np.nan, 1]]],
     right=np.array([[0, 255]], np.uint8),
@@ -177,7 +177,7 @@ def _chain() -> np.ndarray:
 @quirk(
     MatMul,
     when="quantized products of a few rows follow each other",
-    what="makes garbage of them in one kernel",
+    what="computes garbage in one fused kernel",
     avoided_by=chains.wrongly_chained_products,
     inputs=[_ROWS],
     right=_chain(),

@@ -1,4 +1,4 @@
-"""Arithmetic on two tensors or more, and bounds."""
+"""Arithmetic on two or more tensors, and clipping."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ converts(arithmetic.BiasAdd, arithmetic.Scale)(decomposed)
 @converts(arithmetic.Div, pointwise=True)
 def div(g: Graph, op: arithmetic.Div) -> Value:
     a, b = g[op.input0], g[op.input1]
-    return _whole(a, b) if _is_integer(a) else jnp.divide(a, b)
+    return _divide_integers(a, b) if _is_integer(a) else jnp.divide(a, b)
 
 
 @converts(arithmetic.FloorDiv, pointwise=True)
@@ -30,7 +30,7 @@ def floor_div(g: Graph, op: arithmetic.FloorDiv) -> Value:
     a, b = g[op.input0], g[op.input1]
     if not _is_integer(a):
         return jnp.floor(jnp.divide(a, b))
-    quotient = _whole(a, b)
+    quotient = _divide_integers(a, b)
     inexact = (b != 0) & (quotient * b != a)
     return quotient - (inexact & ((a < 0) != (b < 0)))
 
@@ -39,13 +39,13 @@ def floor_div(g: Graph, op: arithmetic.FloorDiv) -> Value:
 def mod(g: Graph, op: arithmetic.Mod) -> Value:
     a, b = jnp.broadcast_arrays(g[op.input0], g[op.input1])
     if _is_integer(a):
-        divisor = jnp.where(_breaks(a, b), jnp.ones_like(b), b)
-        rest = lax.rem(a, divisor)
+        divisor = jnp.where(_traps(a, b), jnp.ones_like(b), b)
+        remainder = lax.rem(a, divisor)
     else:
-        rest = lax.rem(a, b)
+        remainder = lax.rem(a, b)
     if op.fmod:
-        return rest
-    return jnp.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+        return remainder
+    return jnp.where((remainder != 0) & ((remainder < 0) != (b < 0)), remainder + b, remainder)
 
 
 @converts(arithmetic.Pow, pointwise=True)
@@ -60,11 +60,15 @@ def pow_(g: Graph, op: arithmetic.Pow) -> Value:
 
 
 def _integer_power(base: Value, exponent: Value) -> Value:
-    """The power of integers, which wraps around; JAX's own reads six bits of an exponent."""
+    """Return the power of integers, which wraps around (quirk `power-of-many-bits`)."""
 
     def step(_: Value, state: tuple[Value, Value, Value]) -> tuple[Value, Value, Value]:
-        product, square, left = state
-        return jnp.where(left % 2 == 1, product * square, product), square * square, left // 2
+        product, square, exponent_left = state
+        return (
+            jnp.where(exponent_left % 2 == 1, product * square, product),
+            square * square,
+            exponent_left // 2,
+        )
 
     bits = jnp.iinfo(exponent.dtype).bits
     product, _, _ = lax.fori_loop(0, bits, step, (jnp.ones_like(base), base, exponent))
@@ -90,15 +94,15 @@ def _is_integer(value: Value) -> bool:
     return bool(jnp.issubdtype(value.dtype, jnp.integer))
 
 
-def _whole(a: Value, b: Value) -> Value:
-    """The quotient of integers, towards zero; 0 by 0, and the least one by -1 is itself."""
+def _divide_integers(a: Value, b: Value) -> Value:
+    """Divide integers towards zero; by 0 is 0, and the least integer by -1 is itself."""
     a, b = jnp.broadcast_arrays(a, b)
-    quotient = lax.div(a, jnp.where(_breaks(a, b), jnp.ones_like(b), b))
+    quotient = lax.div(a, jnp.where(_traps(a, b), jnp.ones_like(b), b))
     return jnp.where(b == 0, jnp.zeros_like(a), quotient)
 
 
-def _breaks(a: Value, b: Value) -> Value:
-    """The elements where a division is none that a processor does."""
+def _traps(a: Value, b: Value) -> Value:
+    """Return where an integer division traps: by 0, or of the least integer by -1."""
     if jnp.issubdtype(a.dtype, jnp.unsignedinteger):
         return b == 0
     return (b == 0) | ((b == -1) & (a == jnp.iinfo(a.dtype).min))

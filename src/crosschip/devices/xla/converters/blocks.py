@@ -1,4 +1,4 @@
-"""Moving blocks of images between axes: reshaping and transposing."""
+"""Blocks of images moved between axes, by reshapes and transpositions."""
 
 from __future__ import annotations
 

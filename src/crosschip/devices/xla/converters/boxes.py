@@ -1,4 +1,4 @@
-"""Overlaps of boxes, and the choice of those that do not overlap a better one."""
+"""Intersection over union, and suppression of boxes that overlap a better one."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ def suppress(
     eta: float = 1.0,
     pixel: float = 0.0,
 ) -> tuple[Value, Value]:
-    """The best boxes that do not overlap a better one of them, and how many there are.
+    """Select the best boxes that do not overlap a better selected one.
 
     Args:
-        boxes: two corners of each, the lesser one first, [M, 4].
-        scores: [M]; of equal ones, the first is better.
-        candidates: whether each is to be looked at, [M].
-        most: how many are wanted at most; not 0, and neither is M.
-        threshold: how much of an overlap is too much.
-        eta: what that is multiplied by after each box, while it is more than 0.5, if less than 1.
-        pixel: how much more than the difference of its coordinates a side is.
+        boxes: the corners of each box, the lesser one first, [M, 4].
+        scores: [M]; of equal scores, the first is better.
+        candidates: whether each box may be selected, [M].
+        most: the greatest number of selected boxes; neither it nor M is 0.
+        threshold: the overlap above which a box is suppressed.
+        eta: the factor of the threshold after each box, while it is above 0.5, if less than 1.
+        pixel: the addend to a side, the difference of its coordinates.
 
     Returns:
-        [most] indices, of which only the first ones count, and their number.
+        [most] indices, of which the first ones are valid, and their number.
     """
-    places = jnp.arange(boxes.shape[0])
+    indices = jnp.arange(boxes.shape[0])
 
     def eligible(state: tuple[Value, ...]) -> Value:
-        left, covered, _, _, limit = state
-        return left & ~(covered > limit.astype(covered.dtype))
+        remaining, covered, _, _, limit = state
+        return remaining & ~(covered > limit.astype(covered.dtype))
 
     def goes_on(state: tuple[Value, ...]) -> Value:
         return (state[3] < most) & eligible(state).any()
@@ -52,28 +52,28 @@ def suppress(
         shrinks = (eta < 1) & (limit > 0.5)
         limit = jnp.where(shrinks, limit * eta, limit)
         return (
-            candidates_left & (places != best),
+            candidates_left & (indices != best),
             covered,
             selected.at[count].set(best),
             count + 1,
             limit,
         )
 
-    nothing = jnp.full(places.shape, -jnp.inf, boxes.dtype)
-    selected = jnp.zeros(most, places.dtype)
-    first = candidates, nothing, selected, jnp.zeros((), places.dtype), jnp.float64(threshold)
+    nothing = jnp.full(indices.shape, -jnp.inf, boxes.dtype)
+    selected = jnp.zeros(most, indices.dtype)
+    first = candidates, nothing, selected, jnp.zeros((), indices.dtype), jnp.float64(threshold)
     _, _, selected, count, _ = lax.while_loop(goes_on, keep, first)
     return selected, count
 
 
 def _overlaps(boxes: Value, box: Value, pixel: float) -> Value:
-    """The area that each box has in common with one, over the area of either."""
+    """Return the intersection over union of each box with one box."""
     sides = jnp.minimum(boxes[:, 2:], box[2:]) - jnp.maximum(boxes[:, :2], box[:2])
-    common = _area(sides, pixel)
-    own = _area(boxes[:, 2:] - boxes[:, :2], pixel)
-    either = own + _area(box[2:] - box[:2], pixel) - common
-    met = (common > 0) & (either > 0)
-    return jnp.where(met, common / jnp.where(met, either, 1), 0)
+    intersection = _area(sides, pixel)
+    areas = _area(boxes[:, 2:] - boxes[:, :2], pixel)
+    union = areas + _area(box[2:] - box[:2], pixel) - intersection
+    overlaps = (intersection > 0) & (union > 0)
+    return jnp.where(overlaps, intersection / jnp.where(overlaps, union, 1), 0)
 
 
 def _area(sides: Value, pixel: Any) -> Value:

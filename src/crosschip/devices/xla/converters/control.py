@@ -1,4 +1,4 @@
-"""Stopping a model."""
+"""Assertions."""
 
 from __future__ import annotations
 

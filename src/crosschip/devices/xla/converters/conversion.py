@@ -1,4 +1,4 @@
-"""Conversions of the element type."""
+"""Casts."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def cast(g: Graph, op: conversion.Cast) -> Value:
 
 
 def _powers_of_two(x: Value, saturate: bool, rounding: PowerRounding) -> Value:
-    """E8M0 holds nothing but an exponent, 127 more than that; 255 is NaN."""
+    """Convert to E8M0: the bits are an exponent plus 127; 255 is NaN."""
     reals = x.astype(jnp.float64)
     mantissa, exponent = jnp.frexp(reals)
-    # The mantissa is in [0.5, 1), so that the power below a number has an exponent less by one.
+    # The mantissa is in [0.5, 1): the exponent of the next lower power of 2 is less by one.
     up = {
         PowerRounding.UP: mantissa > 0.5,
         PowerRounding.DOWN: mantissa >= 1,

@@ -27,12 +27,8 @@ from crosschip.ops.standard.convolution import (
 )
 from crosschip.ops.standard.deformable import DeformableConv2D
 
-_LAYOUTS = {
-    1: ("NWC", "WIO", "NWC"),
-    2: ("NHWC", "HWIO", "NHWC"),
-    3: ("NDHWC", "DHWIO", "NDHWC"),
-}
-"""The order of axes of images, filters and results, by the number of an image's axes."""
+_LAYOUTS = {1: ("NWC", "WIO", "NWC"), 2: ("NHWC", "HWIO", "NHWC"), 3: ("NDHWC", "DHWIO", "NDHWC")}
+"""The order of axes of images, filters and results, by the number of spatial axes."""
 _MOST_SHIFTS = 128
 _MOST_PARTS = 64
 
@@ -45,23 +41,23 @@ def conv(g: Graph, op: Conv) -> ChannelsLast:
     channels, kernel = image.shape[-1], filters.shape[:-2]
     sides = op.windows(kernel).sides(image.shape[1:-1])
     if not g.on_processor or op.group == 1:
-        output = _convolved(op, image, filters, sides, summed, op.group)
+        output = _convolve(op, image, filters, sides, summed, op.group)
     elif op.group == channels and prod(kernel) <= _MOST_SHIFTS:
-        output = _shifted(op, image.astype(summed), filters.astype(summed), sides)
+        output = _sum_shifted(op, image.astype(summed), filters.astype(summed), sides)
     elif op.group <= _MOST_PARTS:
         parts = zip(jnp.split(image, op.group, -1), jnp.split(filters, op.group, -1), strict=True)
         output = jnp.concatenate(
-            [_convolved(op, part, own, sides, summed, 1) for part, own in parts], -1
+            [_convolve(op, part, part_filters, sides, summed, 1) for part, part_filters in parts],
+            -1,
         )
     else:
-        output = _convolved(op, image, filters, sides, summed, op.group)
-    return _biased(g, output, op.bias)
+        output = _convolve(op, image, filters, sides, summed, op.group)
+    return _add_bias(g, output, op.bias)
 
 
-def _convolved(
+def _convolve(
     op: Conv, image: Value, filters: Value, sides: Sequence[int], summed: Any, groups: int
 ) -> Value:
-    """XLA's own convolution."""
     return lax.conv_general_dilated(
         image,
         filters,
@@ -75,23 +71,23 @@ def _convolved(
     )
 
 
-def _shifted(op: Conv, image: Value, filters: Value, sides: Sequence[int]) -> Value:
-    """A depthwise convolution as a sum of shifted products: XLA's own takes 100 times as long."""
+def _sum_shifted(op: Conv, image: Value, filters: Value, sides: Sequence[int]) -> Value:
+    """Sum shifted products, which for depthwise convolutions is 100 times as fast as XLA's own."""
     channels, out = image.shape[-1], filters.shape[-1]
     padded = jnp.pad(image, [(0, 0), *_pairs(sides), (0, 0)])
     if out > channels:
         padded = jnp.repeat(padded, out // channels, -1)
 
-    def pixels(place: Sequence[int]) -> Value:
-        windows = zip(place, op.dilations, op.strides, shape_of(op)[2:], strict=True)
+    def pixels(position: Sequence[int]) -> Value:
+        windows = zip(position, op.dilations, op.strides, shape_of(op)[2:], strict=True)
         parts = [
             slice(index * dilation, index * dilation + (count - 1) * stride + 1, stride)
             for index, dilation, stride, count in windows
         ]
         return padded[:, *parts]
 
-    places = product(*map(range, filters.shape[:-2]))
-    return reduce(jnp.add, (pixels(place) * filters[*place, 0] for place in places))
+    positions = product(*map(range, filters.shape[:-2]))
+    return reduce(jnp.add, (pixels(position) * filters[*position, 0] for position in positions))
 
 
 @converts(Conv1DTranspose, Conv2DTranspose, Conv3DTranspose, narrow=True)
@@ -99,17 +95,17 @@ def conv_transpose(g: Graph, op: ConvTranspose) -> ChannelsLast | Sequence[Value
     if op.auto_pad is not AutoPad.NONE or op.output_shape is not None or any(op.output_padding):
         return decomposed(g, op)
     (image, filters), summed = g.factors(g.last(op.input), g[op.filter])
-    into, per_group, *kernel = filters.shape
-    # A group's filters, as those of a convolution: turned around, and output channels last.
-    grouped = filters.reshape(op.group, into // op.group, per_group, *kernel)
+    channels, per_group, *kernel = filters.shape
+    # The filters of the equivalent convolution: flipped, with output channels last.
+    grouped = filters.reshape(op.group, channels // op.group, per_group, *kernel)
     window = tuple(range(3, grouped.ndim))
-    turned = jnp.transpose(jnp.flip(grouped, window), (*window, 1, 0, 2))
-    turned = turned.reshape(*kernel, into // op.group, op.group * per_group)
-    reach = [d * (k - 1) for d, k in zip(op.dilations, kernel, strict=True)]
-    sides = [(r - op.pads[2 * i], r - op.pads[2 * i + 1]) for i, r in enumerate(reach)]
+    flipped = jnp.transpose(jnp.flip(grouped, window), (*window, 1, 0, 2))
+    flipped = flipped.reshape(*kernel, channels // op.group, op.group * per_group)
+    extents = [d * (k - 1) for d, k in zip(op.dilations, kernel, strict=True)]
+    sides = [(r - op.pads[2 * i], r - op.pads[2 * i + 1]) for i, r in enumerate(extents)]
     output = lax.conv_general_dilated(
         image,
-        turned,
+        flipped,
         (1,) * op.spatial_rank,
         sides,
         lhs_dilation=op.strides,
@@ -119,13 +115,13 @@ def conv_transpose(g: Graph, op: ConvTranspose) -> ChannelsLast | Sequence[Value
         precision=EXACT,
         preferred_element_type=summed,
     )
-    return _biased(g, output, op.bias)
+    return _add_bias(g, output, op.bias)
 
 
-def _biased(g: Graph, output: Any, bias: Operand | None) -> ChannelsLast:
+def _add_bias(g: Graph, output: Any, bias: Operand | None) -> ChannelsLast:
     return ChannelsLast(output if bias is None else output + g[bias].astype(output.dtype))
 
 
 def _pairs(sides: Sequence[int]) -> list[tuple[int, int]]:
-    """Padding before and after each axis."""
+    """Return the padding before and after each axis."""
     return list(zip(sides[::2], sides[1::2], strict=True))

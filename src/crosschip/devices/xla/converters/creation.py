@@ -1,4 +1,4 @@
-"""Tensors made from a description, and descriptions of tensors."""
+"""Tensors computed from a shape, a range or indices; shapes and ranks."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def fill(g: Graph, op: creation.Fill | creation.FillLike) -> Value:
 def range_(g: Graph, op: creation.Range) -> Value:
     bounds = [operand.value for operand in (op.start, op.end, op.step)]
     first, _, step = (bound.item() for bound in bounds if bound is not None)
-    places = jnp.arange(*shape_of(op))
+    steps = jnp.arange(*shape_of(op))
     dtype = op.start.type.element_type.dtype
     if dtype.kind in "iu":
-        return (first + places * step).astype(dtype)
-    return (np.float64(first) + places * np.float64(step)).astype(dtype)
+        return (first + steps * step).astype(dtype)
+    return (np.float64(first) + steps * np.float64(step)).astype(dtype)
 
 
 @converts(creation.OneHot, narrow=True)
 def one_hot(g: Graph, op: creation.OneHot) -> Value:
     indices = g[op.indices]
-    whole = indices.astype(jnp.int64)
+    integers = indices.astype(jnp.int64)
     if jnp.issubdtype(indices.dtype, jnp.floating):
         reals = jnp.where(jnp.isnan(indices), op.depth, indices.astype(jnp.float64))
-        whole = jnp.trunc(reals).astype(jnp.int64)
-    places = jnp.where(whole < 0, whole + op.depth, whole)
-    hot = jnp.moveaxis(places[..., None] == jnp.arange(op.depth), -1, op.axis)
+        integers = jnp.trunc(reals).astype(jnp.int64)
+    positions = jnp.where(integers < 0, integers + op.depth, integers)
+    hot = jnp.moveaxis(positions[..., None] == jnp.arange(op.depth), -1, op.axis)
     on, off = (g[value].reshape(()) for value in (op.on_value, op.off_value))
     return jnp.where(hot, on, off)

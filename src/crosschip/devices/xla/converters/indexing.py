@@ -1,4 +1,4 @@
-"""Reading and writing elements at places that other tensors give."""
+"""Gather and scatter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosschip.ops.standard import indexing
 from crosschip.ops.standard.indexing import Scatter
 
 _TRUSTED = "promise_in_bounds"
-"""Places are checked, and the run is refused if one is out of bounds."""
+"""Indices are checked: runs with one out of range are refused (quirk `index-out-of-range`)."""
 
 converts(indexing.SparseToDense)(decomposed)
 
@@ -23,20 +23,20 @@ converts(indexing.SparseToDense)(decomposed)
 def gather(g: Graph, op: indexing.Gather) -> Value:
     data = g[op.input]
     axis = op.axis % data.ndim
-    places = g.within(op, g[op.indices], data.shape[axis])
+    indices = g.within(op, g[op.indices], data.shape[axis])
     if not data.size:
         return jnp.zeros(shape_of(op), data.dtype)
-    return data.at[(slice(None),) * axis + (places,)].get(mode=_TRUSTED)
+    return data.at[(slice(None),) * axis + (indices,)].get(mode=_TRUSTED)
 
 
 @converts(indexing.GatherElements)
 def gather_elements(g: Graph, op: indexing.GatherElements) -> Value:
     data = g[op.input]
     axis = op.axis % data.ndim
-    places = g.within(op, g[op.indices], data.shape[axis])
+    indices = g.within(op, g[op.indices], data.shape[axis])
     if not data.size:
         return jnp.zeros(shape_of(op), data.dtype)
-    return data.at[_around(places, axis)].get(mode=_TRUSTED)
+    return data.at[_all_axes(indices, axis)].get(mode=_TRUSTED)
 
 
 @converts(indexing.GatherND)
@@ -46,14 +46,14 @@ def gather_nd(g: Graph, op: indexing.GatherND) -> Value:
     parts = _parts(g, op, op.indices, data.shape[batch:])
     if not data.size or not math.prod(shape_of(op)):
         return jnp.zeros(shape_of(op), data.dtype)
-    more = indices.ndim - 1 - batch
-    own = [
-        jnp.arange(size).reshape((-1,) + (1,) * (batch - 1 - axis + more))
+    trailing = indices.ndim - 1 - batch
+    batch_indices = [
+        jnp.arange(size).reshape((-1,) + (1,) * (batch - 1 - axis + trailing))
         for axis, size in enumerate(data.shape[:batch])
     ]
-    if not own and not parts:
+    if not batch_indices and not parts:
         return jnp.broadcast_to(data, shape_of(op))
-    gathered = data.at[(*own, *parts)].get(mode=_TRUSTED)
+    gathered = data.at[(*batch_indices, *parts)].get(mode=_TRUSTED)
     return jnp.broadcast_to(gathered, shape_of(op)) if gathered.shape != shape_of(op) else gathered
 
 
@@ -64,38 +64,38 @@ def scatter_nd(g: Graph, op: indexing.ScatterND) -> Value:
     if not parts:  # each update is of the whole tensor
         updates = updates.reshape(math.prod(g[op.indices].shape[:-1]), *data.shape)
         first = jnp.zeros(updates.shape[:1], jnp.int64)
-        return _written(data[None], (first,), updates, op.reduction)[0]
-    return _written(data, tuple(parts), updates, op.reduction)
+        return _scatter(data[None], (first,), updates, op.reduction)[0]
+    return _scatter(data, tuple(parts), updates, op.reduction)
 
 
 @converts(indexing.ScatterElements)
 def scatter_elements(g: Graph, op: indexing.ScatterElements) -> Value:
     data = g[op.input]
     axis = op.axis % data.ndim
-    places = g.within(op, g[op.indices], data.shape[axis])
-    return _written(data, _around(places, axis), g[op.updates], op.reduction)
+    indices = g.within(op, g[op.indices], data.shape[axis])
+    return _scatter(data, _all_axes(indices, axis), g[op.updates], op.reduction)
 
 
 def _parts(g: Graph, op: Operation, indices: Operand, sizes: Sequence[int]) -> list[Value]:
-    """Indices of places, an array for each axis, counted from the front."""
+    """Return one array of non-negative indices per axis."""
     columns = jnp.moveaxis(g[indices], -1, 0)
-    return [g.within(op, columns[place], sizes[place]) for place in range(columns.shape[0])]
+    return [g.within(op, columns[column], sizes[column]) for column in range(columns.shape[0])]
 
 
-def _around(places: Value, axis: int) -> tuple[Value, ...]:
-    """Indices of all axes: on one of them as given, on others an element's own."""
+def _all_axes(indices: Value, axis: int) -> tuple[Value, ...]:
+    """Return indices of all axes: the given ones on one axis, the element's own on the others."""
     grid: list[Value] = [
-        jnp.arange(size).reshape((-1,) + (1,) * (places.ndim - 1 - other))
-        for other, size in enumerate(places.shape)
+        jnp.arange(size).reshape((-1,) + (1,) * (indices.ndim - 1 - other))
+        for other, size in enumerate(indices.shape)
     ]
-    grid[axis] = places
+    grid[axis] = indices
     return tuple(grid)
 
 
-def _written(data: Value, places: tuple[Value, ...], updates: Value, reduction: Scatter) -> Value:
+def _scatter(data: Value, indices: tuple[Value, ...], updates: Value, reduction: Scatter) -> Value:
     if not updates.size or not data.size:
         return data
-    target = data.at[places]
+    target = data.at[indices]
     write = {
         Scatter.NONE: target.set,
         Scatter.ADD: target.add,

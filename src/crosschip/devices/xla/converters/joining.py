@@ -1,4 +1,4 @@
-"""Putting tensors together and taking them apart."""
+"""Concatenation and splitting."""
 
 from __future__ import annotations
 

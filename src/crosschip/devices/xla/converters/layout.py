@@ -1,4 +1,4 @@
-"""Changing a shape, or the order of axes."""
+"""Reshapes, transpositions and broadcasts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,7 @@ import jax.numpy as jnp
 
 from crosschip.devices.xla.converters.table import converts, shape_of
 from crosschip.devices.xla.graph import Graph, Value
-from crosschip.ops.standard.layout import (
-    Expand,
-    Flatten,
-    Reshape,
-    Squeeze,
-    Transpose,
-    Unsqueeze,
-)
+from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 
 
 @converts(Flatten, Reshape, Squeeze, Unsqueeze)

@@ -1,4 +1,4 @@
-"""Truth values and bits."""
+"""Boolean and bitwise operators."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ converts(logical.BitwiseXor, pointwise=True)(same(jnp.bitwise_xor))
 
 @converts(logical.BitShift, pointwise=True)
 def bit_shift(g: Graph, op: logical.BitShift) -> Value:
-    bits, places = jnp.broadcast_arrays(g[op.input0], g[op.input1])
+    bits, shifts = jnp.broadcast_arrays(g[op.input0], g[op.input1])
     if op.direction is ShiftDirection.LEFT:
-        return lax.shift_left(bits, places)
+        return lax.shift_left(bits, shifts)
     if jnp.issubdtype(bits.dtype, jnp.unsignedinteger):
-        return lax.shift_right_logical(bits, places)
-    return lax.shift_right_arithmetic(bits, places)
+        return lax.shift_right_logical(bits, shifts)
+    return lax.shift_right_arithmetic(bits, shifts)

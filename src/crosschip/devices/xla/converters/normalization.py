@@ -19,14 +19,14 @@ def batch_normalization(g: Graph, op: normalization.BatchNormalization) -> Value
     x = g[op.input]
     factor = g[op.scale] / jnp.sqrt(g[op.variance] + op.epsilon)
     shift = g[op.bias] - g[op.mean] * factor
-    return x * _along(factor, x) + _along(shift, x)
+    return x * _per_channel(factor, x) + _per_channel(shift, x)
 
 
 @converts(normalization.LayerNormalization)
 def layer_normalization(g: Graph, op: normalization.LayerNormalization) -> Value:
     x = g[op.input]
-    whole = _normalized(x, range(op.begin_norm_axis % x.ndim, x.ndim), op.epsilon)
-    return _affine(g, whole, op.scale, op.bias, along=False)
+    normalized = _normalize(x, range(op.begin_norm_axis % x.ndim, x.ndim), op.epsilon)
+    return _affine(g, normalized, op.scale, op.bias, along=False)
 
 
 @converts(normalization.GroupNormalization)
@@ -34,15 +34,15 @@ def group_normalization(g: Graph, op: normalization.GroupNormalization) -> Value
     x = g[op.input]
     batch, channels, *image = x.shape
     grouped = x.reshape(batch, op.groups, channels // op.groups, *image)
-    whole = _normalized(grouped, range(2, grouped.ndim), op.epsilon).reshape(x.shape)
-    return _affine(g, whole, op.scale, op.bias, along=True)
+    normalized = _normalize(grouped, range(2, grouped.ndim), op.epsilon).reshape(x.shape)
+    return _affine(g, normalized, op.scale, op.bias, along=True)
 
 
 @converts(normalization.InstanceNormalization)
 def instance_normalization(g: Graph, op: normalization.InstanceNormalization) -> Value:
     x = g[op.input]
-    whole = _normalized(x, range(2, x.ndim), op.epsilon)
-    return _affine(g, whole, op.scale, op.bias, along=True)
+    normalized = _normalize(x, range(2, x.ndim), op.epsilon)
+    return _affine(g, normalized, op.scale, op.bias, along=True)
 
 
 @converts(normalization.RMSNormalization)
@@ -53,7 +53,7 @@ def rms_normalization(g: Graph, op: normalization.RMSNormalization) -> Value:
     return _affine(g, x / jnp.sqrt(squares + op.epsilon), op.scale, None, along=False)
 
 
-def _normalized(x: Value, axes: Sequence[int], epsilon: float) -> Value:
+def _normalize(x: Value, axes: Sequence[int], epsilon: float) -> Value:
     over = tuple(axes)
     centred = x - jnp.mean(x, over, keepdims=True)
     return centred / jnp.sqrt(jnp.mean(centred * centred, over, keepdims=True) + epsilon)
@@ -62,16 +62,16 @@ def _normalized(x: Value, axes: Sequence[int], epsilon: float) -> Value:
 def _affine(
     g: Graph, x: Value, scale: Operand | None, bias: Operand | None, *, along: bool
 ) -> Value:
-    """A value times scale plus bias, each along the channels if that is said."""
+    """Multiply by scale and add bias, each broadcast along the channels or the trailing axes."""
     if scale is not None:
         factor = g[scale].astype(x.dtype)
-        x = x * (_along(factor, x) if along else factor)
+        x = x * (_per_channel(factor, x) if along else factor)
     if bias is not None:
         shift = g[bias].astype(x.dtype)
-        x = x + (_along(shift, x) if along else shift)
+        x = x + (_per_channel(shift, x) if along else shift)
     return x
 
 
-def _along(numbers: Value, x: Value) -> Value:
-    """A number a channel, in a shape that broadcasts to an image's."""
+def _per_channel(numbers: Value, x: Value) -> Value:
+    """Reshape one number per channel to broadcast with an image."""
     return numbers.reshape((-1,) + (1,) * (x.ndim - 2)).astype(x.dtype)

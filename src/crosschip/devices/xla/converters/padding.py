@@ -26,7 +26,7 @@ def pad(g: Graph, op: Pad) -> Value:
     data = g[op.input]
     sides = list(zip(op.pads[::2], op.pads[1::2], strict=True))
     if op.mode not in _MODES:
-        zero = np.zeros((), data.dtype)  # which stands for no 0 in float8_e8m0
+        zero = np.zeros((), data.dtype)  # float8_e8m0 has no 0
         value = jnp.asarray(zero) if op.value is None else g[op.value].reshape(())
         return lax.pad(data, value, [(before, after, 0) for before, after in sides])
     box = tuple(
@@ -35,8 +35,10 @@ def pad(g: Graph, op: Pad) -> Value:
     )
     data = data[box]
     for axis, (before, after) in enumerate(sides):
-        # Which element each place repeats is what padding the places says.
-        line = np.pad(np.arange(data.shape[axis]), (max(0, before), max(0, after)), _MODES[op.mode])
+        # The source index of each element is the padded index.
+        sources = np.pad(
+            np.arange(data.shape[axis]), (max(0, before), max(0, after)), _MODES[op.mode]
+        )
         if before > 0 or after > 0:
-            data = jnp.take(data, line, axis, mode="clip")
+            data = jnp.take(data, sources, axis, mode="clip")
     return data

@@ -1,4 +1,4 @@
-"""To and from quantized integers."""
+"""Quantization and dequantization."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def quantize(g: Graph, op: Quantize) -> Value:
     if op.dtype in NARROW_FLOATS:
         zero_point = _along(quantized, _of(quantized).zero_point, reals.dtype)
         return narrow_float(steps + zero_point, op.dtype)
-    # Wide enough for every int32.
+    # float64 holds every int32.
     zero_point = _along(quantized, _of(quantized).zero_point, np.float64)
     return jnp.clip(jnp.round(steps).astype(jnp.float64) + zero_point, *limits(op.dtype))
 
 
 @converts(Dequantize)
 def dequantize(g: Graph, op: Dequantize) -> Value:
-    # Integers of 16 bits and their products with a float32 lose nothing but in one rounding.
+    # In float32, 16-bit integers times a scale are rounded only once.
     wide = np.float64 if op.input.type.element_type is ElementType.INT32 else np.float32
     steps = g[op.input].astype(wide) - _along(op.input, _of(op.input).zero_point, wide)
     return steps * _along(op.input, _of(op.input).scale, wide)
@@ -47,7 +47,7 @@ def _of(operand: Operand) -> Quantization:
 
 
 def _along(operand: Operand, numbers: Sequence[float], dtype: Any) -> Value:
-    """The numbers, laid along the axis of a quantized operand."""
+    """Return numbers, shaped to broadcast along the quantization axis of an operand."""
     axis = _of(operand).axis
     if axis is None:
         return np.array(

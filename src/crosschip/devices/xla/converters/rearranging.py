@@ -1,4 +1,4 @@
-"""Repeating, shifting, reversing and blanking parts of a tensor."""
+"""Tiling, rolling, reversal and triangular parts."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def reverse_sequence(g: Graph, op: ReverseSequence) -> Value:
     g.require(op, f"lengths: one is not in [0, {steps}]", (lengths >= 0) & (lengths <= steps))
     if not data.size:
         return data
-    places = jnp.arange(steps)
+    positions = jnp.arange(steps)
     ends = lengths[:, None]
-    source = jnp.clip(jnp.where(places < ends, ends - 1 - places, places), 0, steps - 1)
-    picked = rows[jnp.arange(rows.shape[0])[:, None], source]
-    return jnp.moveaxis(picked, (0, 1), axes)
+    source = jnp.clip(jnp.where(positions < ends, ends - 1 - positions, positions), 0, steps - 1)
+    reversed_rows = rows[jnp.arange(rows.shape[0])[:, None], source]
+    return jnp.moveaxis(reversed_rows, (0, 1), axes)
 
 
 @converts(Trilu, narrow=True)

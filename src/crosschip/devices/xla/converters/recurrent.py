@@ -1,4 +1,4 @@
-"""Recurrent networks: a loop over the time steps, whose body is the cell's own formula."""
+"""Recurrent networks as loops over time steps, whose body is the formula of the cell."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crosschip.ops.standard.recurrent import GRU, LSTM, RNN, DynamicQuantizeLSTM
 
 
 class _Arrays:
-    """The algebra of JAX's arrays."""
+    """The operations of a cell's formula on JAX arrays."""
 
     def pick(self, value: Value, index: Any) -> Value:
         return lax.dynamic_index_in_dim(value, index, keepdims=False)
@@ -90,7 +90,7 @@ def recurrent(g: Graph, op: Recurrent) -> Sequence[Value]:
     zero = jnp.zeros((batch, tensors["recurrence_weight"].shape[2]), tensors["input"].dtype)
     with jax.default_matmul_precision("highest"):
         passes = [
-            _scanned(op, tensors, index, steps, zero, backwards=backwards)
+            _scan_direction(op, tensors, index, steps, zero, backwards=backwards)
             for index, backwards in enumerate(op.direction.passes)
         ]
     hidden, last = zip(*passes, strict=True)
@@ -98,27 +98,21 @@ def recurrent(g: Graph, op: Recurrent) -> Sequence[Value]:
     return [jnp.stack(hidden, 1), *states]
 
 
-def _scanned(
-    op: Recurrent,
-    tensors: dict[str, Any],
-    index: int,
-    steps: int,
-    zero: Value,
-    *,
-    backwards: bool,
+def _scan_direction(
+    op: Recurrent, tensors: dict[str, Any], index: int, steps: int, zero: Value, *, backwards: bool
 ) -> tuple[Value, tuple[Value, ...]]:
-    """The hidden values of all steps in one direction, and the last states."""
+    """Return the hidden states of all steps of one direction, and the last states."""
     algebra = _Arrays()
     p = ScanDirection(algebra, tensors, index, op.gates, op.functions_of(algebra, index))
     first = tuple(zero if tensors[slot] is None else tensors[slot][index] for slot in op.states)
 
-    def step(states: tuple[Value, ...], place: Any) -> tuple[tuple[Value, ...], Value]:
-        x = [algebra.pick(part, place) for part in p.inputs]
+    def step(states: tuple[Value, ...], position: Any) -> tuple[tuple[Value, ...], Value]:
+        x = [algebra.pick(part, position) for part in p.inputs]
         after = op.step(p, x, *states)
         states_after = tuple(
-            p.unless_over(place, *pair) for pair in zip(after, states, strict=True)
+            p.unless_over(position, *pair) for pair in zip(after, states, strict=True)
         )
-        return states_after, p.unless_over(place, after[0], zero)
+        return states_after, p.unless_over(position, after[0], zero)
 
     last, hidden = lax.scan(step, first, jnp.arange(steps), reverse=backwards)
     return hidden, last

@@ -1,4 +1,4 @@
-"""Reducing axes to one value each, and sums and products up to each element."""
+"""Reductions, cumulative sums and products."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def reduced(
     before: Callable[[Value], Value] | None = None,
     after: Callable[[Value], Value] | None = None,
 ) -> Callable[[Graph, Reduction], Value | ChannelsLast]:
-    """The converter to a JAX function of axes, of what another one makes of the input."""
+    """Return a converter to a JAX reduction, with functions applied before and after it."""
 
     def convert(g: Graph, op: Reduction) -> Value | ChannelsLast:
-        # Without the axes of images, the channels are where they belong.
+        # A reduction of exactly the spatial axes can read the channels last.
         rank = len(op.input.type.shape or ())
         of_image = set(range(2, rank)) == {axis % rank for axis in op.axes} if rank else False
         last = of_image and g.is_last(op.input)
@@ -75,15 +75,15 @@ converts(reduction.ReduceLogSum)(reduced(_sum, after=jnp.log))
 
 @converts(CumSum)
 def cum_sum(g: Graph, op: CumSum) -> Value:
-    return _accumulated(lax.cumsum, 0, g[op.input], op)
+    return _accumulate(lax.cumsum, 0, g[op.input], op)
 
 
 @converts(CumProd)
 def cum_prod(g: Graph, op: CumProd) -> Value:
-    return _accumulated(lax.cumprod, 1, g[op.input], op)
+    return _accumulate(lax.cumprod, 1, g[op.input], op)
 
 
-def _accumulated(
+def _accumulate(
     function: Callable[..., Value], neutral: int, data: Value, op: CumSum | CumProd
 ) -> Value:
     axis = op.axis % data.ndim

@@ -1,4 +1,4 @@
-"""Resampling of images: gathered pixels, or products with matrices of weights."""
+"""Resampling of images, decomposed to gathers or products with weight matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Picking an image's values at places between its pixels."""
+"""Sampling of images between pixels."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class _Axis:
     """The rows (or columns) of the samples of regions.
 
     Attributes:
-        start: where each region begins, [R].
-        extent: how high (or wide) it is, [R].
-        count: how many cells it has.
-        samples: how many samples each of its cells has, [R].
-        size: how many rows (or columns) an image has.
+        start: the first row of each region, [R].
+        extent: the height of each region, [R].
+        count: the number of cells of a region.
+        samples: the number of samples of each cell, [R].
+        size: the number of rows of an image.
     """
 
     start: Value
@@ -38,17 +38,17 @@ class _Axis:
     size: int
 
     def weighted(self, sample: Any) -> list[tuple[Value, Value]]:
-        """Of one sample of each cell, two pixels and their weights, each [R, count]."""
+        """Return two pixels and their weights for one sample of each cell, each [R, count]."""
         step = (sample + 0.5) / jnp.maximum(self.samples, 1).astype(self.start.dtype)
         cells = jnp.arange(self.count, dtype=self.start.dtype) + step[:, None]
-        places = self.start[:, None] + cells * (self.extent / self.count)[:, None]
-        clamped = jnp.clip(places, 0, self.size - 1)
+        coordinates = self.start[:, None] + cells * (self.extent / self.count)[:, None]
+        clamped = jnp.clip(coordinates, 0, self.size - 1)
         low = jnp.floor(clamped)
-        part = clamped - low
-        inside = (places >= -1) & (places <= self.size)
+        fraction = clamped - low
+        inside = (coordinates >= -1) & (coordinates <= self.size)
         first = low.astype(jnp.int64)
         second = jnp.minimum(first + 1, self.size - 1)
-        return [(first, (1 - part) * inside), (second, part * inside)]
+        return [(first, (1 - fraction) * inside), (second, fraction * inside)]
 
 
 @converts(RoiAlign)
@@ -89,20 +89,20 @@ def roi_align(g: Graph, op: RoiAlign) -> Value:
 
 
 def _axes(op: RoiAlign, rois: Value, image: tuple[int, int]) -> list[_Axis]:
-    """Rows and columns; the region is one pixel where a coordinate is not finite."""
+    """Return rows and columns; a region with a coordinate that is not finite becomes one pixel."""
     scaled = rois * jnp.asarray(op.spatial_scale, rois.dtype) - 0.5 * op.aligned
     extents = scaled[:, 2:] - scaled[:, :2]
-    known = jnp.isfinite(jnp.concatenate([scaled, extents], 1)).all(1, keepdims=True)
-    scaled, extents = jnp.where(known, scaled, 0), jnp.where(known, extents, 0)
+    is_finite = jnp.isfinite(jnp.concatenate([scaled, extents], 1)).all(1, keepdims=True)
+    scaled, extents = jnp.where(is_finite, scaled, 0), jnp.where(is_finite, extents, 0)
     if not op.aligned:
         extents = jnp.maximum(extents, 1)
     axes = []
-    for place, count, size in zip((1, 0), (op.output_height, op.output_width), image, strict=True):
-        extent = extents[:, place]
+    for column, count, size in zip((1, 0), (op.output_height, op.output_width), image, strict=True):
+        extent = extents[:, column]
         samples = jnp.full(extent.shape, op.sampling_ratio, jnp.int64)
         if op.sampling_ratio <= 0:
-            # More than can be is as good as any, and stays in the range of integers.
-            wanted = jnp.clip(jnp.ceil(extent / count), 0, 2 * _MOST_SAMPLES)
-            samples = wanted.astype(jnp.int64)
-        axes.append(_Axis(scaled[:, place], extent, count, samples, size))
+            # Any count above the limit is refused; this one is in the range of integers.
+            sample_counts = jnp.clip(jnp.ceil(extent / count), 0, 2 * _MOST_SAMPLES)
+            samples = sample_counts.astype(jnp.int64)
+        axes.append(_Axis(scaled[:, column], extent, count, samples, size))
     return axes

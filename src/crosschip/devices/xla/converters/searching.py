@@ -1,4 +1,4 @@
-"""Finding elements."""
+"""Searches: extremes, the largest elements, non-zero and unique elements."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from crosschip.devices.xla.graph import Graph, Value
 from crosschip.ops.standard.searching import ArgMax, ArgMin, NonZero, TopK, Unique
 
 
-def placed(find: Callable[..., Value]) -> Callable[[Graph, ArgMax | ArgMin], Value]:
-    """The converter to a JAX function that finds the first of the extreme elements."""
+def index_of(find: Callable[..., Value]) -> Callable[[Graph, ArgMax | ArgMin], Value]:
+    """Return a converter to a JAX function that returns the index of the first extreme."""
 
     def convert(g: Graph, op: ArgMax | ArgMin) -> Value:
         data = g[op.input]
         size = data.shape[op.axis]
-        turned = jnp.flip(data, op.axis) if op.select_last else data
-        position = find(turned, op.axis, keepdims=op.keepdim)
+        flipped = jnp.flip(data, op.axis) if op.select_last else data
+        position = find(flipped, op.axis, keepdims=op.keepdim)
         return size - 1 - position if op.select_last else position
 
     return convert
 
 
-converts(ArgMax)(placed(jnp.argmax))
-converts(ArgMin)(placed(jnp.argmin))
+converts(ArgMax)(index_of(jnp.argmax))
+converts(ArgMin)(index_of(jnp.argmin))
 
 
 @converts(TopK)
 def top_k(g: Graph, op: TopK) -> Sequence[Value]:
     data, axis = g[op.input], op.axis
-    turned = jnp.flip(data, axis) if op.largest else data
-    order = jnp.argsort(turned, axis, stable=True)
+    flipped = jnp.flip(data, axis) if op.largest else data
+    order = jnp.argsort(flipped, axis, stable=True)
     if op.largest:
         order = data.shape[axis] - 1 - jnp.flip(order, axis)
-    places = jnp.take(order, jnp.arange(op.k), axis, mode="clip") if data.size else order
+    indices = jnp.take(order, jnp.arange(op.k), axis, mode="clip") if data.size else order
     if not data.size or not op.k:
         shape = list(data.shape)
         shape[axis] = op.k
         return [jnp.zeros(shape, data.dtype), jnp.zeros(shape, jnp.int64)]
-    return [jnp.take_along_axis(data, places, axis), places]
+    return [jnp.take_along_axis(data, indices, axis), indices]
 
 
 @converts(NonZero, narrow=True)
@@ -78,7 +78,7 @@ def unique(g: Graph, op: Unique) -> Sequence[Value]:
 
 
 def _ascending(keys: Value) -> Value:
-    """The order of the rows of a matrix, as lists of their elements; equal ones as they come."""
+    """Return the stable lexicographic order of the rows of a matrix."""
 
     def sort(step: Any, order: Value) -> Value:
         column = lax.dynamic_index_in_dim(keys, keys.shape[1] - 1 - step, 1, keepdims=False)

@@ -1,4 +1,4 @@
-"""Taking a box out of a tensor."""
+"""Slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Non-maximum suppression, with as many rows as there may be."""
+"""Non-maximum suppression; outputs have the greatest possible number of rows."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def non_max_suppression_indices(g: Graph, op: NonMaxSuppressionIndices) -> Value
     of_classes = jax.vmap(choose, (None, 0, 0))
     beyond = scores > as_element(op.score_threshold, scores)
     selected, counts = jax.vmap(of_classes)(corners, scores, beyond)
-    places = _filled(g, jnp.arange(most) < counts[..., None], selected.size)
-    return jnp.stack([*places[:2], selected[places]], -1)
+    indices = _true_indices(g, jnp.arange(most) < counts[..., None], selected.size)
+    return jnp.stack([*indices[:2], selected[indices]], -1)
 
 
 @converts(NonMaxSuppression)
@@ -59,33 +59,35 @@ def non_max_suppression(g: Graph, op: NonMaxSuppression) -> Sequence[Value]:
 
     of_classes = jax.vmap(choose, (0 if op.rois_num else None, 0, 0))
     selected, counts = jax.vmap(of_classes)(boxes, class_scores, candidates)
-    there = jnp.arange(most) < counts[..., None]
-    wanted = classes * most
+    valid = jnp.arange(most) < counts[..., None]
+    row_count = classes * most
     if op.keep_top_k >= 0:
-        wanted = min(wanted, op.keep_top_k)
-        own = jnp.take_along_axis(class_scores, selected, -1).reshape(images, -1)
-        there &= (_ranks(own, there.reshape(own.shape)) < op.keep_top_k).reshape(there.shape)
+        row_count = min(row_count, op.keep_top_k)
+        selected_scores = jnp.take_along_axis(class_scores, selected, -1).reshape(images, -1)
+        valid &= (
+            _ranks(selected_scores, valid.reshape(selected_scores.shape)) < op.keep_top_k
+        ).reshape(valid.shape)
     if op.rois_num:
-        order = jnp.argsort(jnp.where(there, selected, count), -1)
-        selected, there = (jnp.take_along_axis(each, order, -1) for each in (selected, there))
-    places = _filled(g, there, images * wanted)
-    image, label = places[:2]
-    box = selected[places]
+        order = jnp.argsort(jnp.where(valid, selected, count), -1)
+        selected, valid = (jnp.take_along_axis(each, order, -1) for each in (selected, valid))
+    indices = _true_indices(g, valid, images * row_count)
+    image, label = indices[:2]
+    box = selected[indices]
     corners = boxes[image, label, box] if op.rois_num else boxes[image, box]
     score = class_scores[image, label, box]
     table = jnp.concatenate([jnp.stack([label.astype(score.dtype), score], 1), corners], 1)
-    counts = there.sum((1, 2), dtype=jnp.int32)
+    counts = valid.sum((1, 2), dtype=jnp.int32)
     return [table, counts, rows(image, label, box)[:, None].astype(jnp.int32)][: len(op.outputs)]
 
 
 def _images(g: Graph, op: NonMaxSuppression) -> tuple[Value, Value, Value, Callable[..., Value]]:
-    """The boxes of each image, as they are given or as regions of all images with a count each.
+    """Return the boxes of each image, given per image or as regions of all images with counts.
 
     Returns:
-        boxes: [N, M, 4], or of regions [N, C, M, 4].
+        boxes: [N, M, 4], or [N, C, M, 4] for regions.
         scores: [N, C, M].
-        own: whether each box is one of the image's, [N, 1, M].
-        rows: makes of an image, a class and a box the row that this is in the operator's input.
+        belongs: whether each box belongs to the image, [N, 1, M].
+        rows: returns the input row of an image, a class and a box.
     """
     boxes, class_scores = g[op.bboxes], g[op.scores]
     if op.rois_num is None:
@@ -98,20 +100,20 @@ def _images(g: Graph, op: NonMaxSuppression) -> tuple[Value, Value, Value, Calla
     numbers = jnp.arange(count)
     begins = jnp.concatenate([jnp.zeros_like(ends[:1]), ends[:-1]])
     ends = ends.at[-1:].set(count)
-    own = (numbers >= begins[:, None]) & (numbers < ends[:, None])
+    belongs = (numbers >= begins[:, None]) & (numbers < ends[:, None])
     boxes = jnp.broadcast_to(boxes.swapaxes(0, 1), (images, classes, count, 4))
     class_scores = jnp.broadcast_to(class_scores.T, (images, classes, count))
-    return boxes, class_scores, own[:, None], lambda image, label, box: box * classes + label
+    return boxes, class_scores, belongs[:, None], lambda image, label, box: box * classes + label
 
 
 def _ranks(scores: Value, candidates: Value) -> Value:
-    """The place of each in an order by falling score, equal ones as they come."""
+    """Return the rank of each score in descending, stable order."""
     order = jnp.argsort(jnp.where(candidates, -scores, jnp.inf), -1, stable=True)
     numbers = jnp.arange(order.shape[-1])
     return jnp.put_along_axis(jnp.zeros_like(order), order, numbers, -1, inplace=False)
 
 
-def _filled(g: Graph, there: Value, most: int) -> tuple[Value, ...]:
-    """The places where something is, in C order, as an array of indices for each axis."""
-    g.fill(there.sum())
-    return jnp.nonzero(there, size=most, fill_value=0)
+def _true_indices(g: Graph, valid: Value, most: int) -> tuple[Value, ...]:
+    """Return the indices of true elements in C order, one array per axis."""
+    g.fill(valid.sum())
+    return jnp.nonzero(valid, size=most, fill_value=0)

@@ -1,4 +1,4 @@
-"""The table that the converters register in, and what several of them share."""
+"""The converter table, and the helpers that several converters share."""
 
 from __future__ import annotations
 
@@ -31,39 +31,39 @@ def converts(
     narrow: bool = False,
     pointwise: bool = False,
 ) -> Callable[[Convert], Convert]:
-    """Decorator: the function converts these operators, where all sizes are known.
+    """Decorate a function as the converter of operators with static shapes.
 
-    The converter is given floats of 16 bits as float32, as operators compute on them, and its
-    results are rounded; activations are added to what it returns.
+    The converter reads 16-bit floats as float32, in which operators compute, and its results are
+    rounded; fused activations are applied to its results.
 
     Args:
         operators: the operators.
         types: the element types of their tensors.
-        limit: what else cannot be done.
-        sizing: the tensors, besides parameters, on whose values the sizes of results depend.
-        narrow: whether the converter is given floats of 16 bits as they are.
-        pointwise: whether an element of the result is made of those at its place, the tensors being
-            broadcast as NumPy does, so that the order of axes does not matter.
+        limit: returns a refusal for unsupported operations.
+        sizing: the tensors, other than parameters, whose values determine sizes of results.
+        narrow: whether the converter reads 16-bit floats as they are.
+        pointwise: whether the operator is elementwise with NumPy broadcasting, so that the order of
+            axes does not matter.
     """
 
     def register(function: Convert) -> Convert:
         for operator in operators:
             _sizing[operator] = frozenset(sizing)
             computed = [slot.name for slot in operator.slots if slot.parameter]
-            add = converters.converts(operator, types=types, limit=limit, computed=computed)
-            add(_completed(function, narrow or operator.moves, pointwise))
+            decorate = converters.converts(operator, types=types, limit=limit, computed=computed)
+            decorate(_complete(function, narrow or operator.moves, pointwise))
         return function
 
     return register
 
 
 def sizing(operation: Operation) -> Collection[str]:
-    """The tensors of an operation on whose values sizes depend."""
+    """Return the tensors of an operation whose values determine sizes."""
     return _sizing.get(type(operation), ())
 
 
 def decomposed(g: Graph, op: Operator) -> Sequence[Value]:
-    """The converter to simpler operators, which are found where all sizes are known."""
+    """Convert to simpler operators, into which an operation of static shapes can be decomposed."""
     builder = Builder(prefix=f"{op.name}.")
     results = op.decomposition(builder)
     assert results is not None, f"{op.type} has a decomposition where sizes are known"
@@ -73,7 +73,7 @@ def decomposed(g: Graph, op: Operator) -> Sequence[Value]:
 
 
 def same(function: Callable[..., Value]) -> Callable[[Graph, Operator], Value]:
-    """The converter to a JAX function that takes the same tensors, and does the same."""
+    """Return a converter to a JAX function with the same operands and no attributes."""
 
     def convert(g: Graph, op: Operator) -> Value:
         return function(*(g[o] for slot, o in op.filled() if not slot.parameter))
@@ -82,14 +82,14 @@ def same(function: Callable[..., Value]) -> Callable[[Graph, Operator], Value]:
 
 
 def bounded(value: Value, low: float, high: float) -> Value:
-    """A value between bounds of any type; NaN stays NaN."""
+    """Clamp a value to bounds of any type; NaN stays NaN."""
     if low > -np.inf:
         value = jnp.maximum(value, as_element(low, value))
     return jnp.minimum(value, as_element(high, value)) if high < np.inf else value
 
 
 def narrow_float(value: Value, element_type: ElementType, *, saturate: bool = True) -> Value:
-    """A value as floats of 8 bits or fewer; beyond their range the greatest, if it saturates."""
+    """Convert to floats of at most 8 bits, clamping numbers out of range if `saturate`."""
     limits = jnp.finfo(element_type.dtype)
     reals = value if value.dtype == jnp.float32 else value.astype(jnp.float64)
     if saturate:
@@ -98,7 +98,7 @@ def narrow_float(value: Value, element_type: ElementType, *, saturate: bool = Tr
 
 
 def as_element(number: float, like: Value) -> Value:
-    """One number of the element type of a value: of integers the nearest, of reals rounded."""
+    """Return a scalar of a value's element type: the nearest integer, or a rounded float."""
     if like.dtype.kind in "iu":
         limits = np.iinfo(like.dtype)
         number = limits.min if number <= limits.min else min(number, limits.max)
@@ -108,33 +108,33 @@ def as_element(number: float, like: Value) -> Value:
 
 
 def shape_of(op: Operation, index: int = 0) -> tuple[int, ...]:
-    """The shape of an output, which is known."""
+    """Return the static shape of an output."""
     shape = op.outputs[index].type.static_shape
     assert shape is not None, "all sizes are known"
     return shape
 
 
-def _completed(function: Convert, narrow: bool, pointwise: bool) -> Convert:
-    """A converter with the order of axes, the rounding of narrow floats and the activation."""
+def _complete(function: Convert, narrow: bool, pointwise: bool) -> Convert:
+    """Add the order of axes, the rounding of narrow floats and the activation to a converter."""
 
     def convert(g: Graph, op: Operator) -> Sequence[Value | ChannelsLast]:
-        turned = pointwise and _is_last(g, op)
-        view = Turned(g, len(shape_of(op))) if turned else g
+        is_last = pointwise and _is_last(g, op)
+        view = Turned(g, len(shape_of(op))) if is_last else g
         result = function(view if narrow else Widened(view), op)
         values = list(result) if isinstance(result, list | tuple) else [result]
         if op.fused is not Fuse.NONE and function is not decomposed:
-            values[0] = _mapped(values[0], lambda value: bounded(value, *op.fused.bounds))
+            values[0] = _map(values[0], lambda value: bounded(value, *op.fused.bounds))
         rounded = [
-            _mapped(value, partial(_as_type, dtype=output.type.element_type.dtype))
+            _map(value, partial(_as_type, dtype=output.type.element_type.dtype))
             for value, output in zip(values, op.outputs, strict=True)
         ]
-        return [ChannelsLast(value) for value in rounded] if turned else rounded
+        return [ChannelsLast(value) for value in rounded] if is_last else rounded
 
     return convert
 
 
 def _is_last(g: Graph, op: Operator) -> bool:
-    """Tell whether an operation reads an image whose channels are last, and makes one."""
+    """Return whether an operation reads an image with the channels last, and outputs one."""
     ranks = {len(output.type.shape or ()) for output in op.outputs}
     return len(ranks) == 1 and any(
         g.is_last(operand) and len(operand.type.shape or ()) in ranks
@@ -147,8 +147,8 @@ def _as_type(value: Value, dtype: np.dtype[Any]) -> Value:
     return as_type(jnp.asarray(value), dtype)
 
 
-def _mapped(value: Value | ChannelsLast, function: Callable[[Value], Value]) -> Any:
-    """The result of a function of a value, in the same order of axes."""
+def _map(value: Value | ChannelsLast, function: Callable[[Value], Value]) -> Any:
+    """Apply a function to a value, keeping its order of axes."""
     if isinstance(value, ChannelsLast):
         return ChannelsLast(function(value.value))
     return function(value)
