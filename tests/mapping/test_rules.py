@@ -10,6 +10,7 @@ import pytest
 
 from crosschip.ir import Builder, ElementType, ModelError, Operand, TensorType
 from crosschip.ops.standard.activation import LeakyRelu, Relu, Softmax
+from crosschip.ops.standard.adaptive_pooling import AdaptiveAveragePool2D
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.convolution import Conv2D, Conv2DTranspose
 from crosschip.ops.standard.creation import Fill
@@ -18,7 +19,7 @@ from crosschip.ops.standard.joining import Concat, Split
 from crosschip.ops.standard.layout import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 from crosschip.ops.standard.matrix import FullyConnected, MatMul
 from crosschip.ops.standard.normalization import BatchNormalization, LayerNormalization
-from crosschip.ops.standard.pooling import AdaptiveAveragePool2D, AveragePool2D, MaxPool2D
+from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.reduction import ReduceMean
 from crosschip.ops.standard.resizing import ResizeLinear, ResizeNearest

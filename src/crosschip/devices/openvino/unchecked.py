@@ -5,6 +5,14 @@ from __future__ import annotations
 from crosschip.devices.kits.size_checks import Sizes
 from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
+from crosschip.ops.standard.adaptive_pooling import (
+    AdaptiveAveragePool1D,
+    AdaptiveAveragePool2D,
+    AdaptiveAveragePool3D,
+    AdaptiveMaxPool1D,
+    AdaptiveMaxPool2D,
+    AdaptiveMaxPool3D,
+)
 from crosschip.ops.standard.convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -25,10 +33,12 @@ from crosschip.ops.standard.normalization import (
 )
 from crosschip.ops.standard.padding import Pad
 from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
+    AveragePool1D,
     AveragePool2D,
+    AveragePool3D,
+    MaxPool1D,
     MaxPool2D,
+    MaxPool3D,
 )
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN
@@ -36,7 +46,9 @@ from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNea
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 FAILS_OF_NOTHING = (
-    *(AdaptiveAveragePool2D, AdaptiveMaxPool2D, AveragePool2D, MaxPool2D),
+    *(AdaptiveAveragePool1D, AdaptiveAveragePool2D, AdaptiveAveragePool3D),
+    *(AdaptiveMaxPool1D, AdaptiveMaxPool2D, AdaptiveMaxPool3D),
+    *(AveragePool1D, AveragePool2D, AveragePool3D, MaxPool1D, MaxPool2D, MaxPool3D),
     *(GRU, LSTM, RNN),
     *(ResizeCubic, ResizeLinear, ResizeNearest),
 )

@@ -16,6 +16,7 @@ from crosschip.ir.types import FLOATS
 from crosschip.lowering.ranges.interval import TRUTH, Interval, of_type
 from crosschip.ops import Operator
 from crosschip.ops.standard import (
+    adaptive_pooling,
     arithmetic,
     blocks,
     comparison,
@@ -214,8 +215,17 @@ def _different(op: searching.Unique, facts: Facts) -> Sequence[Range]:
     return [facts.of(op.input), place, place, count]
 
 
-@makes(pooling.MaxPool2D, pooling.AdaptiveMaxPool2D)
-def _greatest(op: pooling.MaxPool2D | pooling.AdaptiveMaxPool2D, facts: Facts) -> Sequence[Range]:
+@makes(
+    pooling.MaxPool1D,
+    pooling.MaxPool2D,
+    pooling.MaxPool3D,
+    adaptive_pooling.AdaptiveMaxPool1D,
+    adaptive_pooling.AdaptiveMaxPool2D,
+    adaptive_pooling.AdaptiveMaxPool3D,
+)
+def _greatest(
+    op: pooling.MaxPool | adaptive_pooling.AdaptiveMaxPool, facts: Facts
+) -> Sequence[Range]:
     shape = op.input.type.shape
     places = None if shape is None else _indices(facts, [product(shape[2:])])
     return [None, None if places is None else places.hull(Interval(-1, 0))][: len(op.outputs)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from crosschip.mapping.opsets import map_operator
-from crosschip.ops.standard.integers import Conv2DInteger, MatMulInteger
-
-map_operator(
+from crosschip.ops.standard.integers import (
+    Conv1DInteger,
     Conv2DInteger,
-    onnx=("ConvInteger",),
+    Conv3DInteger,
+    MatMulInteger,
 )
+
+for _operator in (Conv1DInteger, Conv2DInteger, Conv3DInteger):
+    map_operator(_operator, onnx=("ConvInteger",))
 
 map_operator(
     MatMulInteger,

@@ -11,13 +11,15 @@ from crosschip.ir.dataclass import dataclass
 from crosschip.mapping.channels_last import ChannelsLast, ChannelsLastOutput
 from crosschip.mapping.nodes import Activated, Sides
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import ActivationAfter, Case, Fixed, Padding, PaddingMode, Told
+from crosschip.mapping.rules import Case, Padding, PaddingMode
 from crosschip.mapping.translation import Export, Import, Rule, refusal
 from crosschip.ops.standard.pooling import (
-    AdaptiveAveragePool2D,
-    AdaptiveMaxPool2D,
+    AveragePool1D,
     AveragePool2D,
+    AveragePool3D,
+    MaxPool1D,
     MaxPool2D,
+    MaxPool3D,
 )
 
 
@@ -50,7 +52,7 @@ _INSIDE = OfSizesOnly("inside")
 _WINDOW_OPERANDS = ("input", "auto_pad", "pads", "kernel_shape", "strides", "ceil_mode")
 
 
-_WINDOWS: Mapping[str, str | Rule] = {
+WINDOWS: Mapping[str, str | Rule] = {
     "KERNEL_SIZE": "kernel_shape",
     "STRIDE": "strides",
     "PAD_MODE": PaddingMode(),
@@ -60,24 +62,11 @@ _WINDOWS: Mapping[str, str | Rule] = {
     "GLOBAL": Case("GLOBAL", "false", lambda value: not value, np.array([False])),
 }
 
-_WHOLE_IMAGE: Mapping[str, str | Rule] = {
-    **{name: Told() for name in _WINDOWS},
-    "ACTIVATION_TYPE": ActivationAfter(),
-    "GLOBAL": Case("GLOBAL", "true", bool, np.array([True])),
-}
-
 
 def _nnrt(code: int, name: str) -> NNRt:
     return NNRt(
-        *(code, name, (ChannelsLast("input"),), _WINDOWS),
+        *(code, name, (ChannelsLast("input"),), WINDOWS),
         other_rules=(ChannelsLastOutput(), _INSIDE),
-    )
-
-
-def _global(code: int, name: str) -> NNRt:
-    return NNRt(
-        *(code, name, (ChannelsLast("input"),), _WHOLE_IMAGE),
-        other_rules=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
     )
 
 
@@ -93,8 +82,7 @@ class FormatOfImage(Rule):
         return constant(np.array(int(use.channels_last)), "format")
 
 
-_FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": Activated()}
-_WHOLE = Case("global", "true", bool, np.array(True))
+FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": Activated()}
 _PART = Case("global", "false", lambda value: not value, np.array(False))
 
 
@@ -112,18 +100,11 @@ def _window_node(
         "pad": Sides(),
         "global": _PART,
     }
-    attributes = {**windows, **rounding, **_FORMAT}
+    attributes = {**windows, **rounding, **FORMAT}
     return HDI(
         *(code, name, (ChannelsLast("input"),), attributes),
         other_rules=(ChannelsLastOutput(), _INSIDE, *more_rules),
         since=since,
-    )
-
-
-def _global_node(code: int, name: str) -> HDI:
-    return HDI(
-        *(code, name, (ChannelsLast("input"),), {"global": _WHOLE, **_FORMAT}),
-        other_rules=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
     )
 
 
@@ -153,18 +134,7 @@ map_operator(
     onnx=("MaxPool",),
 )
 
-map_operator(
-    AdaptiveAveragePool2D,
-    nnadapter=NNAdapter(1),
-    nnrt=(_global(2, "AVG_POOL"),),
-    hdi=(_global_node(17, "AVGPOOL_FUSION"),),
-    onnx=("GlobalAveragePool",),
-)
-
-map_operator(
-    AdaptiveMaxPool2D,
-    nnadapter=NNAdapter(2, optional_outputs=1),
-    nnrt=(_global(21, "MAX_POOL"),),
-    hdi=(_global_node(92, "MAX_POOL_FUSION"),),
-    onnx=("GlobalMaxPool",),
-)
+for _operator in (AveragePool1D, AveragePool3D):
+    map_operator(_operator, onnx=("AveragePool",))
+for _operator in (MaxPool1D, MaxPool3D):
+    map_operator(_operator, onnx=("MaxPool",))

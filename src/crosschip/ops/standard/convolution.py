@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from crosschip.ir import Array, Builder, Dim, Operand, Shape, unknown
 from crosschip.ir.types import FLOATS
 from crosschip.ops.definition.bias import check_bias, check_quantized_bias
-from crosschip.ops.definition.operator import Operator, shape_of
+from crosschip.ops.definition.operator import shape_of
 from crosschip.ops.definition.registry import operator
 from crosschip.ops.definition.shapes import of_rank, same
 from crosschip.ops.definition.slots import (
@@ -22,6 +21,7 @@ from crosschip.ops.definition.slots import (
     optional_tensor,
     tensor,
 )
+from crosschip.ops.definition.spatial import over_rows
 from crosschip.ops.definition.windows import (
     AutoPad,
     Pads,
@@ -35,7 +35,7 @@ from crosschip.ops.definition.windows import (
 )
 from crosschip.ops.standard.arithmetic import Add
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Reshape, Squeeze, Transpose, Unsqueeze
+from crosschip.ops.standard.layout import Reshape, Transpose
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.padding import Pad
 
@@ -168,42 +168,6 @@ class Conv3D(Conv, spatial_rank=3):
         sizes = static(shape_of(result)[2:])
         unstacked = b.add(Reshape, result, (-1, len(starts), out, *sizes))
         return b.add(Transpose, unstacked, (0, 2, 1, 3, 4))
-
-
-_OF_HEIGHT = {
-    "pads": (0, 0),
-    "strides": (1,),
-    "dilations": (1,),
-    "output_padding": (0,),
-    "output_shape": (1,),
-}
-"""The numbers for the height of images of one row."""
-
-
-def over_rows(
-    b: Builder, op: Conv | ConvTranspose, planar: type[Operator]
-) -> tuple[Operand, ...] | None:
-    """A convolution of signals as one of images of height 1.
-
-    `None` where a parameter is computed when the model runs.
-    """
-    arguments: dict[str, Any] = dict(op.named_inputs())
-    for slot in ("input", "filter"):
-        operand = arguments[slot]
-        # The axis of several scales is before the one that is added, so that they stay.
-        scales, value = operand.type.quantization, operand.value
-        if value is None:
-            arguments[slot] = b.add(Unsqueeze, operand, (2,), quantization=scales)
-        else:
-            arguments[slot] = b.constant(np.expand_dims(value, 2), operand.name, scales)
-    for slot, of_height in _OF_HEIGHT.items():
-        if slot in arguments:
-            if not arguments[slot].is_constant:
-                return None
-            arguments[slot] = (*of_height, *getattr(op, slot))
-    stored = op.outputs[0].type.quantization
-    planar_output = b.add(planar, **arguments, quantization=stored)
-    return (b.add(Squeeze, planar_output, (2,), quantization=stored),)
 
 
 def along_channels(bias: Array, spatial_rank: int) -> Array:

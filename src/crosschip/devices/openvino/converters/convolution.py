@@ -22,7 +22,7 @@ from crosschip.ops.standard.convolution import (
     ConvTranspose,
 )
 from crosschip.ops.standard.deformable import DeformableConv2D
-from crosschip.ops.standard.integers import Conv2DInteger
+from crosschip.ops.standard.integers import ConvInteger
 
 
 def _grouped(op: Conv | ConvTranspose | DeformableConv2D) -> Refusal | None:
@@ -47,7 +47,7 @@ def conv(g: Graph, op: Conv) -> Node:
     return _biased(g, op, convolution(g[op.input], filters, **arguments))
 
 
-def covered(g: Graph, op: Conv | Conv2DInteger) -> None:
+def covered(g: Graph, op: Conv | ConvInteger) -> None:
     """Refuse runs with images that the filter does not fit in."""
     if op.auto_pad.keeps_size:
         return

@@ -66,7 +66,7 @@ def _convolved(
         image,
         filters,
         op.strides,
-        _pairs(sides),
+        pairs(sides),
         rhs_dilation=op.dilations,
         dimension_numbers=_LAYOUTS[op.spatial_rank],
         feature_group_count=groups,
@@ -78,7 +78,7 @@ def _convolved(
 def _shifted(op: Conv, image: Value, filters: Value, sides: Sequence[int]) -> Value:
     """A depthwise convolution as a sum of shifted products: XLA's own takes 100 times as long."""
     channels, out = image.shape[-1], filters.shape[-1]
-    padded = jnp.pad(image, [(0, 0), *_pairs(sides), (0, 0)])
+    padded = jnp.pad(image, [(0, 0), *pairs(sides), (0, 0)])
     if out > channels:
         padded = jnp.repeat(padded, out // channels, -1)
 
@@ -126,6 +126,6 @@ def _biased(g: Graph, output: Any, bias: Operand | None) -> ChannelsLast:
     return ChannelsLast(output if bias is None else output + g[bias].astype(output.dtype))
 
 
-def _pairs(sides: Sequence[int]) -> list[tuple[int, int]]:
+def pairs(sides: Sequence[int]) -> list[tuple[int, int]]:
     """Padding before and after each axis."""
     return list(zip(sides[::2], sides[1::2], strict=True))
