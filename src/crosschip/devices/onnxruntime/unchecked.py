@@ -5,14 +5,7 @@ from __future__ import annotations
 from crosschip.devices.kits.size_checks import Sizes
 from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
-from crosschip.ops.standard.adaptive_pooling import (
-    AdaptiveAveragePool1D,
-    AdaptiveAveragePool2D,
-    AdaptiveAveragePool3D,
-    AdaptiveMaxPool1D,
-    AdaptiveMaxPool2D,
-    AdaptiveMaxPool3D,
-)
+from crosschip.ops.standard.adaptive_pooling import AdaptivePool
 from crosschip.ops.standard.convolution import (
     Conv1D,
     Conv1DTranspose,
@@ -27,21 +20,12 @@ from crosschip.ops.standard.layout import Reshape
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.normalization import GroupNormalization
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.pooling import (
-    AveragePool1D,
-    AveragePool2D,
-    AveragePool3D,
-    MaxPool1D,
-    MaxPool2D,
-    MaxPool3D,
-)
+from crosschip.ops.standard.pooling import Pool
 from crosschip.ops.standard.recurrent import DynamicQuantizeLSTM
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 FAILS_OF_NOTHING = (
-    *(AdaptiveAveragePool1D, AdaptiveAveragePool2D, AdaptiveAveragePool3D),
-    *(AdaptiveMaxPool1D, AdaptiveMaxPool2D, AdaptiveMaxPool3D),
-    *(AveragePool1D, AveragePool2D, AveragePool3D, MaxPool1D, MaxPool2D, MaxPool3D),
+    *(AdaptivePool, Pool),
     *(Conv1D, Conv2D, Conv3D),
     *(DynamicQuantizeLSTM, GroupNormalization, MatMul, Reshape),
 )

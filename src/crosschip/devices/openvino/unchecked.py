@@ -5,15 +5,9 @@ from __future__ import annotations
 from crosschip.devices.kits.size_checks import Sizes
 from crosschip.ir import Model
 from crosschip.ops.standard.activation import PRelu
-from crosschip.ops.standard.adaptive_pooling import (
-    AdaptiveAveragePool1D,
-    AdaptiveAveragePool2D,
-    AdaptiveAveragePool3D,
-    AdaptiveMaxPool1D,
-    AdaptiveMaxPool2D,
-    AdaptiveMaxPool3D,
-)
+from crosschip.ops.standard.adaptive_pooling import AdaptivePool
 from crosschip.ops.standard.convolution import (
+    Conv,
     Conv1D,
     Conv1DTranspose,
     Conv2D,
@@ -32,27 +26,21 @@ from crosschip.ops.standard.normalization import (
     RMSNormalization,
 )
 from crosschip.ops.standard.padding import Pad
-from crosschip.ops.standard.pooling import (
-    AveragePool1D,
-    AveragePool2D,
-    AveragePool3D,
-    MaxPool1D,
-    MaxPool2D,
-    MaxPool3D,
-)
+from crosschip.ops.standard.pooling import MaxPool, Pool
 from crosschip.ops.standard.quantization import Dequantize, Quantize
 from crosschip.ops.standard.recurrent import GRU, LSTM, RNN
 from crosschip.ops.standard.resizing import ResizeCubic, ResizeLinear, ResizeNearest
 from crosschip.ops.standard.sampling import GridSample, RoiAlign
 
 FAILS_OF_NOTHING = (
-    *(AdaptiveAveragePool1D, AdaptiveAveragePool2D, AdaptiveAveragePool3D),
-    *(AdaptiveMaxPool1D, AdaptiveMaxPool2D, AdaptiveMaxPool3D),
-    *(AveragePool1D, AveragePool2D, AveragePool3D, MaxPool1D, MaxPool2D, MaxPool3D),
+    *(AdaptivePool, Pool),
     *(GRU, LSTM, RNN),
     *(ResizeCubic, ResizeLinear, ResizeNearest),
 )
 """Operators that OpenVINO fails to compute, or ends the process of, where inputs are empty."""
+
+UNWRITTEN_OF_NOTHING = (Conv, MaxPool)
+"""Operators that OpenVINO does not compute, or ends the process of, where all is padding."""
 
 UNCHECKED = (
     *(BatchNormalization, GroupNormalization, InstanceNormalization, LayerNormalization),
@@ -69,4 +57,4 @@ UNCHECKED = (
 
 def sizes(model: Model) -> Sizes:
     """The sizes of a model's runs."""
-    return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING)
+    return Sizes("openvino", model, UNCHECKED, FAILS_OF_NOTHING, UNWRITTEN_OF_NOTHING)

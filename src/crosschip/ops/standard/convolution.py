@@ -194,6 +194,7 @@ def convolution_shape(
     check_groups(group, channels, per_group, out)
     check_kernel(kernel)
     if not is_static(kernel):
+        windows((1,) * len(kernel)).check()
         return (batch, out, *(unknown() for _ in kernel))
     return (batch, out, *windows(static(kernel)).counts(image))
 

@@ -143,6 +143,8 @@ def _image(op: ConvInteger) -> Refusal | None:
     if strides_over_padding(op) or reads_lone_column(op):
         return Refusal("strides", "with these sizes, OpenVINO reads something else")
     sizes = (op.input.type.static_shape, op.outputs[0].type.static_shape)
+    if op.spatial_rank == 3 and not _has_no_border(op) and None in sizes:
+        return Refusal("input", "its sizes must be known where volumes are padded", Rule.SHAPE)
     if op.input_zero_point is not None and not _has_no_border(op) and None in sizes:
         return Refusal("input", "its sizes must be known where it is padded", Rule.SHAPE)
     return _fits("filter", known_differences(op.filter, op.filter_zero_point, channels=0))
