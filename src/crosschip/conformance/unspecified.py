@@ -67,8 +67,8 @@ def _pixels(operation: MaxPool | AdaptiveMaxPool, arrays: Arrays) -> Sequence[Ar
     most = max(cell.shape[2] for _, cell in cells)
     pixels = np.empty((most, *wide.shape[:2], *operation.output_shape))
     for place, cell in cells:
-        index = np.minimum(np.arange(most), cell.shape[2] - 1)
-        pixels[(..., *place)] = np.moveaxis(cell[..., index], -1, 0)
+        where: tuple[slice | int, ...] = (*(slice(None),) * 3, *place)
+        pixels[where] = np.moveaxis(cell[..., np.arange(most).clip(max=cell.shape[2] - 1)], -1, 0)
     return list(pixels)
 
 

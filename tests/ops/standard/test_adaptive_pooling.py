@@ -62,7 +62,8 @@ def over_cells(
         ]
         mask[tuple(cell)] = True
         flat = np.where(mask, x, fill).reshape(*x.shape[:2], -1)
-        result[(..., *place)] = function(flat)
+        index: tuple[slice | int, ...] = (slice(None), slice(None), *place)
+        result[index] = function(flat)
     return result
 
 

@@ -60,7 +60,7 @@ map_operator(
     onnx=("GlobalMaxPool",),
 )
 
-for _operator in (AdaptiveAveragePool1D, AdaptiveAveragePool3D):
-    map_operator(_operator, onnx=("GlobalAveragePool",))
-for _operator in (AdaptiveMaxPool1D, AdaptiveMaxPool3D):
-    map_operator(_operator, onnx=("GlobalMaxPool",))
+for _average_pool in (AdaptiveAveragePool1D, AdaptiveAveragePool3D):
+    map_operator(_average_pool, onnx=("GlobalAveragePool",))
+for _max_pool in (AdaptiveMaxPool1D, AdaptiveMaxPool3D):
+    map_operator(_max_pool, onnx=("GlobalMaxPool",))

@@ -134,7 +134,7 @@ map_operator(
     onnx=("MaxPool",),
 )
 
-for _operator in (AveragePool1D, AveragePool3D):
-    map_operator(_operator, onnx=("AveragePool",))
-for _operator in (MaxPool1D, MaxPool3D):
-    map_operator(_operator, onnx=("MaxPool",))
+for _average_pool in (AveragePool1D, AveragePool3D):
+    map_operator(_average_pool, onnx=("AveragePool",))
+for _max_pool in (MaxPool1D, MaxPool3D):
+    map_operator(_max_pool, onnx=("MaxPool",))

@@ -51,7 +51,7 @@ class AdaptivePool(SpatialOperator):
         for place in product(*map(range, self.output_shape)):
             cell = tuple(axis[index] for axis, index in zip(grid, place, strict=True))
             starts = tuple(part.start for part in cell)
-            yield place, input[(slice(None), slice(None), *cell)], starts
+            yield place, input[:, :, *cell], starts
 
     def is_global(self) -> bool:
         """Tell whether all of the image is one cell."""
@@ -81,7 +81,7 @@ class AdaptiveAveragePool(AdaptivePool):
     def reference(self, input: Array) -> Array:
         output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
         for place, pixels, _ in self.cells(input):
-            output[(slice(None), slice(None), *place)] = pixels.mean(axis=self.image_axes())
+            output[_of_cell(place)] = pixels.mean(axis=self.image_axes())
         return output
 
 
@@ -169,12 +169,11 @@ class AdaptiveMaxPool(AdaptivePool):
         output = np.empty((*input.shape[:2], *self.output_shape), input.dtype)
         places = np.empty(output.shape, np.int64)
         for place, pixels, starts in self.cells(input):
-            cell = (slice(None), slice(None), *place)
             flat = pixels.reshape(*pixels.shape[:2], int(np.prod(pixels.shape[2:])))
             first = np.unravel_index(flat.argmax(axis=2), pixels.shape[2:])
-            output[cell] = flat.max(axis=2)
+            output[_of_cell(place)] = flat.max(axis=2)
             at = tuple(map(np.add, first, starts))
-            places[cell] = np.ravel_multi_index(at, input.shape[2:])
+            places[_of_cell(place)] = np.ravel_multi_index(at, input.shape[2:])
         return [output, places][: self.output_count()]
 
 
@@ -265,6 +264,11 @@ class AdaptiveMaxPool3D(AdaptiveMaxPool, spatial_rank=3):
     def decompose(self, b: Builder) -> Sequence[Operand]:
         """The maxima along the depth of the maxima of planes."""
         return over_planes(b, self, AdaptiveMaxPool2D)
+
+
+def _of_cell(place: Place) -> tuple[slice | int, ...]:
+    """The index of all images and channels at a place of the grid."""
+    return (slice(None), slice(None), *place)
 
 
 def cells(size: int, count: int) -> list[slice]:

@@ -207,7 +207,7 @@ def _sums(op: ConvInteger, filter: Array) -> Array:
     for size, count, *numbers in zip(*axes, strict=True):
         # The first axis of the window is taken away, and that of the output comes last.
         taps = np.tensordot(taps, _inside(size, count, *numbers), (1, 1))
-    return taps
+    return np.asarray(taps)
 
 
 def _inside(size: int, count: int, kernel: int, stride: int, dilation: int, before: int) -> Array:

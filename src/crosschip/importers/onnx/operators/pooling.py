@@ -57,7 +57,7 @@ def average_pool(node: Node) -> Operand:
 def max_pool(node: Node) -> Sequence[Operand]:
     """The second output is where the maxima are, counted through all of the input."""
     by_columns = node.flag("storage_order")
-    options = {"ceil_mode": node.flag("ceil_mode"), "inside": True}
+    options: dict[str, object] = {"ceil_mode": node.flag("ceil_mode"), "inside": True}
     windows = _windows(node)
     if len(node.outputs) < 2 or not node.outputs[1]:
         return _pooled(node, _MAX_POOLS, node[0], windows, **options)
