@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import zlib
@@ -123,6 +124,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = dict.fromkeys(_sampled(chosen) if is_quick else chosen)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = list(kept)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected items out of garbage collection, which tests of memory call often."""
+    gc.collect()
+    gc.freeze()
 
 
 def _is_daily(item: pytest.Item) -> bool:

@@ -180,6 +180,21 @@ class Forgetful(ReferenceDevice):
         return super().load(saved, model, options)
 
 
+class Sorted(ReferenceProgram):
+    """Returns outputs in the order in which operations compute them."""
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        made = super().run(inputs)
+        return [made[index] for index in np.argsort(self._outputs)]
+
+
+class LoadsSorted(ReferenceDevice):
+    """Loads programs that forget the order of the model's outputs."""
+
+    def load(self, saved: bytes, model: Model, options: Options) -> Program:
+        return Sorted(from_bytes(saved, "saved program"), model)
+
+
 class ByShape(ReferenceDevice):
     """Takes models whose operations and shapes are equal for the same."""
 
@@ -207,6 +222,7 @@ CALLS: dict[str, Call] = {
     "inputs_are_read_as_aligned": Call(_device(Aligned), "read-only inputs"),
     "inputs_are_computed_in": Call(_device(Spoiling), "was written to"),
     "a_saved_constant_is_lost": Call(Forgetful, "constant of int64"),
+    "a_loaded_program_sorts_outputs": Call(LoadsSorted, "a loaded model of"),
     "programs_are_kept_by_shape": Call(ByShape, ""),
 }
 """The devices by what they do wrong."""

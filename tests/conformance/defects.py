@@ -325,8 +325,8 @@ def _limited(defect: Defect) -> type:
 
     class Limited:
         def compile(self, model: Model, options: Options) -> Program:
-            about = any(operation.type == defect.operator for operation in model.operations)
-            if about or defect.operator == "DEVICE":
+            device_info = any(operation.type == defect.operator for operation in model.operations)
+            if device_info or defect.operator == "DEVICE":
                 return DefectiveDevice.compile(self, model, options)  # type: ignore[arg-type]
             return ReferenceProgram(model)
 

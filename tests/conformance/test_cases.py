@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.lanes import NIGHTLY
+from tests.lanes import NIGHTLY, quick_kit
 
 from crosschip.conformance import Case, all_cases, case_of
 from crosschip.conformance.claims import Claims, claims_of
@@ -23,17 +24,17 @@ from crosschip.ops.standard.unary import Round
 
 
 @pytest.fixture(scope="module")
-def kit(pytestconfig: pytest.Config) -> list[Case]:
+def kit(pytestconfig: pytest.Config) -> Sequence[Case]:
     """The quick kit; in the nightly lane the whole one, which takes a minute to generate."""
-    return list(all_cases(quick=not pytestconfig.getoption(NIGHTLY)))
+    return list(all_cases()) if pytestconfig.getoption(NIGHTLY) else quick_kit()
 
 
-def test_no_two_have_one_id(kit: list[Case]) -> None:
+def test_no_two_have_one_id(kit: Sequence[Case]) -> None:
     counts = Counter(case.id for case in kit)
     assert set(counts.values()) == {1}
 
 
-def test_every_operator_has_valid_invalid_and_loaded_ones(kit: list[Case]) -> None:
+def test_every_operator_has_valid_invalid_and_loaded_ones(kit: Sequence[Case]) -> None:
     kinds: dict[str, set[str]] = {}
     for case in kit:
         kind = "invalid" if case.invalid else "loaded" if case.loaded else "valid"
@@ -63,7 +64,7 @@ def test_cases_can_be_chosen() -> None:
     assert quick < whole / 3
 
 
-def test_every_operator_is_in_the_quick_kit(kit: list[Case]) -> None:
+def test_every_operator_is_in_the_quick_kit(kit: Sequence[Case]) -> None:
     assert set(operators()) < {case.operator for case in kit}
 
 
@@ -73,10 +74,11 @@ def test_a_seed_makes_other_elements_but_not_other_cases() -> None:
     assert case.seed(1) != case_of("ADD/1/plain").seed(1)
 
 
-@pytest.mark.parametrize("quick", [True])
-def test_the_reference_passes(quick: bool) -> None:
+@pytest.mark.nightly
+def test_the_reference_passes() -> None:
+    """The ordinary lane has `test_devices`, with a part of the rows of settings."""
     device = ReferenceDevice()
-    results = [judge(case, device, Claims()) for case in all_cases(quick=quick)]
+    results = [judge(case, device, Claims()) for case in quick_kit()]
     bad = [result for result in results if result.verdict is not Verdict.PASS]
     lacking = {"DEVICE/submit/after", "DEVICE/submit/many", "DEVICE/session/carried"}
     assert {result.id for result in bad} == lacking

@@ -16,7 +16,7 @@ from crosschip.conformance.cases import use_at
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.draw import Draw
 from crosschip.conformance.judge import Verdict, judge
-from crosschip.conformance.moves import MOVES
+from crosschip.conformance.random_changes import RANDOM_CHANGES
 from crosschip.conformance.sampling import random_use
 from crosschip.conformance.shrinking import cost, followed, shrink, simpler
 from crosschip.conformance.uses import Use, draws, is_valid, use_of
@@ -103,13 +103,13 @@ def test_every_move_is_made_and_often_valid() -> None:
     random, tried, accepted = Random(0), Counter[str](), Counter[str]()
     for operator in operators().values():
         use = use_of(operator, examples_of(operator)[0])
-        for _, move in MOVES:
+        for _, move in RANDOM_CHANGES:
             for _ in range(4):
                 moved = move(use, random)
                 if moved is not None:
                     tried[move.__name__] += 1
                     accepted[move.__name__] += is_valid(moved)
-    for _, move in MOVES:
+    for _, move in RANDOM_CHANGES:
         assert accepted[move.__name__] > 0.15 * tried[move.__name__] > 0, move.__name__
 
 

@@ -9,7 +9,7 @@ from tests.conformance.companions import COUNTS
 
 from crosschip.conformance import Verdict, all_cases, case_of, run_cases
 from crosschip.conformance.cases import Case
-from crosschip.conformance.joined import join
+from crosschip.conformance.joint_programs import join
 from crosschip.ops import operators
 from crosschip.ops.definition.examples import examples_of, model_of
 

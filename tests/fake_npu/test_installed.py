@@ -15,6 +15,7 @@ import pytest
 from crosschip.scaffold.project import new_device
 
 ROOT = Path(__file__).parents[2]
+CHECKED = ("CONV_2D", "FULLY_CONNECTED", "ADD", "MAX_POOL_2D", "RELU", "SOFTMAX", "DEVICE")
 EXAMPLE = ROOT / "examples" / "fake_npu"
 GUIDE = (ROOT / "docs" / "tutorials" / "own-device.md").read_text("utf-8")
 
@@ -48,7 +49,11 @@ def test_it_is_listed(environment: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("which", "least"),
-    [(["--quick"], 200), (["--precision", "float16", "--random", "200", "--operator", "ADD"], 20)],
+    [
+        (["--quick", *(word for name in CHECKED for word in ("--operator", name))], 50),
+        pytest.param(["--quick"], 200, marks=pytest.mark.nightly),
+        (["--precision", "float16", "--random", "200", "--operator", "ADD"], 20),
+    ],
 )
 def test_nothing_of_the_conformance_kit_fails(
     environment: dict[str, str], which: list[str], least: int

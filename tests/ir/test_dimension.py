@@ -344,6 +344,7 @@ def test_a_power_and_a_coefficient_do_not_grow_without_end() -> None:
     assert is_unknown(multiple)
 
 
+@pytest.mark.slow
 def test_quotients_and_minima_do_not_contain_each_other_without_end() -> None:
     nested: Dim = N
     for step in range(5000):

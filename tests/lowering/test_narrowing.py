@@ -100,6 +100,7 @@ def compiled(model: Model, *devices: Device, **more: Any) -> crosschip.CompiledM
     return crosschip.compile(model, [NarrowDevice(), *devices], cache=False, **more)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(integers(bits=16))
 def test_what_runs_is_right(example: Integers) -> None:

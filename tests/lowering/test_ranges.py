@@ -42,6 +42,7 @@ def ranges_of(model: Model, assumed: Assumptions) -> Ranges:
     return ranges
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(integers())
 def test_what_is_computed_is_in_its_range(example: Integers) -> None:

@@ -76,7 +76,7 @@ def test_what_is_inferred_is_what_is_computed(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @given(data=st.data())
-@settings(max_examples=8, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=4, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_what_is_inferred_for_other_sizes_is_computed(name: str, data: st.DataObject) -> None:
     operator, arguments = CASES[name]
     arrays = {

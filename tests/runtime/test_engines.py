@@ -73,6 +73,7 @@ with crosschip.compile(b.build(), sys.argv[1], cache=sys.argv[2]) as model:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENGINES)
 def test_eight_processes_fill_one_folder_at_once(name: str, tmp_path: Path) -> None:
     for out in at_once(COMPILING, name, str(tmp_path)):

@@ -14,6 +14,7 @@ from crosschip.ir import InputError
 from crosschip.scaffold.project import new_device
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "native_device"
+CHECKED = ("--operator", "RELU", "--operator", "ADD", "--operator", "DEVICE")
 TEMPLATES = Path(__file__).parents[2] / "src" / "crosschip" / "scaffold" / "templates"
 
 
@@ -57,7 +58,7 @@ def test_a_project_in_python(tmp_path: Path) -> None:
     site = str(tmp_path / "site")
     ran([sys.executable, *install, "--target", site, "."], project)
     path = os.pathsep.join(filter(None, (site, os.environ.get("PYTHONPATH"))))
-    check(project, "acme_npu", PYTHONPATH=path)
+    check(project, "acme_npu", *CHECKED, PYTHONPATH=path)
 
 
 def test_a_project_in_c(tmp_path: Path) -> None:
@@ -65,7 +66,7 @@ def test_a_project_in_c(tmp_path: Path) -> None:
     files = json.loads(crosschip(tmp_path, "new-device", "acme_npu", "--native", "--json"))["files"]
     assert str(Path("acme_npu", "src", "driver.c")) in files
     ran(["make", f"PYTHON={sys.executable}"], project)
-    check(project, "acme_npu", "--operator", "RELU", CROSSCHIP_DEVICE_PATH=str(project))
+    check(project, "acme_npu", *CHECKED, CROSSCHIP_DEVICE_PATH=str(project))
 
 
 def test_the_driver_is_that_of_the_example() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import monotonic
@@ -103,14 +103,14 @@ def command(
     operators = operator or ()
     chosen = chosen_cases(operators, element_type, case, random, seed, quick=quick)
     if save:
-        if case is None or len(chosen) != 1:
-            raise InputError(f"--save needs --case with one id; there are {len(chosen)} cases")
-        if chosen[0].operator != DEVICE:
-            export(chosen[0], seed, save)
+        saved, *others = chosen
+        if case is None or others:
+            raise InputError(f"--save needs --case with one id; there are {1 + len(others)} cases")
+        chosen = iter([saved])
+        if saved.operator != DEVICE:
+            export(saved, seed, save)
         elif device is None:
-            raise InputError(
-                f"--save {chosen[0].id} needs the device, whose operators it is made of"
-            )
+            raise InputError(f"--save {saved.id} needs the device, whose operators it is made of")
     if only_list:
         _list(chosen, as_json)
     if device is None or only_list:
@@ -118,8 +118,8 @@ def command(
     configuration = engines.configuration([device])
     options = configuration.options(Sizes())
     properties = configuration.properties.get(device)
-    if save and chosen[0].operator == DEVICE:
-        export_check(chosen[0], device, properties or {}, options, save)
+    if save and saved.operator == DEVICE:
+        export_check(saved, device, properties or {}, options, save)
     with ExitStack() as opened:
         journal = (
             opened.enter_context(Journal(resume, device, seed, options, properties))
@@ -127,7 +127,7 @@ def command(
             else None
         )
         counted = None if case else random
-        show, wait = opened.enter_context(_live(len(chosen)))
+        show, wait = opened.enter_context(_live())
 
         def on_result(ran: Case, result: Result) -> None:
             if journal:
@@ -162,7 +162,7 @@ def command(
         raise typer.Exit(1 if report.whole else _INTERRUPTED)
 
 
-def _list(cases: Sequence[Case], as_json: bool) -> None:
+def _list(cases: Iterable[Case], as_json: bool) -> None:
     if as_json:
         document([{"id": each.id, "type": each.element_type} for each in cases])
     else:
@@ -171,13 +171,13 @@ def _list(cases: Sequence[Case], as_json: bool) -> None:
 
 
 @contextmanager
-def _live(total: int) -> Iterator[tuple[OnResult, OnWait]]:
+def _live() -> Iterator[tuple[OnResult, OnWait]]:
     """Shows counts while cases run, or a line now and then; told each result and each second."""
     counts = dict.fromkeys(_COLUMNS, 0)
     current, lasts, last_line = "", "", monotonic()
 
     def shown() -> Table:
-        title = f"{sum(counts.values())} of {total} cases{lasts}"
+        title = f"{sum(counts.values())} cases{lasts}"
         grid = Table("operator", *_COLUMNS, title=title)
         grid.add_row(current, *map(str, counts.values()))
         return grid
@@ -186,7 +186,7 @@ def _live(total: int) -> Iterator[tuple[OnResult, OnWait]]:
         nonlocal last_line
         if not messages.is_terminal and monotonic() - last_line > _SECONDS_BETWEEN_LINES:
             last_line = monotonic()
-            done = f"{sum(counts.values())} of {total} cases, {counts['fail']} failed"
+            done = f"{sum(counts.values())} cases, {counts['fail']} failed"
             messages.print(f"{done}: {current}{lasts}", highlight=False)
 
     def on_result(case: Case, result: Result) -> None:

@@ -1,10 +1,10 @@
-"""The conformance kit: cases made from the operators' definitions, run on a vendor's device.
+"""The conformance kit: cases derived from the operators' definitions, run on a vendor's device.
 
-`cases` makes them, `judge` runs one and says how it went, `pool` runs many in processes that may
-crash or hang, and `report` writes down what came of it.
+`cases` generates them, `judge` runs one and compares it with the reference, `pool` runs many in
+worker processes that may crash or hang, and `report` collects the results.
 
-Every name is imported when it is first used: pytest imports the plug-in, which is in this package,
-wherever crosschip is installed.
+Names are imported on first use: pytest imports this package in every environment in which
+crosschip is installed, because it holds the plug-in.
 """
 
 from importlib import import_module

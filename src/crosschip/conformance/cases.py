@@ -1,4 +1,4 @@
-"""All cases of the kit, by ids that stay the same from version to version.
+"""All cases of the kit, with ids that stay the same from version to version.
 
 A case of an operator is called `OPERATOR/example/variation`, as in `CONV_2D/2/float16`, with
 `/loaded` behind it if the program is saved and loaded before it runs. An invalid one is called
@@ -60,15 +60,15 @@ _TIMES_AS_MANY = 4
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One thing to try on a device.
+    """One test of a device.
 
     Attributes:
-        id: what it is called.
-        operator: whose case it is; `DEVICE` for a check of the device as a whole.
-        element_type: of the first tensor, for tables; empty for a check.
+        id: its stable identifier.
+        operator: the type of the tested operator; `DEVICE` for a check of the device as a whole.
+        element_type: the element type of the first tensor, for tables; empty for a check.
         variation: the use of the operator, `None` for a check.
-        loaded: whether the program runs from its saved form.
-        invalid: the slot that validation must name when it refuses the use; empty if it is valid.
+        loaded: whether the program is saved and loaded before it runs.
+        invalid: the slot that validation must name in its error; empty for a valid use.
     """
 
     id: str
@@ -79,20 +79,20 @@ class Case:
     invalid: str = ""
 
     def seed(self, seed: int) -> int:
-        """The seed of its random numbers: the same in every run with the same `seed`."""
+        """Return the seed of the case's random elements, the same in every run with this `seed`."""
         return zlib.crc32(self.id.partition("~")[0].encode()) ^ seed
 
 
 def all_cases(
     operators: str | Collection[str] = (), element_type: str | None = None, *, quick: bool = False
 ) -> Iterator[Case]:
-    """The cases of the kit, or those of some operators or an element type.
+    """Generate the cases of the kit, or those of some operators or of an element type.
 
     Args:
-        operators: only those of this operator or these, or of `DEVICE`; empty for all.
-        element_type: only those whose first tensor has this type, as integers that stand for reals
-            or plain; `quantized int8` leaves the plain ones out.
-        quick: only a few of each operator.
+        operators: the types of the operators, or `DEVICE`; empty for all.
+        element_type: the element type of the first tensor; `int8` includes quantized int8,
+            `quantized int8` excludes plain int8.
+        quick: whether to generate a small selection for each operator.
     """
     chosen = names_of(operators)
     for name, definition in every_operator().items():
@@ -105,18 +105,18 @@ def all_cases(
 
 
 def names_of(operators: str | Collection[str]) -> set[str]:
-    """The names of one operator or of several."""
+    """Return the set of one operator type or of several."""
     return {operators} if isinstance(operators, str) else set(operators)
 
 
 def has_type(case: Case, element_type: str | None) -> bool:
-    """Tell whether a case's first tensor has a type, quantized or plain; true of `None`."""
+    """Return whether a case's first tensor has an element type, quantized or plain, or any."""
     own = case.element_type
     return element_type in (None, own, own.removeprefix("quantized "))
 
 
 def case_of(id: str) -> Case:
-    """The case of an id; `KeyError` if there is none."""
+    """Return the case with an id, or raise `KeyError`."""
     operator = id.partition("/")[0]
     if f"{operator}/{RANDOM}/" in id:
         return _random_case(id)
@@ -127,13 +127,13 @@ def case_of(id: str) -> Case:
 def random_cases(
     count: int, seed: int = 0, operators: str | Collection[str] = (), *, rounds: int = 1
 ) -> Iterator[Case]:
-    """Random cases, of operators with more slots more; `case_of` says of each what it is.
+    """Generate random cases, more of them for operators with more slots; `case_of` builds each one.
 
     Args:
-        count: how many in a round.
-        seed: what they are drawn from.
-        operators: only those of this operator or these; empty for all.
-        rounds: how many times as many other cases, one round behind the other.
+        count: the number of cases in a round.
+        seed: the seed from which they are drawn.
+        operators: the types of the operators; empty for all.
+        rounds: the number of rounds, each with other cases.
     """
     known, wanted = every_operator(), names_of(operators)
     chosen = [name for name in known if not wanted or name in wanted]
@@ -146,7 +146,7 @@ def random_cases(
 
 
 def use_in_words(case: Case) -> str:
-    """The use of an operator that a case tries, with what is done with its program."""
+    """Describe the use of an operator that a case tests, and how its program is run."""
     if case.variation is None:
         return ""
     use = use_of(operator_named(case.operator), case.variation.arguments)
@@ -155,7 +155,7 @@ def use_in_words(case: Case) -> str:
 
 
 def use_at(id: str) -> Use:
-    """The use of a random case; `KeyError` if the id is none of a random case."""
+    """Return the use of the random case with an id, or raise `KeyError`."""
     operator, _, rest = id.partition(f"/{RANDOM}/")
     drawn, _, way = rest.partition("~")
     try:
@@ -173,7 +173,7 @@ def _random_case(id: str) -> Case:
 
 @lru_cache(maxsize=8)
 def _varied_by_id(operator: str) -> dict[str, Case]:
-    """The cases of an operator, or checks, that are no rows of settings, by id."""
+    """Return the cases of an operator that are not rows of settings, or the checks, by id."""
     if operator == DEVICE:
         return {case.id: case for case in all_cases(DEVICE)}
     return {case.id: case for case in _varied(every_operator()[operator], quick=False)}
@@ -195,7 +195,7 @@ def _cases_of(operator: type[Operator], quick: bool) -> Iterator[Case]:
 
 
 def _varied(operator: type[Operator], *, quick: bool) -> Iterator[Case]:
-    """The variations of an operator's examples, and invalid uses."""
+    """Generate the variations of an operator's examples, and the invalid uses."""
     once = set(_QUICK_ONCE)
     for index, arguments in enumerate(examples_of(operator)):
         for variation in variations(operator, arguments):
@@ -218,7 +218,7 @@ def _varied(operator: type[Operator], *, quick: bool) -> Iterator[Case]:
 
 
 def _with_runs(operator: type[Operator], variation: Variation, index: int) -> Variation:
-    """A variation with its further runs: on other data and sizes, and on extreme elements."""
+    """Add runs on other data and sizes, and on extreme and one-signed elements, to a variation."""
     if variation.words in _RUN_TWICE:
         later = other_run(operator, variation.arguments, named=variation.named)
         variation = replace(variation, runs=(later,))
@@ -233,14 +233,14 @@ def _with_runs(operator: type[Operator], variation: Variation, index: int) -> Va
 
 
 def _is_quick(index: int, words: str) -> bool:
-    """Tell whether a variation of an example is in the quick kit."""
+    """Return whether a variation of an example belongs to the quick kit."""
     if words.endswith(("-far", "-zero", "-not")):
         return index < _WITH_OTHER_DATA
     return words in (_QUICK[index] if index < len(_QUICK) else ("plain",))
 
 
 def _row_case(operator: type[Operator], index: int, words: str, use: Use) -> Case:
-    """The case of a row of settings, which runs on other data and on extreme elements, too."""
+    """Return the case of a row of settings, with runs on other data and on extreme elements."""
     later = other_run(operator, use.arguments, named=use.named)
     extremes = extreme_run(use.arguments, zlib.crc32(words.encode()))
     variation = replace(use, runs=(later, extremes)).variation(words)
@@ -249,7 +249,7 @@ def _row_case(operator: type[Operator], index: int, words: str, use: Use) -> Cas
 
 
 def _case_of_row(id: str) -> Case:
-    """The case of a row's id; `KeyError` if it is none."""
+    """Return the case with the id of a row of settings, or raise `KeyError`."""
     name, _, rest = id.partition("/")
     index, _, words = rest.partition("/")
     if not index.isdecimal():

@@ -1,6 +1,6 @@
 """Changes of a use's arguments: shapes, ranks, sizes in parameters, element types.
 
-A change says nothing of whether the result is valid: that is for inference.
+Inference decides whether the result is valid.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from crosschip.ops.definition.slots import Parameter, Slot
 
 
 def decoded(slot: Parameter[Any], draw: Draw) -> Any:
-    """The plain value of a computed parameter; `None` if it is none that the parameter takes."""
+    """Return the value of a computed parameter; `None` if the parameter does not accept it."""
     try:
         return slot.decode(np.asarray(draw.value))
     except ValueError:
@@ -32,7 +32,7 @@ def decoded(slot: Parameter[Any], draw: Draw) -> Any:
 def resized(
     arguments: Mapping[str, object], sizes: Mapping[tuple[str, int], int]
 ) -> dict[str, Any]:
-    """The arguments with other sizes, by the input's name and the axis."""
+    """Return the arguments with other sizes, by (input name, axis)."""
     changed = {}
     for name, draw in draws(arguments).items():
         shape = tuple(
@@ -43,7 +43,7 @@ def resized(
 
 
 def reshaped(draw: Draw, shape: tuple[int, ...]) -> Draw:
-    """The draw in another shape; given elements are repeated or cut off."""
+    """Return the draw with another shape; fixed elements are repeated or cut off."""
     if shape == draw.type.shape or prod(shape) > MOST_ELEMENTS:
         return draw
     quantization = draw.type.quantization
@@ -63,7 +63,7 @@ def reshaped(draw: Draw, shape: tuple[int, ...]) -> Draw:
 def with_integers(
     operator: type[Operator], arguments: Mapping[str, Any], old: int, new: int, *, lists: bool
 ) -> dict[str, Any]:
-    """The arguments with a number replaced in integer parameters, and in lists if asked for."""
+    """Replace a number in integer parameters, and optionally in lists of integers."""
     changed = dict(arguments)
     for slot in operator.slots:
         value = changed.get(slot.name)
@@ -77,7 +77,7 @@ def with_integers(
 
 
 def without_axis(operator: type[Operator], arguments: Example, place: int) -> dict[str, Any]:
-    """The arguments with an axis less in all tensors of the highest rank, and in lists of sizes."""
+    """Remove an axis from all tensors of the highest rank, and from lists of that length."""
     ranks = ranks_of(operator, arguments)
     highest = max(ranks.values(), default=0)
     chosen = {name for name, rank in ranks.items() if rank == highest}
@@ -85,7 +85,7 @@ def without_axis(operator: type[Operator], arguments: Example, place: int) -> di
 
 
 def with_axis(operator: type[Operator], arguments: Example) -> dict[str, Any]:
-    """The arguments with an axis of size 2 more in front of the tensors of the highest rank."""
+    """Add a first axis of size 2 to the tensors of the highest rank."""
     ranks = ranks_of(operator, arguments)
     highest = max(ranks.values(), default=0)
     chosen = {name for name, rank in ranks.items() if rank == highest}
@@ -93,10 +93,10 @@ def with_axis(operator: type[Operator], arguments: Example) -> dict[str, Any]:
 
 
 def ranks_of(operator: type[Operator], arguments: Example) -> dict[str, int]:
-    """The number of axes of each tensor that is not a computed parameter."""
+    """Return the rank of each tensor that is not a computed parameter."""
     parameters = {slot.name for slot in operator.slots if slot.parameter}
-    found = draws(arguments).items()
-    return {n: len(draw.type.shape or ()) for n, draw in found if n not in parameters}
+    items = draws(arguments).items()
+    return {n: len(draw.type.shape or ()) for n, draw in items if n not in parameters}
 
 
 def at_axis(
@@ -106,7 +106,7 @@ def at_axis(
     place: int,
     size: int | None,
 ) -> dict[str, Any]:
-    """The arguments with an axis of a size more in the chosen tensors; one less if it is `None`."""
+    """Insert an axis of a size into some tensors, or remove it if `size` is `None`."""
     highest = max(ranks_of(operator, arguments).values(), default=0)
     changed = {}
     for name, draw in draws(arguments).items():
@@ -117,18 +117,18 @@ def at_axis(
             elif place < len(shape):
                 del shape[place]
             changed[name] = reshaped(draw, tuple(shape))
-    made = replaced(arguments, changed)
+    changed_arguments = replaced(arguments, changed)
     for slot in operator.slots:
-        value = made.get(slot.name)
+        value = changed_arguments.get(slot.name)
         if isinstance(slot, Parameter) and isinstance(value, tuple):
-            made[slot.name] = _list_of_rank(value, highest, place, size)
-    return made
+            changed_arguments[slot.name] = _list_of_rank(value, highest, place, size)
+    return changed_arguments
 
 
 def _list_of_rank(
     value: tuple[Any, ...], rank: int, place: int, size: int | None
 ) -> tuple[Any, ...]:
-    """A list that has one or two numbers for each axis, for one axis more or less."""
+    """Adapt a list with one or two numbers per axis to one axis more or less."""
     more = size is not None
     if rank and sorted(map(_number, value)) == list(range(rank)):
         moved = [v + (v >= place) for v in value] if more else [v for v in value if v != place]
@@ -154,17 +154,17 @@ def _number(value: object) -> float:
 def retyped_group(
     operator: type[Operator], arguments: Example, leader: Slot, element_type: ElementType
 ) -> dict[str, Any]:
-    """The arguments with other, plain elements in a slot and in those that share its type."""
+    """Change the element type of a slot and of those that share it, to plain elements."""
     group = group_of(operator, arguments, leader)
     changed = {name: retyped_draw(draw, element_type) for name, draw in group.items()}
-    made = replaced(arguments, changed)
-    if not any(draw.type.quantization for draw in draws(made).values()):
-        made.pop("quantization", None)
-    return made
+    changed_arguments = replaced(arguments, changed)
+    if not any(draw.type.quantization for draw in draws(changed_arguments).values()):
+        changed_arguments.pop("quantization", None)
+    return changed_arguments
 
 
 def group_of(operator: type[Operator], arguments: Example, leader: Slot) -> dict[str, Draw]:
-    """The draws of a slot and of those that share its element type."""
+    """Return the draws of a slot and of those that share its element type."""
     names = {leader.name}
     for slot in operator.slots:
         if slot.like in names:
@@ -173,21 +173,21 @@ def group_of(operator: type[Operator], arguments: Example, leader: Slot) -> dict
 
 
 def retyped_draw(draw: Draw, element_type: ElementType) -> Draw:
-    """The draw with plain elements of another type."""
+    """Return the draw with plain elements of another type."""
     plain = replace(draw, type=TensorType(draw.type.element_type, draw.type.shape))
     if draw.type.quantization and draw.value is None:
         plain = replace(plain, low=-2, high=2)
-    made = retyped(plain, element_type)
-    return replace(draw, type=made.type, low=made.low, high=made.high, value=made.value)
+    sample = retyped(plain, element_type)
+    return replace(draw, type=sample.type, low=sample.low, high=sample.high, value=sample.value)
 
 
 def given_draw(array: Array) -> Draw:
-    """The draw that is always these elements."""
+    """Return a draw with fixed elements."""
     return Draw(TensorType(ElementType.of(array.dtype), array.shape), value=array)
 
 
 def places_in(arguments: Mapping[str, object]) -> list[tuple[str, int, int]]:
-    """Every axis of every tensor: its input's name, its number and its size."""
+    """List all axes of all tensors as (input name, axis, size)."""
     return [
         (name, axis, size)
         for name, draw in draws(arguments).items()

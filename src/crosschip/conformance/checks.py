@@ -1,14 +1,15 @@
-"""Checks of a device as a whole: whole models, saved programs, threads, properties, memory.
+"""Checks of the whole device: models, saved programs, threads, properties, memory.
 
-Each is a function of the device, and of how it is to compute, that raises `Failed` if the device
-errs, or `Declined` if it does not have what is checked. They are built from whatever operators the
-device supports.
+A check is a function of the device and the compile options. It raises `Failed` if the device is
+wrong, and `Declined` if the device lacks what is checked. Checks use whatever operators the device
+supports.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -38,7 +39,7 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(name: str) -> Callable[[Check], Check]:
-    """Decorator: the function is the check of this name."""
+    """Decorator that registers a check under a name."""
 
     def register(function: Check) -> Check:
         CHECKS[name] = function
@@ -72,7 +73,7 @@ def branches(device: Device, options: Options) -> None:
 
 @check("models/product-of-vectors")
 def product_of_vectors(device: Device, options: Options) -> None:
-    """The product of two vectors, taken for matrices, as a number without axes."""
+    """The product of two vectors as matrices, reshaped to a scalar."""
     b = Builder("product")
     x, y = (b.input(name, TensorType(ElementType.FLOAT32, (3,))) for name in ("x", "y"))
     product = b.add(MatMul, b.add(Reshape, x, (1, 3)), b.add(Reshape, y, (3, 1)))
@@ -84,13 +85,13 @@ def product_of_vectors(device: Device, options: Options) -> None:
             raise Declined(answer.reason)
     inputs = inputs_of(model, 0)
     expected = ReferenceProgram(model).run(inputs)
-    made = _run(device.compile(model, options), inputs)
-    alike(options, model, inputs, made, expected, "a product of vectors")
+    actual = _run(device.compile(model, options), inputs)
+    alike(options, model, inputs, actual, expected, "a product of vectors")
 
 
 @check("models/intermediate-output")
 def intermediate_output(device: Device, options: Options) -> None:
-    """An output that other operations read as well."""
+    """An output that other operations read, too."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
         first = step(x)
@@ -101,11 +102,22 @@ def intermediate_output(device: Device, options: Options) -> None:
 
 @check("models/output-twice")
 def output_twice(device: Device, options: Options) -> None:
-    """One operand that is two outputs."""
+    """One operand under two output names."""
 
     def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
-        made = step(x)
-        return [made, made]
+        output = step(x)
+        return [output, output]
+
+    _compare(device, options, build)
+
+
+@check("models/outputs-in-another-order")
+def outputs_in_another_order(device: Device, options: Options) -> None:
+    """Two outputs of one type, in another order than the operations that compute them."""
+
+    def build(b: Builder, x: Operand, step: Callable[[Operand], Operand]) -> list[Operand]:
+        first, second = step(x), step(b.input("z", x.type))
+        return [second, first]
 
     _compare(device, options, build)
 
@@ -143,7 +155,7 @@ def unused_input(device: Device, options: Options) -> None:
 
 @check("saved/round-trip")
 def round_trip(device: Device, options: Options) -> None:
-    """A saved program computes the same as the one that was saved."""
+    """A saved and loaded program computes the same."""
     model, inputs = _weighted(device, options)
     saved, expected = _saved(device, options, model, inputs)
     _expect(_run(device.load(saved, model, options), inputs), expected, "a loaded program")
@@ -151,17 +163,17 @@ def round_trip(device: Device, options: Options) -> None:
 
 @check("saved/two-programs")
 def two_programs(device: Device, options: Options) -> None:
-    """Saved programs of two models do not stand for each other."""
+    """Saved programs of two models are not interchanged."""
     pairs = [simple(device, options, skip) for skip in (0, 1)]
-    kept = [_saved(device, options, model, inputs) for model, inputs in pairs]
-    for (model, inputs), (saved, expected) in zip(pairs, kept, strict=True):
-        made = _run(device.load(saved, model, options), inputs)
-        _expect(made, expected, "a loaded program, with another one saved beside it,")
+    saved_programs = [_saved(device, options, model, inputs) for model, inputs in pairs]
+    for (model, inputs), (saved, expected) in zip(pairs, saved_programs, strict=True):
+        actual = _run(device.load(saved, model, options), inputs)
+        _expect(actual, expected, "a loaded program, with another one saved beside it,")
 
 
 @check("threads/one-program")
 def one_program(device: Device, options: Options) -> None:
-    """One program, run from eight threads at once on different inputs."""
+    """Eight threads run one program at once on different inputs."""
     model, _ = simple(device, options)
     tries = [inputs_of(model, seed) for seed in range(64)]
     expected = [ReferenceProgram(model).run(inputs) for inputs in tries]
@@ -171,13 +183,13 @@ def one_program(device: Device, options: Options) -> None:
             results = list(pool.map(program.run, tries))
     finally:
         program.close()
-    for inputs, made, wanted in zip(tries, results, expected, strict=True):
-        alike(options, model, inputs, made, wanted, "in one of eight threads")
+    for inputs, actual, wanted in zip(tries, results, expected, strict=True):
+        alike(options, model, inputs, actual, wanted, "in one of eight threads")
 
 
 @check("threads/compiling")
 def compiling(device: Device, options: Options) -> None:
-    """Eight threads that compile and run at once."""
+    """Eight threads compile and run at once."""
     if not device.capabilities().parallel_compile:
         raise Declined("DEVICE: compiles one model at a time (Capabilities.parallel_compile)")
     model, inputs = simple(device, options)
@@ -187,49 +199,49 @@ def compiling(device: Device, options: Options) -> None:
         return _run(device.compile(model, options), inputs)
 
     with ThreadPoolExecutor(8) as pool:
-        for made in pool.map(attempt, range(16)):
-            alike(options, model, inputs, made, expected, "compiled in one of eight threads")
+        for actual in pool.map(attempt, range(16)):
+            alike(options, model, inputs, actual, expected, "compiled in one of eight threads")
 
 
 @check("device/second-context")
 def second_context(device: Device, options: Options) -> None:
-    """A second instance works beside the first, and closing it leaves the first as it is."""
+    """A second instance works beside the first, and closing it does not affect the first."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, options)
     with _another(device) as second:
-        made = _run(second.compile(model, options), inputs)
-        alike(options, model, inputs, made, expected, "second")
-    made = _run(program, inputs)
-    alike(options, model, inputs, made, expected, "after another instance was closed")
+        actual = _run(second.compile(model, options), inputs)
+        alike(options, model, inputs, actual, expected, "second")
+    actual = _run(program, inputs)
+    alike(options, model, inputs, actual, expected, "after another instance was closed")
 
 
 @check("device/close-and-reopen")
 def close_and_reopen(device: Device, options: Options) -> None:
-    """An instance made after another was closed works."""
+    """An instance that is opened after another was closed works."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for _ in range(3):
         with _another(device) as again:
-            made = _run(again.compile(model, options), inputs)
-        alike(options, model, inputs, made, expected, "after closing and opening again")
+            actual = _run(again.compile(model, options), inputs)
+        alike(options, model, inputs, actual, expected, "after closing and opening again")
 
 
 @check("device/threads")
 def set_threads(device: Device, options: Options) -> None:
-    """A device that says that it keeps `threads` compiles with it, and computes the same."""
+    """A device that can set the number of threads compiles with it and computes the same."""
     if not device.capabilities().threads:
         raise Declined("DEVICE: says that it cannot set threads")
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for threads in (1, 2):
-        made = _run(device.compile(model, replace(options, threads=threads)), inputs)
-        alike(options, model, inputs, made, expected, f"with {threads} threads")
+        actual = _run(device.compile(model, replace(options, threads=threads)), inputs)
+        alike(options, model, inputs, actual, expected, f"with {threads} threads")
 
 
 @check("device/one-thread")
 def one_thread(device: Device, options: Options) -> None:
-    """With a single thread, too, what does not fit is refused, and the next run is right."""
+    """With a single thread, a bad run is refused and the next run is right."""
     if not device.capabilities().threads:
         raise Declined("DEVICE: says that it cannot set threads")
     options = replace(options, threads=1)
@@ -244,7 +256,7 @@ def one_thread(device: Device, options: Options) -> None:
 
 @check("device/unknown-property")
 def unknown_property(device: Device, options: Options) -> None:
-    """A property that the device does not know is refused."""
+    """An unknown property is refused."""
     try:
         device.another({"no such property": "1"}).close()
     except DeviceError:
@@ -254,7 +266,7 @@ def unknown_property(device: Device, options: Options) -> None:
 
 @check("device/known-properties")
 def known_properties(device: Device, options: Options) -> None:
-    """Every property that the device knows has a line that says what it does."""
+    """Each known property has a description."""
     silent = [name for name, line in device.known_properties().items() if not line.strip()]
     if silent:
         raise Failed(f"the property {silent[0]!r} has no line that says what it does")
@@ -262,7 +274,7 @@ def known_properties(device: Device, options: Options) -> None:
 
 @check("device/answers")
 def answers(device: Device, options: Options) -> None:
-    """`supports` gives the same answer twice, and a reason with every no."""
+    """`supports` gives the same answer twice, and a reason for each refusal."""
     for operator in operators().values():
         for arguments in examples_of(operator)[:2]:
             (operation,) = model_of(operator, arguments).operations
@@ -278,7 +290,7 @@ def answers(device: Device, options: Options) -> None:
 
 @check("memory/read-only-inputs")
 def read_only_inputs(device: Device, options: Options) -> None:
-    """Inputs that may not be written to are only read."""
+    """Read-only inputs are not written to."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     for array in inputs:
@@ -290,27 +302,27 @@ def read_only_inputs(device: Device, options: Options) -> None:
 
 @check("memory/inputs-not-kept")
 def inputs_not_kept(device: Device, options: Options) -> None:
-    """Outputs stay what they were, whatever the caller does with inputs after the run."""
+    """Outputs do not change when the caller overwrites inputs after the run."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
-    made = _run(device.compile(model, options), inputs)
-    kept = [array.copy() for array in inputs]
+    actual = _run(device.compile(model, options), inputs)
+    copies = [array.copy() for array in inputs]
     for array in inputs:
         array[...] = 0
-    alike(options, model, kept, made, expected, "after its inputs were overwritten")
+    alike(options, model, copies, actual, expected, "after its inputs were overwritten")
 
 
 @check("memory/outputs-are-the-callers")
 def outputs_are_the_callers(device: Device, options: Options) -> None:
-    """Outputs may be written to, and stay as they are when the program runs again."""
+    """Outputs are writable, and do not change when the program runs again."""
     model, inputs = simple(device, options)
     program = device.compile(model, options)
     try:
         first = program.run(inputs)
-        kept = [array.copy() for array in first]
+        copies = [array.copy() for array in first]
         others = inputs_of(model, 99)
         second = program.run(others)
-        _expect(first, kept, "an output after the next run")
+        _expect(first, copies, "an output after the next run")
         for array in first:
             array[...] = 0
         wanted = ReferenceProgram(model).run(others)
@@ -322,7 +334,7 @@ def outputs_are_the_callers(device: Device, options: Options) -> None:
 
 
 def _another(device: Device) -> Device:
-    """A second instance for the same chip, with the same settings."""
+    """Open a second instance for the same chip, with the same properties."""
     return device.another(device.properties)
 
 
@@ -330,27 +342,32 @@ Build = Callable[[Builder, Operand, Callable[[Operand], Operand]], list[Operand]
 
 
 def _compare(device: Device, options: Options, build: Build) -> None:
-    """Run a model of one repeated operator on the device and on the reference."""
+    """Run a model of one repeated operator, compiled and loaded, and compare the outputs."""
     operator, arguments = _repeatable(device, options)
     ((name, sample),) = samples(arguments)
     others = {slot: value for slot, value in arguments.items() if slot != name}
     b = Builder("whole")
     x = b.input("x", sample.type)
-    made = build(b, x, lambda operand: b.add(operator, **{name: operand, **others}))
-    for index, operand in enumerate(made):
+    results = build(b, x, lambda operand: b.add(operator, **{name: operand, **others}))
+    for index, operand in enumerate(results):
         b.output(f"y{index}", operand)
     model = b.build()
     inputs = [
-        sample.array(np.random.default_rng(0)) if name == "x" else np.zeros(3, np.float32)
-        for name in model.inputs
+        sample.array(np.random.default_rng(seed))
+        if operand.type == x.type
+        else np.zeros(operand.type.static_shape or (), operand.type.element_type.dtype)
+        for seed, operand in enumerate(model.inputs.values())
     ]
     expected = ReferenceProgram(model).run(inputs)
     actual = _run(device.compile(model, options), inputs)
     alike(options, model, inputs, actual, expected, f"a model of {operator.type}")
+    with suppress(Declined):
+        loaded = _run(saved_and_loaded(device, options, model), inputs)
+        alike(options, model, inputs, loaded, expected, f"a loaded model of {operator.type}")
 
 
 def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[str, Any]]:
-    """An operator of one tensor that the device supports and that can follow itself."""
+    """Return a supported operator of one tensor whose output has the input's type."""
     for operator, arguments, model in _supported(device, options):
         if len(model.inputs) == len(model.outputs) == 1:
             (x,), (output,) = model.inputs.values(), model.outputs.values()
@@ -360,20 +377,20 @@ def _repeatable(device: Device, options: Options) -> tuple[type[Operator], dict[
 
 
 def simple(device: Device, options: Options, skip: int = 0) -> tuple[Model, list[Array]]:
-    """A model of one operation that the device supports, of the first operator or a later one."""
-    found: set[str] = set()
+    """Return a model of one supported operation, of the first supported operator or a later one."""
+    types: set[str] = set()
     for operator, arguments, model in _supported(device, options):
         only_random = all(sample.value is None for _, sample in samples(arguments))
         floats = all(o.type.element_type is ElementType.FLOAT32 for o in model.inputs.values())
         if model.inputs and only_random and floats:
-            found.add(operator.type)
-            if len(found) > skip:
+            types.add(operator.type)
+            if len(types) > skip:
                 return model, inputs_of(model, 0)
     raise Declined("DEVICE: supports too few operators on float32 tensors")
 
 
 def _weighted(device: Device, options: Options) -> tuple[Model, list[Array]]:
-    """A model with a constant of a kilobyte, if the device has an operator for it."""
+    """Return a model with a constant of a kilobyte, or a simple one if no operator supports it."""
     weights = np.linspace(0.5, 1.5, 512, dtype=np.float32).reshape(16, 32)
     for operator in (Mul, Add, MatMul):
         b = Builder("weighted")
@@ -396,7 +413,7 @@ def _supported(
 
 
 def inputs_of(model: Model, seed: int) -> list[Array]:
-    """Random inputs of a model: floats from 0.25 to 1, integers from 0 to 9."""
+    """Draw inputs of a model: floats from 0.25 to 1, integers from 0 to 9."""
     generator = np.random.default_rng(seed)
     arrays = []
     for operand in model.inputs.values():
@@ -416,7 +433,7 @@ def _run(program: Program, inputs: Sequence[Array]) -> Sequence[Array]:
 def _saved(
     device: Device, options: Options, model: Model, inputs: list[Array]
 ) -> tuple[bytes, Sequence[Array]]:
-    """A program's saved form, and what the program computes."""
+    """Return a program's saved form and its outputs."""
     program = device.compile(model, options)
     try:
         saved = program.save()
@@ -430,20 +447,20 @@ def _saved(
 def saved_and_loaded(
     device: Device, options: Options, model: Model, source: Model | None = None
 ) -> Program:
-    """The program of a model, as it is loaded from its saved form.
+    """Compile a model, save the program and load it.
 
     Args:
         device: the device.
-        options: how it compiles and loads.
-        model: what is compiled.
-        source: what `load` gets, if that is not the same model.
+        options: the options of compiling and loading.
+        model: the model to compile.
+        source: the model that `load` receives, if it is another one.
     """
     return reloaded(device.compile(model, options), device, source or model, options)
 
 
 def _expect(actual: Sequence[Array], expected: Sequence[Array], what: str) -> None:
-    for made, wanted in zip(actual, expected, strict=True):
-        if not np.array_equal(made, wanted, equal_nan=True):
+    for array, wanted in zip(actual, expected, strict=True):
+        if not np.array_equal(array, wanted, equal_nan=True):
             raise Failed(f"{what} does not compute the same")
 
 
@@ -455,9 +472,9 @@ def alike(
     expected: Sequence[Array],
     what: str,
 ) -> None:
-    """Fail if outputs are not those of the reference; `what` begins the message."""
-    for operand, made, wanted in zip(model.outputs.values(), actual, expected, strict=True):
+    """Raise `Failed` if outputs differ from the reference's; `what` begins the message."""
+    for operand, array, wanted in zip(model.outputs.values(), actual, expected, strict=True):
         counted = computed_in(operand.type, options.precision)
-        wrong = difference(made, wanted, operand.type, 10 * tolerance(counted, inputs))
+        wrong = difference(array, wanted, operand.type, 10 * tolerance(counted, inputs))
         if wrong:
             raise Failed(f"{what}: {wrong}")

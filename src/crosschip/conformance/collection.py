@@ -1,4 +1,4 @@
-"""The kit's cases as tests of pytest: a collector of all, and an item for each operator."""
+"""The kit as pytest tests: one collector for a device, one item per operator."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from typing import Any
 
 import pytest
 
-from crosschip.conformance.cases import Case, all_cases
-from crosschip.conformance.company import Company
+from crosschip.conformance.batching import BatchRunner
+from crosschip.conformance.cases import DEVICE, all_cases
 from crosschip.conformance.judge import Verdict
 from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, Runner, Timeouts
 from crosschip.hal import Sizes
 from crosschip.ir import InputError
+from crosschip.ops.packages import every_operator
 from crosschip.runtime.configuration import Configuration
 
 
 class Kit(pytest.Collector):
-    """All operators' tests, which share a process that runs cases.
+    """Collects a test for each operator; all share one worker process.
 
     Args:
-        device: the name of the device that is tested.
-        timeout: after how many seconds a case hangs, besides compiling; empty for the default.
-        compile_timeout: after how many seconds compiling hangs; empty for the default.
-        together: how many operations of an operator's cases may be compiled as one program.
-        configuration: the path of a TOML file, relative to pytest's configuration, that says how
-            the device compiles; empty for none.
-        quick: whether only a few cases of each operator are run.
+        device: the name of the tested device.
+        timeout: seconds after which a run counts as hanging; empty for the default.
+        compile_timeout: seconds after which a compilation counts as hanging; empty for the default.
+        together: the most operations that are compiled as one program.
+        configuration: the path of a TOML file with compile options, relative to pytest's
+            configuration file; empty for none.
+        quick: whether only a small selection of cases runs.
 
     Raises:
         pytest.UsageError: the file is no configuration.
@@ -55,7 +56,7 @@ class Kit(pytest.Collector):
 
     @cached_property
     def runner(self) -> Runner:
-        """The processes that run the cases."""
+        """The worker process that runs the cases."""
         return Runner(
             self._device,
             timeouts=self._timeouts,
@@ -64,37 +65,35 @@ class Kit(pytest.Collector):
         )
 
     @cached_property
-    def company(self) -> Company:
-        """Runs cases in programs of as many operations as the configuration says."""
-        return Company(self.runner, self._together, self.runner.run)
+    def batch_runner(self) -> BatchRunner:
+        """Runs cases in programs of as many operations as configured."""
+        return BatchRunner(self.runner, self._together, self.runner.run)
 
     def collect(self) -> Iterator[OperatorTest]:
-        grouped: dict[str, list[Case]] = {}
-        for case in all_cases(quick=self._quick):
-            grouped.setdefault(case.operator, []).append(case)
-        for operator, cases in grouped.items():
-            yield OperatorTest.from_parent(self, name=operator, cases=cases)
+        for operator in (*every_operator(), DEVICE):
+            yield OperatorTest.from_parent(self, name=operator, quick=self._quick)
 
     def teardown(self) -> None:
         self.runner.close()
 
 
 class OperatorTest(pytest.Item):
-    """The cases of one operator."""
+    """Runs the cases of one operator, which are generated when the test runs."""
 
     parent: Kit
 
-    def __init__(self, *, cases: list[Case], **named: Any) -> None:
+    def __init__(self, *, quick: bool, **named: Any) -> None:
         super().__init__(**named)
-        self.cases = cases
+        self._quick = quick
 
     def runtest(self) -> None:
-        by_id = {r.id: r for r in self.parent.company.results([case.id for case in self.cases])}
-        results = [by_id[case.id] for case in self.cases]
+        cases = list(all_cases(self.name, quick=self._quick))
+        by_id = {r.id: r for r in self.parent.batch_runner.results([case.id for case in cases])}
+        results = [by_id[case.id] for case in cases]
         bad = [r for r in results if r.verdict in (Verdict.FAIL, Verdict.NOT_RUN)]
         if bad:
             pytest.fail("\n".join(f"{r.id}: {r.detail}" for r in bad), pytrace=False)
-        valid = [r for case, r in zip(self.cases, results, strict=True) if not case.invalid]
+        valid = [r for case, r in zip(cases, results, strict=True) if not case.invalid]
         if all(result.verdict is not Verdict.PASS for result in valid):
             pytest.skip(valid[0].detail)
 

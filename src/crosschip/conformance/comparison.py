@@ -1,4 +1,4 @@
-"""Changes between two reports of a device."""
+"""Differences between two reports of a device."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from crosschip.ir import InputError
 
 
 def compare(before: Path, after: Path) -> dict[str, Any]:
-    """The cases whose verdict changed, by what it was and what it is.
+    """Group the cases whose verdict changed by the old and the new verdict.
 
     Args:
-        before: a report as `crosschip conformance --json` printed it.
-        after: a later one.
+        before: the path of the earlier report, as printed by `crosschip conformance --json`.
+        after: the path of the later report.
 
     Returns:
         `changed` (`{"fail -> pass": [ids]}`), `new` and `gone` (case ids), and `worse`: the cases
@@ -41,12 +41,12 @@ def compare(before: Path, after: Path) -> dict[str, Any]:
 
 def _verdicts(path: Path) -> Mapping[str, str]:
     try:
-        found: object = json.loads(path.read_text("utf-8"))["verdicts"]
+        verdicts: object = json.loads(path.read_text("utf-8"))["verdicts"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{path}: is not a report; write one with `crosschip conformance DEVICE --json`: "
             f"{error}"
         ) from None
-    if not isinstance(found, dict):
+    if not isinstance(verdicts, dict):
         raise InputError(f"{path}: its verdicts are not by case id")
-    return found
+    return verdicts

@@ -1,4 +1,4 @@
-"""Samples as the kit varies them: with special elements, or held by the model."""
+"""Samples of inputs with special elements, or stored in the model as constants."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from crosschip.ops.definition.examples import Sample
 
 @dataclass(frozen=True, slots=True)
 class Draw(Sample):
-    """A sample of which some random elements are special ones.
+    """A sample with special numbers among its random elements.
 
     Attributes:
-        specials: numbers that stand among the random elements if these are reals, such as NaN.
-        constant: whether the model holds the elements, and has no input for them.
+        specials: numbers, such as NaN, that replace some of the random elements of a float tensor.
+        constant: whether the tensor is a constant of the model instead of an input.
     """
 
     specials: tuple[float, ...] = ()
@@ -34,7 +34,7 @@ class Draw(Sample):
         return self.with_specials(drawn, generator)
 
     def with_specials(self, drawn: Array, generator: np.random.Generator) -> Array:
-        """The array with the special numbers in the places of some of its elements."""
+        """Return the array with special numbers in place of some elements."""
         if not self.specials or not drawn.size:
             return drawn
         with np.errstate(all="ignore"):
@@ -46,7 +46,7 @@ class Draw(Sample):
 
     @classmethod
     def of(cls, sample: Sample) -> Draw:
-        """The same sample, to be varied."""
+        """Return a draw with the type, range and elements of a sample."""
         return cls(sample.type, sample.low, sample.high, sample.value)
 
 
@@ -55,7 +55,7 @@ class Scaled(Draw):
     """A draw of floats that are multiplied by a power of 2.
 
     Attributes:
-        exponent: the exponent of the power.
+        exponent: the exponent of that power.
     """
 
     exponent: int = 0

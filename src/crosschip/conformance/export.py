@@ -1,4 +1,4 @@
-"""Writing a case down, so that it can be handed on and tried without the kit."""
+"""Export of cases as archives that can be run without the kit."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def export_check(
     options: Options,
     path: Path,
 ) -> None:
-    """Write the models that a check of a device as a whole has it compile, as a zip archive.
+    """Write the models that a check of the whole device compiles, as a zip archive.
 
     Each is in a folder of its own, `1`, `2`, …, with the files that `export` writes; the inputs are
     those of its first run. A check that fails ends there.
@@ -71,14 +71,14 @@ def export_check(
 
 @dataclass
 class _Run:
-    """A model that was compiled, and the inputs of its first run."""
+    """A compiled model and the inputs of its first run."""
 
     model: Model
     inputs: Sequence[Array] | None = None
 
 
 class _Recorder(Device):
-    """A device that remembers the models that another one compiles, and their inputs."""
+    """Delegates to a device and records the models that it compiles, with their inputs."""
 
     vendor, kind = "crosschip", Kind.CPU
 
@@ -114,7 +114,7 @@ class _Recorder(Device):
 
 
 class _RecordingProgram(Program):
-    """A program that remembers the inputs of its first run."""
+    """Delegates to a program and records the inputs of its first run."""
 
     def __init__(self, program: Program, run: _Run) -> None:
         self._program = program
@@ -134,7 +134,7 @@ class _RecordingProgram(Program):
 
 
 def _files(model: Model, inputs: Sequence[Array]) -> dict[str, bytes]:
-    """A model, inputs for it, and what the reference computes from these, by file name."""
+    """Return the files of a model, its inputs and the reference's outputs, by file name."""
     outputs = ReferenceProgram(model).run(inputs)
     files = {"model.chipm": to_bytes(model), "model.txt": f"{model}\n".encode()}
     named_inputs = zip(model.inputs, inputs, strict=True)

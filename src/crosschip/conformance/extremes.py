@@ -1,15 +1,14 @@
-"""Runs on extreme elements: integers of all magnitudes of their type, NaN, infinities and zeros.
+"""Runs on extreme elements (integers of all magnitudes, NaN, infinities, zeros) and on one sign.
 
-Another run is on elements of one sign, negative ones where the type has them: what starts a maximum
-from 0 shows there. Their integers have most of the bits of their type and leave a few, so that sums
-of some of them do not wrap: what computes 64-bit integers in float64 shows there.
+Integers are drawn with a uniform number of bits, the highest more often: most int64 products exceed
+the 53 bits of float64, and many uint64 elements the 63 bits of int64. Half of the elements are one
+of the two greatest values of the type, so that operands have equal and adjacent elements. Quantized
+elements include both ends of their range. Floats are multiples of 1/8, so that some are equal and
+some are ties between integers.
 
-Integers are drawn so that each number of bits is as likely, but the highest number more likely:
-most products of int64 have more than the 53 bits that float64 holds, and many numbers of uint64
-more than the 63 that int64 does. Half of them are one of the two greatest integers of the type, so
-that operands of one type have equal and adjacent elements. Of integers that
-stand for reals the ends of the range are drawn. Floats are multiples of an eighth, so that some are
-equal and some lie in the middle between integers, and special numbers are among them.
+Runs on elements of one sign are negative where the type is signed: they show a maximum that starts
+from 0. Their integers leave a few of the highest bits unused, so that sums do not wrap: they show
+64-bit integers that are computed in float64.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _SPECIALS = ((nan, -0.0), (inf, -0.0), (-inf, 0.0), (nan, inf, -0.0))
 
 @dataclass(frozen=True, slots=True)
 class Extreme(Draw):
-    """A draw of integers of all magnitudes, or of floats that are multiples of an eighth."""
+    """A draw of integers of all magnitudes, or of floats that are multiples of 1/8."""
 
     def array(self, generator: np.random.Generator) -> Array:
         if self.type.element_type in FLOATS:
@@ -54,7 +53,7 @@ class Extreme(Draw):
 def _integers(
     element_type: ElementType, shape: tuple[int, ...], generator: np.random.Generator
 ) -> Array:
-    """Integers of all magnitudes of a type; a quarter of them have its highest bit set."""
+    """Draw integers of all magnitudes; a quarter of them have the type's highest bit set."""
     least, greatest = limits(element_type)
     bits = generator.uniform(0, greatest.bit_length(), shape)
     bits = np.where(generator.random(shape) < 0.25, greatest.bit_length() - 0.5, bits)
@@ -69,7 +68,7 @@ def _integers(
 
 @dataclass(frozen=True, slots=True)
 class OneSigned(Draw):
-    """A draw of elements below 0, or of large integers where the type has no sign."""
+    """A draw of negative elements, or of large integers where the type is unsigned."""
 
     def array(self, generator: np.random.Generator) -> Array:
         element_type, shape = self.type.element_type, self.type.static_shape or ()
@@ -89,7 +88,7 @@ _SPARE_BITS, _SUM_BITS = 9, 4
 
 
 def one_signed_run(arguments: Example) -> dict[str, Any]:
-    """Samples of an example for a run on elements of one sign, by slot; empty if none can be."""
+    """Return one-signed samples of an example's tensors, by slot; empty if there are none."""
     drawn = ((name, _one_signed(sample)) for name, sample in samples(arguments))
     changed = {name: sample for name, sample in drawn if sample is not None}
     return _with(arguments, changed) if changed else {}
@@ -105,11 +104,11 @@ def _one_signed(sample: Sample) -> Sample | None:
 
 
 def extreme_run(arguments: Example, number: int = 0) -> dict[str, Any]:
-    """Samples of an example for a run on extreme elements, by slot; empty if there can be none.
+    """Return extreme samples of an example's tensors, by slot; empty if none can be extreme.
 
     Args:
         arguments: the example.
-        number: which special numbers are among random floats.
+        number: selects the special numbers of random floats.
     """
     drawn = ((name, _extreme(sample, number)) for name, sample in samples(arguments))
     changed = {name: sample for name, sample in drawn if sample is not None}
@@ -129,14 +128,14 @@ def _extreme(sample: Sample, number: int) -> Sample | None:
 
 
 def _with(arguments: Example, changed: Mapping[str, Sample]) -> dict[str, Any]:
-    """The slots that hold changed samples, with these in their places."""
+    """Return the slots of the changed samples; lists keep their other elements."""
     slots: dict[str, Any] = {}
     for name, sample in changed.items():
         slot, _, index = name.partition(".")
         if not index:
             slots[slot] = sample
             continue
-        given: Any = arguments[slot]
-        parts = slots.setdefault(slot, list(given))
+        argument: Any = arguments[slot]
+        parts = slots.setdefault(slot, list(argument))
         parts[int(index)] = sample
     return slots

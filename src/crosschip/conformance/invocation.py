@@ -1,8 +1,8 @@
-"""The calls by which the runtime has a program compute one run, besides `Program.run`.
+"""The calls other than `Program.run` by which the runtime runs a program.
 
-The runtime gives inputs that may only be read and begin at any element, has outputs written to
-arrays of the caller's, submits runs to programs that take on work, and keeps tensors in memory
-that the device allocates. Whatever the call, the outputs are the same.
+The runtime passes read-only inputs at any aligned address, lets programs write outputs to the
+caller's arrays, submits runs asynchronously, and keeps tensors in device buffers. The outputs must
+be the same for every call.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _GARBAGE = 0xA5
 
 
 class Misbehaviour(Exception):
-    """A call that breaks the driver contract in another way than by wrong outputs."""
+    """A violation of the driver contract other than wrong outputs."""
 
 
 def submits(program: Program) -> bool:
-    """Tell whether the runtime submits runs to a program, in place of calling `run`."""
+    """Return whether the runtime submits runs to a program instead of calling `run`."""
     return type(program).submit is not Program.submit
 
 
@@ -36,14 +36,14 @@ def invocations(
     inputs: Sequence[Array],
     expected: Sequence[Array],
 ) -> Iterator[tuple[str, Invocation]]:
-    """The calls that the runtime may make, each with what it is called in messages.
+    """Yield the calls that the runtime may make, each with its name in messages.
 
     Args:
-        device: whose program it is.
-        program: what computes.
-        model: what it was compiled from.
-        inputs: the inputs; there are no such calls where one holds Python's objects.
-        expected: the right outputs, which show the types and shapes of arrays to write to.
+        device: the device that compiled the program.
+        program: the program to run.
+        model: the model that was compiled.
+        inputs: the inputs; nothing is yielded if one holds Python objects.
+        expected: the right outputs, for the types and shapes of output arrays.
     """
     if any(array.dtype.hasobject for array in (*inputs, *expected)):
         return
@@ -69,7 +69,7 @@ def invocations(
 
 
 def _submit(program: Program, inputs: Sequence[Array]) -> Sequence[Sequence[Array]]:
-    """The outputs of two submissions that are under way at once."""
+    """Return the outputs of two submissions in flight at once."""
     first, second = (program.submit([HostBuffer(a) for a in inputs], (), ()) for _ in range(2))
     for submission in (second, first):
         submission.event.wait()
@@ -84,7 +84,7 @@ def _submit(program: Program, inputs: Sequence[Array]) -> Sequence[Sequence[Arra
 def _on_device(
     device: Device, program: Program, inputs: Sequence[Array], expected: Sequence[Array]
 ) -> Sequence[Sequence[Array]]:
-    """The outputs in buffers of the device, from buffers that have been written twice."""
+    """Return outputs read from device buffers, after writing the input buffers twice."""
     buffers = [_buffer(device, array) for array in inputs]
     for index, (buffer, array) in enumerate(zip(buffers, inputs, strict=True)):
         _check(f"input buffer {index}, written for the first time,", buffer, _flipped(array))
@@ -106,7 +106,7 @@ def _on_device(
 
 
 def _buffer(device: Device, array: Array) -> Buffer:
-    """A buffer of the device, filled with the elements of an array in reverse."""
+    """Return a device buffer filled with the elements of an array in reverse order."""
     buffer = device.allocate(ElementType.of(array.dtype), array.shape)
     if buffer.element_type.dtype != array.dtype or tuple(buffer.shape) != array.shape:
         raise Misbehaviour(
@@ -130,7 +130,7 @@ def _flipped(array: Array) -> Array:
 
 
 def _strided(array: Array) -> Array:
-    """The same elements in an array that is not C-contiguous, where it has several elements."""
+    """Return the same elements in an array that is not C-contiguous."""
     if array.ndim > 1:
         return np.asfortranarray(array)
     wide = np.zeros((array.size, 2), array.dtype)
@@ -139,14 +139,14 @@ def _strided(array: Array) -> Array:
 
 
 def _garbage(array: Array, alignment: int) -> Array:
-    """An array of the same type and shape that holds other bytes."""
+    """Return an array of the same type and shape with other bytes."""
     place = _placed(array, alignment)
     place.reshape(-1).view(np.uint8)[...] = _GARBAGE
     return place
 
 
 def _read_only(array: Array, alignment: int) -> Array:
-    """A copy that may not be written to, and is aligned no better than it must be."""
+    """Return a read-only copy with the least alignment that the element type allows."""
     copy = _placed(array, alignment)
     copy[...] = array
     copy.flags.writeable = False
@@ -154,7 +154,7 @@ def _read_only(array: Array, alignment: int) -> Array:
 
 
 def _placed(array: Array, alignment: int) -> Array:
-    """An array of the same type and shape whose address is an odd multiple of the alignment."""
+    """Return an array of the same type and shape at an odd multiple of the alignment."""
     step = max(alignment, array.dtype.itemsize)
     room = np.empty(array.nbytes + 3 * step, np.uint8)
     start = -room.ctypes.data % step

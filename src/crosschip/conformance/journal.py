@@ -1,4 +1,4 @@
-"""A file to which results are written as they come in, and from which a later run goes on."""
+"""A journal of results on disk, from which an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from crosschip.runtime.plain import to_plain
 
 
 class Journal(Closing):
-    """Results on disk: a line of JSON that says whose they are, then one for each result.
+    """A file with one line of JSON about the run, then one per result.
 
     Attributes:
-        done: the results that the file held already, by case id.
+        done: the results that the file already held, by case id.
 
     Args:
-        path: the file; it is made if it is not there.
-        device: whose results they are.
-        seed: what random elements are made from.
-        options: how the device is to compile; `None` for the default.
-        properties: the device's settings.
+        path: the file; it is created if missing.
+        device: the name of the tested device.
+        seed: the seed of random elements.
+        options: the compile options; `None` for the default.
+        properties: the device's properties.
 
     Raises:
         InputError: the file is no such journal, is of another run, or cannot be written.
@@ -67,7 +67,7 @@ class Journal(Closing):
             raise InputError(f"{path}: is no journal of the kit: {error}") from None
 
     def add(self, case: Case, result: Result) -> None:
-        """Write a result down."""
+        """Append a result."""
         self._write(
             {
                 "id": case.id,
@@ -85,7 +85,7 @@ class Journal(Closing):
 
 
 def _content(path: Path) -> str:
-    """The text of a journal; empty if there is none.
+    """Return the text of a journal; empty if the file is missing.
 
     Raises:
         OSError: it cannot be read, or is no regular file.
@@ -99,10 +99,10 @@ def _content(path: Path) -> str:
 
 def _results(lines: list[str]) -> dict[str, Result]:
     entries = map(json.loads, lines)
-    found = {
+    by_id = {
         entry["id"]: Result(
             entry["id"], Verdict(entry["verdict"]), entry["detail"], entry["smallest"]
         )
         for entry in entries
     }
-    return {id: result for id, result in found.items() if result.verdict is not Verdict.NOT_RUN}
+    return {id: result for id, result in by_id.items() if result.verdict is not Verdict.NOT_RUN}

@@ -1,4 +1,4 @@
-"""Running one case on a device, and saying how it went."""
+"""Running one case on a device, and judging the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from crosschip.ops.definition.examples import examples_of, model_of
 
 
 class Verdict(Enum):
-    """The ways that a case can go."""
+    """The verdicts of a case."""
 
     PASS = "pass"
     UNSUPPORTED = "unsupported"
@@ -36,11 +36,12 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of a case.
+    """The verdict of a case, with its reason.
 
     Attributes:
         detail: why it is not `PASS`; empty if it is.
-        smallest: the smallest use that fails alike, with its id; empty if none was looked for.
+        smallest: the smallest use that fails in the same manner, with its id; empty if not
+            searched.
     """
 
     id: str
@@ -59,7 +60,7 @@ _MANNERS = (
 
 
 def manner(detail: str) -> str:
-    """The manner in which a case fails, in a few words that do not depend on its numbers."""
+    """Return how a case fails, in a few words without numbers, for grouping failures."""
     return next((words for words in _MANNERS if words in detail), detail[:20])
 
 
@@ -70,14 +71,14 @@ def judge(
     seed: int = 0,
     options: Options | None = None,
 ) -> Result:
-    """Run a case on a device and compare with the reference.
+    """Run a case on a device and compare the outputs with the reference.
 
     Args:
-        case: what to try.
-        device: who is tried; asked for nothing but this case's operation.
-        claims: what the device's own file excludes, and the accuracy that it claims.
-        seed: what random elements are made from.
-        options: how the device is to compile; `None` for the default.
+        case: the case.
+        device: the tested device.
+        claims: the device's exclusions and accuracy.
+        seed: the seed of random elements.
+        options: the compile options; `None` for the default.
     """
     reason = claims.exclusion(case.id)
     if reason:
@@ -99,7 +100,7 @@ def judge(
 
 
 def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Options) -> str:
-    """The device's fault; empty if there is none."""
+    """Return what the device does wrong; empty if nothing."""
     if case.operator == DEVICE:
         CHECKS[case.id.partition("/")[2]](device, options)
         return ""
@@ -128,10 +129,10 @@ def _trial(case: Case, device: Device, claims: Claims, seed: int, options: Optio
 
 
 def _refusal(case: Case, device: Device, options: Options) -> str:
-    """Validation's error about a use that is invalid; empty if it refuses it as it should.
+    """Return what is wrong with validation's error about an invalid use; empty if nothing.
 
     Raises:
-        Declined: the device does not run the use that this one was made from.
+        Declined: the device does not support the valid use from which this one was derived.
     """
     assert case.variation is not None, "only checks have none"
     operator = operator_named(case.operator)

@@ -1,4 +1,4 @@
-"""The report as JUnit XML, which CI systems read."""
+"""The report as JUnit XML for CI systems."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from crosschip.conformance.report import Report
 
 
 def to_junit(report: Report) -> str:
-    """A test suite an operator; what is unsupported, excluded or not run counts as skipped."""
+    """Return a test suite per operator; cases that did not pass or fail count as skipped."""
     root = Element("testsuites", name=f"crosschip conformance {report.title}")
     for name, entries in report.by_operator().items():
         failed = sum(entry.verdict is Verdict.FAIL for entry in entries)
@@ -33,5 +33,5 @@ def to_junit(report: Report) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text without characters that XML cannot hold."""
+    """Remove the characters that XML cannot represent."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

@@ -1,4 +1,4 @@
-"""Latitude of definitions: how far a device may differ from the reference in one run."""
+"""Latitude: how far a device may differ from the reference where a definition leaves it open."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from crosschip.ops.standard.sampling import GridSample
 
 @dataclass(frozen=True, slots=True)
 class Latitude:
-    """Freedom that a definition leaves to the device in one run.
+    """What a definition leaves to the device in one run.
 
     Attributes:
-        everything: whether nothing is compared, and an error will do as well.
-        open: of each output, the elements that may be anything: a mask that broadcasts to it.
-        others: what the elements of the first output may be instead; NaN where they may not.
-        refusable: whether an error will do as well.
-        spacings: how far from the reference any element of an output of reals may be, in spacings
-            of its type at 1.
+        everything: whether nothing is compared and errors are accepted.
+        open: for each output, a mask (broadcastable) of elements that may have any value.
+        others: alternative values of the first output's elements; NaN where there is none.
+        refusable: whether an error is accepted.
+        spacings: the accepted distance of float outputs from the reference, in spacings of the
+            type at 1.
     """
 
     everything: bool = False
@@ -40,22 +40,22 @@ class Latitude:
     refusable: bool = False
     spacings: float = 1.0
 
-    def specified(self, index: int, made: Array, wanted: Array) -> Array:
-        """The output that a device made, with what is expected where it may differ from that."""
+    def specified(self, index: int, actual: Array, wanted: Array) -> Array:
+        """Return the device's output with the expected elements wherever it may differ."""
         free = self.open[index] if self.open else np.False_
         if index == 0:
             for other in self.others:
-                free = free | (made == other)
-        return np.where(free, wanted, made).astype(made.dtype) if np.any(free) else made
+                free = free | (actual == other)
+        return np.where(free, wanted, actual).astype(actual.dtype) if np.any(free) else actual
 
 
 def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -> Latitude:
-    """The freedom of a device that runs a model of one operation.
+    """Return the latitude of a model of one operation in one run.
 
     Args:
         model: the model.
         inputs: its inputs.
-        expected: what the reference makes of them.
+        expected: the reference's outputs.
     """
     (operation,) = model.operations
     if not isinstance(operation, Operator):
@@ -84,7 +84,7 @@ def latitude(model: Model, inputs: Sequence[Array], expected: Sequence[Array]) -
 
 
 def counted_in(operation: Operation, output: TensorType) -> TensorType:
-    """An output's type as to its precision: float32 where no more is asked of the weights."""
+    """Return the type whose precision counts for an output: float32 if the weights have no more."""
     if output.element_type is not ElementType.FLOAT64:
         return output
     weighed = operation.type in _WEIGHED_IN_FLOAT32 or (
@@ -94,10 +94,10 @@ def counted_in(operation: Operation, output: TensorType) -> TensorType:
 
 
 def least_size(model: Model) -> float:
-    """The size up to which all numbers of an operation's inputs are as exact as that one.
+    """Return the magnitude below which all numbers of an operation are equally exact.
 
-    The functions of a recurrent network go through numbers near 1 in every step, which are
-    multiplied by their parameters, and each step adds to what the one before has made of that.
+    In every step of a recurrent network numbers near 1 are multiplied by parameters, and rounding
+    errors add up over the steps.
     """
     (operation,) = model.operations
     if not isinstance(operation, Recurrent):

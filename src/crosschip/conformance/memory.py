@@ -1,4 +1,4 @@
-"""The memory that a repeated action takes and does not release."""
+"""Memory growth of a repeated action."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ LARGEST_GROWTH = 512
 
 
 def growth(action: Callable[[], object]) -> int:
-    """The bytes that each further call of an action takes and does not release.
+    """Return the bytes that each further call of an action allocates and does not release.
 
-    Where few calls take more than is allowed, more calls say whether that goes on: an engine may
-    release memory later, on another thread.
+    If few calls exceed the allowed growth, more calls decide whether it goes on: an engine may
+    release
+    memory later, on another thread.
     """
     grown = _growth(action, _CALLS)
     return _growth(action, _MANY_CALLS) if grown > LARGEST_GROWTH else grown
 
 
 def _growth(action: Callable[[], object], calls: int) -> int:
-    """`growth`, counted over groups of so many calls.
+    """Return `growth`, measured over three groups of `calls` calls after some warm-up calls.
 
-    It is counted after some calls, over three groups of calls: the least of these, so that what is
-    made once, or in the growth of a table, does not count. Of the memory of NumPy and Python each
-    byte is counted; of what C code allocates, where the C library counts it.
+    The least growth of the groups counts, so that one-time allocations and growing tables do not.
+    Bytes
+    of NumPy and Python are counted exactly; those of C code where the C library counts them.
     """
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:
@@ -55,14 +56,14 @@ def _growth(action: Callable[[], object], calls: int) -> int:
 
 
 def _in_use() -> tuple[int, int]:
-    """The bytes that Python has allocated, and those that the C library has handed out."""
+    """Return the bytes allocated by Python, and those handed out by the C library."""
     gc.collect(0)
     traced, _ = tracemalloc.get_traced_memory()
     return traced, _heap_bytes()
 
 
 class _MallocInfo(ctypes.Structure):
-    """The structure `mallinfo2` of glibc, whose fields are all of the type `size_t`."""
+    """The structure `mallinfo2` of glibc; all fields are `size_t`."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -75,14 +76,14 @@ class _MallocInfo(ctypes.Structure):
 
 @lru_cache(maxsize=1)
 def _mallinfo() -> Callable[[], _MallocInfo] | None:
-    """The function of the C library that counts its heap; `None` where it has none."""
+    """Return the C library's function that counts its heap; `None` if it has none."""
     try:
         function = ctypes.CDLL(None).mallinfo2
     except (AttributeError, OSError, TypeError):
         return None
     function.restype = _MallocInfo
-    found: Callable[[], _MallocInfo] = function
-    return found
+    typed_function: Callable[[], _MallocInfo] = function
+    return typed_function
 
 
 def _heap_bytes() -> int:

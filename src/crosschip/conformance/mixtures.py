@@ -1,11 +1,11 @@
-"""Mixtures: uses of an operator in which many settings meet that were drawn at random.
+"""Mixtures: uses of an operator that combine many randomly drawn settings.
 
-A mixture begins with an example. Several rows of settings (see `settings`) are drawn, and that is
-taken which holds most pairs and triples of settings that no mixture has had yet; what an example
-says by itself counts as settings, too. The first mixtures have each rank and each list of axes. Of
-the row, a setting stays if inference takes it and all outputs still have elements; else others of
-its factor are tried. So conditions of two and three settings are met by few cases, on a device that
-declines few of them; what such a device declines, `pairs` covers one by one.
+Each mixture starts from an example. Several rows of settings (see `settings`) are drawn; the row
+with the most pairs and triples of settings that no earlier mixture has is chosen, where the values
+that the example has itself count as settings. The first mixtures cover each rank and each list of
+axes. A setting of the row is applied if inference accepts it and no output becomes empty; otherwise
+others of its factor are tried. Few cases thus meet most conditions of two and three settings, if
+the device declines few of them; `pairs` covers what such a device declines.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MOST_REFUSALS = 1
 
 
 def mixtures(operator: type[Operator], count: int) -> Iterator[tuple[int, str, Use]]:
-    """Mixtures of an operator: the number of an example, the settings in words, and the use.
+    """Generate mixtures: the index of the example, the settings in words, and the use.
 
     The first ones are the same for any count.
     """
@@ -80,7 +80,7 @@ def mixtures(operator: type[Operator], count: int) -> Iterator[tuple[int, str, U
 
 
 class _Search:
-    """The search for rows that hold new pairs and triples.
+    """Searches for rows with pairs and triples of settings that no row has yet.
 
     Args:
         examples: the operator's examples.
@@ -108,7 +108,7 @@ class _Search:
         self._refusals: Counter[tuple[int, str]] = Counter()
 
     def next_mixture(self, number: int, random: Random) -> tuple[int, list[Setting], Use]:
-        """The example's number, the row and the use of the mixture of a number."""
+        """Return the example's index, the row and the use of the mixture with a number."""
         best: tuple[int, list[Setting]] = (0, [])
         most = -1
         first = self._first_setting(number)
@@ -126,7 +126,7 @@ class _Search:
         return index, row, use
 
     def _first_setting(self, number: int) -> tuple[int, Setting] | None:
-        """The setting that the mixture of a number is to have, and an example that takes it."""
+        """Return the setting that a mixture must have, with an example that accepts it."""
         if number >= len(self._once):
             return None
         setting = self._once[number]
@@ -154,9 +154,9 @@ class _Search:
     def _applied(
         self, index: int, row: Sequence[Setting], random: Random
     ) -> tuple[Use, list[Setting]]:
-        """The use that a row makes of an example, and what of the row inference takes."""
+        """Apply a row to an example; return the use and the settings that inference accepted."""
         use = self._examples[index]
-        taken: list[Setting] = []
+        applied: list[Setting] = []
         at_once: Use | None = use
         for setting in row:
             at_once = None if at_once is None else setting.change(at_once)
@@ -166,19 +166,19 @@ class _Search:
         for drawn in row:
             others = self._factors[drawn.factor]
             for setting in (drawn, *random.sample(others, min(_MOST_TRIES - 1, len(others)))):
-                if any(map(setting.excludes, taken)) or not self._may_fit(index, setting):
+                if any(map(setting.excludes, applied)) or not self._may_fit(index, setting):
                     continue
                 changed = setting.change(use)
-                if changed is not None and _is_filled(changed, [*taken, setting]):
+                if changed is not None and _is_filled(changed, [*applied, setting]):
                     use = changed
-                    taken.append(setting)
+                    applied.append(setting)
                     self._taken.add((index, setting.words))
                     break
                 self._refusals[index, setting.words] += 1
-        return use, taken
+        return use, applied
 
     def _groups(self, index: int, row: Sequence[Setting]) -> list[int]:
-        """The pairs and triples of what a row and its example set, each as one number."""
+        """Return the pairs and triples of a row's and its example's settings, as numbers."""
         words = {**self._given[index], **{setting.factor: setting.words for setting in row}}
         numbers = sorted(
             self._numbers.setdefault(w, len(self._numbers) + 1) for w in words.values()
@@ -189,7 +189,7 @@ class _Search:
 
 
 def _is_filled(use: Use, row: Sequence[Setting]) -> bool:
-    """Tell whether inference takes a use, whose outputs have elements unless a row empties them."""
+    """Return whether a use is valid and no output is empty, unless a setting empties it."""
     sizes = output_sizes(use)
     return sizes is not None and (all(sizes) or any(s.factor == "empty" for s in row))
 
@@ -200,17 +200,17 @@ def _chance_of(factor: str) -> float:
 
 
 def _settings_of_example(use: Use) -> dict[str, str]:
-    """The settings that an example has by itself, by factor: values, the type and the rank."""
-    given: dict[str, str] = {}
+    """Return the settings that an example has itself, by factor: values, element type and rank."""
+    settings: dict[str, str] = {}
     for slot in use.operator.slots:
         if isinstance(slot, Parameter):
             value = use.arguments.get(slot.name, slot.default)
             if not isinstance(value, Draw):
-                given[slot.name] = value_words(slot, value)
+                settings[slot.name] = value_words(slot, value)
         elif slot.optional:
-            given[slot.name] = f"{slot.name}{'' if slot.name in use.arguments else '-left-out'}"
+            settings[slot.name] = f"{slot.name}{'' if slot.name in use.arguments else '-left-out'}"
     first = next(iter(draws(use.arguments).values()), None)
     if first is not None:
-        given["type"] = str(first.type.element_type)
-        given["rank"] = f"rank={len(first.type.shape or ())}"
-    return given
+        settings["type"] = str(first.type.element_type)
+        settings["rank"] = f"rank={len(first.type.shape or ())}"
+    return settings

@@ -1,4 +1,4 @@
-"""Uses of an operator with exactly one thing wrong, which validation must refuse."""
+"""Invalid uses of an operator, each with exactly one error that validation must report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mutation = tuple[str, str, Example]
 
 
 def mutations(operator: type[Operator], arguments: Example) -> Iterator[Mutation]:
-    """A valid example with one thing wrong, in every way that is wrong for every operator."""
+    """Generate invalid variants of an example, one for each error that all operators share."""
     # A plain number takes the type of the tensor before it, and complains first if that is wrong.
     plain = any(
         not slot.parameter and isinstance(arguments.get(slot.name), int | float)

@@ -1,8 +1,8 @@
-"""The standard operators as one OpDef collection, with what devices say of them.
+"""The standard operators as one OpDef collection, with a supplement for each device.
 
-The definitions are made from the operators' slots. What a device supports is found out by asking
-it about the operators' examples with their tensors in every type and their parameters at other
-values: it says yes or no to each, and nothing is compiled.
+The definitions are derived from the operators' slots. The supplements come from `supports`: each
+device is queried about the operators' examples with all element types and other parameter values;
+nothing is compiled.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ _ONNX = "https://onnx.ai/onnx/operators/onnx__{}.html"
 
 
 def standard_collection(devices: Sequence[GuardedDevice] = ()) -> OpDefCollection:
-    """The standard operators as OpDefs, with a supplement for each device.
+    """Return the standard operators as OpDefs, with a supplement for each device.
 
-    A supplement lists the operators of which the device runs an example as it is, the datatypes
-    of each tensor that it takes if those are fewer than the operator's, and the parameters that
-    it takes at their defaults only. Element types for which the document has no word (bfloat16,
-    the narrow floats, …) are left out.
+    A supplement lists the operators of which the device supports an example, the datatypes of each
+    tensor if it supports fewer than the operator has, and the parameters that it supports at their
+    defaults only. Element types for which OpDef has no word (bfloat16, narrow floats, …) are
+    omitted.
 
     Args:
-        devices: whom to ask.
+        devices: the devices to query.
     """
     kept = [kept for operator in operators().values() if (kept := _Uses(operator)).op_def]
     return OpDefCollection(
@@ -81,7 +81,7 @@ def standard_collection(devices: Sequence[GuardedDevice] = ()) -> OpDefCollectio
 
 @dataclass
 class _Uses:
-    """Uses of an operator, from which it is defined and about which devices are asked.
+    """The uses of an operator from which its definition and its supplements are derived.
 
     Attributes:
         operator: the operator.
@@ -110,7 +110,7 @@ class _Uses:
 
 
 def _models(operator: type[Operator], uses: Iterator[Example]) -> Iterator[Model]:
-    """The models of the examples that are valid uses of an operator."""
+    """Return the models of the examples that are valid uses."""
     for arguments in uses:
         try:
             yield model_of(operator, arguments)
@@ -119,7 +119,7 @@ def _models(operator: type[Operator], uses: Iterator[Example]) -> Iterator[Model
 
 
 def _in_other_types(operator: type[Operator], arguments: Example) -> Iterator[Example]:
-    """Each tensor that is an input of an example, and those that share its type, in other types."""
+    """Vary the element type of each input of an example, with the tensors that share its type."""
     tensors = [slot for slot in operator.slots if not slot.parameter]
     for slot in tensors:
         if slot.like is not None:
@@ -159,9 +159,9 @@ def _op_def(operator: type[Operator], models: Sequence[Model]) -> OpDef:
 
 
 def _datatypes(types: Sequence[tuple[ElementType, bool]]) -> tuple[Datatype, ...]:
-    """The datatypes of element types, of which some are quantized, in the document's order."""
-    found = {Datatype.of(element_type, quantized) for element_type, quantized in types}
-    return tuple(datatype for datatype in Datatype if datatype in found)
+    """Return the datatypes of (element type, quantized) pairs, in the document's order."""
+    datatypes = {Datatype.of(element_type, quantized) for element_type, quantized in types}
+    return tuple(datatype for datatype in Datatype if datatype in datatypes)
 
 
 def _types(slot: slots.Slot) -> list[tuple[ElementType, bool]]:
@@ -200,7 +200,7 @@ def _parameter(slot: slots.Parameter[Any]) -> Parameter:
 
 
 def _text(value: object, named: bool) -> str:
-    """A parameter's value, as the document has defaults."""
+    """Format a parameter's value as the document writes defaults."""
     if isinstance(value, tuple):
         return f"[{', '.join(_text(part, named) for part in value)}]"
     if isinstance(value, ElementType):
@@ -211,17 +211,19 @@ def _text(value: object, named: bool) -> str:
 
 
 def _outputs(models: Sequence[Model], first: Input) -> Iterator[Output]:
-    """The outputs: one that repeats where they vary in number and are of one type.
+    """Return the outputs; one repeated output if their number varies and they share a type.
 
-    One that is quantized in a model is so in whatever way the first input is.
+    An output that is quantized in some model takes the quantization of the first input.
     """
     quantized = {datatype for datatype in first.datatypes if datatype.quantized}
-    made = [model.operations[0].outputs for model in models]
-    counts = {len(outputs) for outputs in made}
-    alike = all(len({_type(o) for o in outputs}) == 1 for outputs in made)
+    outputs_of_models = [model.operations[0].outputs for model in models]
+    counts = {len(outputs) for outputs in outputs_of_models}
+    alike = all(len({_type(o) for o in outputs}) == 1 for outputs in outputs_of_models)
     repeated = len(counts) > 1 and alike
     for index in range(1 if repeated else max(counts)):
-        found = set(_datatypes([_type(outs[index]) for outs in made if index < len(outs)]))
+        found = set(
+            _datatypes([_type(outs[index]) for outs in outputs_of_models if index < len(outs)])
+        )
         found |= quantized if found & quantized else set()
         yield Output(
             name="output" if max(counts) == 1 or repeated else f"output{index}",
@@ -236,34 +238,36 @@ def _type(operand: Operand) -> tuple[ElementType, bool]:
     return operand.type.element_type, operand.type.quantization is not None
 
 
-def _supplement(device: GuardedDevice, kept: Sequence[_Uses]) -> SupplementalOpDefList:
+def _supplement(device: GuardedDevice, all_uses: Sequence[_Uses]) -> SupplementalOpDefList:
     ask = asking(device, _OPTIONS)
-    told = {uses.operator.type: _told(ask, uses) for uses in kept}
+    accounts = {uses.operator.type: _told(ask, uses) for uses in all_uses}
     return SupplementalOpDefList(
         backend=device.name,
-        supported=SupportedOps(names=tuple(n for n, said in told.items() if said is not None)),
-        op_defs=tuple(said for said in told.values() if said and (said.inputs or said.parameters)),
+        supported=SupportedOps(names=tuple(n for n, said in accounts.items() if said is not None)),
+        op_defs=tuple(
+            said for said in accounts.values() if said and (said.inputs or said.parameters)
+        ),
     )
 
 
 def _told(ask: Ask, uses: _Uses) -> SupplementalOpDef | None:
-    """A device's account of an operator; `None` if it runs none of its examples."""
+    """Return what a device supports of an operator; `None` if it supports none of the examples."""
 
     def runs(model: Model) -> bool:
         return bool(ask(model).answers[0])
 
     if not any(map(runs, uses.plain)):
         return None
-    taken: dict[str, list[tuple[ElementType, bool]]] = {}
+    supported: dict[str, list[tuple[ElementType, bool]]] = {}
     for model in (*uses.plain, *uses.typed):
         (operation,) = model.operations
         if runs(model):
             for slot, operand in operation.named_inputs():
-                taken.setdefault(slot, []).append(_type(operand))
+                supported.setdefault(slot, []).append(_type(operand))
     fewer = {
         tensor.name: found
         for tensor in uses.op_def.inputs
-        if (found := _datatypes(taken.get(tensor.name, ())))
+        if (found := _datatypes(supported.get(tensor.name, ())))
         and not set(found) >= set(_datatypes(_asked(uses, tensor.name)))
     }
     only = [n for n, models in uses.settings.items() if models and not any(map(runs, models))]
@@ -275,7 +279,7 @@ def _told(ask: Ask, uses: _Uses) -> SupplementalOpDef | None:
 
 
 def _asked(uses: _Uses, name: str) -> list[tuple[ElementType, bool]]:
-    """The types of a tensor about which devices are asked."""
+    """Return the element types of a tensor about which devices are queried."""
     return [
         _type(operand)
         for model in (*uses.plain, *uses.typed)

@@ -1,4 +1,4 @@
-"""The report as one HTML page that a vendor can publish: no script, nothing else to load."""
+"""The report as one self-contained HTML page without scripts, which a vendor can publish."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NAMES = {
 
 
 def to_html(report: Report) -> str:
-    """The page: counts, what failed and how to repeat it, and every operator with its types."""
+    """Return the page: counts, failures and commands that repeat them, operators by type."""
     title = escape(f"{report.title}: crosschip conformance")
     parts = [
         f"<!doctype html>\n<html lang=en><head><meta charset=utf-8><title>{title}</title>",
@@ -132,8 +132,8 @@ def _type(name: str, entries: Sequence[Entry]) -> str:
 
 
 def _why_not(entries: Sequence[Entry]) -> str:
-    found = reasons(entries)
-    if not found:
+    counted = reasons(entries)
+    if not counted:
         return ""
-    items = "".join(f"<li>{escape(reason)} ({count})</li>" for reason, count in found)
-    return f"<details><summary>{len(found)} reasons</summary><ul>{items}</ul></details>"
+    items = "".join(f"<li>{escape(reason)} ({count})</li>" for reason, count in counted)
+    return f"<details><summary>{len(counted)} reasons</summary><ul>{items}</ul></details>"

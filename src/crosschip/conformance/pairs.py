@@ -1,8 +1,8 @@
-"""Pairwise coverage: uses in which any two settings of an operator meet, where they can.
+"""Pairwise coverage: uses in which any two settings of an operator occur together, if they can.
 
-Rows of settings (see `settings`) are grown greedily. A row begins with a pair that none has had
-yet, on the example where it is valid, and takes in other settings, those first that complete new
-pairs. Pairs that inference refuses on every example that is tried are left out.
+Rows of settings (see `settings`) are extended greedily. A row starts with a pair that no row has
+yet, on an example that accepts both, and is extended by the settings that complete the most new
+pairs. Pairs that inference rejects on all tried examples are left out.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ _EXTENSIONS = 1
 
 
 def pairs(operator: type[Operator]) -> Iterator[tuple[int, str, Use]]:
-    """Rows that cover all pairs: the number of an example, what is set in words, and the use."""
+    """Generate rows that cover all pairs: index of the example, settings in words, use."""
     random = Random(operator.type)
     factors = by_factor(paired_settings(operator))
-    every = [setting for settings in factors.values() for setting in settings]
-    left = dict.fromkeys((a.words, b.words) for a, b in combinations(every, 2) if not a.excludes(b))
-    by_words = {setting.words: setting for setting in every}
+    all_settings = [setting for settings in factors.values() for setting in settings]
+    left = dict.fromkeys(
+        (a.words, b.words) for a, b in combinations(all_settings, 2) if not a.excludes(b)
+    )
+    by_words = {setting.words: setting for setting in all_settings}
     while left:
         pair = next(iter(left))
         del left[pair]
@@ -49,7 +51,7 @@ def pairs(operator: type[Operator]) -> Iterator[tuple[int, str, Use]]:
 def _begun(
     operator: type[Operator], settings: list[Setting], random: Random
 ) -> tuple[int, Use] | None:
-    """An example with two settings, if there is one on which they are valid."""
+    """Return an example that accepts two settings, with both applied; `None` if there is none."""
     indices = random.sample(
         range(len(examples_of(operator))), min(_EXAMPLES, len(examples_of(operator)))
     )
@@ -69,7 +71,7 @@ def _extended(
     left: Mapping[tuple[str, str], None],
     random: Random,
 ) -> tuple[list[Setting], Use]:
-    """A row with settings of other factors that complete pairs."""
+    """Extend a row by settings of other factors that complete pairs."""
     others = [name for name in factors if all(setting.factor != name for setting in row)]
     random.shuffle(others)
     for name in others:

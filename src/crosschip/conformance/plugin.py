@@ -1,14 +1,14 @@
-"""The pytest plug-in: with one line of configuration, the kit's cases are tests.
+"""The pytest plug-in: one line of configuration turns the kit's cases into tests.
 
     [tool.pytest.ini_options]
     crosschip_conformance = "my_npu"
 
-Each operator is a test, which fails if one of its cases does and says which. Options choose fewer:
-`--conformance-quick`. Nothing happens where the line is not there. `crosschip_conformance_config`
-is a configuration (docs/options.md) that says how the device is to compile.
+Each operator is a test, which fails if one of its cases fails and names it. `--conformance-quick`
+selects fewer cases. Without the line nothing happens. `crosschip_conformance_config` names a
+configuration file (docs/options.md) with compile options.
 
-pytest imports this module in every environment that has crosschip, so it imports nothing besides
-until the line is there.
+pytest imports this module in every environment that has crosschip installed, so other modules are
+imported only if the line is present.
 """
 
 from __future__ import annotations

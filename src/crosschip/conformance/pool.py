@@ -1,18 +1,18 @@
-"""Running cases in worker processes, which may crash or hang without harm to the rest."""
+"""Running cases in worker processes, so that crashes and hangs do not end the run."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
 
+from crosschip.conformance.batching import BatchRunner
 from crosschip.conformance.cases import RANDOM, Case, use_at
-from crosschip.conformance.company import Company
 from crosschip.conformance.judge import Result, Verdict, manner
 from crosschip.conformance.report import Report
 from crosschip.conformance.runner import COMPILE_TIMEOUT, TIMEOUT, OnWait, Runner, Timeouts
@@ -50,34 +50,33 @@ def run_cases(
     on_wait: OnWait | None = None,
     taken: int | None = None,
 ) -> Report:
-    """Run cases on a device, in processes of the kit's own.
+    """Run cases on a device in worker processes.
 
-    Ctrl-C ends the run; the report then holds what has been run, and says that it is not whole.
+    Ctrl-C ends the run; the report then holds the results so far and is not `whole`.
 
     Args:
-        device: the name of its entry point, or its class as `module:Class`.
-        cases: what to run.
-        jobs: how many processes run cases at once.
-        seed: what random elements are made from.
-        timeout: after how many seconds a case counts as hanging, besides compiling.
-        compile_timeout: after how many seconds compiling counts as hanging.
-        together: how many operations may be compiled as one program, for devices that take long to
-            compile; 1 compiles each case by itself.
-        budget: how many seconds the cases of one operator may take; what is left is not run. The
+        device: the name of the device, or its class as `module:Class`.
+        cases: the cases; an iterator is read while cases run.
+        jobs: the number of worker processes.
+        seed: the seed of random elements.
+        timeout: seconds after which a run counts as hanging.
+        compile_timeout: seconds after which a compilation counts as hanging.
+        together: the most operations that are compiled as one program, for slow compilers; 1
+            compiles each case separately.
+        budget: the most seconds for the cases of one operator; the remaining ones are not run. The
             time of a program of several cases counts for the first of them.
-        tries: how many smaller uses are tried for a random case that fails.
-        claims: the device's own file, if it is not beside its module.
-        options: how the device is to compile; `None` for the default.
-        properties: the device's settings.
-        done: results of an earlier run, which are taken over.
-        on_result: is told each result as it comes in, one at a time.
-        on_wait: is told, about once a second, for how long a case lasts.
-        taken: how many of the cases the device is to take; those behind them are left out.
+        tries: the most smaller uses that are tried for a random case that fails.
+        claims: the device's claims file, if it is not beside its module.
+        options: the compile options; `None` for the default.
+        properties: the device's properties.
+        done: results of an earlier run, which are not run again.
+        on_result: called with each result, one at a time.
+        on_wait: called about once a second with the seconds that the current case has taken.
+        taken: the number of cases that the device must support; further cases are not run.
 
     Raises:
         DeviceError: the device does not open.
     """
-    chosen = cases if taken is not None else list(cases)
     results = dict(done or {})
     runners = [
         Runner(
@@ -91,8 +90,8 @@ def run_cases(
         )
         for _ in range(jobs)
     ]
-    about = runners[0].about
-    work = _Work(chosen, results, budget, tries, together, on_result, taken)
+    description = runners[0].device_info
+    work = _Work(cases, results, budget, tries, together, on_result, taken)
     with ThreadPoolExecutor(jobs) as threads:
         running = [threads.submit(work.run, runner) for runner in runners]
         try:
@@ -105,9 +104,9 @@ def run_cases(
             for each in running:
                 each.result()
     return Report.of(
-        about["device"],
-        about["version"],
-        work.begun if taken is not None else list(chosen),
+        description["device"],
+        description["version"],
+        list(cases) if taken is None and isinstance(cases, Collection) else work.begun,
         results,
         seed,
         options=options,
@@ -117,11 +116,11 @@ def run_cases(
 
 
 class _Work:
-    """The work that is left, for several threads at once.
+    """The queue of cases that the worker threads share.
 
     Attributes:
-        stopped: whether the run was ended before everything was done.
-        begun: the cases that were run or taken over, in order.
+        stopped: whether the run was interrupted.
+        begun: the cases that were run or have earlier results, in order.
     """
 
     def __init__(
@@ -151,9 +150,11 @@ class _Work:
         self._failures: Counter[tuple[str, str]] = Counter()
 
     def run(self, runner: Runner) -> None:
-        """Run batches until there are none."""
+        """Run batches until none are left."""
         clock = _Clock()
-        company = Company(runner, self._together, lambda id: self._alone(runner, clock, id))
+        batch_runner = BatchRunner(
+            runner, self._together, lambda id: self._alone(runner, clock, id)
+        )
         with runner:
             while not self.stopped:
                 with self._lock:
@@ -163,19 +164,20 @@ class _Work:
                 for cases in self._to_begin(batch):
                     runner.start()
                     clock.lap()
-                    for result in company.results(cases):
+                    for result in batch_runner.results(cases):
                         if self.stopped:
                             return
                         self._take(result, clock.lap())
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Start no further cases."""
         self.stopped = True
 
     def _to_begin(self, batch: Sequence[Case]) -> Iterator[Sequence[str]]:
-        """The ids of the cases of a batch that are to be run now, those that may share programs.
+        """Yield the ids of a batch's cases that must run now, in groups that may share programs.
 
-        Where cases are counted, results decide what else is run: few cases begin at a time then.
+        If a number of supported cases is wanted, groups are small, because results decide what else
+        runs.
         """
         size = len(batch) if self._together > 1 and self._left is None else self._together
         for start in range(0, len(batch), size):
@@ -186,7 +188,7 @@ class _Work:
                 yield ids
 
     def _take(self, result: Result, seconds: float) -> None:
-        """Add a result, and the time that it took."""
+        """Record a result and the time that it took."""
         case = self._cases[result.id]
         with self._lock:
             self._spent[case.operator] = self._spent.get(case.operator, 0.0) + seconds
@@ -196,7 +198,7 @@ class _Work:
                 self._on_result(case, result)
 
     def _begins(self, case: Case) -> bool:
-        """Tell whether a case is to be run now; one that has a result already is not."""
+        """Return whether a case must run now; false if it has an earlier result."""
         with self._lock:
             is_hopeless = self._tried[case.operator] >= _HOPELESS and not self._taken[case.operator]
             if self._left is not None and (self._left == 0 or is_hopeless):
@@ -209,7 +211,7 @@ class _Work:
             return result is None
 
     def _count(self, case: Case, result: Result) -> None:
-        """Count a result among those that the device has taken, or has not."""
+        """Count a result as supported by the device, or not."""
         self._tried[case.operator] += 1
         if result.verdict in (Verdict.PASS, Verdict.FAIL):
             self._taken[case.operator] += 1
@@ -217,7 +219,7 @@ class _Work:
                 self._left -= 1
 
     def _alone(self, runner: Runner, clock: _Clock, id: str) -> Result:
-        """The result of a case by itself."""
+        """Run a case in a program of its own."""
         operator = self._cases[id].operator
         if self._budget is not None and self._spent.get(operator, 0.0) >= self._budget:
             why = f"the budget of {self._budget:g} seconds for {operator} is spent"
@@ -230,7 +232,7 @@ class _Work:
         return result
 
     def _shrunk(self, runner: Runner, case: Case, result: Result) -> Result:
-        """A failure with the smallest use that fails alike, unless there are enough of them."""
+        """Shrink a failure to the smallest use that fails alike, for the first few of a manner."""
         how = manner(result.detail)
         self._failures[case.operator, how] += 1
         if self._failures[case.operator, how] > _SHRUNK or "~" in case.id:
@@ -253,13 +255,13 @@ def _behind(id: str, way: Sequence[int]) -> str:
 
 
 class _Clock:
-    """Tells the seconds since it was last asked."""
+    """Measures laps."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
 
     def lap(self) -> float:
-        """The seconds since the last call."""
+        """Return the seconds since the last call."""
         last, self._last = self._last, time.monotonic()
         return self._last - last
 

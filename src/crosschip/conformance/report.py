@@ -1,4 +1,4 @@
-"""Reports of runs: counts, by operator and type, with what failed and why not."""
+"""Reports: counts by operator and type, failures, and why cases are unsupported."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from crosschip.runtime.plain import to_plain
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A case and what came of it.
+    """A case with its result.
 
     Attributes:
-        validation: whether it tries crosschip's own validation, and so says nothing of the device.
-        smallest: the smallest use that fails alike, for a random case that fails.
-        use: the use that is tried, in words, where it fails; empty for a random case.
+        validation: whether it tests crosschip's own validation instead of the device.
+        smallest: the smallest use that fails in the same manner, for a random case that fails.
+        use: the tested use in words, if it fails; empty for a random case.
     """
 
     id: str
@@ -35,14 +35,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that came of a run of the kit on a device.
+    """The results of a run of the kit on a device.
 
     Attributes:
-        options: how the device was asked to compile.
-        properties: the settings that it was given.
-        entries: the cases that try the device.
-        validation: the cases that try crosschip's own validation, counted apart.
-        whole: whether the run came to its end.
+        options: the compile options.
+        properties: the device's properties.
+        entries: the cases that test the device.
+        validation: the cases that test crosschip's own validation.
+        whole: whether the run was not interrupted.
     """
 
     device: str
@@ -67,7 +67,7 @@ class Report:
         properties: Mapping[str, str] | None = None,
         whole: bool = True,
     ) -> Report:
-        """The report of cases and their results, by id; what has none was not run."""
+        """Build the report of cases from their results; a case without a result was not run."""
         entries = []
         for case in cases:
             none = Result(case.id, Verdict.NOT_RUN, "the run ended before")
@@ -85,43 +85,43 @@ class Report:
                 )
             )
         own = tuple(entry for entry in entries if not entry.validation)
-        apart = tuple(entry for entry in entries if entry.validation)
-        asked, settings = options or Options(), dict(properties or {})
-        return cls(device, version, seed, own, apart, whole, asked, settings)
+        validation = tuple(entry for entry in entries if entry.validation)
+        requested, settings = options or Options(), dict(properties or {})
+        return cls(device, version, seed, own, validation, whole, requested, settings)
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The number of cases that went each way, by the verdict's name."""
+        """The number of cases with each verdict, by its name."""
         return _counts(self.entries)
 
     @property
     def failed(self) -> Sequence[Entry]:
-        """The failures, validation included."""
-        every = (*self.entries, *self.validation)
-        return [entry for entry in every if entry.verdict is Verdict.FAIL]
+        """The failures, including those of validation."""
+        all_entries = (*self.entries, *self.validation)
+        return [entry for entry in all_entries if entry.verdict is Verdict.FAIL]
 
     @property
     def title(self) -> str:
-        """The device, its version, and what it was asked for beyond the default."""
+        """The device, its version, and the options other than the default ones."""
         return ", ".join([f"{self.device} {self.version}", *self.asked_for])
 
     @property
     def asked_for(self) -> Sequence[str]:
-        """The options that are not the default ones, and the properties, in words."""
+        """The options other than the default ones, and the properties, in words."""
         default = to_plain(Options())
         plain = to_plain(self.options)
         changed = {name: value for name, value in plain.items() if value != default[name]}
         return [f"{name} {value}" for name, value in {**changed, **self.properties}.items()]
 
     def by_operator(self) -> Mapping[str, Sequence[Entry]]:
-        """The entries of each operator, in the order of the cases."""
+        """Group the entries by operator, in the order of the cases."""
         grouped: dict[str, list[Entry]] = {}
         for entry in self.entries:
             grouped.setdefault(entry.operator, []).append(entry)
         return grouped
 
     def document(self) -> dict[str, Any]:
-        """The report, ready for JSON."""
+        """Return the report as plain values for JSON."""
         return {
             "device": self.device,
             "version": self.version,
@@ -157,14 +157,14 @@ class Report:
 
 
 def reasons(entries: Sequence[Entry]) -> Sequence[tuple[str, int]]:
-    """The reasons for which cases are unsupported, the most frequent first, with their counts."""
-    found = Counter(e.detail for e in entries if e.verdict is Verdict.UNSUPPORTED)
-    return found.most_common()
+    """Return the reasons why cases are unsupported with their counts, the most frequent first."""
+    counts = Counter(e.detail for e in entries if e.verdict is Verdict.UNSUPPORTED)
+    return counts.most_common()
 
 
 def _counts(entries: Sequence[Entry]) -> dict[str, int]:
-    found = Counter(entry.verdict for entry in entries)
-    return {verdict.value: found[verdict] for verdict in Verdict}
+    counts = Counter(entry.verdict for entry in entries)
+    return {verdict.value: counts[verdict] for verdict in Verdict}
 
 
 def _ran(entry: Entry) -> bool:

@@ -1,4 +1,4 @@
-"""Checks of how programs run: events, sessions, several at once, batches, saved constants."""
+"""Checks of runs: events, sessions, runs in flight, batches, saved constants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SECONDS_UNTIL_READ = 0.2
 
 @check("submit/after")
 def after(device: Device, options: Options) -> None:
-    """A run that is submitted reads its inputs when the events before it have ended."""
+    """A submitted run reads its inputs only after the events that it waits for."""
     model, inputs = simple(device, options)
     expected = ReferenceProgram(model).run(inputs)
     program = device.compile(model, options)
@@ -37,13 +37,13 @@ def after(device: Device, options: Options) -> None:
         arrays = [np.zeros_like(array) for array in inputs]
         buffers = [HostBuffer(array, event) for array in arrays]
         with ThreadPoolExecutor(1) as pool:
-            taken = pool.submit(program.submit, buffers, (), [event])
+            future = pool.submit(program.submit, buffers, (), [event])
             # A program that does not wait for the event has read zeros by then.
             threading.Event().wait(_SECONDS_UNTIL_READ)
             for array, value in zip(arrays, inputs, strict=True):
                 array[...] = value
             event.set()
-            submission = taken.result()
+            submission = future.result()
             submission.event.wait()
         outputs = [buffer.array() for buffer in submission.outputs]
         alike(options, model, inputs, outputs, expected, "submitted behind an event")
@@ -53,15 +53,15 @@ def after(device: Device, options: Options) -> None:
 
 @check("submit/many")
 def many(device: Device, options: Options) -> None:
-    """Sixteen runs on different inputs that are under way at once."""
+    """Sixteen runs on different inputs are in flight at once."""
     model, _ = simple(device, options)
     program = device.compile(model, options)
     try:
         if not submits(program):
             raise Declined("DEVICE: programs take on no runs; they only block")
         tries = [inputs_of(model, seed) for seed in range(16)]
-        taken = [program.submit([HostBuffer(a) for a in inputs], (), ()) for inputs in tries]
-        for inputs, submission in reversed(list(zip(tries, taken, strict=True))):
+        submissions = [program.submit([HostBuffer(a) for a in inputs], (), ()) for inputs in tries]
+        for inputs, submission in reversed(list(zip(tries, submissions, strict=True))):
             submission.event.wait()
             outputs = [buffer.array() for buffer in submission.outputs]
             expected = ReferenceProgram(model).run(inputs)
@@ -72,7 +72,7 @@ def many(device: Device, options: Options) -> None:
 
 @check("session/carried")
 def carried(device: Device, options: Options) -> None:
-    """Two sessions of one program hand on a tensor, each its own."""
+    """Two sessions of one program each carry their own state from run to run."""
     model = _accumulating(device, options)
     program = device.compile(model, options)
     try:
@@ -108,7 +108,7 @@ def carried(device: Device, options: Options) -> None:
 
 @check("models/same-operand-twice")
 def same_operand_twice(device: Device, options: Options) -> None:
-    """One operand that fills both slots of an operator of two tensors."""
+    """One operand fills both slots of an operator with two tensors."""
     b = Builder("twice")
     x = b.input("x", TensorType(ElementType.FLOAT32, (2, 3)))
     for operator in (Add, Sub, Mul):
@@ -125,7 +125,7 @@ def same_operand_twice(device: Device, options: Options) -> None:
 
 @check("runs/many")
 def many_runs(device: Device, options: Options) -> None:
-    """Run after run on changing inputs is right, the last as the first."""
+    """A long sequence of runs on changing inputs is right to the last."""
     model, _ = simple(device, options)
     program, right = device.compile(model, options), ReferenceProgram(model)
     try:
@@ -139,7 +139,7 @@ def many_runs(device: Device, options: Options) -> None:
 
 @check("runs/close-beside")
 def close_beside(device: Device, options: Options) -> None:
-    """A program runs on while others of the same model, and so of equal constants, are closed."""
+    """A program still runs after other programs of the same model and constants are closed."""
     try:
         model = _with_constants(device, options, 5)
         inputs = inputs_of(model, 0)
@@ -161,7 +161,7 @@ def close_beside(device: Device, options: Options) -> None:
 
 @check("runs/other-constants")
 def other_constants(device: Device, options: Options) -> None:
-    """Models that differ in their constants alone have programs of their own."""
+    """Models that differ only in their constants have different programs."""
     models = [_with_constants(device, options, factor) for factor in (1, 2)]
     programs = [device.compile(model, options) for model in models]
     try:
@@ -176,9 +176,11 @@ def other_constants(device: Device, options: Options) -> None:
 
 @check("saved/constants")
 def saved_constants(device: Device, options: Options) -> None:
-    """A saved program holds all its constants, of every type and of several sizes.
+    """A saved program holds all its constants, of each element type and of several sizes.
 
-    A device that says so loads it with a model that lacks the large ones, as the runtime has it.
+    If the device declares that its saved programs hold the weights, the program is loaded with a
+    model
+    without the large constants, as the runtime does.
     """
     model = _with_constants(device, options, 3)
     inputs = inputs_of(model, 0)
@@ -198,7 +200,7 @@ def _expect_close(actual: Array, expected: Array, what: str) -> None:
 
 
 def _accumulating(device: Device, options: Options) -> Model:
-    """A model of x and a state, which makes x * state and x + state."""
+    """Return a model of x and a state that computes x * state and x + state."""
     b = Builder("accumulating")
     x, state = (b.input(name, TensorType(ElementType.FLOAT32, (2, 3))) for name in ("x", "state"))
     b.output("y", b.add(Mul, x, state))
@@ -207,7 +209,7 @@ def _accumulating(device: Device, options: Options) -> Model:
 
 
 def _without_large_reals(model: Model) -> Model:
-    """The model as the runtime saves it beside programs that hold their weights."""
+    """Return the model as the runtime saves it beside programs that hold their weights."""
     left_out = {
         id(constant.content)
         for constant in model.constants
@@ -227,15 +229,15 @@ _TYPES: Sequence[ElementType] = (
 
 
 def _with_constants(device: Device, options: Options, factor: int) -> Model:
-    """A model that adds two constants, and subtracts one, of each type that the device takes.
+    """Return a model with three constants of each type that the device supports.
 
-    The two have the same elements, one as a row and one as a column; the third is a matrix, of up
-    to 12,800 bytes.
+    The added ones have the same elements, as a row and as a column; the third is a matrix of up to
+    12,800 bytes.
 
     Args:
         device: the device.
-        options: how it is to compile.
-        factor: what the constants' elements are multiplied by.
+        options: the compile options.
+        factor: multiplies the elements of the constants.
     """
     b = Builder("constants")
     is_empty = True

@@ -1,4 +1,4 @@
-"""A worker process that runs cases, and a new one whenever it dies."""
+"""A worker process that runs cases, and its replacement when it dies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosschip.conformance.joined import Broken, Joined, Wrong
+from crosschip.conformance.joint_programs import CaseWrong, ProgramBroken, ProgramStarted
 from crosschip.conformance.judge import Result, Verdict
 from crosschip.hal import Options
 from crosschip.ir import DeviceError
@@ -37,11 +37,11 @@ OnWait = Callable[[float, bool], None]
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """The seconds after which a device hangs.
+    """Seconds after which a device counts as hanging.
 
     Attributes:
-        run: what a case may take besides compiling.
-        compile: what compiling may take, or answering whether an operation is supported.
+        run: the limit of a run.
+        compile: the limit of a compilation or of a `supports` query.
     """
 
     run: float = TIMEOUT
@@ -49,16 +49,16 @@ class Timeouts:
 
 
 class Runner(Closing):
-    """Runs cases one after the other in a process, and in a new one whenever that dies.
+    """Runs cases one after the other in a worker process, which is restarted whenever it dies.
 
     Args:
-        device: the name of its entry point, or its class as `module:Class`.
-        seed: what random elements are made from.
-        timeouts: after how many seconds a case hangs.
-        claims: the device's own file, if it is not beside its module.
-        options: how the device is to compile; `None` for the default.
-        properties: the device's settings.
-        on_wait: is told how long a case lasts, while it does.
+        device: the name of the device, or its class as `module:Class`.
+        seed: the seed of random elements.
+        timeouts: the time limits.
+        claims: the device's claims file, if it is not beside its module.
+        options: the compile options; `None` for the default.
+        properties: the device's properties.
+        on_wait: called about once a second with the seconds that the current case has taken.
     """
 
     def __init__(
@@ -84,21 +84,21 @@ class Runner(Closing):
         self._worker: _Worker | None = None
 
     @property
-    def about(self) -> dict[str, str]:
+    def device_info(self) -> dict[str, str]:
         """The device's name and version.
 
         Raises:
             DeviceError: it does not open.
         """
-        return self._living().about
+        return self._living().device_info
 
     def start(self) -> None:
-        """Make the process if there is none; a device that does not open shows in the next run."""
+        """Start the process if there is none; if the device does not open, the next run raises."""
         with suppress(DeviceError):
             self._living()
 
     def run(self, id: str) -> Result:
-        """Run the case of an id; a crash or a hang is a failure of the case."""
+        """Run the case with an id; a crash or a hang is a failure of the case."""
         try:
             worker = self._living()
         except DeviceError as error:
@@ -111,12 +111,12 @@ class Runner(Closing):
                 return Result(id, Verdict.FAIL, event.detail)
         return result
 
-    def run_joined(self, ids: Sequence[str], together: int) -> Iterator[Event]:
-        """Run cases in programs of several; a case without a result is to be run alone.
+    def run_jointly(self, ids: Sequence[str], together: int) -> Iterator[Event]:
+        """Run cases in programs of several; those without a result must run on their own.
 
         Args:
-            ids: the cases.
-            together: how many operations a program may have.
+            ids: the ids of the cases.
+            together: the most operations of one program.
         """
         try:
             worker = self._living()
@@ -125,7 +125,7 @@ class Runner(Closing):
         yield from worker.events(ids, together)
 
     def kill(self) -> None:
-        """End the process at once, whatever it does."""
+        """Kill the process."""
         if self._worker is not None:
             self._worker.kill()
 
@@ -145,20 +145,20 @@ class Runner(Closing):
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The end of a process in the middle of cases.
+    """The event that the worker process ended while cases ran.
 
     Attributes:
-        detail: how it ended, with its last words.
+        detail: the signal or exit status, with the last lines of standard error.
     """
 
     detail: str
 
 
-Event = Result | Joined | Broken | Wrong | Died
+Event = Result | ProgramStarted | ProgramBroken | CaseWrong | Died
 
 
 class _Worker:
-    """A worker process, and the thread that reads from it.
+    """A worker process, and the thread that reads its answers.
 
     Attributes:
         about: the device's name and version.
@@ -185,16 +185,16 @@ class _Worker:
         self._lines: queue.Queue[str] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         self.dead = False
-        self.about: dict[str, str] = self._answer(STARTUP_SECONDS)
-        if self.dead or "error" in self.about:
+        self.device_info: dict[str, str] = self._answer(STARTUP_SECONDS)
+        if self.dead or "error" in self.device_info:
             words = self._last_words(0)
             self.close()
             raise DeviceError(
-                self.about.get("error") or f"the device crashes when it is opened{words}"
+                self.device_info.get("error") or f"the device crashes when it is opened{words}"
             )
 
     def events(self, ids: Sequence[str], together: int) -> Iterator[Event]:
-        """Have cases run; what comes of them, as it comes."""
+        """Send cases to the worker and yield its events."""
         assert self._process.stdin is not None, "it has been asked for"
         before = self._said.seek(0, 2)
         with suppress(BrokenPipeError):  # if it has died, that shows when it does not answer
@@ -210,11 +210,11 @@ class _Worker:
             yield _event(answer)
 
     def kill(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         self._process.kill()
 
     def close(self) -> None:
-        """Let the process end, or end it."""
+        """Let the process end, and kill it if it does not."""
         assert self._process.stdin is not None, "it has been asked for"
         with suppress(BrokenPipeError):
             self._process.stdin.close()
@@ -234,7 +234,7 @@ class _Worker:
         self._lines.put("")
 
     def _next(self, timeouts: Timeouts) -> dict[str, Any]:
-        """The next event but `compiling`, which only says what the time counts for."""
+        """Return the next event; `compiling` events only choose the time limit."""
         begin = time.monotonic()
         while True:
             limit = timeouts.compile if self._compiles else timeouts.run
@@ -244,11 +244,11 @@ class _Worker:
             self._compiles, begin = bool(answer["compiling"]), time.monotonic()
 
     def _answer(self, timeout: float, begin: float | None = None) -> dict[str, Any]:
-        """The next document; if none comes in time, the process is dead or made so.
+        """Return the next document; kill the process if none comes in time.
 
         Args:
-            timeout: the seconds that it may take.
-            begin: since when; now if left out.
+            timeout: the time limit in seconds.
+            begin: the start of the time limit, from `time.monotonic`; now if omitted.
         """
         begin = time.monotonic() if begin is None else begin
         answer: dict[str, Any] = {}
@@ -278,7 +278,7 @@ class _Worker:
         return f"crashes: the process ended with {how}"
 
     def _last_words(self, since: int) -> str:
-        """The end of what the process has said since a place; empty if it is nothing."""
+        """Return the end of what the process has written to standard error since an offset."""
         self._process.wait()
         end = self._said.seek(0, 2)
         self._said.seek(max(since, end - _LAST_WORDS))
@@ -287,12 +287,12 @@ class _Worker:
 
 
 def _event(answer: Mapping[str, Any]) -> Event:
-    """An event as a worker has written it."""
+    """Parse an event of a worker."""
     ((kind, content),) = answer.items()
     if kind == "result":
         return Result(content["id"], Verdict(content["verdict"]), content["detail"])
     if kind == "joined":
-        return Joined(tuple(content))
+        return ProgramStarted(tuple(content))
     if kind == "broken":
-        return Broken(tuple(content["cases"]), content["detail"], content["refused"])
-    return Wrong(**content)
+        return ProgramBroken(tuple(content["cases"]), content["detail"], content["refused"])
+    return CaseWrong(**content)

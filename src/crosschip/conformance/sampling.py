@@ -1,7 +1,7 @@
-"""Random uses of an operator: walks that begin at an example and stay among the valid ones.
+"""Random uses of an operator: random walks that start from an example and stay valid.
 
-Every step makes a random move and is taken back where inference refuses what it leads to. So all
-that is reached is valid, however rare validity is, and conditions meet that no example has.
+Each step makes a random change, which is undone if inference rejects the result. All uses are
+therefore valid, however rare valid ones are, and combine conditions that no example has.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from random import Random
 from typing import Any
 
 from crosschip.conformance.draw import Draw
-from crosschip.conformance.moves import MOVES, redrawn, resize
+from crosschip.conformance.random_changes import RANDOM_CHANGES, redrawn, resize
 from crosschip.conformance.uses import Use, draws, is_small, is_valid, replaced, use_of
 from crosschip.ops import Operator, examples_of
 from crosschip.ops.definition.examples import Example, Sample
 
 _LENGTHS = (2, 5, 8, 12, 20, 30)
-_WEIGHTS, _FUNCTIONS = zip(*MOVES, strict=True)
+_WEIGHTS, _FUNCTIONS = zip(*RANDOM_CHANGES, strict=True)
 _TRIES = 30
 _UNFIT = 0.15
 """The share of later runs whose sizes need not fit; what does not is refused when it runs."""
 
 
 def random_use(operator: type[Operator], seed: str) -> Use:
-    """The use of an operator that a seed stands for, always the same one."""
+    """Return the random use of a seed, always the same one."""
     random = Random(seed)
     use = use_of(operator, random.choice(examples_of(operator)))
     for _ in range(random.choice(_LENGTHS) * (2 + len(operator.slots)) // 4):
@@ -38,7 +38,7 @@ def random_use(operator: type[Operator], seed: str) -> Use:
 
 
 def step(use: Use, random: Random) -> Use:
-    """The use after a move, now and then after two or three at once; the same if it is invalid."""
+    """Return the use after one to three random changes; the same use if that is invalid."""
     moved: Use | None = use
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         (move,) = random.choices(_FUNCTIONS, _WEIGHTS)
@@ -47,9 +47,9 @@ def step(use: Use, random: Random) -> Use:
 
 
 def other_run(operator: type[Operator], arguments: Example, *, named: bool) -> Example:
-    """Samples for a second run: of other sizes where they are open, else the same with other data.
+    """Return samples for another run: other sizes where they are dynamic, else other data.
 
-    The same for the same arguments, whenever it is asked for.
+    Equal arguments give equal samples.
     """
     random, use = Random(operator.type), use_of(operator, arguments)
     for _ in range(_TRIES if named else 0):
@@ -62,7 +62,7 @@ def other_run(operator: type[Operator], arguments: Example, *, named: bool) -> E
 
 
 def _is_filled(use: Use) -> bool:
-    """Tell whether all tensors have elements."""
+    """Return whether no tensor is empty."""
     return all(0 not in (draw.type.shape or ()) for draw in draws(use.arguments).values())
 
 
@@ -71,7 +71,7 @@ def _if_valid(moved: Use, otherwise: Use) -> Use:
 
 
 def _later(use: Use, random: Random) -> Example:
-    """Samples for another run: other data, and other sizes of random inputs if they are open."""
+    """Return samples for another run, with other sizes of random inputs if they are dynamic."""
     later = replace(use, named=False, runs=())
     for _ in range(random.choice((0, 1, 1, 2))):
         if use.named and random.random() < 0.7:
@@ -92,12 +92,12 @@ def _later(use: Use, random: Random) -> Example:
 
 
 def samples_only(arguments: Example) -> dict[str, Any]:
-    """The arguments that are samples, or lists with some in them."""
+    """Return the arguments that are samples, or lists that contain samples."""
     return {n: v for n, v in arguments.items() if isinstance(v, Sample | list)}
 
 
 def _within(use: Use, resized: Example) -> dict[str, Any]:
-    """The arguments with the sizes of another, where the model leaves them open."""
+    """Return the arguments with the sizes of another use on all dynamic dimensions."""
     sizes: dict[str, Sample] = {}
     for name, draw in draws(resized).items():
         own = draws(use.arguments)[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from crosschip.conformance.cases import (
     DEVICE,
@@ -45,8 +46,8 @@ def chosen_cases(
     seed: int = 0,
     *,
     quick: bool = False,
-) -> list[Case]:
-    """The cases that meet all of what is given.
+) -> Iterator[Case]:
+    """Select the cases that meet all conditions; they are generated as they are read.
 
     Args:
         operators: whose cases: of one, of several, or empty for all.
@@ -60,7 +61,7 @@ def chosen_cases(
         InputError: there is none; the message says what there is.
     """
     if case and not _is_pattern(case):
-        return [_named(case)]
+        return iter([_named(case)])
     named = names_of(operators)
     unknown = sorted(named - {DEVICE} - every_operator().keys())
     if unknown:
@@ -69,26 +70,43 @@ def chosen_cases(
         )
     if random is not None:
         drawn = list(random_cases(random, seed, named))
-        found = [case_of(each.id) for each in drawn] if element_type else drawn
+        candidates = iter([case_of(each.id) for each in drawn] if element_type else drawn)
     else:
-        first = case.partition("/")[0] if case else "*"
-        owners = named or (() if _is_pattern(first) else {first})
-        found = list(all_cases(owners, quick=quick))
-    if not found:
-        raise _unknown(case)
-    typed = [each for each in found if has_type(each, element_type)]
-    if not typed:
-        types = ", ".join(sorted({each.element_type for each in found if not each.invalid} - {""}))
+        operators = named or _operators_matching(case or "*")
+        candidates = all_cases(operators, quick=quick) if operators else iter(())
+    types: set[str] = set()
+    matching = _matching(candidates, element_type, case, types)
+    first = next(matching, None)
+    if first is not None:
+        return chain([first], matching)
+    plain_types = {each.removeprefix("quantized ") for each in types}
+    if element_type and types and element_type not in types | plain_types:
         owner = ", ".join(sorted(named)) or "the kit"
-        raise InputError(f"{owner} has no case of {element_type!r}, but of {types}")
-    matching = [each for each in typed if case is None or fnmatchcase(each.id, case)]
-    if not matching:
-        raise InputError(f"there is no case {case!r}; --list prints the ids of all")
-    return matching
+        listed = ", ".join(sorted(types))
+        raise InputError(f"{owner} has no case of {element_type!r}, but of {listed}")
+    raise InputError(f"there is no case {case!r}; --list prints the ids of all")
 
 
-def _unknown(name: str | None) -> InputError:
-    return InputError(f"there is no such case, {name!r}; `crosschip ops` lists the operators")
+def _matching(
+    cases: Iterator[Case], element_type: str | None, pattern: str | None, types: set[str]
+) -> Iterator[Case]:
+    """Yield the cases of an element type whose ids match a pattern; note the types of all cases."""
+    for case in cases:
+        if case.element_type and not case.invalid:
+            types.add(case.element_type)
+        if has_type(case, element_type) and (pattern is None or fnmatchcase(case.id, pattern)):
+            yield case
+
+
+def _operators_matching(pattern: str) -> set[str]:
+    """Return the operators, and `DEVICE`, of which an id may match a pattern."""
+    length = next((i for i, letter in enumerate(pattern) if letter in "*?["), len(pattern))
+    literal = pattern[:length]
+    return {
+        name
+        for name in (*every_operator(), DEVICE)
+        if f"{name}/".startswith(literal) or literal.startswith(f"{name}/")
+    }
 
 
 def _is_pattern(text: str) -> bool:

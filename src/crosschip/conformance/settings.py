@@ -1,8 +1,8 @@
-"""Settings: values of the factors of an operator's uses, by which `pairs` and `mixtures` are made.
+"""Settings: values of the factors of an operator's uses, which `pairs` and `mixtures` combine.
 
-A factor is a parameter, the element type or the rank of a tensor, the size of an axis, whether a
-tensor is a constant, whether sizes are open, and so on. A row of settings, applied to an example
-one after the other, makes a use; its id is the settings' words in that order.
+A factor is a parameter, the element type or rank of a tensor, the size of an axis, whether a tensor
+is a constant, whether dimensions are dynamic, and so on. A row of settings, applied to an example
+in order, gives a use; the id of its case is made of the settings' words.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ class Setting:
     """A value of a factor.
 
     Attributes:
-        factor: what it is a value of.
-        words: what it is called in ids.
-        change: sets it; `None` where there is nothing to set.
-        slot: the parameter that it sets or computes, if any; only one setting of a row may.
+        factor: the factor.
+        words: the name in ids.
+        change: applies the setting to a use; returns `None` if it does not apply.
+        slot: the parameter that it sets or computes, if any; a row has at most one setting per
+            slot.
     """
 
     factor: str
@@ -83,16 +84,16 @@ class Setting:
 
 
 def row_words(row: Sequence[Setting]) -> str:
-    """The words of a row of settings in the id of its case."""
+    """Return the words of a row of settings in the id of its case."""
     return ",".join(setting.words for setting in row)
 
 
 def use_of_row(operator: type[Operator], index: int, words: str) -> Use:
-    """The use that a row of settings makes of an example.
+    """Apply a row of settings to an example.
 
     Args:
         operator: the operator.
-        index: the number of the example.
+        index: the index of the example.
         words: the words of the row, as `row_words` returns them.
 
     Raises:
@@ -115,7 +116,7 @@ def _settings_by_words(operator: str) -> dict[str, Setting]:
 
 
 def by_factor(settings: Iterator[Setting]) -> dict[str, list[Setting]]:
-    """The settings of each factor, each once."""
+    """Group settings by factor, without duplicates."""
     factors: dict[str, dict[str, Setting]] = {}
     for setting in settings:
         factors.setdefault(setting.factor, {}).setdefault(setting.words, setting)
@@ -123,7 +124,7 @@ def by_factor(settings: Iterator[Setting]) -> dict[str, list[Setting]]:
 
 
 def paired_settings(operator: type[Operator]) -> Iterator[Setting]:
-    """The settings of an operator of which any two are covered."""
+    """Generate the settings of an operator whose pairs are covered."""
     tensors = [slot for slot in operator.slots if not slot.parameter]
     if tensors:
         for element_type in filter(tensors[0].types.__contains__, _PAIRED_TYPES):
@@ -143,7 +144,7 @@ def paired_settings(operator: type[Operator]) -> Iterator[Setting]:
 
 
 def all_settings(operator: type[Operator]) -> Iterator[Setting]:
-    """The settings of an operator that are paired, and all others; words may come twice."""
+    """Generate the paired settings of an operator and all others; words may repeat."""
     yield from _type_settings(operator)
     for slot in operator.slots:
         if isinstance(slot, Parameter):
@@ -179,11 +180,11 @@ def _type_settings(operator: type[Operator]) -> Iterator[Setting]:
 
 
 def _values(slot: Parameter[Any], operator: type[Operator]) -> Iterator[Setting]:
-    """A parameter at the values that are paired."""
+    """Generate the paired values of a parameter."""
     values: dict[str, Any] = {}
     for example in examples_of(operator):
-        given = [example[slot.name]] if slot.name in example else []
-        for value in (*given, *interesting(slot, example)):
+        own_value = [example[slot.name]] if slot.name in example else []
+        for value in (*own_value, *interesting(slot, example)):
             if not hasattr(value, "low"):
                 values.setdefault(value_words(slot, value), value)
     for value in list(values.values())[:_PAIRED_VALUES]:
@@ -191,7 +192,7 @@ def _values(slot: Parameter[Any], operator: type[Operator]) -> Iterator[Setting]
 
 
 def _more_values(slot: Parameter[Any], operator: type[Operator]) -> Iterator[Setting]:
-    """A parameter at values beyond those that are paired."""
+    """Generate values of a parameter beyond the paired ones."""
     if slot.kind == "integer":
         yield from (value_setting(slot, number) for number in _NUMBERS)
     if slot.options or slot.kind == "flag":
@@ -206,13 +207,13 @@ def _more_values(slot: Parameter[Any], operator: type[Operator]) -> Iterator[Set
                 yield from (value_setting(slot, value) for value in _lists(given))
 
 
-def _lists(given: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+def _lists(numbers: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Lists like a given one: of each of some numbers, and with one number of them alone."""
     for number in (*_NUMBERS, _STEP):
-        yield (number,) * len(given)
-        yield (number, *given[1:])
-        yield (*given[:-1], number)
-    yield given[::-1]
+        yield (number,) * len(numbers)
+        yield (number, *numbers[1:])
+        yield (*numbers[:-1], number)
+    yield numbers[::-1]
 
 
 def value_words(slot: Parameter[Any], value: object) -> str:

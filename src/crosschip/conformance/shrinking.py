@@ -1,7 +1,7 @@
-"""From a use that fails to the smallest one that fails alike.
+"""Shrinking of a failing use to the smallest one that fails in the same manner.
 
-Every use has simpler ones, in an order that never changes. So the way to a smaller use is a list of
-numbers, which stands behind the case's id and leads there again: `CONV_2D/random/0-17~3.0.12`.
+The simpler uses of a use have a fixed order. The path to a smaller use is therefore a list of
+indices, which the case's id records: `CONV_2D/random/0-17~3.0.12`.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ _FEW = 12
 
 
 def shrink(use: Use, fails: Callable[[Sequence[int]], bool], tries: int) -> list[int]:
-    """The way to the smallest use that fails alike.
+    """Return the path to the smallest use that fails in the same manner.
 
     Args:
-        use: what fails.
-        fails: says of the use at the end of a way whether it fails alike.
-        tries: how many uses to try at most.
+        use: the failing use.
+        fails: returns whether the use at the end of a path fails in the same manner.
+        tries: the most uses to try.
     """
     way: list[int] = []
-    found = True
-    while found:
-        found = False
+    is_smaller = True
+    while is_smaller:
+        is_smaller = False
         for index, candidate in enumerate(simpler(use)):
             if cost(candidate) >= cost(use) or not is_valid(candidate):
                 continue
@@ -57,13 +57,13 @@ def shrink(use: Use, fails: Callable[[Sequence[int]], bool], tries: int) -> list
             tries -= 1
             if fails([*way, index]):
                 way.append(index)
-                use, found = candidate, True
+                use, is_smaller = candidate, True
                 break
     return way
 
 
 def followed(use: Use, way: Sequence[int]) -> Use:
-    """The use at the end of a way; `KeyError` if there is none."""
+    """Return the use at the end of a path, or raise `KeyError`."""
     for index in way:
         try:
             use = next(islice(simpler(use), index, None))
@@ -73,14 +73,14 @@ def followed(use: Use, way: Sequence[int]) -> Use:
 
 
 def cost(use: Use) -> float:
-    """The distance of a use from a simple one."""
+    """Return the complexity of a use."""
     total = 100.0 * len(use.runs) + 30 * use.named + 30 * use.loaded
     total += sum(10 + _cost(value) for value in use.arguments.values())
     return total + sum(0.3 * _cost(value) for run in use.runs for value in run.values())
 
 
 def simpler(use: Use) -> Iterator[Use]:
-    """Uses that are simpler in one respect, valid or not, the greatest simplifications first."""
+    """Generate uses that are simpler in one respect, valid or not, the simplest first."""
     yield from _fewer_conditions(use)
     yield from _fewer_arguments(use)
     yield from _plainer_types(use)
@@ -114,8 +114,8 @@ def _fewer_arguments(use: Use) -> Iterator[Use]:
             yield _everywhere(use, _first_dropped, slot.name)
     for name, draw in draws(use.arguments).items():
         if draw.constant:
-            given = replaced(use.arguments, {name: replace(draw, constant=False)})
-            yield replace(use, arguments=given)
+            arguments = replaced(use.arguments, {name: replace(draw, constant=False)})
+            yield replace(use, arguments=arguments)
 
 
 def _plainer_types(use: Use) -> Iterator[Use]:
@@ -132,11 +132,11 @@ def _plainer_types(use: Use) -> Iterator[Use]:
 
 
 def _fewer_axes(use: Use) -> Iterator[Use]:
-    found = draws(use.arguments)
-    highest = max((len(draw.type.shape or ()) for draw in found.values()), default=0)
+    samples = draws(use.arguments)
+    highest = max((len(draw.type.shape or ()) for draw in samples.values()), default=0)
     for place in range(highest):
         yield _everywhere(use, _axis_less, use.operator, place)
-    for name, draw in found.items():
+    for name, draw in samples.items():
         for axis in range(len(draw.type.shape or ())):
             yield _everywhere(use, _axis_dropped, name, axis)
 
@@ -235,7 +235,7 @@ def _smaller(size: int) -> Sequence[int]:
 
 
 def _everywhere(use: Use, change: Callable[..., Example], *how: Any) -> Use:
-    """The use with its own samples and those of its later runs changed alike."""
+    """Apply a change to the samples of a use and of its further runs."""
     runs = []
     for run in use.runs:
         changed = change({**use.arguments, **run}, *how)
@@ -281,7 +281,7 @@ def _axis_sized(some: Example, name: str, axis: int, size: int) -> Example:
 
 
 def _alike(some: Example, old: int, new: int) -> Example:
-    """All axes of one size at another."""
+    """Change all axes of one size to another size."""
     resized = {}
     for name, draw in draws(some).items():
         shape = tuple(new if size == old else size for size in draw.type.static_shape or ())

@@ -1,4 +1,4 @@
-"""Programs of models with open sizes, on devices that compile known sizes only."""
+"""Programs of models with dynamic sizes, on devices that compile static shapes only."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Compile = Callable[[Model], Program]
 
 
 class DeclinedSizes(Exception):
-    """The device declines the sizes of a run, which the runtime then computes elsewhere."""
+    """The device declines the sizes of a run; the runtime would use another device."""
 
 
 def support_of(device: Device, model: Model, options: Options) -> Support:
-    """The answer about a model of one operation, asked and read as the runtime does.
+    """Query the support of a model of one operation as the runtime does.
 
     Raises:
         DeviceError: the device fails to answer.
@@ -32,8 +32,8 @@ def support_of(device: Device, model: Model, options: Options) -> Support:
     return answer
 
 
-def border_of(device: Device, model: Model, options: Options) -> InputGuard:
-    """The conditions that the runtime checks of inputs before the device gets them."""
+def guard_of(device: Device, model: Model, options: Options) -> InputGuard:
+    """Return the checks of inputs that the runtime makes before it runs a program."""
     offer = _offer(device, model, options)
     conditions = offer.conditions if isinstance(offer, ConditionalOffer) else ()
     return InputGuard(model, conditions)
@@ -44,13 +44,13 @@ def _offer(device: Device, model: Model, options: Options) -> Offer:
 
 
 def program_of(device: Device, model: Model, options: Options, compile: Compile) -> Program:
-    """The program that a device makes of a model, or that makes one of it for each run.
+    """Compile a model, or return a program that compiles it for the sizes of each run.
 
     Args:
-        device: whose capabilities count.
-        model: what to run.
-        options: how the device is to compile.
-        compile: has the device compile a model.
+        device: the device, whose capabilities decide.
+        model: the model.
+        options: the compile options.
+        compile: compiles a model on the device.
     """
     way = strategy_for(device.capabilities(), model, model, options.sizes)
     if way is DynamicShapeStrategy.PROGRAM_PER_SHAPE:
@@ -59,12 +59,12 @@ def program_of(device: Device, model: Model, options: Options, compile: Compile)
 
 
 def is_specialized(program: Program) -> bool:
-    """Tell whether a program compiles for each run."""
+    """Return whether a program compiles for each run."""
     return isinstance(program, _SpecializedProgram)
 
 
 class _SpecializedProgram(Program):
-    """Compiles a model for each run, with the sizes of its inputs, if the device takes these."""
+    """Compiles a model for the sizes of each run, if the device supports them."""
 
     def __init__(self, device: Device, model: Model, options: Options, compile: Compile) -> None:
         self._device = device
@@ -76,7 +76,7 @@ class _SpecializedProgram(Program):
         """Compute the outputs.
 
         Raises:
-            DeclinedSizes: the device says that it does not run the operation on these sizes.
+            DeclinedSizes: the device does not support the operation with these sizes.
         """
         held = {
             operand: array

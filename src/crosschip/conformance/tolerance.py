@@ -1,20 +1,20 @@
-"""Closeness to the reference that a device owes, by element type and depth of sums.
+"""The accuracy that a device must keep, by element type and length of sums.
 
-Integers, booleans and what is only moved must be exact; a quantized result may be one step off,
-but where the real that is rounded is exact in any arithmetic.
-A real result may differ by `(8 + depth) * epsilon` of the largest element, where `epsilon` is the
-spacing of the element type at 1 and `depth` is how many elements are summed up at most, taken to
-be the number of elements of the largest input. Half-precision types are computed in float32 and
-rounded by the reference, but in half precision by many devices: their depth counts as at most 64.
-So it is with float32 where the device is asked to compute that in half precision; then its range is
-that of the narrower type, and what is beyond may be infinite.
-Where the reference is infinite or NaN, so must be the device. Zeros with different signs are equal,
-but of operators that only move elements, or change their signs (`signs_bind`).
+Integers, booleans and elements that are only moved must be exact. A quantized result may be one
+step off, except where the real number before rounding is exact in any arithmetic.
 
-Where that is not enough, a result may differ by as much more as the operator's decomposition does,
-computed step by step in the same element type, of random inputs that are off by a few roundings:
-nobody can tell the last digits of a sum that cancels. Nor need it be closer than `epsilon`, as many
-functions go through numbers near 1.
+A float result may differ by `(8 + depth) * epsilon` of the largest element, where `epsilon` is the
+spacing of the element type at 1 and `depth` is the most summed elements, taken to be the number of
+elements of the largest input. The reference computes half-precision types in float32 and rounds
+the result; many devices compute in half precision, so `depth` counts as at most 64 there. The same
+holds for float32 that the device computes in half precision on request; numbers beyond the narrower
+range may then be infinite. Where the reference is infinite or NaN, the device must be, too. The
+sign of zero counts only for operators that move elements or change signs (`signs_bind`).
+
+If a result is further off, it may differ by as much as the operator's decomposition does when it is
+computed step by step in the same element type from random inputs that are a few roundings off,
+because the last digits of a sum that cancels are arbitrary. It need not be closer than `epsilon`,
+because many functions pass through numbers near 1.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _TRIES = 4
 
 
 def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
-    """The difference that is allowed, as a part of the largest element; 0 for exactness."""
+    """Return the allowed difference relative to the largest element; 0 if results are exact."""
     if output.element_type not in FLOATS:
         return 0.0
     depth = max((array.size for array in inputs), default=1)
@@ -62,7 +62,7 @@ def tolerance(output: TensorType, inputs: Sequence[Array]) -> float:
 
 
 def narrowed(array: Array, precision: Precision) -> Array:
-    """Reals of float32 as the arithmetic has them, so that nothing is lost of inputs."""
+    """Round float32 elements to the arithmetic's precision, so that inputs lose nothing."""
     if array.dtype != np.float32 or precision is Precision.FLOAT32:
         return array
     with np.errstate(over="ignore"):
@@ -77,16 +77,16 @@ def sensitivity(
     precision: Precision = Precision.FLOAT32,
     size: float = 0.0,
 ) -> list[float]:
-    """The error of each output if every step is rounded, and the inputs by a few roundings.
+    """Return the error of each output if all steps, and the inputs, are rounded.
 
     Args:
-        model: one operation, which is run by its decomposition if it has one.
+        model: a model of one operation, which is decomposed if possible.
         inputs: its inputs.
-        random: the names of inputs and constants whose elements are random. Others may be ties or
-            limits, which mean something else when they are off.
-        expected: what the reference makes of the inputs as they are.
+        random: the names of inputs and constants with random elements; others may be ties or
+            limits, which must not be changed.
+        expected: the reference's outputs for the unchanged inputs.
         precision: the arithmetic for float32.
-        size: what the largest element of each counts as at least.
+        size: the least magnitude that counts as the largest element of each output.
     """
     generator, moved = np.random.default_rng(0), [0.0] * len(expected)
     model, held = _opened(model, random)
@@ -100,13 +100,13 @@ def sensitivity(
             for (name, operand), array in zip(model.inputs.items(), inputs, strict=True)
         ]
         with suppress(DeviceError):  # what is off by a little may be refused
-            for index, made in enumerate(program.run(shaken)):
-                moved[index] = max(moved[index], _distance(made, expected[index]))
+            for index, shaken_output in enumerate(program.run(shaken)):
+                moved[index] = max(moved[index], _distance(shaken_output, expected[index]))
     return moved
 
 
 def _opened(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
-    """The model with constants of these names as further inputs, and what they held."""
+    """Turn constants with some names into inputs; return the model and their elements."""
     held = [o for o in model.constants if o.name in names and o.type.element_type in FLOATS]
     if not held:
         return model, []
@@ -121,10 +121,10 @@ def _opened(model: Model, names: Collection[str]) -> tuple[Model, list[Array]]:
 
 
 def rounds_exact_reals(model: Model, inputs: Sequence[Array]) -> bool:
-    """Tell whether the reals that an operation's quantized result is rounded from are exact.
+    """Return whether a quantized result is rounded from reals that any arithmetic computes exactly.
 
-    They are if the scales are powers of 2, and all of the reals have so few digits that no
-    arithmetic rounds them: those that QUANTIZE reads, and multiples of a small part of the scale.
+    It is if the scales are powers of 2 and the reals have few digits: the inputs of QUANTIZE, and
+    multiples of a small part of the scale.
     """
     (operation,) = model.operations
     (output, *_) = operation.outputs
@@ -144,12 +144,12 @@ def rounds_exact_reals(model: Model, inputs: Sequence[Array]) -> bool:
 
 
 def _as_real(type_: TensorType) -> TensorType:
-    """The type of the reals that a quantized tensor stands for."""
+    """Return the float type that a quantized tensor represents."""
     return type_ if type_.quantization is None else TensorType(ElementType.FLOAT32, type_.shape)
 
 
 def in_steps(model: Model, inputs: Sequence[Array]) -> Sequence[Array]:
-    """The outputs of one operation that is run by its decomposition, if it has one."""
+    """Return the outputs of an operation, computed by its decomposition if it has one."""
     return ReferenceProgram(_in_steps(model)).run(inputs)
 
 
@@ -176,12 +176,12 @@ def _shaken(
         return np.asarray(wide + step * generator.choice((-1, 1), wide.shape)).astype(array.dtype)
 
 
-def _distance(made: Array, wanted: Array) -> float:
-    if made.shape != wanted.shape:
+def _distance(actual: Array, wanted: Array) -> float:
+    if actual.shape != wanted.shape:
         return 0.0
     with np.errstate(invalid="ignore"):
-        apart = np.abs(made.astype(np.float64) - wanted.astype(np.float64))
-    return float(apart[np.isfinite(apart)].max(initial=0.0))
+        distances = np.abs(actual.astype(np.float64) - wanted.astype(np.float64))
+    return float(distances[np.isfinite(distances)].max(initial=0.0))
 
 
 def difference(
@@ -194,16 +194,16 @@ def difference(
     *,
     exact: bool = False,
 ) -> str:
-    """The fault of an output; empty if it is right.
+    """Return what is wrong with an output; empty if it is right.
 
     Args:
-        actual: what the device made.
-        expected: what the reference made.
-        output: the type that it should have.
-        allowed: the difference that is allowed, as a part of the largest element.
-        moved: how much more is allowed; see `sensitivity`.
+        actual: the device's output.
+        expected: the reference's output.
+        output: the output's type.
+        allowed: the allowed difference, relative to the largest element.
+        moved: the further allowed difference; see `sensitivity`.
         precision: the arithmetic for float32.
-        exact: whether a quantized result may not be a step off.
+        exact: whether a quantized result must be exact.
     """
     if not isinstance(actual, np.ndarray):
         return f"is a {type(actual).__name__}, not an array"
@@ -229,9 +229,9 @@ def difference(
 
 
 def signs_bind(operation: Operation) -> bool:
-    """Tell whether an operator only moves elements or changes their signs, so that -0 is not 0.
+    """Return whether an operator only moves elements or changes signs, so that -0 is not 0.
 
-    WHERE is left out, which ONNX Runtime computes as the sum of two tensors with zeros elsewhere.
+    WHERE is excluded: ONNX Runtime computes it as the sum of two tensors with zeros elsewhere.
     """
     if isinstance(operation, Where):
         return False
@@ -239,7 +239,7 @@ def signs_bind(operation: Operation) -> bool:
 
 
 def wrong_zeros(actual: Array, expected: Array) -> str:
-    """The fault of an output of reals whose zeros have other signs; empty if there is none."""
+    """Return what is wrong with the signs of zeros in an output; empty if they are right."""
     if ElementType.of(expected.dtype) not in FLOATS:
         return ""
     zeros = (actual == 0) & (expected == 0)

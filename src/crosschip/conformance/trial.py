@@ -1,7 +1,7 @@
-"""One program on a device: run on several sets of data, each compared with the reference.
+"""One program on a device, run on several sets of inputs and compared with the reference.
 
-What the reference refuses when it runs, the device must refuse as well, and run on afterwards;
-where an operator leaves a rule unenforced, the device may compute whatever it likes instead.
+If the reference rejects a run, the device must reject it, too, and run correctly afterwards. If an
+operator does not enforce the broken rule, the device may compute anything instead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from crosschip.conformance.latitude import (
     least_size,
 )
 from crosschip.conformance.memory import LARGEST_GROWTH, growth
-from crosschip.conformance.sized import DeclinedSizes, border_of, is_specialized, program_of
+from crosschip.conformance.sized import DeclinedSizes, guard_of, is_specialized, program_of
 from crosschip.conformance.tolerance import (
     difference,
     in_steps,
@@ -42,29 +42,30 @@ from crosschip.ops.definition.examples import Example, arrays_for, model_of, sam
 
 
 class Failed(Exception):
-    """The device errs; the message says how."""
+    """The device is wrong; the message says how."""
 
 
 class Declined(Exception):
-    """The device says that it does not do what is tried; the message is its reason."""
+    """The device declines; the message is its reason."""
 
 
 class Unsound(Exception):
-    """The definitions of crosschip disagree with each other; the message says how."""
+    """The definition of an operator contradicts itself; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Data for one run, and what must come of it.
+    """The inputs of a run and its expected result.
 
     Attributes:
         inputs: the arrays, in the order of the model's inputs.
-        expected: what the reference makes of them; `None` if it refuses them.
-        refusal: why it refuses them.
-        mandatory: whether the device must refuse them too.
-        random: the names of the inputs and constants whose elements are random.
+        expected: the reference's outputs; `None` if it rejects the run.
+        refusal: why it rejects the run.
+        mandatory: whether the device must reject it, too.
+        random: the names of the inputs and constants with random elements.
         latitude: what the definition leaves to the device.
-        exact: whether quantized outputs are rounded from reals that any arithmetic has exactly.
+        exact: whether quantized outputs are rounded from reals that any arithmetic computes
+            exactly.
     """
 
     inputs: list[Array]
@@ -77,10 +78,10 @@ class Run:
 
 
 def build(operator: type[Operator], variation: Variation) -> Model:
-    """The model of a variation.
+    """Return the model of a variation.
 
     Raises:
-        Unsound: inference fails in another way than by a `ModelError`.
+        Unsound: inference raises another error than `ModelError`.
     """
     try:
         return model_of(operator, variation.arguments, named=variation.named)
@@ -89,12 +90,12 @@ def build(operator: type[Operator], variation: Variation) -> Model:
 
 
 def runs_of(model: Model, variation: Variation, seed: int, options: Options) -> list[Run]:
-    """The runs of a variation: on its own samples, then on those of its later runs.
+    """Return the runs of a variation: on its own samples, then on those of its further runs.
 
-    Random float32 elements are numbers that the precision asked for has, too.
+    Random float32 elements are representable in the precision of the options.
 
     Raises:
-        Unsound: the reference makes something else than inference says, or fails in no good way.
+        Unsound: the reference contradicts inference, or raises an unexpected error.
     """
     program = ReferenceProgram(model)
     own = variation.arguments
@@ -114,24 +115,25 @@ def attempt(
     claimed: float | None = None,
     watched: bool = False,
 ) -> None:
-    """Compile a model on a device and compare what it computes in each run with the reference.
+    """Compile a model on a device and compare each run with the reference.
 
-    The program runs on each run's data in turn, and on that of the first again by every other call
+    The program runs on the data of each run in turn, and on that of the first run by every other
+    call
     that the runtime makes.
 
     Args:
-        device: who is tried.
-        model: a model of one operation, to which the device has said yes.
-        runs: the data, and what is expected.
-        options: how it is to compile.
-        loaded: whether the program runs from its saved form.
+        device: the tested device.
+        model: a model of one operation that the device supports.
+        runs: the inputs and expected outputs.
+        options: the compile options.
+        loaded: whether to run the program from its saved form.
         claimed: the accuracy that the device claims; `None` for the kit's own.
-        watched: whether the memory that further runs take is watched.
+        watched: whether to check that further runs do not grow memory.
 
     Raises:
-        Failed: something is wrong.
-        Declined: the program should run from its saved form, and has none; or the device declines
-            the sizes of every run.
+        Failed: the device is wrong.
+        Declined: the program must run from its saved form and the device does not save programs, or
+            the device declines the sizes of all runs.
     """
 
     def compile(model: Model) -> Program:
@@ -144,11 +146,11 @@ def attempt(
         if all(run.expected is None for run in runs):
             return
         raise
-    border = border_of(device, model, options)
+    guard = guard_of(device, model, options)
     trial = _Trial(device, model, program, options, claimed)
     try:
         for index, run in enumerate(runs):
-            if not _is_refused(border, run):
+            if not _is_refused(guard, run):
                 trial.run(run, f"run {index + 1}: " if index else "")
         if trial.compared:
             trial.invoke(trial.compared[0])
@@ -165,15 +167,15 @@ class _Trial:
     """A program under test.
 
     Args:
-        device: whose program it is.
-        model: what it was compiled from.
+        device: the device of the program.
+        model: the compiled model.
         program: the program.
-        options: how it was compiled.
+        options: the compile options.
         claimed: the accuracy that the device claims; `None` for the kit's own.
 
     Attributes:
-        compared: the runs whose outputs have been compared, and were right.
-        declined: the reasons for which the device declined the sizes of runs.
+        compared: the runs whose outputs were right.
+        declined: the reasons why the device declined the sizes of runs.
     """
 
     def __init__(
@@ -194,7 +196,7 @@ class _Trial:
         self._outputs: list[tuple[Sequence[Array], list[Array]]] = []
 
     def run(self, run: Run, where: str) -> None:
-        """Run the program and compare, or expect it to refuse the run as the reference does."""
+        """Run the program and compare, or expect it to reject the run as the reference does."""
         try:
             outputs = self._called(run, where, lambda inputs: [self._program.run(inputs)])
         except DeclinedSizes as error:
@@ -204,7 +206,7 @@ class _Trial:
             self.compared.append(run)
 
     def invoke(self, run: Run) -> None:
-        """Compute a run that was right once more, by each other call that the runtime makes."""
+        """Repeat a run that was right by each other call that the runtime makes."""
         assert run.expected is not None, "it was compared"
         for name, invocation in invocations(
             self._device, self._program, self._model, run.inputs, run.expected
@@ -215,7 +217,7 @@ class _Trial:
                 raise Failed(f"{name}: {error}") from None
 
     def watch(self, run: Run) -> None:
-        """Fail if each further run takes memory that it does not release."""
+        """Raise `Failed` if further runs allocate memory that is not released."""
         if is_specialized(self._program):
             return  # what is compiled for each run is kept by the compiler, not by runs
         grown = growth(lambda: self._program.run(run.inputs))
@@ -224,14 +226,14 @@ class _Trial:
         self._called(run, "after many runs: ", lambda inputs: [self._program.run(inputs)])
 
     def check_kept(self) -> None:
-        """Fail if outputs are not what they were when they were returned."""
+        """Raise `Failed` if outputs have changed since they were returned."""
         for outputs, before in self._outputs:
             for name, output, copy in zip(self._model.outputs, outputs, before, strict=True):
                 if output.tobytes() != copy.tobytes():
                     raise Failed(f"{name}: changed when the program ran again")
 
     def _called(self, run: Run, where: str, invocation: Invocation) -> bool:
-        """Compare what a call makes of a run; false if it refuses what it may refuse."""
+        """Compare the results of a call; false if it rejects a run that it may reject."""
         before = [array.copy() for array in run.inputs]
         try:
             returned = [self._without_rules(outputs) for outputs in invocation(run.inputs)]
@@ -248,7 +250,7 @@ class _Trial:
         return True
 
     def _without_rules(self, outputs: Sequence[Array]) -> list[Array]:
-        """The model's outputs, without those behind them that tell which rules were broken."""
+        """Drop the further outputs that tell which rules were broken."""
         rules, count = self._program.rules, len(self._model.outputs)
         if len(outputs) == count + len(rules):
             for rule, holds in zip(rules, outputs[count:], strict=True):
@@ -269,10 +271,10 @@ class _Trial:
         self._outputs.append((outputs, [array.copy() for array in outputs]))
 
 
-def _is_refused(border: InputGuard, run: Run) -> bool:
-    """Tell whether the runtime refuses a run, so that the device does not get it."""
+def _is_refused(guard: InputGuard, run: Run) -> bool:
+    """Return whether the runtime rejects a run, so that the device does not receive it."""
     try:
-        border.check(run.inputs)
+        guard.check(run.inputs)
     except OutOfRange:
         return True
     return False
@@ -285,7 +287,7 @@ def wrong_outputs(
     options: Options,
     claimed: float | None = None,
 ) -> str:
-    """The fault of the outputs of a run that should succeed; empty if there is none."""
+    """Return what is wrong with the outputs of a run; empty if nothing."""
     precision = options.precision
     assert run.expected is not None, "it should succeed"
     if len(outputs) != len(run.expected):
@@ -325,7 +327,7 @@ def wrong_outputs(
 
 
 def reloaded(program: Program, device: Device, model: Model, options: Options) -> Program:
-    """The program as it is loaded from its saved form.
+    """Save a program and load it.
 
     Raises:
         Declined: the device does not save programs.
@@ -381,7 +383,7 @@ def _names_slot(model: Model, refusal: str) -> bool:
 
 
 def _unlike(type_: TensorType, array: Array) -> str:
-    """The difference of an array from what inference says; empty if there is none."""
+    """Return how an array contradicts inference; empty if it does not."""
     if array.dtype != type_.element_type.dtype:
         return f"has elements of type {array.dtype}"
     if type_.shape is None:
@@ -395,7 +397,7 @@ def _unlike(type_: TensorType, array: Array) -> str:
 
 
 def _is_of_nothing(model: Model, run: Run, outputs: Sequence[Array]) -> bool:
-    """Tell whether a device made nothing of nothing: no elements, where a tensor has none."""
+    """Return whether a device returned empty outputs for a run with an empty tensor."""
     (operation,) = model.operations
     assert isinstance(operation, Operator), "cases are of standard operators"
     given = dict(zip(model.inputs.values(), run.inputs, strict=True))

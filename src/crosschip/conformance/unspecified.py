@@ -1,7 +1,7 @@
-"""What definitions leave unspecified: the elements of outputs that may be anything.
+"""What definitions leave unspecified: the elements of outputs that may have any value.
 
-For each operator whose documentation says of something that it is not specified, or the device's
-choice, the elements to which that applies, given what fills the slots.
+There is one function for each operator whose documentation leaves something unspecified or to the
+device. It returns a mask of the unspecified elements of the first output, computed from the inputs.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Rule = Callable[[Operator, Arrays, Array], bool | Array]
 
 
 def is_real(array: Array) -> bool:
-    """Tell whether an array is of reals."""
+    """Return whether an array has a float type."""
     return ElementType.of(array.dtype) in FLOATS
 
 
 def alternatives(operation: Operator, arrays: Arrays, expected: Array) -> tuple[list[Array], Array]:
-    """The first output's other possible elements, and where further outputs may hold anything."""
+    """Return other valid elements of the first output, and masks of the further outputs."""
     nan = np.array(np.nan, expected.dtype)
     is_nan, is_least = np.isnan(expected), expected == -np.inf
     numbers = [np.array(number, expected.dtype) for number in _INSTEAD.get(operation.type, ())]
@@ -58,7 +58,7 @@ def alternatives(operation: Operator, arrays: Arrays, expected: Array) -> tuple[
 
 
 def _pixels(operation: MaxPool | AdaptiveMaxPool, arrays: Arrays) -> Sequence[Array]:
-    """Arrays of the pixels that each element of the output is the greatest of."""
+    """Return arrays of pixels whose maximum is each element of the output."""
     (input,) = arrays["input"]
     wide = input.astype(np.float64)
     if isinstance(operation, MaxPool):
@@ -73,7 +73,7 @@ def _pixels(operation: MaxPool | AdaptiveMaxPool, arrays: Arrays) -> Sequence[Ar
 
 
 def _cast(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Reals beyond an integer type, and NaN in float4."""
+    """Unspecified: reals beyond an integer type's range, and NaN in float4."""
     (input,), to = arrays["input"], ElementType.from_code(int(arrays["dtype"][0].item()))
     if input.dtype.kind in "iub" or ElementType.of(input.dtype) not in FLOATS | _NARROW:
         return False
@@ -91,25 +91,25 @@ _NARROW = frozenset(t for t in ElementType if t.value.startswith("float") and t 
 
 
 def _bad(array: Array, *axes: int, keepdims: bool = False) -> Array:
-    """Infinite and NaN elements, or along some axes: whether there is one."""
+    """Return where elements are infinite or NaN, or whether any along some axes is."""
     finite = np.isfinite(array.astype(np.float64))
     return np.asarray(np.any(~finite, axis=axes, keepdims=keepdims))
 
 
 def _any(masks: Sequence[Array]) -> Array:
-    """The union of several masks of one shape."""
+    """Return the union of masks of one shape."""
     return np.asarray(np.any(masks, axis=0))
 
 
 def _along(mask: Array, rank: int, axis: int = 1) -> Array:
-    """A list of booleans along an axis of a tensor."""
+    """Reshape a list of booleans to broadcast along an axis of a tensor."""
     return mask.reshape([-1 if each == axis else 1 for each in range(rank)])
 
 
 def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """The output channels of which an element of the filter is not finite.
+    """Unspecified: the output channels whose filter has an element that is not finite.
 
-    Everything, if the whole output of a transposed convolution is cut off.
+    The whole output is if a transposed convolution crops all of it.
     """
     (filter,) = arrays["filter"]
     if isinstance(operation, Conv):
@@ -122,30 +122,30 @@ def _filters(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _deformable(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """The images of which anything is not finite; the output channels as to filters."""
-    given = (arrays[slot][0] for slot in ("input", "offset", "mask") if slot in arrays)
-    images = _any([_bad(array, 1, 2, 3) for array in given])
+    """Unspecified: images with any input that is not finite, and output channels as for filters."""
+    images_in = (arrays[slot][0] for slot in ("input", "offset", "mask") if slot in arrays)
+    images = _any([_bad(array, 1, 2, 3) for array in images_in])
     return _along(images, 4, 0) | _along(_bad(arrays["filter"][0], 1, 2, 3), 4)
 
 
 def _channels_of_images(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """The channels of images that have a pixel that is not finite."""
+    """Unspecified: the channels of images with a pixel that is not finite."""
     (input,) = arrays["input"]
     return _bad(input, *range(2, input.ndim), keepdims=True)
 
 
 def _resized(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Those, and everything if the target has no pixels."""
+    """Unspecified: the channels with a pixel that is not finite; all if the target is empty."""
     return expected.size == 0 or _channels_of_images(operation, arrays, expected)
 
 
 def _without_pixels(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Everything, if the images have no channels or no pixels."""
+    """Unspecified: all, if the images are empty."""
     return 0 in arrays["input"][0].shape[1:]
 
 
 def _cells(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Everything, if there are no pixels; those channels, unless cells are all of one size."""
+    """Unspecified: all without pixels; channels that are not finite, unless cells have one size."""
     (input,) = arrays["input"]
     if 0 in input.shape[1:]:
         return True
@@ -156,13 +156,13 @@ def _cells(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array
 
 
 def _sampled(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """Those channels of images, and places that are not finite."""
+    """Unspecified: channels with a pixel, and grid points, that are not finite."""
     places = _bad(arrays["grid"][0], 3)[:, None]
     return places | _channels_of_images(operation, arrays, expected)
 
 
 def _regions(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Everything, if a number of a region is not finite; else channels with such pixels."""
+    """Unspecified: all, if a region's number is not finite; otherwise channels with such pixels."""
     (rois,), images = arrays["rois"], _bad(arrays["input"][0], 2, 3)
     wide = rois if rois.dtype == np.float64 else rois.astype(np.float32)
     scale = arrays["spatial_scale"][0].item() if "spatial_scale" in arrays else 1.0
@@ -172,12 +172,12 @@ def _regions(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _matrices(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """The matrices with an element that is not finite."""
+    """Unspecified: matrices with an element that is not finite."""
     return _bad(arrays["input"][0], -2, -1)
 
 
 def _neighbours(operation: Operator, arrays: Arrays, expected: Array) -> Array:
-    """The pixels of which a channel is not finite, and elements whose divisor is beyond float32."""
+    """Unspecified: pixels with a channel that is not finite or whose divisor exceeds float32."""
     assert isinstance(operation, LRN), "it is in the table for that"
     (input,), scales = arrays["input"], operation.input.type.quantization
     wide = input.astype(np.float64) if scales is None else reals(input, scales)
@@ -187,17 +187,17 @@ def _neighbours(operation: Operator, arrays: Arrays, expected: Array) -> Array:
 
 
 def _channels(*slots: str) -> Rule:
-    """The channels of which a number in one of these slots is not finite."""
+    """Unspecified: channels for which a number in one of some slots is not finite."""
 
     def rule(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-        given = [_bad(arrays[slot][0]) for slot in slots if slot in arrays]
-        return _along(_any(given), expected.ndim) if given else False
+        flags = [_bad(arrays[slot][0]) for slot in slots if slot in arrays]
+        return _along(_any(flags), expected.ndim) if flags else False
 
     return rule
 
 
 def _divided(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """The channels of which a number is not finite, or divided by 0."""
+    """Unspecified: channels with a number that is not finite, or divided by 0."""
     assert isinstance(operation, BatchNormalization), "it is in the table for that"
     (variance,) = arrays["variance"]
     nothing = variance + np.array(operation.epsilon, variance.dtype) == 0
@@ -206,7 +206,7 @@ def _divided(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arr
 
 
 def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """The elements whose scale or bias is not finite; everything, if there are none."""
+    """Unspecified: elements whose scale or bias is not finite; all for empty inputs."""
     if expected.size == 0:
         return True
     mask = np.zeros(expected.shape, np.bool_)
@@ -217,7 +217,7 @@ def _scales(operation: Operator, arrays: Arrays, expected: Array) -> bool | Arra
 
 
 def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """The sequences with a number that is not finite; everything, if a weight is not."""
+    """Unspecified: sequences with a number that is not finite; all, if a weight is not finite."""
     if any(_bad(array).any() for slot in WEIGHTS for array in arrays.get(slot, ())):
         return True
     states = ("input", "initial_hidden", "initial_cell")
@@ -226,12 +226,12 @@ def _sequences(operation: Operator, arrays: Arrays, expected: Array) -> bool | A
 
 
 def _sequences_in_bytes(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Everything, if something is not finite: all sequences share a scale."""
-    return any(_bad(array).any() for given in arrays.values() for array in given)
+    """Unspecified: all, if any input is not finite, because all sequences share a scale."""
+    return any(_bad(array).any() for slot_arrays in arrays.values() for array in slot_arrays)
 
 
 def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Everything, if something is not finite; the output of queries that attend to nothing."""
+    """Unspecified: all, if any input is not finite; queries that attend to no key."""
     wide = {slot: arrays[slot][0].astype(np.float64) for slot in arrays if slot in _ATTENDED}
     mask = wide.get("mask", np.zeros(()))
     if np.isnan(mask).any() or np.isposinf(mask).any():
@@ -242,34 +242,37 @@ def _attended(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 def _continued(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Everything, if something is not finite, or an entry is shorter than its new tokens."""
-    if any(is_real(given[0]) and not np.isfinite(given[0]).all() for given in arrays.values()):
+    """Unspecified: all, if an input is not finite or a cache is shorter than its new tokens."""
+    if any(
+        is_real(slot_arrays[0]) and not np.isfinite(slot_arrays[0]).all()
+        for slot_arrays in arrays.values()
+    ):
         return True
     return bool((arrays["lengths"][0] + 1 < expected.shape[1]).any())
 
 
 def _bytes_of_reals(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Everything, if something is not finite."""
+    """Unspecified: all, if any input is not finite."""
     return not np.isfinite(arrays["input"][0]).all()
 
 
 def _extremes_of_nan(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """The elements at which NaN meets the greatest or the least of several."""
+    """Unspecified: elements where NaN is compared with the extreme of several elements."""
     name = Scatter(int(arrays["reduction"][0].item())).name if "reduction" in arrays else ""
     return np.isnan(expected.astype(np.float64)) if name in ("MAX", "MIN") else False
 
 
 def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Those of which some product of factors is too large or too small for the type."""
+    """Unspecified: elements of which a partial product overflows or underflows the type."""
     (input,) = arrays["input"]
     if not is_real(input):
         return False
     wide = np.abs(input.astype(np.float64))
     powers = np.log2(wide, where=np.isfinite(wide) & (wide > 0), out=np.zeros_like(wide))
     axes = tuple(arrays["axes"][0].ravel().tolist()) if "axes" in arrays else ()
-    kept = bool(arrays["keepdim"][0].item()) if "keepdim" in arrays else True
+    keepdims = bool(arrays["keepdim"][0].item()) if "keepdim" in arrays else True
     greatest, least = (
-        bounded.sum(axes or None, keepdims=kept)
+        bounded.sum(axes or None, keepdims=keepdims)
         for bounded in (np.maximum(powers, 0), np.minimum(powers, 0))
     )
     range_ = ml_dtypes.finfo(input.dtype)  # type: ignore[no-untyped-call]  # has no types
@@ -277,7 +280,7 @@ def _products(operation: Operator, arrays: Arrays, expected: Array) -> bool | Ar
 
 
 def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """Those whose quotient has digits that the type does not hold."""
+    """Unspecified: remainders of quotients with more digits than the type holds."""
     if not is_real(expected):
         return False
     dividend, divisor = (arrays[slot][0].astype(np.float64) for slot in ("input0", "input1"))
@@ -288,34 +291,34 @@ def _remainders(operation: Operator, arrays: Arrays, expected: Array) -> bool | 
 
 
 def _sums_of_nothing(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Tell whether elements are sums over none."""
+    """Return whether elements are sums over no terms."""
     return bool(expected.size) and not (arrays["x"][0].size and arrays["y"][0].size)
 
 
 def _reshaped(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Tell whether a size of 0 is kept while another follows from the number of elements."""
+    """Return whether a kept size of 0 meets a size inferred from the number of elements."""
     assert isinstance(operation, Reshape), "it is in the table for that"
-    asked, own = arrays["shape"][0].ravel().tolist(), arrays["input"][0].shape
-    kept = [size for size, n in zip(own, asked, strict=False) if n == 0]
-    return not operation.allow_zero and -1 in asked and 0 in kept
+    requested, own = arrays["shape"][0].ravel().tolist(), arrays["input"][0].shape
+    copied = [size for size, n in zip(own, requested, strict=False) if n == 0]
+    return not operation.allow_zero and -1 in requested and 0 in copied
 
 
 def _quantize(operation: Operator, arrays: Arrays, expected: Array) -> bool | Array:
-    """NaN in an integer type."""
+    """Unspecified: NaN in an integer type."""
     if "int" not in operation.outputs[0].type.element_type.value:
         return False
     return np.asarray(np.isnan(arrays["input"][0].astype(np.float64)))
 
 
 def _boxes(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Everything, if a number of a box is not finite, or one of corners is turned inside out."""
+    """Unspecified: all, if a box has a number that is not finite or its corners are swapped."""
     boxes = arrays["bboxes" if "bboxes" in arrays else "boxes"][0].astype(np.float64)
     is_inside_out = "bboxes" in arrays and (boxes[..., 2:] < boxes[..., :2]).any()
     return bool(is_inside_out) or not np.isfinite(boxes).all()
 
 
 def _polygons(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Everything, if a corner is not finite or sides of a polygon cross each other."""
+    """Unspecified: all, if a corner is not finite or the sides of a polygon cross."""
     polygons = arrays["bboxes"][0].astype(np.float64)
     if not np.isfinite(polygons).all():
         return True
@@ -324,7 +327,7 @@ def _polygons(operation: Operator, arrays: Arrays, expected: Array) -> bool:
 
 
 def _unique(operation: Operator, arrays: Arrays, expected: Array) -> bool:
-    """Everything, if there is a NaN."""
+    """Unspecified: all, if there is a NaN."""
     return bool(np.isnan(arrays["input"][0].astype(np.float64)).any())
 
 

@@ -1,4 +1,4 @@
-"""Uses of an operator as the kit draws and simplifies them: types, sizes, parameters and data."""
+"""Uses of an operator that the kit draws and simplifies: types, sizes, parameters and data."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MOST_AXES = 8
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One use of an operator, and what is done with its program.
+    """A use of an operator, and how its program is run.
 
     Attributes:
-        operator: whose use it is.
-        arguments: what fills its slots; all samples are `Draw`s.
-        named: whether the sizes of random inputs are left open.
+        operator: the operator's class.
+        arguments: the values of its slots; all samples are `Draw`s.
+        named: whether the sizes of random inputs are dynamic.
         loaded: whether the program runs from its saved form.
-        runs: what the program runs on afterwards: other data, and other sizes where they are open.
+        runs: further runs of the program: other data, and other sizes where they are dynamic.
     """
 
     operator: type[Operator]
@@ -43,14 +43,14 @@ class Use:
     runs: tuple[Example, ...] = ()
 
     def variation(self, words: str) -> Variation:
-        """The use as an example that has constants in the place of constant draws."""
-        given = {name: _filled(name, value) for name, value in self.arguments.items()}
+        """Return the use as a variation: constant draws become constants."""
+        filled = {name: _filled(name, value) for name, value in self.arguments.items()}
         runs = tuple(
-            {n: v for n, v in run.items() if _is_sampled(given.get(n))} for run in self.runs
+            {n: v for n, v in run.items() if _is_sampled(filled.get(n))} for run in self.runs
         )
         constants = {n: d for n, d in draws(self.arguments).items() if d.constant}
         drawn = frozenset(name for name, draw in constants.items() if draw.value is None)
-        return Variation(words, given, self.named, runs, drawn)
+        return Variation(words, filled, self.named, runs, drawn)
 
     def __str__(self) -> str:
         parts = [f"{self.operator.type}({_texts(self.arguments)})"]
@@ -63,17 +63,17 @@ class Use:
 
 
 def use_of(operator: type[Operator], example: Example) -> Use:
-    """An example as it is, to be varied."""
+    """Return the use that an example describes."""
     return Use(operator, mapped(example, lambda _, sample: Draw.of(sample)))
 
 
 def draws(arguments: Example) -> dict[str, Draw]:
-    """The draws among a use's arguments, by input name."""
+    """Return the draws among a use's arguments, by input name."""
     return {name: sample for name, sample in samples(arguments) if isinstance(sample, Draw)}
 
 
 def mapped(arguments: Example, change: Any) -> dict[str, Any]:
-    """The arguments with each sample replaced by what `change(input name, sample)` returns."""
+    """Replace each sample of the arguments by `change(input name, sample)`."""
     changed: dict[str, Any] = {}
     for slot, value in arguments.items():
         if isinstance(value, Sample):
@@ -89,20 +89,21 @@ def mapped(arguments: Example, change: Any) -> dict[str, Any]:
 
 
 def replaced(arguments: Example, samples_by_name: Mapping[str, Sample]) -> dict[str, Any]:
-    """The arguments with other samples, by input name."""
+    """Replace samples of the arguments, by input name."""
     return mapped(arguments, lambda name, sample: samples_by_name.get(name, sample))
 
 
 def is_valid(use: Use) -> bool:
-    """Tell whether inference takes a use that is not too large; what it takes ill is yet to find.
+    """Return whether inference accepts a use and its tensors are small.
 
-    A foreign exception of inference is a defect of the definition, so such a use counts as valid.
+    An exception other than `ModelError` is a defect of the operator's definition, which a case must
+    show, so the use counts as valid.
     """
     return output_sizes(use) is not None
 
 
 def output_sizes(use: Use) -> tuple[int, ...] | None:
-    """The number of elements of each output whose shape is known; `None` if the use is invalid."""
+    """Return the element count of each output of known shape; `None` if the use is invalid."""
     if not is_small(use.operator, use.arguments):
         return None
     try:
@@ -118,7 +119,7 @@ def output_sizes(use: Use) -> tuple[int, ...] | None:
 
 
 def is_small(operator: type[Operator], arguments: Example) -> bool:
-    """Tell whether tensors are small, and would be with the sizes that a parameter computes."""
+    """Return whether tensors are small, also with the sizes that parameters compute."""
     computed = {slot.name for slot in operator.slots if slot.parameter}
     computed_size = 1
     for name, draw in draws(arguments).items():

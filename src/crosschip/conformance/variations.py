@@ -1,7 +1,7 @@
-"""Variations of an operator's examples: other types, sizes, parameters, each in one respect.
+"""Variations of an operator's examples, each in one respect: type, sizes, parameters or data.
 
-Every variation is an example like the one that it comes from, so that it can be varied, run and
-written down in the same way. Whether it is a valid use is for inference to say.
+A variation is an example itself and can be varied, run and written in the same way. Inference
+decides whether it is a valid use.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from crosschip.ops.definition.slots import Parameter
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """An example that differs from its operator's own in one respect.
+    """An example that differs from the operator's own in one respect.
 
     Attributes:
-        words: what it differs in, in a word that stays the same from version to version.
+        words: the respect in which it differs, as a word of the case's id.
         arguments: the example.
-        named: whether the sizes of random inputs are left open.
-        runs: samples that the same program runs on afterwards, by slot.
-        drawn: the slots that hold constants whose elements are random.
+        named: whether the sizes of random inputs are dynamic.
+        runs: samples of further runs of the same program, by slot.
+        drawn: the slots with constants of random elements.
     """
 
     words: str
@@ -43,7 +43,7 @@ class Variation:
 
 
 def variations(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
-    """An example as it is, and every variation of it, valid or not."""
+    """Generate an example as it is, and all variations of it, valid or not."""
     yield Variation("plain", arguments)
     if any(sample.value is None and sample.type.shape for _, sample in samples(arguments)):
         yield Variation("dynamic", arguments, named=True)
@@ -58,7 +58,7 @@ def variations(operator: type[Operator], arguments: Example) -> Iterator[Variati
 
 
 def _types(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
-    """The tensors that share the first one's type, in every other type that its slot takes."""
+    """Vary the element type of the tensors that share the first one's type."""
     leading = _leading(operator, arguments)
     if not leading:
         return
@@ -98,7 +98,7 @@ between two integers (`ties`).
 
 
 def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
-    """The tensors that share the first one's type as integers that stand for reals."""
+    """Quantize the tensors that share the first one's type."""
     leading = _leading(operator, arguments)
     plain = all(sample.type.quantization is None for _, sample in samples(arguments))
     if not plain or not leading or not _is_real(leading):
@@ -110,7 +110,7 @@ def _quantized(operator: type[Operator], arguments: Example) -> Iterator[Variati
 
 
 def leading_quantized(operator: type[Operator], arguments: Example, words: str) -> Example | None:
-    """The tensors that share the first one's type as integers; `None` if their elements matter."""
+    """Quantize the tensors that share the first one's type; `None` if their elements are fixed."""
     element_type, scales, output = QUANTIZATIONS[words]
     leading = _leading(operator, arguments)
     changed = {name: as_integers(s, element_type, scales) for name, s in leading.items()}
@@ -121,7 +121,7 @@ def leading_quantized(operator: type[Operator], arguments: Example, words: str) 
 
 
 def _sizes(arguments: Example) -> Iterator[Variation]:
-    """Each axis of each random input at size 0, 1, a prime, and one more than it is."""
+    """Vary the size of each axis of each random input: 0, 1, 7, and one more than it is."""
     for name, sample in samples(arguments):
         shape = sample.type.static_shape or ()
         if sample.value is not None:
@@ -134,7 +134,7 @@ def _sizes(arguments: Example) -> Iterator[Variation]:
 
 
 def _resized(arguments: Example) -> Iterator[Example]:
-    """Each axis of each random input at other sizes, which need not go with the other ones."""
+    """Vary the size of each axis of each random input, whether or not it matches the others."""
     for name, sample in samples(arguments):
         shape = sample.type.static_shape or ()
         if sample.value is not None:
@@ -148,7 +148,7 @@ def _resized(arguments: Example) -> Iterator[Example]:
 
 
 def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
-    """Each parameter at every other value that is interesting for its kind."""
+    """Vary each parameter over the interesting values of its kind."""
     for slot in operator.slots:
         if isinstance(slot, Parameter):
             now = arguments.get(slot.name, slot.default)
@@ -161,7 +161,7 @@ def _parameters(operator: type[Operator], arguments: Example) -> Iterator[Variat
 
 
 def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variation]:
-    """Each parameter that the example gives, computed when the model runs."""
+    """Compute each parameter of the example when the model runs."""
     for slot in operator.slots:
         if isinstance(slot, Parameter) and slot.name != "fuse_code" and slot.name in arguments:
             value = arguments[slot.name]
@@ -171,9 +171,9 @@ def _computed(operator: type[Operator], arguments: Example) -> Iterator[Variatio
 
 
 def _data(arguments: Example) -> Iterator[Variation]:
-    """NaN among random reals; an integer that is far beyond, or 0; a condition that does not hold.
+    """Vary data: NaN among random reals, integers that are 0 or out of range, a false condition.
 
-    What a definition refuses when it runs is refused, whatever else these are.
+    Runs that the definition rejects must be rejected whatever the other elements are.
     """
     for name, sample in samples(arguments):
         if sample.value is None:
@@ -190,9 +190,9 @@ def _data(arguments: Example) -> Iterator[Variation]:
 
 
 def _denormal(arguments: Example) -> Iterator[Variation]:
-    """Random float32 elements that are denormal; of two tensors also with a large second one.
+    """Make random float32 elements denormal; of two tensors, also the second one large.
 
-    The products of the two are normal then. Of more tensors, sums of large ones would be infinite.
+    Their products are normal then. With more tensors, sums of large elements could be infinite.
     """
     floats = {
         name: sample
@@ -227,7 +227,7 @@ _OTHERS: dict[ElementType, Sequence[tuple[str, int]]] = {
 
 
 def interesting(slot: Parameter[Any], arguments: Example) -> Iterator[object]:
-    """Values of a parameter that are worth a try, for its kind and the ranks of an example."""
+    """Return values of a parameter to test, for its kind and the ranks of an example."""
     if slot.options:
         yield from slot.options
     elif slot.kind == "flag":
@@ -243,7 +243,7 @@ def interesting(slot: Parameter[Any], arguments: Example) -> Iterator[object]:
 
 
 def _leading(operator: type[Operator], arguments: Example) -> dict[str, Sample]:
-    """The samples that fill the first tensor slot and those that must share its type."""
+    """Return the samples of the first tensor slot and of those that share its type."""
     tensors = [slot for slot in operator.slots if not slot.parameter]
     if not tensors:
         return {}
@@ -259,10 +259,10 @@ def _is_real(leading: Mapping[str, Sample]) -> bool:
 
 
 def retyped(sample: Sample, element_type: ElementType) -> Sample:
-    """The sample with elements of another type; random integers keep clear of the limits.
+    """Return the sample with another element type, away from the limits of integers.
 
-    So do reals in their place: a real beyond an integer type may be cast to anything. NaN and
-    infinities, which integers do not have, become 0.
+    Reals in place of integers fit all integer types, because casts beyond a type's range are
+    unspecified. NaN and infinities become 0 in integers.
     """
     type_ = TensorType(element_type, sample.type.shape)
     if sample.value is not None:
@@ -285,7 +285,7 @@ def retyped(sample: Sample, element_type: ElementType) -> Sample:
 
 
 def as_integers(sample: Sample, element_type: ElementType, scales: Quantization) -> Sample | None:
-    """The sample as integers that stand for reals in its range; `None` if its elements matter."""
+    """Quantize a sample over its range; `None` if its elements are fixed."""
     if sample.value is not None:
         return None
     least, greatest = limits(element_type)
@@ -298,7 +298,7 @@ def as_integers(sample: Sample, element_type: ElementType, scales: Quantization)
 
 
 def replaced(arguments: Example, changed: Mapping[str, Sample]) -> Example:
-    """The example with other samples, by input name."""
+    """Replace samples of the example, by input name."""
     varied = dict(arguments)
     for name, sample in changed.items():
         slot, _, index = name.partition(".")
@@ -318,7 +318,7 @@ def _sequence(value: object) -> list[object]:
 
 
 def word(value: object) -> str:
-    """A value as it stands in the id of a case."""
+    """Format a value for the id of a case."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple | list):

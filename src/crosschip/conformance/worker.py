@@ -1,11 +1,10 @@
-"""A process that runs cases, so that a device that crashes takes nothing else along.
+"""The worker process that runs cases; only it is lost when a device crashes.
 
-It reads requests from standard input, a JSON document a line: the ids of cases, and how many
-operations a program of several cases may have. Where standard output was, it writes events, a JSON
-document a line: `result` of a case; `joined`, the ids of a program's cases before it is compiled,
-with `wrong` or `broken` of what went wrong with it; `compiling`, whether a call is under way in
-which the device may compile; `done` at the end of a request. Whatever the device prints goes to
-standard error.
+It reads requests from standard input, one JSON document per line: the ids of cases, and the most
+operations of a program of several cases. It writes events to the original standard output, one JSON
+document per line: `result` of a case; `joined`, the ids of a program's cases before it is compiled,
+with `wrong` or `broken` for its failures; `compiling`, whether a call that may compile is running;
+`done` at the end of a request. The device's own output goes to standard error.
 """
 
 from __future__ import annotations
@@ -24,7 +23,12 @@ from typing import Any
 
 from crosschip.conformance.cases import Case, case_of
 from crosschip.conformance.claims import claims_of
-from crosschip.conformance.joined import Broken, Joined, Wrong, judge_joined
+from crosschip.conformance.joint_programs import (
+    CaseWrong,
+    ProgramBroken,
+    ProgramStarted,
+    judge_jointly,
+)
 from crosschip.conformance.judge import Result, Verdict, judge
 from crosschip.hal import Device, Options
 from crosschip.ir import DeviceError, Error
@@ -33,7 +37,7 @@ from crosschip.runtime.plain import from_plain
 
 
 def main() -> None:
-    """Open the device that the arguments name, and run the cases that come in."""
+    """Open the device that the arguments name, and run the requested cases."""
     parser = argparse.ArgumentParser()
     parser.add_argument("device")
     parser.add_argument("--claims", type=Path)
@@ -70,9 +74,9 @@ def main() -> None:
             except KeyError:
                 say(_told(Result(id, Verdict.NOT_RUN, "there is no such case")))
         common = (device, claims, arguments.seed, arguments.options)
-        events: Iterable[Result | Joined | Broken | Wrong]
+        events: Iterable[Result | ProgramStarted | ProgramBroken | CaseWrong]
         if request["together"] > 1:
-            events = judge_joined(cases, *common, request["together"])
+            events = judge_jointly(cases, *common, request["together"])
         else:
             events = (judge(case, *common) for case in cases)
         for event in events:
@@ -81,25 +85,25 @@ def main() -> None:
     device.close()
 
 
-def _told(event: Result | Joined | Broken | Wrong) -> Mapping[str, object]:
-    """An event as it is written."""
+def _told(event: Result | ProgramStarted | ProgramBroken | CaseWrong) -> Mapping[str, object]:
+    """Return an event as a document."""
     if isinstance(event, Result):
         verdict = event.verdict.value
         return {"result": {"id": event.id, "verdict": verdict, "detail": event.detail}}
-    if isinstance(event, Joined):
+    if isinstance(event, ProgramStarted):
         return {"joined": event.cases}
-    return {"broken" if isinstance(event, Broken) else "wrong": asdict(event)}
+    return {"broken" if isinstance(event, ProgramBroken) else "wrong": asdict(event)}
 
 
 def report_compilations(device: type[Device], report: Callable[[bool], None]) -> None:
-    """Have the class of a device report the calls in which it may compile.
+    """Make a device class report the calls in which it may compile.
 
-    Instances that a case opens besides the first are of the same class, so their calls count, too.
+    Further instances that a case opens are of the same class, so their calls are reported, too.
 
     Args:
-        device: the class, which is changed.
-        report: is told `True` when a call begins while no other is under way, and `False` when the
-            last one has ended.
+        device: the class, which is modified.
+        report: called with `True` when a call begins and no other is running, with `False` when the
+            last one ends.
     """
     lock, under_way = threading.Lock(), 0
 
@@ -128,7 +132,7 @@ def report_compilations(device: type[Device], report: Callable[[bool], None]) ->
 
 
 def named(name: str, properties: Mapping[str, str]) -> Device:
-    """The device of an entry point, or of a class given as `module:Class`, with its settings.
+    """Open a device by name, or by class as `module:Class`, with its properties.
 
     Raises:
         DeviceError: there is no such device, or it does not load.
@@ -137,19 +141,19 @@ def named(name: str, properties: Mapping[str, str]) -> Device:
     if not colon or module in origins():
         return open_device(name, properties).device
     try:
-        found: object = getattr(import_module(module), class_name)
+        device_class: object = getattr(import_module(module), class_name)
     except (ImportError, AttributeError) as error:
         raise DeviceError(f"{name!r} cannot be imported: {error}") from None
-    if not (isinstance(found, type) and issubclass(found, Device)):
+    if not (isinstance(device_class, type) and issubclass(device_class, Device)):
         raise DeviceError(f"{name!r} is not a subclass of crosschip.hal.Device")
-    return found(properties)
+    return device_class(properties)
 
 
 def check_threads(device: Device, options: Options) -> None:
-    """Refuse to try a device with a number of threads that it cannot keep.
+    """Raise if the options set a number of threads that the device cannot set.
 
     Raises:
-        DeviceError: it says that it cannot set the threads, and the options do.
+        DeviceError: the device has no `threads` capability.
     """
     if options.threads is not None and not device.capabilities().threads:
         raise DeviceError(f"{device.name} cannot set the number of threads; leave it to the device")

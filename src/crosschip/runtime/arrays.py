@@ -1,4 +1,4 @@
-"""Arrays from what callers have: any layout in memory, other libraries' tensors, plain numbers."""
+"""Conversion of callers' values to arrays: other memory layouts and libraries, plain numbers."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ _FLOAT_KINDS = "fV"
 
 
 def as_array(value: object, type_: TensorType) -> Array:
-    """An aligned C-contiguous array of the element type; what is one already is not copied.
+    """Return an aligned C-contiguous array of an element type, without a copy if the value is one.
 
-    An array keeps its element type; of NumPy's types that are alike (`longlong`) or differ in byte
-    order it becomes the usual one. Plain numbers and lists of them become the element type if it
-    holds them: integers exactly, other numbers rounded to the nearest.
+    Arrays keep their element type; NumPy types that are equivalent (`longlong`) or have another
+    byte
+    order become the usual one. Plain numbers and lists of them become the element type if it can
+    represent them: integers exactly, other numbers rounded to the nearest.
 
     Args:
-        value: an array, of NumPy or a subclass of its; anything with `__array__` or `__dlpack__`,
-            on the processor; a number, or lists of numbers; for `STRING`, texts; for `OBJECT`, a
-            list, a dictionary, an array or `None`, which stays what it is.
-        type_: what a model takes; its shape does not count.
+        value: a NumPy array or subclass; an object with `__array__` or `__dlpack__` in host memory;
+            a number or nested lists of numbers; for `STRING`, texts; for `OBJECT`, a list, a
+            dictionary, an array or `None`, which is returned unchanged.
+        type_: the type of the model's input; its shape is not checked.
 
     Raises:
-        InputError: it cannot be made an array, or one of the element type.
+        InputError: the value cannot become an array of the element type.
     """
     element_type = type_.element_type
     if element_type is ElementType.OBJECT:
@@ -55,7 +56,7 @@ def as_array(value: object, type_: TensorType) -> Array:
 
 
 def _array_by_protocol(value: Any) -> Array:
-    """An array of what is none, by the first protocol that works."""
+    """Return an array of an object by the first array protocol that works."""
     try:
         if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
             return np.from_dlpack(value)
@@ -72,7 +73,7 @@ def _array_by_protocol(value: Any) -> Array:
 
 
 def _narrow(value: Any) -> Array | None:
-    """An array of a tensor whose element type is none of NumPy's own."""
+    """Return an array of a tensor whose element type NumPy lacks."""
     from crosschip.runtime.dlpack import narrow_array
 
     try:
@@ -82,14 +83,14 @@ def _narrow(value: Any) -> Array | None:
 
 
 def _is_plain(value: object) -> bool:
-    """Tell whether it is numbers or lists without an element type of their own."""
+    """Return whether a value is a number or a list without an element type."""
     return isinstance(value, bool | int | float | list | tuple | range) and not isinstance(
         value, np.generic
     )
 
 
 def _converted(numbers: Array, type_: TensorType) -> Array:
-    """Plain numbers as elements of a type that holds them."""
+    """Convert plain numbers to an element type that can represent them."""
     dtype = type_.element_type.dtype
     with np.errstate(all="ignore"):
         converted = numbers.astype(dtype)
@@ -107,7 +108,7 @@ def _converted(numbers: Array, type_: TensorType) -> Array:
 
 
 def _strings(array: Array, type_: TensorType) -> Array:
-    """An array of Python's strings; NumPy has types of its own for text."""
+    """Return an array of Python strings; NumPy's text types are converted."""
     if array.dtype.kind in _TEXT_KINDS:
         array = array.astype(object)
     if array.dtype != object:
@@ -124,10 +125,10 @@ def _strings(array: Array, type_: TensorType) -> Array:
 
 
 def _object(value: Any) -> Any:
-    """A value that is no tensor, as it is.
+    """Return a sequence, map or optional value unchanged.
 
     Raises:
-        InputError: it can be no sequence, map or optional value.
+        InputError: the value cannot be one.
     """
     if isinstance(value, OBJECTS):
         return value

@@ -1,4 +1,4 @@
-"""Control flow that the runtime runs, as the program of a segment."""
+"""Control flow that the runtime runs as the program of a segment."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from crosschip.runtime.programs import Abandoned, Awaited
 
 
 class ControlSegment(GuardedProgram):
-    """A program of control flow, which can be given up between two runs of its bodies.
+    """A program of control flow that can be cancelled between two runs of its bodies.
 
     Args:
         program: the program.
-        model: what it was compiled from.
-        plans: its bodies, compiled.
+        model: the model of the segment.
+        plans: the compiled bodies.
     """
 
     def __init__(self, program: ControlProgram, model: Model, plans: Sequence[Plan]) -> None:
@@ -45,7 +45,7 @@ class ControlSegment(GuardedProgram):
 
 
 def _while(plan: Plan, awaited: Awaited) -> Execute:
-    """A body that is not run once nobody waits for what comes of it."""
+    """A body that raises `Abandoned` instead of running once no caller waits for the result."""
 
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
         if not awaited():

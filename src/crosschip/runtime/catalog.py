@@ -22,14 +22,14 @@ from crosschip.runtime.guard.devices import GuardedDevice
 def describe(
     operator: type[Operator], devices: Sequence[GuardedDevice], options: Options | None = None
 ) -> dict[str, Any]:
-    """An operator's name elsewhere, slots, decomposition and devices, ready for JSON.
+    """Describe an operator as plain data: names in other opsets, slots, decomposition, devices.
 
     Returns:
-        `name`, `summary`, `package` (`None` for a standard one); what it is called by `nnadapter`
-        (a name or `None`), `nnrt`, `hdi` and `onnx` (names); `mapping`, with codes, operand orders,
-        parameters and what must be translated; `slots`; `core`; `decomposes` (the operators that an
-        example becomes, empty if it does not); and `devices`: for each, `yes`, `decomposed`, or the
-        reason why it does not run it.
+        `name`, `summary`, `package` (`None` for a standard operator); its names in `nnadapter` (or
+        `None`), `nnrt`, `hdi` and `onnx`; `mapping`, with codes, operand orders, parameters and
+        translations; `slots`; `core`; `decomposes` (the operators of an example's decomposition,
+        empty if there is none); and `devices`: for each `yes`, `decomposed`, or the reason why it
+        does not support the operator.
     """
     mapping = opset_mapping(operator)
     return {
@@ -55,7 +55,7 @@ def describe(
 
 
 def documentation(operator: type[Operator]) -> str:
-    """The definition's account of what the operator computes, with the rules of its bases."""
+    """Return the docstring of an operator, with the rules of its base classes."""
     parts = [getdoc(operator) or ""]
     for base in operator.__mro__[1:]:
         if base is Operator or issubclass(operator, PackagedOperator):
@@ -115,7 +115,7 @@ def _slot(slot: Slot) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """A parameter's value as JSON has it."""
+    """Return a parameter's value as JSON."""
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The choice among devices that `"auto"` comes to: how each did, and at which shapes."""
+"""The choice of devices by `"auto"`: the measurement of each device, and its shapes."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from crosschip.runtime.shapes.words import shapes_in_words
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The outcome of trying a device.
+    """The measurement of a device.
 
     Attributes:
         device: its name.
-        milliseconds: of a run, the lower quartile, which other work of the machine disturbs little;
-            `None` if it was not run, or failed.
-        whole: whether it compiles the whole model.
-        operations: how many operations it runs, where it does not run all.
-        reason: why there is no time; empty if there is, or if there was no need to measure.
+        milliseconds: the lower quartile of the run times, which other load disturbs little;
+            `None` if it was not run or failed.
+        whole: whether the device compiles the whole model.
+        operations: the number of operations that it runs, if not all.
+        reason: why there is no time; empty if there is one or none was needed.
     """
 
     device: str
@@ -32,13 +32,14 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The trials of some devices, the chosen one first, then as they come after it.
+    """The measurements of devices, in the order of preference.
 
     Attributes:
         trials: one for each device.
-        shapes: the shapes of the inputs that they were measured at, by name; none if no device was.
-        problem: why no device was measured although several run the whole model, and what to do;
-            empty if there is no such problem.
+        shapes: the shapes of the inputs in the measurements, by name; empty if no device was
+            measured.
+        problem: why no device was measured although several run the whole model, and what to
+            do; empty if there is no such problem.
     """
 
     trials: tuple[Trial, ...]
@@ -47,12 +48,12 @@ class Choice:
 
     @property
     def order(self) -> list[str]:
-        """The names of the devices, the best first."""
+        """The names of the devices, the fastest first."""
         return [trial.device for trial in self.trials]
 
     @property
     def summary(self) -> str:
-        """What the order of the devices comes from, in a few words."""
+        """The origin of the order of the devices, in a few words."""
         if self.problem:
             return "no device was measured"
         times = [f"{t.device} {t.milliseconds:.3g} ms" for t in self.trials if t.milliseconds]
@@ -69,15 +70,15 @@ class Choice:
         return f"{text}; {self.problem}" if self.problem else text
 
     def to_bytes(self) -> bytes:
-        """The choice as JSON."""
+        """Return the choice as JSON."""
         return json.dumps(to_plain(self)).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Choice:
-        """The choice that `to_bytes` wrote.
+        """Parse the result of `to_bytes`.
 
         Raises:
-            ValueError: it is not what `to_bytes` writes.
+            ValueError: the content is malformed.
         """
         try:
             return from_plain(cls, json.loads(data))

@@ -106,7 +106,7 @@ class CompiledModel(TrackedRuns, Closing):
 
     @property
     def placement(self) -> Placement:
-        """The device of each operation, with reasons; read from the cache on first use, if there.
+        """The placement with reasons; read from the cache on first use if it is stored there.
 
         Raises:
             ModelFileError: the cache no longer has it.
@@ -124,7 +124,7 @@ class CompiledModel(TrackedRuns, Closing):
         return self._outline.model.outputs
 
     def own(self, devices: Iterable[GuardedDevice]) -> None:
-        """Close these devices when the model is closed."""
+        """Make the model close these devices when it is closed."""
         self._owned = tuple(devices)
 
     def run(
@@ -422,7 +422,7 @@ class CompiledModel(TrackedRuns, Closing):
     def _counted(
         self, run: Callable[[Mapping[str, Any]], dict[str, Any]], inputs: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Call a function, which counts as a run of the model."""
+        """Call a function and count it as a run of the model."""
         begin = perf_counter()
         try:
             self._running.append(None)
@@ -435,7 +435,7 @@ class CompiledModel(TrackedRuns, Closing):
         return results
 
     def _contents(self) -> Contents:
-        """Return what the file of the model holds; it fails as `save` does."""
+        """Return the content of the model's file; raises as `save` does."""
         # Imported late: few models are saved, and the import is slow.
         from crosschip.runtime.artifact.compiled_model import contents_of
 
@@ -462,7 +462,7 @@ class CompiledModel(TrackedRuns, Closing):
         keep: Collection[str],
         awaited: Awaited,
     ) -> dict[str, Any]:
-        """`run` for checked values, given up once nobody waits for the outputs."""
+        """Run on checked inputs; cancel when no caller waits for the outputs any more."""
         begin = perf_counter()
         try:
             if outputs or keep or self._plan.submits:
@@ -483,7 +483,7 @@ class CompiledModel(TrackedRuns, Closing):
         keep: Collection[str],
         awaited: Awaited | None = None,
     ) -> dict[str, Any]:
-        """`run` with buffers as inputs, or with outputs that have targets or stay on devices."""
+        """Run with input buffers, or with outputs that have targets or stay on devices."""
         names = self._output_names
         by_index = {index: outputs[name] for index, name in enumerate(names) if name in outputs}
         results = self._plan.execute_values(values, by_index, awaited)

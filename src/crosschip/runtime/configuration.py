@@ -1,4 +1,4 @@
-"""The settings for compiling models, as a text that says all: the environment adds nothing."""
+"""The options of compilation, which a TOML file holds completely; the environment adds nothing."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ _MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The options of compiling. Printed, it is TOML, which read again gives the same one.
+    """The options of compilation. `str` returns TOML that `parse` reads back.
 
     Attributes:
         precision: the arithmetic for float32 operations: `float32`, `bfloat16` or `float16`.
-        threads: how many processor threads a run may use; `None` leaves it to the devices.
-        in_flight: how many runs there will be at once, among which devices on the processor divide
-            its cores, for the highest throughput; with `None`, each run may have all, for the
-            lowest latency, and `CompiledModel.submit` runs two at once.
-        queue_size: how many more runs `CompiledModel.submit` takes before they are done.
+        threads: the number of processor threads of a run; `None` leaves it to the devices.
+        in_flight: the number of concurrent runs, among which devices on the processor divide its
+            cores for the highest throughput; with `None`, a run may use all cores for the lowest
+            latency, and `CompiledModel.submit` runs two at once.
+        queue_size: the number of further runs that `CompiledModel.submit` accepts.
         performance: the balance between speed and power: `none`, `low`, `medium`, `high` or
-            `extreme`; what devices make of it is in `docs/devices.md`.
-        properties: settings for devices, by device name; those of devices that are not used are
-            left aside.
+            `extreme`; `docs/devices.md` says how each device applies it.
+        properties: the properties of devices, by device name; those of unused devices are ignored.
 
     Raises:
-        InputError: an option is none of those.
+        InputError: an option is invalid.
     """
 
     precision: str = "float32"
@@ -60,10 +59,10 @@ class Configuration:
 
     @classmethod
     def parse(cls, text: str, where: str = "configuration") -> Self:
-        """The configuration that a text says, as TOML.
+        """Parse a configuration in TOML.
 
         Raises:
-            InputError: it is no TOML, or says something else.
+            InputError: the text is no TOML or contains unknown options.
         """
         # Most configurations come as arguments.
         import tomllib
@@ -90,10 +89,10 @@ class Configuration:
 
     @classmethod
     def read(cls, path: StrPath) -> Self:
-        """The configuration that a file holds.
+        """Read a configuration from a file.
 
         Raises:
-            InputError: it cannot be read, or is no configuration.
+            InputError: the file cannot be read or is no configuration.
         """
         try:
             with open_regular(path) as file:
@@ -108,10 +107,10 @@ class Configuration:
 
     @classmethod
     def of(cls, argument: Configuration | StrPath | None) -> Configuration:
-        """The configuration that is given: one, the path of one, or none for the default.
+        """Return a configuration from one, from the path of its file, or the default for `None`.
 
         Raises:
-            InputError: it is something else, or the file cannot be read.
+            InputError: the argument is something else, or the file cannot be read.
         """
         if argument is None:
             return cls()
@@ -132,10 +131,10 @@ class Configuration:
         properties: Properties | None = None,
         in_flight: int | None = None,
     ) -> Configuration:
-        """The configuration with other options where they are given.
+        """Return the configuration with other options where they are not `None`.
 
         Raises:
-            InputError: one is none of those that there are.
+            InputError: an option is invalid.
         """
         overrides = {
             "precision": precision,
@@ -155,7 +154,7 @@ class Configuration:
         return replace(self, **changes)
 
     def options(self, sizes: Sizes) -> Options:
-        """The options for devices."""
+        """Return the compile options for devices."""
         return Options(
             Precision(self.precision),
             self.threads,
@@ -178,10 +177,10 @@ class Configuration:
 
 
 def check_count(name: str, value: object) -> None:
-    """Refuse what is no number from 1 on.
+    """Raise unless a value is a positive integer.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name} is {value!r}, but must be an integer of at least 1")
@@ -195,7 +194,7 @@ def _chosen(what: str, value: object, kind: type[_Choice]) -> None:
 
 
 def _texts(settings: object) -> object:
-    """Settings with whole numbers as texts, which is what devices take."""
+    """Convert whole numbers among properties to texts."""
     if not isinstance(settings, dict):
         return settings
     return {
@@ -224,5 +223,5 @@ def _is_texts(settings: object) -> bool:
 
 
 def _quoted(text: str) -> str:
-    """A text as TOML writes it: JSON's form, but for one character that TOML has escaped, too."""
+    """Quote a text as TOML: as JSON, with one more character escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Distributions that overwrite each other: several that contain the same Python package."""
+"""Conflicting distributions: several installed ones that contain the same Python package."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from importlib.metadata import distributions
 
 
 def conflict(module: str) -> str:
-    """The sentence that several installed distributions contain a package; empty if not.
+    """Return a warning if several installed distributions contain a package; else an empty text.
 
-    pip installs such distributions one over the other: `import` then finds a mixture of files, and
+    pip installs such distributions over each other: `import` then loads a mixture of files, and
     uninstalling one removes files of the other.
 
     Args:
-        module: the name of the package, as it is imported.
+        module: the import name of the package.
     """
     file = f"{module}/__init__.py,"
     versions = {

@@ -1,7 +1,7 @@
-"""Running control flow: bodies that have been compiled, and the branch or loop around them.
+"""Execution of control flow: the compiled bodies, and the branch or loop around them.
 
-A body is placed and compiled like any model. What it makes is handed to its next time as it is,
-without a copy; only what leaves the operation is made the caller's own.
+A body is placed and compiled like a model. Its outputs are passed to its next iteration without a
+copy; only the outputs of the operation are copied into arrays that the caller owns.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def program_for(
     bodies: Sequence[Execute],
     programs: Sequence[SegmentProgram],
 ) -> ControlProgram:
-    """The program that runs an operation.
+    """Return the program that runs an operation of control flow.
 
     Args:
-        operation: what to run.
-        inputs: the operands that the program gets, in order; constants are none of them.
-        outputs: those of the operation's outputs that are wanted, in order.
-        bodies: the operation's, compiled.
-        programs: what the bodies run; closed with the program.
+        operation: the operation.
+        inputs: the operands that the program receives, in order, without constants.
+        outputs: the wanted outputs of the operation, in order.
+        bodies: the compiled bodies.
+        programs: the programs of the bodies, which the program closes.
     """
     for kind, program_class in _PROGRAMS.items():
         if isinstance(operation, kind):
@@ -47,11 +47,11 @@ def program_for(
 
 
 class ControlProgram(Program):
-    """An operation of control flow, with its bodies compiled.
+    """An operation of control flow with compiled bodies.
 
     Attributes:
-        programs: what the bodies run, one body's after the other's.
-        copies: where it is counted what is copied beside them.
+        programs: the programs of the bodies, in order.
+        copies: counts the copies outside of the bodies.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ControlProgram(Program):
     def run(
         self, inputs: Sequence[Array], bodies: Sequence[Execute] | None = None
     ) -> Sequence[Array]:
-        """Compute the outputs; by other forms of the bodies, if there are any."""
+        """Compute the outputs, optionally with other forms of the bodies."""
         values = [inputs[s] if isinstance(s, int) else s for s in self._sources]
         try:
             results = self._outputs(values, bodies or self._bodies)
@@ -97,11 +97,11 @@ class ControlProgram(Program):
             program.close()
 
     def _outputs(self, values: list[Array | None], bodies: Sequence[Execute]) -> Sequence[Array]:
-        """The outputs of the operation; arrays may be those of inputs or constants."""
+        """Return the outputs of the operation; arrays may be those of inputs or constants."""
         raise NotImplementedError
 
     def _owned(self, arrays: Sequence[Array], borrowed: Sequence[Array]) -> list[Array]:
-        """The arrays in C order, none of them in memory of what is borrowed or of another."""
+        """Return C-contiguous arrays that share no memory with borrowed arrays or each other."""
         occupied = list(borrowed)
         owned: list[Array] = []
         for array in arrays:
@@ -121,7 +121,7 @@ class ControlProgram(Program):
     def _collected(
         self, parts: Sequence[Array], output: Operand, axis: int, values: Sequence[Array | None]
     ) -> Array:
-        """The values of all times along a new axis; of known sizes, or 0, if there were none."""
+        """Stack the values of all iterations; the sizes without any are the static ones, or 0."""
         if parts:
             if any(part.shape != parts[0].shape for part in parts):
                 shapes = sorted({part.shape for part in parts})
@@ -232,7 +232,7 @@ def _number(trips: Array) -> int:
 def _actual_sizes(
     operands: Sequence[Operand | None], values: Sequence[Array | None]
 ) -> dict[str, Dim]:
-    """The named sizes that the shapes of values show."""
+    """Return the named sizes according to the shapes of values."""
     return {
         name: actual
         for operand, value in zip(operands, values, strict=True)

@@ -1,4 +1,4 @@
-"""Counting the values that are copied on their way through a compiled model."""
+"""Counting of the copies on the way through a compiled model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crosschip.ir.dataclass import dataclass
 
 
 class Copied(Enum):
-    """The places where the runtime may have to copy."""
+    """The occasions on which the runtime may copy tensors."""
 
     INPUT = "input"
     """An input is in a layout, byte order or place in memory that the device cannot read."""
@@ -29,7 +29,7 @@ class Tally:
 
     Attributes:
         count: the number of copies.
-        bytes: their sizes, together; of text and of what is no tensor, nothing.
+        bytes: their total size; text and values other than tensors count as 0.
     """
 
     count: int = 0
@@ -37,9 +37,9 @@ class Tally:
 
 
 class Copies:
-    """The copies so far, by place; may be added to and read from many threads at once.
+    """The copies so far, by occasion; thread-safe.
 
-    Where memory is shared and inputs are in C order, there are none.
+    There are none if inputs are C-contiguous and all devices share memory.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Copies:
 
     @property
     def count(self) -> int:
-        """The number of copies, wherever they were made."""
+        """Return the number of copies on all occasions."""
         return sum(self[place].count for place in Copied)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Coverage of the operators by a device, found out by asking it about their examples."""
+"""Coverage of the operators by a device, from its answers about their examples."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _PLAIN = Options()
 
 
 def coverage(operator: type[Operator], device: GuardedDevice, options: Options = _PLAIN) -> str:
-    """The way a device runs an operator: `yes`, `decomposed`, or the reason why it does not.
+    """Return how a device runs an operator: `yes`, `decomposed`, or why it does not.
 
-    It is `yes` if the device runs one of the operator's examples as it is, and `decomposed` if it
-    runs one as simpler operators; a device may still decline other uses.
+    It is `yes` if the device supports one of the operator's examples, and `decomposed` if it
+    supports
+    the decomposition of one. A device may still decline other uses.
     """
     count = len(examples_of(operator))
     decisions = [decide(operator, index, device, options) for index in range(count)]
@@ -36,7 +37,7 @@ def coverage(operator: type[Operator], device: GuardedDevice, options: Options =
 def decide(
     operator: type[Operator], index: int, device: GuardedDevice, options: Options = _PLAIN
 ) -> Decision | str:
-    """Placement's decision about an example on one device; its reason if it declines."""
+    """Return the placement's decision about an example on one device, or the device's reason."""
     model = model_of(operator, examples_of(operator)[index])
     ask = asking(device, options)
     try:
@@ -46,9 +47,9 @@ def decide(
 
 
 def parts_of(operator: type[Operator]) -> Sequence[str]:
-    """The operators that an operator's first plain example becomes when decomposed, once each.
+    """Return the operators in the decomposition of an operator's first plain example.
 
-    A result that is a constant or an input is handed on by ASSIGN.
+    A result that is a constant or an input becomes an ASSIGN.
     """
     for arguments in examples_of(operator):
         (operation,) = model_of(operator, arguments).operations

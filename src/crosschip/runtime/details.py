@@ -1,4 +1,4 @@
-"""The report of a compilation, and the details of a compiled model that few callers read."""
+"""The report of a compilation, and further information about a compiled model."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompileReport:
-    """Report of one compilation.
+    """The report of one compilation.
 
     Attributes:
-        milliseconds: from the call to the compiled model.
-        choice: how the devices did that `"auto"` means, and at which shapes of the inputs; `None`
-            if the caller named devices.
+        milliseconds: the time of the whole compilation.
+        choice: the measurements behind `"auto"` with the shapes of the inputs; `None` if the
+            caller named devices.
     """
 
     milliseconds: float
@@ -34,28 +34,28 @@ class CompileReport:
 
     @property
     def cache(self) -> str:
-        """Where its programs came from, with those that runs have needed so far for their shapes.
+        """The origin of the programs, including those compiled for the shapes of runs.
 
-        `hit` if every program came from the cache, `miss` if one did not, `off` if the cache is not
-        used, no device saves its programs or none was needed yet; `file` if all came from a saved
-        file.
+        `hit` if all came from the cache, `miss` if one did not, `off` if there is no cache, no
+        device saves
+        programs or none was needed yet; `file` if all came from a saved file.
         """
         return self._cache()
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """The ways to make what few ask for, each followed when somebody does.
+    """Functions that compute information about a compiled model on demand.
 
     Attributes:
-        placement: who runs what, and why.
-        identity: by what the compiled model is known.
+        placement: computes the placement with reasons.
+        identity: identifies the compiled model.
         recompiled_without: compiles the model for all devices but the named one; `None` if there is
             no other.
         recompiled_unconditionally: compiles the model without the operations that a device computes
             right for some inputs only; `None` if there is no other device.
-        programs: where the program of each segment is kept; `None` if one is not.
-        anew: compiles the model from what it was imported from; `None` if it has been.
+        programs: the cache location of each segment's program; `None` if one is not cached.
+        anew: compiles the model from its original file with all weights; `None` if it has them.
     """
 
     placement: Callable[[], Placement]

@@ -1,8 +1,8 @@
-"""Discovery of devices: listed from metadata, loaded only when asked for.
+"""Discovery of devices: listed from package metadata, loaded on demand.
 
 A device is an entry point of the group `crosschip.devices` (name → class), or a library
-`lib<name>.so` in a folder of `CROSSCHIP_DEVICE_PATH`. One that cannot be loaded is a fact about it,
-not a failure of ours.
+`lib<name>.so` in a folder of `CROSSCHIP_DEVICE_PATH`. A device that fails to load is reported as
+unavailable.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ logger = logging.getLogger("crosschip")
 
 @dataclass(frozen=True, slots=True)
 class DeviceReport:
-    """Facts about a device; vendor, kind and version only if it could be loaded.
+    """A description of a device; vendor, kind and version only if it could be loaded.
 
     Attributes:
-        name: what `compile` calls it: the device's name, with the instance's if it has one.
-        vendor: who makes it.
-        kind: the sort of hardware.
-        version: the version of what does the work.
-        description: the chip's full name.
-        memory: the chip's memory in bytes; `None` if it is the host's, or unknown.
-        simulated: whether software plays the chip.
+        name: the name for `compile`, with the chip's number if there are several.
+        vendor: the vendor.
+        kind: the kind of hardware.
+        version: the version of the engine.
+        description: the full name of the chip.
+        memory: the chip's memory in bytes; `None` if it is host memory, or unknown.
+        simulated: whether software simulates the chip.
         available: whether it can be used.
         reason: why it is not available; empty if it is.
-        properties: the settings that it takes, each with a line that says what it does.
-        conflict: the sentence that several distributions contain the engine's package and have
-            overwritten each other's files; empty if only one does.
+        properties: its properties, each with a description.
+        conflict: a warning if several distributions contain the engine's package and overwrite each
+            other's files; otherwise empty.
     """
 
     name: str
@@ -68,11 +68,11 @@ class DeviceReport:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a device.
+    """The package or library that a device comes from.
 
     Attributes:
-        where: tells the package or the library, in words.
-        load: makes its class.
+        where: the package or library, in words.
+        load: loads the device's class.
     """
 
     where: Callable[[], str]
@@ -80,7 +80,7 @@ class Origin:
 
 
 def origins() -> Mapping[str, Sequence[Origin]]:
-    """The origins of devices, by name; more than one if several claim a name."""
+    """Return the origins of devices, by name; several if packages claim the same name."""
     origins_by_name = {
         name: [Origin(partial(_package, entry), entry.load) for entry in each]
         for name, each in entries().items()
@@ -92,7 +92,7 @@ def origins() -> Mapping[str, Sequence[Origin]]:
 
 
 def entries() -> Mapping[str, Sequence[EntryPoint]]:
-    """The devices' entry points by name; more than one if several packages claim a name."""
+    """Return the entry points of devices, by name; several if packages claim the same name."""
     entries_by_name: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(GROUP):
         entries_by_name.setdefault(entry.name, []).append(entry)
@@ -100,7 +100,7 @@ def entries() -> Mapping[str, Sequence[EntryPoint]]:
 
 
 def _different(entries: Sequence[EntryPoint]) -> Sequence[EntryPoint]:
-    """Entry points of one name, one of each that is found twice."""
+    """Remove duplicates among entry points of one name."""
     if len(entries) == 1:  # a package's name is in a file of its own, which need not be read
         return entries
     return list({(entry.value, _package(entry)): entry for entry in entries}.values())
@@ -111,13 +111,13 @@ def open_device(
     properties: Mapping[str, str] | None = None,
     device_class: type[Device] | None = None,
 ) -> GuardedDevice:
-    """An instance of the device called `name`.
+    """Open a device by name.
 
     Args:
-        name: `mychip`, or `mychip:1` for one of several chips; `mychip/bfloat16` for one that
-            computes in a precision of its own; each with `@driver` or the like behind it.
-        properties: its settings.
-        device_class: its class, if it is known; else it is looked for.
+        name: `mychip`, or `mychip:1` for one of several chips, or `mychip/bfloat16` for a precision
+            of its own; each optionally followed by `@driver` or another location.
+        properties: the device's properties.
+        device_class: the device's class, if known; otherwise it is looked up.
 
     Raises:
         DeviceError: there is no such device, it fails to load, or it refuses the properties.
@@ -136,7 +136,7 @@ def open_device(
 
 
 def precision_of(name: str) -> Precision | None:
-    """The precision that a device has by its name; `None` if it has that of compilations.
+    """Return the precision in a device's name; `None` if it uses the compilation's.
 
     Raises:
         InputError: there is no such precision.
@@ -157,7 +157,7 @@ def precision_of(name: str) -> Precision | None:
 def _open_in_process(
     name: str, properties: Mapping[str, str] | None, device_class: type[Device] | None
 ) -> Device:
-    """A device in this process."""
+    """Open a device in this process."""
     own, _, instance = name.partition(":")
     known = device_class is not None
     device_class = device_class or _load(own)
@@ -177,7 +177,7 @@ def _open_in_process(
 
 
 def _open_in_driver(local: str, where: str, properties: Mapping[str, str] | None) -> Device:
-    """A device in a process of its own."""
+    """Open a device in a driver process."""
     # Seldom needed: importing the runtime is to take no longer for it.
     from crosschip.drivers.client.device import RemoteDevice
 
@@ -186,7 +186,7 @@ def _open_in_driver(local: str, where: str, properties: Mapping[str, str] | None
 
 
 def instances() -> Iterator[tuple[str, Instance]]:
-    """Every chip that the installed devices find, by name; none of them is opened."""
+    """List the names of all chips of the installed devices, without opening them."""
     for own in origins():
         try:
             chips = _probe(own, _load(own))
@@ -197,7 +197,7 @@ def instances() -> Iterator[tuple[str, Instance]]:
 
 
 def report(name: str, instance: Instance | None = None) -> DeviceReport:
-    """Open a device and say what it is, or why it is not available."""
+    """Open a device and describe it, or say why it is not available."""
     seen = instance or next((present for known, present in instances() if known == name), None)
     if seen is None:
         return DeviceReport(name, reason=f"there is no device {name!r}")
@@ -223,14 +223,14 @@ def report(name: str, instance: Instance | None = None) -> DeviceReport:
 
 
 def list_devices() -> list[DeviceReport]:
-    """Every installed device, with what it is, or why it is not available; each is opened once."""
+    """Open each installed device once and describe it, or say why it is not available."""
     return [
         replace(report(name, instance), conflict=_conflict(name)) for name, instance in instances()
     ]
 
 
 def _conflict(name: str) -> str:
-    """The sentence that the engine of a device is installed several times; empty if not."""
+    """Return a warning if the engine of a device is installed several times; else an empty text."""
     # Few ask for it: importing the runtime is to take no longer.
     from crosschip.runtime.conflicts import conflict
 
@@ -242,10 +242,11 @@ def _conflict(name: str) -> str:
 
 
 def automatic() -> list[str]:
-    """The names of the devices that `"auto"` means, in order; none of them is opened.
+    """Return the names of the devices of `"auto"`, in order, without opening them.
 
-    Accelerators come before GPUs and those before processors, each in the order of their names;
-    `reference`, which is the slowest, comes last. Simulated chips are not among them.
+    Accelerators come before GPUs, and GPUs before processors, each in alphabetical order;
+    `reference`,
+    the slowest, is last. Simulated chips are excluded.
     """
     usable = [(n, i) for n, i in instances() if not i.problem and not i.simulated]
     order = (Kind.ACCELERATOR, Kind.GPU, Kind.CPU)
@@ -254,17 +255,17 @@ def automatic() -> list[str]:
 
 
 def own_name(name: str) -> str:
-    """The name of a device wherever it is, in any precision: `npu` for `npu/float16@driver`."""
+    """Return a device's name without precision and location: `npu` for `npu/float16@driver`."""
     return name.partition("@")[0].partition("/")[0]
 
 
 def in_driver(name: str) -> str:
-    """The name of a device in a process of its own; it stays if it says where that is."""
+    """Return the name of a device in a driver process; unchanged if it has a location."""
     return name if "@" in name else f"{name}@driver"
 
 
 def settings_of(name: str, properties: Mapping[str, Mapping[str, str]]) -> Mapping[str, str] | None:
-    """The settings for a device; for one in another process, those of its own name, too."""
+    """Return the properties for a device; one in another process also has those of its own name."""
     if name in properties or own_name(name) in properties:
         return {**properties.get(own_name(name), {}), **properties.get(name, {})}
     return None
@@ -273,14 +274,14 @@ def settings_of(name: str, properties: Mapping[str, Mapping[str, str]]) -> Mappi
 def open_automatic(
     properties: Mapping[str, Mapping[str, str]], *, isolate: bool = False
 ) -> Iterator[GuardedDevice]:
-    """The devices that `"auto"` means, opened one by one; one that does not open is passed over.
+    """Open the devices of `"auto"`; those that fail to open are skipped.
 
     Args:
-        properties: settings for them, and perhaps for others.
-        isolate: whether they are to be in processes of their own.
+        properties: properties of devices.
+        isolate: whether to open them in driver processes.
 
     Raises:
-        DeviceError: one does not open that there are properties for.
+        DeviceError: a device with properties fails to open.
     """
     for own in automatic():
         name = in_driver(own) if isolate else own
@@ -294,7 +295,7 @@ def open_automatic(
 
 
 def _load(name: str) -> type[Device]:
-    """The class of a device.
+    """Load the class of a device.
 
     Raises:
         DeviceError: there is none, there are several, or it fails to load.
@@ -331,10 +332,10 @@ def _load(name: str) -> type[Device]:
 
 
 def _probe(name: str, device_class: type[Device]) -> Sequence[Instance]:
-    """The chips that a device finds.
+    """Return the chips that a device finds.
 
     Raises:
-        DeviceError: it fails to look, or breaks the contract.
+        DeviceError: it fails, or violates the contract.
     """
     chips = call(name, "looking for chips", lambda: list(device_class.probe()))
     names = [instance.name for instance in chips if isinstance(instance, Instance)]
@@ -346,12 +347,12 @@ def _probe(name: str, device_class: type[Device]) -> Sequence[Instance]:
 
 
 def _package(entry: EntryPoint) -> str:
-    """The package of an entry point, in words."""
+    """Describe the package of an entry point."""
     return f"the package {entry.dist.name if entry.dist is not None else entry.module}"
 
 
 def _library(path: Path) -> str:
-    """A library, in words."""
+    """Describe a library."""
     return f"the library {path}"
 
 

@@ -1,4 +1,4 @@
-"""Tensors of other libraries in element types that NumPy does not know, such as bfloat16.
+"""Tensors of other libraries with element types that NumPy lacks, such as bfloat16.
 
 NumPy's own `from_dlpack` refuses them. Source: DLPack 1.1, `dlpack.h`.
 """
@@ -53,7 +53,7 @@ class _Tensor(Structure):
 
 
 class _Lent:
-    """Memory of another library, which stays as long as an array looks into it."""
+    """Memory of another library, kept alive as long as an array views it."""
 
     def __init__(self, capsule: object, interface: dict[str, Any]) -> None:
         self._capsule = capsule
@@ -61,10 +61,10 @@ class _Lent:
 
 
 def narrow_array(tensor: Any) -> Array | None:
-    """A view of a tensor on the processor; `None` if NumPy knows its type, or nobody does.
+    """Return a view of a tensor in host memory; `None` if NumPy has its type, or nobody does.
 
     Args:
-        tensor: has `__dlpack__`; whatever that raises is raised.
+        tensor: has `__dlpack__`, whose errors are passed on.
     """
     capsule = tensor.__dlpack__()
     get = pythonapi.PyCapsule_GetPointer

@@ -1,8 +1,7 @@
-"""Running the programs of a placed model, one after the other, and handing on what they make.
+"""Execution of the programs of a placed model, one after the other.
 
-Between programs that only block, arrays are handed on. A program that takes on work and goes on
-gets and makes buffers, which stay where they are while programs of the same device read them, and
-become arrays where anybody else does.
+Synchronous programs exchange arrays. Asynchronous programs read and return device buffers, which
+stay on the device for programs of the same device and are copied to arrays for all others.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ ExecuteWhile = Callable[[Sequence[Array], Awaited], Sequence[Array]]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A program, and the numbers of the values that it reads and makes."""
+    """A program, and the indices of the values that it reads and returns."""
 
     program: SegmentProgram
     reads: Sequence[int]
@@ -42,16 +41,16 @@ class Plan:
     """The programs of a placed model in order, over numbered values.
 
     Args:
-        placement: a placement, or the outline of one.
-        programs: one for each segment, in order.
-        copies: where it is counted what has to be copied.
-        own: whether the outputs must be the caller's own; else they may be inputs or constants.
+        placement: a placement, or its outline.
+        programs: the program of each segment, in order.
+        copies: counts the copies.
+        own: whether the caller must own the outputs; otherwise they may be inputs or constants.
 
     Attributes:
         execute: computes the outputs from arrays for the inputs, both in the model's order.
-        execute_while: the same, given up between two programs once nobody awaits the outputs.
-        programs: what is run, in order.
-        submits: whether a program takes on work and goes on.
+        execute_while: the same; cancels between two programs if no caller awaits the outputs.
+        programs: the programs, in order.
+        submits: whether a program is asynchronous.
     """
 
     def __init__(
@@ -98,7 +97,7 @@ class Plan:
             self.execute, self.execute_while = _checked(check, self.execute, self.execute_while)
 
     def count_copies(self, copies: Copies) -> None:
-        """Have copies counted there from now on."""
+        """Count copies there from now on."""
         self._copies = copies
         for program in self.programs:
             program.count_copies(copies)
@@ -109,23 +108,23 @@ class Plan:
         targets: Mapping[int, Value],
         awaited: Awaited | None = None,
     ) -> Sequence[Value]:
-        """The outputs from arrays or buffers for the inputs, left where they were made.
+        """Compute the outputs from arrays or buffers, and leave them where they were computed.
 
         Args:
-            inputs: for each model input.
-            targets: arrays and buffers in which outputs are wanted, by the index of the output.
-            awaited: tells whether somebody still waits for the outputs; `None` if that is so.
+            inputs: a value for each model input.
+            targets: arrays and buffers for outputs, by the index of the output.
+            awaited: returns whether a caller still waits for the outputs; `None` for always.
 
         Raises:
-            Abandoned: nobody waits for them any more.
-            OutOfRange: the inputs do not meet a condition of the placement.
+            Abandoned: no caller waits for them any more.
+            OutOfRange: the inputs violate a condition of the placement.
         """
         if self._guard is not None:
             self._guard.check([self._array(value, Copied.INPUT) for value in inputs])
         return self._executed(inputs, targets, awaited)
 
     def keeping(self, kept_outputs: Collection[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-        """What computes the outputs from arrays or buffers for inputs that have been checked.
+        """Return a function that computes the outputs from checked arrays or buffers.
 
         Args:
             kept_outputs: the indices of the outputs that stay on their device; others become
@@ -146,7 +145,7 @@ class Plan:
         targets: Mapping[int, Value],
         awaited: Awaited | None = None,
     ) -> Sequence[Value]:
-        """`execute_values` on inputs that have been checked."""
+        """Compute the outputs from checked inputs; see `execute_values`."""
         values: list[Any] = [*inputs, *(None,) * (self._count - len(inputs))]
         wanted = {
             self._output_sources[index][0]: place
@@ -183,7 +182,7 @@ class Plan:
         return self._outputs(values)
 
     def _outputs(self, values: Sequence[Any]) -> list[Any]:
-        """The outputs out of all values, and copies of those that must be the caller's own."""
+        """Return the outputs among all values; copies of those that the caller must own."""
         outputs = [values[s] if isinstance(s, int) else s for s in self._sources]
         for index in self._copied:
             outputs[index] = self._copy(self._array(outputs[index], Copied.OUTPUT))
@@ -196,7 +195,7 @@ class Plan:
         wanted: Mapping[int | Array, Value],
         awaited: Awaited | None,
     ) -> None:
-        """Run a program, into the caller's arrays where there are any."""
+        """Run a program, into the caller's arrays if there are any."""
         inputs = [self._array(values[i], Copied.BETWEEN) for i in step.reads]
         places = [wanted.get(i) for i in step.writes]
         arrays = None
@@ -213,7 +212,7 @@ class Plan:
     def _submit(
         self, step: _Step, values: list[Any], wanted: Mapping[int | Array, Value]
     ) -> tuple[SegmentProgram, Submission]:
-        """Hand a program its inputs, and keep where its outputs will be."""
+        """Submit a run of a program, and store its future outputs."""
         program = step.program
         inputs = [
             value
@@ -230,7 +229,7 @@ class Plan:
         return program, submission
 
     def keep(self, places: Sequence[int], values: list[Any], results: Sequence[Any]) -> None:
-        """Keep what a program made where others read it, in C order if it is a tensor."""
+        """Store the outputs of a program for others, tensors in C order."""
         for index, value in zip(places, results, strict=True):
             if type(value) is np.ndarray and not value.flags.c_contiguous:
                 value = value.copy()  # the same value in another layout
@@ -238,7 +237,7 @@ class Plan:
             values[index] = value
 
     def _array(self, value: Value, place: Copied) -> Array:
-        """A value as an array; from the memory of a device it is copied."""
+        """Return a value as an array; copied if it is in device memory."""
         if type(value) is np.ndarray or not isinstance(value, Buffer):
             return value
         array = call("a buffer", "handing out its elements", value.array)
@@ -247,25 +246,25 @@ class Plan:
         return array
 
     def _copy(self, value: Array) -> Array:
-        """A copy of a value, and of all that is in it if it is no tensor."""
+        """Return a copy of a value, deep if it is no tensor."""
         self._copies.add(Copied.OUTPUT, value)
         return value.copy() if type(value) is np.ndarray else deepcopy(value)
 
 
 def _pending(buffers: Sequence[Buffer]) -> list[Event]:
-    """The events that must come before the elements are there."""
+    """Return the events that must end before the elements are valid."""
     return [buffer.ready for buffer in buffers if not buffer.ready.done]
 
 
 def _source(
     operand: Operand, number: Mapping[Operand, int], fresh: set[Operand]
 ) -> tuple[Any, bool]:
-    """The source of an output, and whether it must be copied to be the caller's own.
+    """Return the source of an output, and whether it must be copied for the caller to own it.
 
     Args:
         operand: the output.
-        number: where the values of operands are.
-        fresh: the operands whose values nobody has yet; what is handed out is removed.
+        number: the indices of the operands' values.
+        fresh: the operands whose values have not been returned yet; the returned one is removed.
     """
     value = operand.value
     if value is not None:
@@ -276,7 +275,7 @@ def _source(
 
 
 def is_whole(placement: Outline) -> bool:
-    """Tell whether the one segment of a model has the model's inputs and outputs, in order."""
+    """Return whether the only segment of a model has the model's inputs and outputs, in order."""
     (segment,) = placement.segments
     model = placement.model
     return segment.inputs == tuple(model.inputs.values()) and segment.outputs == tuple(
@@ -287,7 +286,7 @@ def is_whole(placement: Outline) -> bool:
 def _checked(
     check: Callable[[Sequence[Array]], None], execute: Execute, execute_while: ExecuteWhile
 ) -> tuple[Execute, ExecuteWhile]:
-    """The same functions on inputs that they check."""
+    """Return the same functions with checks of the inputs."""
 
     def execute_checked(arrays: Sequence[Array]) -> Sequence[Array]:
         check(arrays)

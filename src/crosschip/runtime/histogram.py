@@ -1,4 +1,4 @@
-"""The times of runs, and the figures about them."""
+"""Histograms of run times, and their statistics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PENDING = 512
 
 
 class Histogram:
-    """Times in classes that grow with the time, in memory that does not."""
+    """Times in classes whose width grows with the time, in constant memory."""
 
     def __init__(self) -> None:
         self._pending: list[float] = []
@@ -29,14 +29,14 @@ class Histogram:
         self._lock = threading.Lock()
 
     def add(self, seconds: float) -> None:
-        """Add a time; few additions take a lock."""
+        """Add a time, mostly without a lock."""
         pending = self._pending
         pending.append(seconds)
         if len(pending) > _PENDING:
             self._count()
 
     def latency(self) -> tuple[int, Latency]:
-        """The number of times, and the figures about them."""
+        """Return the number of times, and their statistics."""
         self._count()
         with self._lock:
             seen, total_seconds = np.cumsum(self._counts), self._seconds
@@ -48,7 +48,7 @@ class Histogram:
         return total, Latency(total_seconds / total * 1e3, *at)
 
     def _count(self) -> None:
-        """Count the times that are pending."""
+        """Count the pending times."""
         with self._lock:
             pending = self._pending[:]
             del self._pending[: len(pending)]
@@ -61,14 +61,14 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Times of runs in milliseconds, but for the mean as exact as 2 %; 0 where there was none.
+    """Run times in milliseconds; percentiles are exact to 2 %; all are 0 without runs.
 
     Attributes:
         mean: the mean.
-        p50: the time within which half of the runs ended.
-        p90: that of nine in ten.
-        p99: that of 99 in a hundred.
-        most: the longest.
+        p50: the median.
+        p90: the 90th percentile.
+        p99: the 99th percentile.
+        most: the maximum.
     """
 
     mean: float = 0.0
@@ -79,6 +79,6 @@ class Latency:
 
 
 def _ms(place: int) -> float:
-    """The middle of a class, in milliseconds."""
+    """Return the middle of a class in milliseconds."""
     exponent, fine = divmod(place, _FINE)
     return math.ldexp(0.5 + (fine + 0.5) / (2 * _FINE), exponent + _LEAST) * 1e3

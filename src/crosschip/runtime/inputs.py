@@ -1,4 +1,4 @@
-"""Inputs for a model from files, or made up."""
+"""Inputs of a model from files, or random."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF_ZERO_AND_ONE = INTEGERS | NARROW_INTEGERS | BOOLEANS
 
 
 def read_array(path: Path) -> Array:
-    """The array in an `.npy` file.
+    """Read the array of an `.npy` file.
 
     Raises:
         InputError: there is no such file, or it does not hold one array of numbers or text.
@@ -42,14 +42,15 @@ def read_array(path: Path) -> Array:
 
 
 def write_value(path: Path, value: Any) -> Path:
-    """Write what a model gave to a file of this name and the suffix of its kind.
+    """Write an output of a model to a file with a name and the suffix of its kind.
 
-    A tensor becomes an `.npy` file; strings become NumPy's own text, of the width of the longest.
-    A sequence, map or optional value becomes a `.json` file, in which a tensor is nested lists, a
-    map's keys are text, and what is no finite number is `"NaN"`, `"Infinity"` or `"-Infinity"`.
+    A tensor becomes an `.npy` file; strings become NumPy's text of fixed width. A sequence, map or
+    optional value becomes a `.json` file, in which tensors are nested lists, keys are text, and
+    numbers
+    that are not finite are `"NaN"`, `"Infinity"` or `"-Infinity"`.
 
     Returns:
-        The file's path.
+        The path of the file.
 
     Raises:
         InputError: the file cannot be written.
@@ -66,7 +67,7 @@ def write_value(path: Path, value: Any) -> Path:
 
 
 def _plain(value: Any) -> Any:
-    """The form in JSON of a value that a model gave."""
+    """Return an output as a JSON value."""
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if isinstance(value, list):
@@ -81,20 +82,21 @@ def _plain(value: Any) -> Any:
 def random_inputs(
     model: Model, shapes: Mapping[str, Sequence[int | None] | int], seed: int = 0
 ) -> dict[str, Array]:
-    """Seeded random elements for every input of a model.
+    """Draw random elements for each input of a model.
 
-    Floats are in [0, 1), integers are 0 or 1, which are indices into any table of two and make a
-    mask; strings are short words.
+    Floats are in [0, 1). Integers are 0 or 1: valid indices into tables of two, and masks. Strings
+    are
+    short words.
 
     Args:
-        model: whose inputs to fill.
-        shapes: shapes for inputs that leave sizes open, and so for inputs that share these sizes,
-            or single sizes by their names; an open first size is 1 if not given.
-        seed: the same seed makes the same elements.
+        model: the model.
+        shapes: the shapes of inputs with dynamic sizes, which also fix equal sizes of other inputs,
+            or single sizes by their names; a dynamic first size is 1 by default.
+        seed: the seed; equal seeds give equal elements.
 
     Raises:
-        InputError: there is no such input, a shape does not fit, an input leaves a size open or is
-            no tensor, or memory does not do.
+        InputError: there is no such input, a shape does not match, a size is unknown, an input is
+            no tensor, or there is not enough memory.
     """
     generator = np.random.default_rng(seed)
     types = {name: operand.type for name, operand in model.inputs.items()}
@@ -123,12 +125,12 @@ def _open_sizes(
     sizes: Mapping[str, Dim],
     inputs: Sequence[str],
 ) -> InputError:
-    """The error of inputs that leave sizes open, with sizes for them at which the model runs.
+    """Return the error about inputs with unknown sizes, with sizes at which the model runs.
 
     Args:
-        model: whose inputs they are.
-        fixed: the shapes of inputs that are known, by name.
-        sizes: the sizes that are known, by name.
+        model: the model.
+        fixed: the known shapes of inputs, by name.
+        sizes: the known sizes, by name.
         inputs: the names of the inputs concerned.
     """
     types = {name: operand.type for name, operand in model.inputs.items()}

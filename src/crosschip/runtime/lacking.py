@@ -1,4 +1,4 @@
-"""What a device lacks for models that are to run on it."""
+"""The operators that a device lacks for given models."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def lacking(
     shapes: Mapping[str, Sequence[int | None] | int] | None = None,
     configuration: Configuration | None = None,
 ) -> list[Missing]:
-    """The operators that a device lacks for models, in the order in which to add them.
+    """List the operators that a device lacks for models, in the order in which to add them.
 
     Args:
         models: the models.
-        device: the device's name.
-        shapes: fixed shapes of inputs and sizes, by name; each model takes those that it has.
-        configuration: how the device is to compile.
+        device: the name of the device.
+        shapes: shapes of inputs and sizes, by name; each model uses those that it has.
+        configuration: the compile options.
 
     Raises:
-        InputError: an argument does not fit.
+        InputError: an argument is invalid.
         DeviceError: there is no such device, or it does not open.
     """
     settings = configuration or Configuration()

@@ -1,8 +1,8 @@
 """Compiled models at forks and at the end of the process.
 
-A forked process has one thread, and a copy of all locks as they were. Engines whose threads are
-gone wait for them for ever, and so does whoever needs a lock that another thread held. At the end
-of the process, Python ends threads that come back from an engine, which engines do not survive.
+A forked process has one thread and a copy of all locks. Engines wait forever for threads that no
+longer exist, and so does any code that needs a lock of such a thread. At the end of the process,
+Python stops threads that return from an engine, which crashes engines.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _ADVICE = (
 
 
 class TrackedRuns(ABC):
-    """Base of a compiled model: counts the runs under way, and refuses runs once it is stopped.
+    """Base of a compiled model: counts its current runs, and refuses runs after `stop`.
 
-    A forked process and the end of the process treat every instance that has called `_track`.
+    Instances that have called `_track` are handled at forks and at the end of the process.
 
     Attributes:
         devices: the devices, by name.
@@ -62,7 +62,7 @@ class TrackedRuns(ABC):
         self._check: Callable[[], None] | None = None
 
     def _track(self) -> None:
-        """Finish the runs of this model at the end of the process, and treat it after forks."""
+        """Finish the model's runs at the end of the process, and handle it after forks."""
         _MODELS.add(self)
         # atexit runs the last registration first: before the engines, which are loaded by now, end.
         atexit.unregister(_finish_runs)
@@ -71,18 +71,18 @@ class TrackedRuns(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """The model's name."""
+        """The name of the model."""
 
     @property
     def runs_under_way(self) -> int:
-        """The number of runs that have begun and not ended, in any thread."""
+        """The number of runs in progress, in all threads."""
         return len(self._running) + self._requests.running
 
     def stop(self, check: Callable[[], None]) -> None:
-        """Have each later run call a function first, which refuses it by an error.
+        """Call a function before each later run, which may refuse the run by an error.
 
         Args:
-            check: the function; where it returns, the run goes on.
+            check: the function; if it returns, the run goes on.
         """
         execute = self._execute
 
@@ -97,17 +97,17 @@ class TrackedRuns(ABC):
         """Accept no more requests, and wait for the accepted ones.
 
         Args:
-            seconds: the longest wait for each thread that answers them.
+            seconds: the most seconds to wait for each worker thread.
         """
         self._requests.close(max(0.0, seconds))
 
     def withdraw_run(self) -> None:
-        """Remove the run of a thread that waits for the end of the process from the count."""
+        """Do not count the run of a thread that waits for the end of the process."""
         self._running.pop()
 
     @abstractmethod
     def after_fork(self, refuse: Callable[[], None] | None) -> None:
-        """Reset the state of threads in a forked process, which has only one of its parent's.
+        """Reset the state of threads in a forked process, which has only one of them.
 
         Args:
             refuse: raises the error that refuses each run; `None` if the model can be run.
@@ -115,10 +115,10 @@ class TrackedRuns(ABC):
 
 
 def check_device(name: str) -> None:
-    """Refuse a device whose library cannot be used in this process.
+    """Raise if the device's library cannot be used in this process.
 
     Args:
-        name: the device's.
+        name: the name of the device.
 
     Raises:
         DeviceError: the process was forked while another thread was in the library.
@@ -147,12 +147,12 @@ def _refuse_model(model: str, device: str) -> None:
 
 
 def _library(name: str) -> str:
-    """The name of a device without that of a chip."""
+    """Return the name of a device without the chip's number."""
     return name.partition(":")[0]
 
 
 def _after_fork() -> None:
-    """Leave to the parent what only it can use; see to the rest."""
+    """Leave resources that only the parent can use to it; reset the others."""
     global _unusable
     models = list(_MODELS)
     _unusable |= {
@@ -173,7 +173,7 @@ def _after_fork() -> None:
 
 
 def _finish_runs() -> None:
-    """Let runs end before the interpreter does, and no other thread begin one."""
+    """Let runs end before the interpreter does, and start no others."""
     models = list(_MODELS)
     ending = threading.get_ident()
     end = time.monotonic() + _EXIT_SECONDS
@@ -185,7 +185,7 @@ def _finish_runs() -> None:
 
 
 def _wait_for_end(model: TrackedRuns, ending: int) -> None:
-    """Have a thread wait for the end of the process; the one that ends it goes on."""
+    """Block a thread until the process ends; the thread that ends it continues."""
     if threading.get_ident() != ending:
         model.withdraw_run()
         threading.Event().wait()

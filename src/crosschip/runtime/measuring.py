@@ -1,4 +1,4 @@
-"""Find which of several devices runs a model fastest, by running it on each."""
+"""Measurement of which device runs a model fastest."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ Run = Callable[[Mapping[str, Array]], object]
 
 
 def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, Trial]:
-    """Run a model on several devices in turn.
+    """Run a model on several devices in turns.
 
     Args:
-        runs: by the device's name, computes the outputs from the inputs.
+        runs: for each device, the function that computes the outputs from the inputs.
         inputs: arrays for the model's inputs.
 
     Returns:
-        A trial for each device: the lower quartile of its times, or the error with which it failed.
+        A trial per device: the lower quartile of its run times, or its error.
     """
     times: dict[str, list[float]] = {name: [] for name in runs}
     failed: dict[str, Trial] = {}
@@ -67,19 +67,19 @@ def measure(runs: Mapping[str, Run], inputs: Mapping[str, Array]) -> dict[str, T
 
 
 def _contenders(times: Mapping[str, Sequence[float]], most: float) -> list[str]:
-    """The devices that take at most so many times as long as the fastest, as far as is known."""
+    """Return the devices that are within a factor of the fastest so far."""
     typical = {name: typical_seconds(seconds) for name, seconds in times.items() if seconds}
     best = min(typical.values(), default=0.0)
     return [name for name in times if name not in typical or typical[name] <= most * best]
 
 
 def typical_seconds(seconds: Sequence[float]) -> float:
-    """The lower quartile: what a run takes as a rule, though other work disturbs most of them."""
+    """Return the lower quartile: the usual run time even if other load disturbs most runs."""
     return float(np.quantile(seconds, 0.25, method="lower"))
 
 
 def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
-    """The seconds that runs took which follow one another, so that no other device disturbs."""
+    """Return the times of consecutive runs on one device."""
     wait_for_idle()
     run(inputs)
     seconds: list[float] = []
@@ -92,10 +92,11 @@ def _turn(run: Run, inputs: Mapping[str, Array]) -> list[float]:
 
 
 def wait_for_idle() -> None:
-    """Wait until no thread of this process works, but not for ever.
+    """Wait until no thread of this process is busy, up to a limit.
 
-    Some engines keep their threads busy for a while after a run (ONNX Runtime for some 30 ms),
-    which slows down whoever comes next.
+    Some engines keep their threads busy after a run (ONNX Runtime for about 30 ms), which slows
+    down
+    the next device.
     """
     deadline = time.perf_counter() + PATIENCE_SECONDS
     while time.perf_counter() < deadline:
@@ -106,9 +107,10 @@ def wait_for_idle() -> None:
 
 
 def typical_inputs(model: Model, sizes: Sizes) -> dict[str, Array]:
-    """Made-up inputs of a model, of shapes at which no operation breaks a rule.
+    """Make up inputs of a model, with shapes at which no operation fails.
 
-    Sizes that have a profile or a range are as in the first profile, or the most.
+    Sizes with a profile or a range have the value of the first profile, or the largest of the
+    range.
 
     Raises:
         InputError: an input cannot be made up.

@@ -1,4 +1,4 @@
-"""Options of `compile` and `explain` that belong together: of shapes, and of the cache."""
+"""Option groups of `compile` and `explain`: shapes and cache."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Shapes = Mapping[str, Sequence[int | None] | int]
 
 @dataclass(frozen=True, slots=True)
 class ShapeOptions:
-    """The sizes that a model leaves open: fixed, bounded, or listed.
+    """The dynamic sizes of a model: fixed, bounded, or listed.
 
     Attributes:
-        shapes: fixed shapes for inputs, by name, with `None` for a size that stays open; or single
-            sizes, by the names that the inputs' types have for them.
-        ranges: the least and the greatest value of open sizes, by the size's name, with the usual
-            one between them if you like; or two or three such shapes by the name of an input. Some
-            devices compile once for a range; inputs outside of it are refused.
-        profiles: values of open sizes, by name, to compile for at once; or shapes by the name of an
-            input, or for each input the list of its shapes.
-        buckets: sizes to pad to, by the size's name, where a device compiles for each set of shapes
-            and the operators of its segment compute each row by itself.
-        specializations: the largest number of sets of input shapes for which a device that compiles
-            for each keeps programs; the least recently used goes first.
+        shapes: shapes of inputs, by name, with `None` for a size that stays dynamic; or single
+            sizes, by the names in the inputs' types.
+        ranges: the least and the greatest value of dynamic sizes, by the size's name, optionally
+            with the usual value between them; or two or three such shapes by the name of an input.
+            Some devices compile once for a range; inputs outside of it are refused.
+        profiles: combinations of sizes, by name, to compile for in advance; or shapes by the name
+            of an input, or for each input the list of its shapes.
+        buckets: sizes to pad to, by the size's name, for devices that compile per shape, in
+            segments whose operators compute each row independently.
+        specializations: the most sets of input shapes for which a device that compiles per shape
+            keeps programs; the least recently used one is dropped.
 
     Raises:
         InputError: `specializations` is less than 1.
@@ -49,23 +49,22 @@ class ShapeOptions:
 
     @classmethod
     def of(cls, argument: Shapes | ShapeOptions | None) -> ShapeOptions:
-        """The options for the argument `shapes` of `compile`."""
+        """Return the options for the argument `shapes` of `compile`."""
         return argument if isinstance(argument, ShapeOptions) else cls(argument)
 
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """The place where compiled programs are kept.
+    """The location of the program cache.
 
     Attributes:
         location: `True` for the default folder, a folder, a `crosschip.Memory`, or `False` for
-            none. With a token, also a buffer with what `CompiledModel.to_bytes` returned.
-        size: the number of bytes that the cache folder may take; `None` for `CROSSCHIP_CACHE_SIZE`,
-            or 2 GiB.
-        token: a name under which the compiled model is kept as a whole, as `<token>.nnc` in a
-            folder, instead of its programs one by one; `True` for one made from the content of the
-            model (`CompiledModel.token`). A file of that name for another model, other devices or
-            other options is not used: a warning says so, and the model is compiled.
+            none. With a token, also a buffer with the result of `CompiledModel.to_bytes`.
+        size: the most bytes of the cache folder; `None` for `CROSSCHIP_CACHE_SIZE`, or 2 GiB.
+        token: a name under which the compiled model is cached as a whole, as `<token>.nnc` in a
+            folder, instead of its single programs; `True` for a hash of the model
+            (`CompiledModel.token`). A file of that name for another model, other devices or other
+            options is ignored with a warning, and the model is compiled.
     """
 
     location: CacheArgument = True
@@ -74,10 +73,10 @@ class CacheOptions:
 
     @classmethod
     def of(cls, argument: CacheArgument | CacheOptions) -> CacheOptions:
-        """The options for the argument `cache` of `compile`.
+        """Return the options for the argument `cache` of `compile`.
 
         Raises:
-            InputError: the location of one is another.
+            InputError: the options have another location.
         """
         if not isinstance(argument, CacheOptions):
             return cls(argument)

@@ -1,4 +1,4 @@
-"""The outline of a placed model: what running its programs takes, and no operations."""
+"""The outline of a placed model: what is needed to run its programs, without operations."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Part(Protocol):
-    """A segment, as running needs it; `placement.segments.Segment` is one."""
+    """A segment as execution needs it; `placement.segments.Segment` implements it."""
 
     @property
     def device(self) -> str:
-        """The device's name."""
+        """The name of the device."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
 
     @property
     def model(self) -> Model:
@@ -32,23 +32,23 @@ class Part(Protocol):
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
-        """The operands of the whole model that it reads."""
+        """The operands of the whole model that the part reads."""
 
     @property
     def outputs(self) -> tuple[Operand, ...]:
-        """The operands that it makes and others read."""
+        """The operands that the part computes and others read."""
 
 
 class Outline(Protocol):
-    """A placed model, as running needs it; `placement.placing.Placement` is one."""
+    """A placed model as execution needs it; `placement.placing.Placement` implements it."""
 
     @property
     def model(self) -> Model:
-        """The model; running looks at its name, inputs and outputs only."""
+        """The model; execution uses its name, inputs and outputs only."""
 
     @property
     def segments(self) -> Sequence[Part]:
-        """The parts, in an order in which they can run."""
+        """The parts, in an executable order."""
 
     @property
     def conditions(self) -> Sequence[Condition]:
@@ -57,7 +57,7 @@ class Outline(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredPart:
-    """A part of an outline that was kept."""
+    """A part of a stored outline."""
 
     device: str
     model: Model
@@ -66,13 +66,13 @@ class StoredPart:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.model.name
 
 
 @dataclass(frozen=True, slots=True)
 class StoredOutline:
-    """An outline that was kept."""
+    """An outline that was read from the cache."""
 
     model: Model
     segments: Sequence[StoredPart]
@@ -82,7 +82,7 @@ class StoredOutline:
 def find_tensor(
     name: str, inputs: Mapping[str, Operand], outputs: Mapping[str, Operand]
 ) -> Operand:
-    """Return the input or output of a name, for which a device can allocate memory.
+    """Return the input or output with a name, for which a device can allocate memory.
 
     Raises:
         InputError: there is none, or it is no tensor of numbers.
@@ -101,7 +101,7 @@ def find_tensor(
 
 
 def home(operand: Operand, outline: Outline, devices: Collection[str]) -> str:
-    """The device that makes an operand, or is the first to read it; the first one if none does."""
+    """Return the device that computes an operand, else the first that reads it, else the first."""
     segments = [segment for segment in outline.segments if segment.device in devices]
     makers = (segment.device for segment in segments if operand in segment.outputs)
     readers = (segment.device for segment in segments if operand in segment.inputs)

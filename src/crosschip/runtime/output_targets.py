@@ -1,4 +1,4 @@
-"""Targets of outputs: arrays and buffers of the caller's that outputs are written into."""
+"""Targets of outputs: arrays and buffers of the caller that outputs are written into."""
 
 from __future__ import annotations
 

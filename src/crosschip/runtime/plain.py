@@ -1,4 +1,4 @@
-"""Dataclasses as what JSON holds, and back, checked field by field."""
+"""Conversion of dataclasses to plain JSON values and back, checked field by field."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 def to_plain(value: object) -> Any:
-    """A value as lists, dictionaries, texts and numbers; a dataclass with all its fields.
+    """Return a value as lists, dictionaries, texts and numbers; a dataclass with all its fields.
 
     Raises:
-        TypeError: there is something in it that has no such form.
+        TypeError: the value contains something without such a form.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -32,15 +32,14 @@ def to_plain(value: object) -> Any:
 
 
 def from_plain(kind: type[T], plain: object) -> T:
-    """The value of a type that `to_plain` made plain.
+    """Return the value of a type from the result of `to_plain`.
 
     Args:
-        kind: a dataclass, or a type that its fields have: numbers, texts, enumerations, tuples,
-            mappings, unions of them.
-        plain: what JSON held, from whomever.
+        kind: a dataclass, or a field's type: number, text, enumeration, tuple, mapping or union.
+        plain: the plain value, from an untrusted source.
 
     Raises:
-        ValueError: it is not of that form.
+        ValueError: the plain value is malformed.
     """
     return cast(T, _value_from(kind, plain))
 

@@ -1,4 +1,4 @@
-"""Devices in a precision that is not that of the compilation."""
+"""Devices with a precision other than the compilation's."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ EXACT = Precision.FLOAT32
 
 
 class InPrecision(GuardedDevice):
-    """A device once more, in a precision of its own; the other one closes the device."""
+    """A device with a precision of its own; closing it leaves the underlying device open."""
 
     def __init__(self, device: GuardedDevice, precision: Precision) -> None:
         super().__init__(device.device, name_in(precision, device.name), precision)
 
     def close(self) -> None:
-        """Leave the device open."""
+        """Do nothing: the underlying device stays open."""
 
 
 def name_in(precision: Precision, name: str) -> str:
-    """The name of a device in another precision: `npu/float16@driver` of `npu@driver`."""
+    """Return the name of a device in another precision: `npu/float16@driver` for `npu@driver`."""
     local, at, where = name.partition("@")
     return f"{local.partition('/')[0]}/{precision.value}{at}{where}"
 
 
 def reduced(devices: Mapping[str, GuardedDevice], options: Options) -> list[str]:
-    """The names of the devices that compute in another precision than float32."""
+    """Return the names of the devices that compute in another precision than float32."""
     return [
         n
         for n, device in devices.items()
@@ -38,11 +38,12 @@ def reduced(devices: Mapping[str, GuardedDevice], options: Options) -> list[str]
 def with_exact(
     devices: Mapping[str, GuardedDevice], options: Options
 ) -> tuple[dict[str, GuardedDevice], dict[str, str]]:
-    """The devices, with each that computes in another precision once more in float32 behind it.
+    """Insert a float32 variant after each device that computes in another precision.
 
     Returns:
-        The devices in order, and the name of the one in float32 for each that is not. None is added
-        for a chip that is among them in float32 already.
+        The devices in order, and the name of the float32 variant for each such device. A chip that
+        is
+        among the devices in float32 already gets no other variant.
     """
     less = reduced(devices, options)
     there = {name_in(EXACT, name): name for name in devices if name not in less}

@@ -8,7 +8,7 @@ from crosschip.ir import InputError
 
 
 class Priority(IntEnum):
-    """The order in which waiting requests are taken; among equals, the first come goes first.
+    """The priority of a waiting request; equal ones are served in the order of arrival.
 
     The names and values are those of NNRt.
     """
@@ -21,7 +21,7 @@ class Priority(IntEnum):
 
     @classmethod
     def of(cls, value: object) -> Priority:
-        """The priority that is one already, or is its number; `InputError` if there is none."""
+        """Return a priority from one or from its number; raise `InputError` if there is none."""
         try:
             return cls(value)  # type: ignore[arg-type]  # what it raises is caught
         except ValueError:

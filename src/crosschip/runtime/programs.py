@@ -1,4 +1,4 @@
-"""Programs of segments as the rest of the runtime uses them, however they come about."""
+"""Programs of segments, whatever their kind, as the rest of the runtime uses them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Awaited = Callable[[], bool]
 
 
 class Abandoned(Exception):
-    """A run has been given up, since nobody waits for what it makes."""
+    """A run was cancelled because no caller waits for its outputs."""
 
 
 class SegmentProgram(ABC):
     """Runs a segment on its device.
 
     Attributes:
-        name: the device's.
-        submits: whether it takes on work and goes on.
-        copies: where it is counted what had to be copied.
-        compilers: the names of the devices that may yet compile parts of it, in the order of
-            preference; none if all is compiled.
+        name: the name of the device.
+        submits: whether it accepts asynchronous submissions.
+        copies: counts the copies.
+        compilers: the names of the devices that may still compile parts of it, in the order of
+            preference; empty if all is compiled.
     """
 
     name: str
@@ -38,12 +38,12 @@ class SegmentProgram(ABC):
     compilers: Sequence[str] = ()
 
     def count_copies(self, copies: Copies) -> None:
-        """Have copies counted there from now on, those within the program, too."""
+        """Count copies there from now on, including those within the program."""
         self.copies = copies
 
     @abstractmethod
     def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Compute the outputs, an array or other value for each of the model's, of its type.
+        """Compute the outputs: an array or other value for each output of the model.
 
         Raises:
             CompileError: the device did not compile for the shapes of the inputs.
@@ -51,14 +51,14 @@ class SegmentProgram(ABC):
         """
 
     def run_into(self, inputs: Sequence[Array], places: Sequence[Array | None]) -> Sequence[Array]:
-        """`run`, with outputs in these arrays where the program can write there.
+        """Compute the outputs, writing them to given arrays where the program can.
 
         Args:
             inputs: as for `run`.
             places: for each output an array of any shape and layout, or `None`.
 
         Returns:
-            As `run`; for a place that has been written, that array.
+            The outputs; an array of `places` that was written is returned itself.
 
         Raises:
             CompileError, DeviceError: as for `run`.
@@ -71,36 +71,36 @@ class SegmentProgram(ABC):
         awaited: Awaited,
         places: Sequence[Array | None] | None = None,
     ) -> Sequence[Array]:
-        """`run`, or `run_into` if there are places, given up where it can be interrupted.
+        """Compute the outputs as `run` or `run_into`, and cancel if no caller waits for them.
 
         Args:
             inputs: as for `run`.
-            awaited: is asked before each part of the run, if it has parts.
+            awaited: called before each part of the run; returns whether a caller waits.
             places: as for `run_into`.
 
         Raises:
-            Abandoned: nobody waits for the outputs any more.
+            Abandoned: no caller waits for the outputs any more.
             CompileError, DeviceError: as for `run`.
         """
         return self.run(inputs) if places is None else self.run_into(inputs, places)
 
     @abstractmethod
     def owns(self, buffer: Buffer) -> bool:
-        """Tell whether a buffer is memory of the device that the program runs on."""
+        """Return whether a buffer is memory of the program's device."""
 
     @abstractmethod
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
-        """Take on a run.
+        """Submit a run.
 
         Raises:
             CompileError: the device did not compile for the shapes of the inputs.
-            DeviceError: the device did not take it on, or returned something else.
+            DeviceError: the device did not accept it, or returned something else.
         """
 
     def check_rules(self, outputs: Sequence[Buffer]) -> None:
-        """Check the outputs of a finished submission that report broken rules, if there are such.
+        """Check the outputs of a finished submission that report broken rules, if there are any.
 
         Raises:
             DeviceError: a rule was broken.
@@ -109,24 +109,24 @@ class SegmentProgram(ABC):
 
     @abstractmethod
     def prepare(self, sizes: Mapping[str, Dim]) -> None:
-        """Compile for named sizes, where that is done for each shape and these determine all.
+        """Compile for named sizes, if programs are per shape and the sizes determine all shapes.
 
         Raises:
-            CompileError: the device did not.
+            CompileError: the device failed to compile.
         """
 
     def save(self) -> bytes | None:
-        """The bytes from which the device loads the program; `None` if there are none.
+        """Return the bytes from which the device loads the program; `None` if it cannot be saved.
 
         Raises:
-            DeviceError: the device fails to save it.
+            DeviceError: the device failed to save it.
         """
         return None
 
     @abstractmethod
     def statistics(self) -> Iterable[SegmentStatistics]:
-        """The figures about the segment, and about those of its bodies."""
+        """The statistics of the segment and of its bodies."""
 
     @abstractmethod
     def close(self) -> None:
-        """Release the program; if that fails, it is a warning."""
+        """Release the program; log a warning if that fails."""

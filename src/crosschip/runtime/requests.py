@@ -1,4 +1,4 @@
-"""Runs that are taken on now and answered later: requests, and the queue in which they wait."""
+"""Asynchronous runs: requests, and the queue in which they wait."""
 
 from __future__ import annotations
 
@@ -28,20 +28,22 @@ logger = logging.getLogger("crosschip")
 
 
 class Request(Future[dict[str, Any]]):
-    """A run that has been asked for: a future of the standard library that can also be awaited.
+    """A requested run: a future of the standard library that can also be awaited.
 
-    `result` raises what `CompiledModel.run` does, `DeadlineError` once its deadline has passed, and
-    `concurrent.futures.CancelledError` after `cancel`. If either comes while it runs, it fails at
-    that moment; its run, which no engine can be stopped in, ends with the segment that it is in,
-    and may read inputs and write into places for outputs until then.
+    `result` raises the errors of `CompiledModel.run`, `DeadlineError` after the deadline, and
+    `concurrent.futures.CancelledError` after `cancel`. If the deadline or `cancel` comes while it
+    runs,
+    the request fails at once; the run itself ends with its current segment, because engines cannot
+    be
+    interrupted, and may read inputs and write output targets until then.
 
-    Who waits in `result` or `exception` for a request that is next, without a timeout or a
-    deadline, runs it in the thread that waits: two changes from thread to thread cost more than
-    many a run.
+    A thread that waits in `result` or `exception` for the next request, without a timeout or
+    deadline,
+    runs it itself: switching threads twice costs more than many runs.
 
     Attributes:
-        priority: its place among those that wait.
-        deadline: when it must have ended, on the clock of `time.monotonic`; `None` if whenever.
+        priority: its priority among waiting requests.
+        deadline: when it must have ended, on the clock of `time.monotonic`; `None` for no limit.
     """
 
     def __init__(
@@ -55,15 +57,15 @@ class Request(Future[dict[str, Any]]):
 
     @property
     def is_late(self) -> bool:
-        """Tell whether the deadline has passed."""
+        """Return whether the deadline has passed."""
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def is_awaited(self) -> bool:
-        """Tell whether the request has not been answered in any way."""
+        """Return whether the request has no result yet."""
         return not self.done()
 
     def cancel(self) -> bool:
-        """End the request, whether it waits or runs; `False` if it has already ended otherwise."""
+        """End a waiting or running request; return `False` if it has ended otherwise."""
         if super().cancel():
             self._queue.forget(self)
         else:
@@ -71,20 +73,20 @@ class Request(Future[dict[str, Any]]):
         return self.cancelled()
 
     def cancelled(self) -> bool:
-        """Tell whether the request was ended by `cancel`."""
+        """Return whether the request was ended by `cancel`."""
         # One that ran has ended with an exception, as far as the base class knows.
         return super().cancelled() or (
             self.done() and isinstance(super().exception(), CancelledError)
         )
 
     def result(self, timeout: float | None = None) -> dict[str, Any]:
-        """The outputs, once the run has ended; see `concurrent.futures.Future.result`."""
+        """Wait for the outputs; see `concurrent.futures.Future.result`."""
         if timeout is None:
             self._queue.help(self)
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """The run's error, once it has ended; see `concurrent.futures.Future.exception`."""
+        """Wait for the end of the run and return its error; see `Future.exception`."""
         if timeout is None:
             self._queue.help(self)
         error = super().exception(timeout)
@@ -93,11 +95,13 @@ class Request(Future[dict[str, Any]]):
         return error
 
     def add_done_callback(self, fn: Callable[[Any], object]) -> None:
-        """Have a function called with the request once it has ended, however it did.
+        """Call a function with the request when it has ended, in any way.
 
-        It is called in the thread that ends the request, or at once if that has happened; what it
-        raises is logged and harms nobody. From within it, `CompiledModel.submit` does not wait
-        while the queue is full, since the thread that would make room is the one that waits.
+        It is called in the thread that ends the request, or at once if it has ended. Errors of the
+        function
+        are logged. Within it, `CompiledModel.submit` does not wait for a full queue, because the
+        waiting
+        thread would be the one that has to empty it.
         """
         super().add_done_callback(partial(_contained, fn))
 
@@ -111,12 +115,12 @@ class Request(Future[dict[str, Any]]):
 class RequestQueue:
     """A bounded queue of requests, and the threads that run them.
 
-    Threads are started as they are needed. What has been taken on is answered, also after `close`.
+    Threads are started on demand. Accepted requests are answered even after `close`.
 
     Args:
-        name: begins the names of the threads.
-        workers: how many requests run at once.
-        capacity: how many wait besides, at least 1.
+        name: the prefix of the threads' names.
+        workers: the number of requests that run at once.
+        capacity: the number of waiting requests, at least 1.
     """
 
     def __init__(self, name: str, workers: int, capacity: int) -> None:
@@ -149,11 +153,11 @@ class RequestQueue:
 
     @property
     def running(self) -> int:
-        """The number of requests that are being run."""
+        """The number of running requests."""
         return self._running
 
     def after_fork(self) -> None:
-        """Begin anew in a forked process, which has none of the threads: nobody answers there."""
+        """Reset the queue in a forked process, which has none of the threads."""
         error = DeviceError(
             "this request was taken on in the process that this one has been forked from, and is "
             "answered there alone; submit it again"
@@ -166,17 +170,17 @@ class RequestQueue:
         self._begin_empty()
 
     def put(self, work: Work, priority: Priority, seconds: float | None, *, wait: bool) -> Request:
-        """Take on a request.
+        """Accept a request.
 
         Args:
             work: computes the result.
-            priority: its place among those that wait.
-            seconds: from now on, after which it has failed; `None` for no limit.
+            priority: its priority among waiting requests.
+            seconds: the time after which it fails; `None` for no limit.
             wait: whether to wait while the queue is full, at most until the deadline.
 
         Raises:
-            QueueFullError: the queue is full, and waiting was not allowed or was of no use, or it
-                is one of its own threads that asks, in a callback.
+            QueueFullError: the queue is full, and waiting was not allowed or did not help, or the
+                caller is a callback in a thread of the queue.
             InputError: the queue has been closed, or `seconds` is no number.
         """
         seconds = _limit(seconds)
@@ -203,7 +207,7 @@ class RequestQueue:
         return request
 
     def help(self, request: Request) -> None:
-        """Run a request in the thread that waits for it, if it would be taken next."""
+        """Run a request in the waiting thread if it is the next one."""
         with self._lock:
             if request.deadline is not None or self._next() is not request:
                 return
@@ -225,15 +229,15 @@ class RequestQueue:
                 self._wakes.put(None)
 
     def forget(self, request: Request) -> None:
-        """Make room for another request in the place of one that will not be run."""
+        """Free the slot of a request that will not run."""
         with self._lock:
             self._drop(request)
 
     def close(self, timeout: float | None = None) -> None:
-        """Take on nothing more, and wait until what has been taken on is answered.
+        """Accept no more requests, and wait until all accepted ones are answered.
 
         Args:
-            timeout: at most so many seconds for each thread.
+            timeout: the most seconds to wait for each thread.
         """
         self.release()
         current = threading.current_thread()
@@ -244,7 +248,7 @@ class RequestQueue:
             self._helped.wait_for(lambda: set(self._helpers) <= {current}, timeout)
 
     def release(self) -> None:
-        """Take on nothing more, and let the threads end once what has been taken on is answered."""
+        """Accept no more requests, and let the threads end when all accepted ones are answered."""
         with self._lock:
             self._closed = True
             self._not_full.notify_all()
@@ -287,7 +291,7 @@ class RequestQueue:
             self._deadlines_changed.notify()
 
     def _drop(self, request: Request) -> bool:
-        """Take a request away from the workers; whether none had it. The lock is held."""
+        """Remove a request from the queue; return whether no worker had it. Needs the lock."""
         if request._work is None:
             return False
         request._work = None
@@ -300,7 +304,7 @@ class RequestQueue:
         return True
 
     def _serve(self) -> None:
-        """The life of a worker."""
+        """Run requests in a worker thread until the queue is closed."""
         entry = self._take(done=0)
         while entry:
             request, work = entry
@@ -312,10 +316,10 @@ class RequestQueue:
             entry = self._take(done=1)
 
     def _take(self, *, done: int) -> tuple[Request, Work] | None:
-        """The next request, which is running from now on; `None` if there will be no more.
+        """Wait for the next request and mark it as running; `None` if there will be no more.
 
         Args:
-            done: how many requests the thread has ended since it asked last.
+            done: the number of requests that the thread has ended since the last call.
         """
         while True:
             with self._lock:
@@ -331,13 +335,13 @@ class RequestQueue:
             self._wakes.get()
 
     def _next(self) -> Request | None:
-        """The request that is to be run now; `None` if none waits, or enough run already."""
+        """Return the next request to run; `None` if none waits or enough are running."""
         while self._heap and self._heap[0][2]._work is None:
             heappop(self._heap)
         return self._heap[0][2] if self._heap and self._running < self._workers else None
 
     def _begin(self) -> tuple[Request, Work] | None:
-        """Take the next request, with what it computes; `None` if it has just been cancelled."""
+        """Start the next request; return it with its work, or `None` if it has been cancelled."""
         request = heappop(self._heap)[2]
         work = request._work
         assert work is not None
@@ -348,7 +352,7 @@ class RequestQueue:
         return request, work
 
     def _is_woken(self) -> bool:
-        """Count an idle worker as busy if there is something to run; whether there is."""
+        """Count an idle worker as busy if there is a request to run; return whether there is."""
         if not self._idle or not self._next():
             return False
         self._idle -= 1
@@ -360,7 +364,7 @@ class RequestQueue:
             self._wakes.put(None)
 
     def _expire(self) -> None:
-        """The life of the thread that looks after deadlines."""
+        """Fail requests at their deadlines, in a thread of its own."""
         while True:
             with self._lock:
                 while self._deadlines and not _is_open(self._deadlines[0][2]()):
@@ -382,7 +386,7 @@ class RequestQueue:
 
 
 def _answer(request: Request, work: Work) -> None:
-    """Run a request, and tell whoever waits for it; in time, or that it was too late."""
+    """Run a request and set its result, or fail it if it is late."""
     try:
         if request.priority is Priority.MEDIUM:
             result = work(request.is_awaited)
@@ -398,7 +402,7 @@ def _answer(request: Request, work: Work) -> None:
 
 
 def _urgently(request: Request, work: Work) -> dict[str, Any]:
-    """Run a request of another priority than the usual one; devices with a queue are told."""
+    """Run a request, telling devices with queues its priority if it is not the usual one."""
     before = urgency.set(request.priority)
     try:
         return work(request.is_awaited)
@@ -412,12 +416,12 @@ def _too_late(*, began: bool) -> DeadlineError:
 
 
 def _is_open(request: Request | None) -> bool:
-    """Tell whether somebody has a request, and it has not ended."""
+    """Return whether the caller still holds the request and it has not ended."""
     return request is not None and not request.done()
 
 
 def _contained(fn: Callable[[Any], object], request: Request) -> None:
-    """Call a callback; the thread that does so has other requests to see to."""
+    """Call a callback and log its error, so that the thread can serve other requests."""
     try:
         fn(request)
     except BaseException:  # foreign code: whatever it raises is its failure
@@ -425,7 +429,7 @@ def _contained(fn: Callable[[Any], object], request: Request) -> None:
 
 
 def _limit(seconds: object) -> float | None:
-    """A number of seconds to wait; `None` if it is longer than any system can wait."""
+    """Return a number of seconds to wait; `None` if no system can wait that long."""
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, Real) or math.isnan(seconds):
@@ -434,7 +438,7 @@ def _limit(seconds: object) -> float | None:
 
 
 def _set_result(set_: Callable[[Any], None], value: Any) -> None:
-    """Answer a request, unless it has been answered: cancelled, or failed by its deadline."""
+    """Set the result of a request, unless it was cancelled or failed by its deadline."""
     try:
         set_(value)
     except InvalidStateError:

@@ -1,4 +1,4 @@
-"""Checking what a caller passes to a compiled model."""
+"""Checks of the arguments of a compiled model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _READY = 0x101
 
 
 class Signature:
-    """The inputs that a model takes, prepared so that checking a call costs little.
+    """The inputs of a model, prepared for fast checks.
 
-    Shapes are compared in full only when they differ from those of the call before.
+    Shapes are compared in full only if they differ from those of the previous call.
     """
 
     def __init__(
@@ -37,13 +37,14 @@ class Signature:
         *,
         buffers: bool = False,
     ) -> None:
-        """Prepare.
+        """Prepare the checks.
 
         Args:
-            inputs: the operands that are checked, by name.
-            sizes: the ranges that open sizes must keep to.
-            copies: where inputs are counted that had to be copied.
-            buffers: whether buffers of devices stay what they are; else they become arrays.
+            inputs: the model's inputs, by name.
+            sizes: the ranges of dynamic sizes.
+            copies: counts the inputs that must be copied.
+            buffers: whether device buffers are accepted as they are; otherwise they are read into
+                arrays.
         """
         self._copies = copies or Copies()
         self._buffers = buffers
@@ -59,12 +60,12 @@ class Signature:
         self._accepted: tuple[tuple[int, ...], ...] | None = None
 
     def arrange(self, inputs: Mapping[str, Any]) -> list[Array]:
-        """The arrays and other values in the order of the model's inputs, each of them checked.
+        """Check all inputs and return them in the order of the model's inputs.
 
-        What is not an aligned C-contiguous array of NumPy's usual type is made one.
+        Values other than aligned C-contiguous arrays of NumPy's usual type are converted.
 
         Raises:
-            InputError: a name, shape or element type does not fit.
+            InputError: a name, shape or element type does not match.
         """
         arrays = self.take(inputs)
         if self._has_objects:
@@ -77,10 +78,10 @@ class Signature:
         return arrays
 
     def take(self, inputs: Mapping[str, Any]) -> list[Array]:
-        """`arrange`, but for shapes: they are left to who knows of more of them.
+        """Check all inputs except for their shapes, and return them in order.
 
         Raises:
-            InputError: a name or element type does not fit.
+            InputError: a name or element type does not match.
         """
         try:
             arrays = [inputs[name] for name in self._names]
@@ -105,7 +106,7 @@ class Signature:
         return arrays
 
     def named(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Inputs given in order, then by name, all by name.
+        """Return positional and keyword inputs by name.
 
         Raises:
             InputError: there are too many, or one is given twice.
@@ -142,7 +143,7 @@ class Signature:
         return array
 
     def checked_sizes(self, shapes: object) -> dict[str, Dim]:
-        """`sizes` of shapes that a caller passes.
+        """Return the named sizes of a caller's shapes, after checking them.
 
         Raises:
             InputError: they are no shapes by name, or as for `sizes`.
@@ -152,10 +153,10 @@ class Signature:
         return self.sizes({name: concrete(name, shape) for name, shape in shapes.items()})
 
     def sizes(self, shapes: Mapping[str, Sequence[int]]) -> dict[str, Dim]:
-        """The named sizes of inputs of these shapes.
+        """Return the named sizes of inputs of these shapes.
 
         Raises:
-            InputError: there is no such input, a shape does not fit, or a size is out of range.
+            InputError: there is no such input, a shape does not match, or a size is out of range.
         """
         sizes = bind({name: operand.type for name, operand in self._operands}, shapes)
         check_ranges(sizes, self._sizes)
@@ -192,13 +193,13 @@ class Signature:
 
 
 def _is_copy(array: Array, source: object) -> bool:
-    """Tell whether an array has memory that what it was made of has not."""
+    """Return whether an array does not share memory with the value that it was made from."""
     root = _root(array)
     return isinstance(root, np.ndarray) and root.flags.owndata and root is not _root(source)
 
 
 def _root(value: object) -> object:
-    """The owner of the memory that an array looks into."""
+    """Return the owner of an array's memory."""
     while isinstance(value, np.ndarray) and value.base is not None:
         value = value.base
     return value

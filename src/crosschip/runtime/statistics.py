@@ -1,4 +1,4 @@
-"""Figures about the runs of a compiled model: calls, times, programs, bytes."""
+"""Statistics of a compiled model's runs: calls, times, programs, bytes."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from crosschip.runtime.histogram import Latency
 
 @dataclass(frozen=True, slots=True)
 class SegmentStatistics:
-    """Figures about a segment.
+    """Statistics of a segment.
 
     Attributes:
-        name: the segment's.
-        device: who runs it.
-        shapes: who compiles open sizes, and which are padded.
-        runs: how often it ran.
-        bytes_in: what the device was given, inputs and no weights.
-        bytes_out: what it gave back.
-        programs: how many compiled programs there are now.
-        hits: runs and preparations that found their program.
-        compiled: programs that were compiled.
-        loaded: programs that came from the cache.
-        evicted: programs that had to go for others.
-        padded: runs that were padded to larger sizes.
+        name: the name of the segment.
+        device: the name of its device.
+        shapes: how dynamic sizes are compiled, and which are padded.
+        runs: the number of runs.
+        bytes_in: the bytes of its inputs, without weights.
+        bytes_out: the bytes of its outputs.
+        programs: the number of compiled programs at present.
+        hits: runs and preparations for which there was a program.
+        compiled: the number of programs that were compiled.
+        loaded: the number of programs that came from the cache.
+        evicted: the number of programs that were replaced by others.
+        padded: the number of runs that were padded to larger sizes.
     """
 
     name: str
@@ -43,7 +43,7 @@ class SegmentStatistics:
     padded: int = 0
 
     def since(self, before: SegmentStatistics) -> SegmentStatistics:
-        """The figures without the runs that had been before; programs count whenever they came."""
+        """Subtract earlier statistics; the number of programs stays the present one."""
         return replace(
             self,
             runs=self.runs - before.runs,
@@ -56,12 +56,12 @@ class SegmentStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Figures about a compiled model since it was made; not about runs that `"auto"` measured.
+    """Statistics of a compiled model, without the runs by which `"auto"` measured it.
 
     Attributes:
-        calls: how many runs have ended well.
-        latency: of the calls, without the time that requests wait in the queue.
-        segments: those of the model, then those of bodies of control flow.
+        calls: the number of successful runs.
+        latency: the time of the runs, without waiting in the queue.
+        segments: the statistics of the model's segments, then of those of bodies of control flow.
     """
 
     calls: int
@@ -69,7 +69,7 @@ class Statistics:
     segments: Sequence[SegmentStatistics]
 
     def to_json(self) -> dict[str, Any]:
-        """The figures as what JSON can say."""
+        """Return the statistics as plain JSON values."""
         return asdict(self)
 
     def __str__(self) -> str:

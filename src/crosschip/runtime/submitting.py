@@ -1,4 +1,4 @@
-"""The queue of a compiled model's requests, made for the first one: few models have any."""
+"""The request queue of a compiled model, which is created for the first request."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ if TYPE_CHECKING:
 
 
 class Submissions:
-    """Takes requests on, as `requests.RequestQueue` does.
+    """Accepts requests and forwards them to a `requests.RequestQueue`.
 
     Args:
-        name: begins the names of the threads.
-        workers: how many requests run at once.
-        capacity: how many wait besides, at least 1.
-
-    Attributes:
-        workers: how many requests run at once.
-        capacity: how many wait besides.
+        name: the prefix of the threads' names.
+        workers: the number of requests that run at once.
+        capacity: the number of waiting requests.
     """
 
     def __init__(self, name: str, workers: int, capacity: int) -> None:
@@ -33,14 +29,14 @@ class Submissions:
         self._closed = False
 
     def put(self, work: Work, priority: Priority, seconds: float | None, *, wait: bool) -> Request:
-        """Take on a request; see `RequestQueue.put`."""
+        """Accept a request; see `RequestQueue.put`."""
         return self._open_queue().put(work, priority, seconds, wait=wait)
 
     def close(self, timeout: float | None = None) -> None:
-        """Take nothing on any more, and wait until what was taken on is answered.
+        """Accept no more requests, and wait until all accepted ones are answered.
 
         Args:
-            timeout: at most so many seconds for each thread.
+            timeout: the most seconds to wait for each thread.
         """
         with self._lock:
             self._closed = True
@@ -48,17 +44,17 @@ class Submissions:
             self._queue.close(timeout)
 
     def release(self) -> None:
-        """Let the threads end, once what was taken on is answered."""
+        """Let the threads end when all accepted requests are answered."""
         if self._queue is not None:
             self._queue.release()
 
     @property
     def running(self) -> int:
-        """The number of requests that are being run."""
+        """The number of running requests."""
         return 0 if self._queue is None else self._queue.running
 
     def after_fork(self) -> None:
-        """Begin anew in a forked process, which has none of the threads."""
+        """Reset the queue in a forked process, which has none of the threads."""
         self._lock = threading.RLock()  # another thread may have held it
         if self._queue is not None:
             self._queue.after_fork()

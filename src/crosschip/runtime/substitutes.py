@@ -1,4 +1,4 @@
-"""Substitutes of a compiled model: without a lost device, for other inputs, or with all weights."""
+"""Substitutes of a compiled model: without a lost device, for other inputs, with all weights."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ logger = logging.getLogger("crosschip")
 
 
 class Substitutes:
-    """Compiled models that take the place of one, compiled on first use.
+    """Compiled models that replace another one, compiled on first use.
 
     Args:
-        name: the model's.
-        details: compiles them.
+        name: the name of the model.
+        details: compiles the substitutes.
     """
 
     def __init__(self, name: str, details: Details) -> None:

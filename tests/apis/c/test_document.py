@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.apis.c.conftest import LANGUAGES, Program, linked, run
+from tests.lanes import first_or_nightly
 
 DOCUMENTS = Path(__file__).parents[3] / "docs"
 LIBRARY = {"nnadapter": "nnadapter", "nnrt": "neural_network_runtime"}
@@ -39,7 +40,7 @@ def source(tmp_path: Path, page: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", first_or_nightly(LANGUAGES, 3))
 def test_it_compiles_and_prints_what_it_says(
     page: str, source: Path, libraries: Path, program: Program, language: str
 ) -> None:
@@ -48,6 +49,7 @@ def test_it_compiles_and_prints_what_it_says(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("page", first_or_nightly(LIBRARY), indirect=True)
 def test_it_reads_and_writes_no_memory_but_its_own(
     page: str, source: Path, libraries: Path, program: Program
 ) -> None:

@@ -148,6 +148,7 @@ def test_wrong_nodes(whole: ModelProto, tmp_path: Path) -> None:
     assert min(found["Model"], found["ModelFileError"], found["UnsupportedError"]) > 50
 
 
+@pytest.mark.slow
 def test_wrong_tensors_and_inputs(whole: ModelProto, tmp_path: Path) -> None:
     rng = random.Random(10)
     found = load_all(tmp_path / "m.onnx", (with_a_wrong_tensor(whole, rng) for _ in range(200)))
@@ -181,6 +182,7 @@ def with_a_wrong_node(whole: ModelProto, rng: random.Random) -> bytes:
     return proto.SerializeToString()
 
 
+@pytest.mark.slow
 def test_wrong_nodes_of_all_operators(tmp_path: Path) -> None:
     """Nodes of the ONNX project's own tests, among them those that are functions of others."""
     rng = random.Random(11)

@@ -63,6 +63,7 @@ def model() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["python", "native"])
 def test_stubs_are_clean_and_say_that_they_are_stubs(target: str, tmp_path: Path) -> None:
     project = generated(tmp_path, target, backends=["openvino"]).folder
@@ -76,6 +77,7 @@ def test_stubs_are_clean_and_say_that_they_are_stubs(target: str, tmp_path: Path
     assert "test_widen.py::test_it_is_right - not tested yet: RIGHT is empty" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["python", "native"])
 def test_what_is_filled_in_is_tested(target: str, tmp_path: Path) -> None:
     project = generated(tmp_path, target).folder

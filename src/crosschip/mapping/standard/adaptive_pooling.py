@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from crosschip.mapping.channels_last import ChannelsLast, ChannelsLastOutput
+from crosschip.mapping.layer_rules import SeparateActivation
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import ActivationAfter, Case, Fixed, Told
+from crosschip.mapping.rule import Rule
+from crosschip.mapping.rules import FixedValue, Ignored, Selector
 from crosschip.mapping.standard.pooling import FORMAT, WINDOWS
-from crosschip.mapping.translation import Rule
 from crosschip.ops.standard.adaptive_pooling import (
     AdaptiveAveragePool1D,
     AdaptiveAveragePool2D,
@@ -21,26 +22,26 @@ from crosschip.ops.standard.adaptive_pooling import (
 )
 
 _WHOLE_IMAGE: Mapping[str, str | Rule] = {
-    **{name: Told() for name in WINDOWS},
-    "ACTIVATION_TYPE": ActivationAfter(),
-    "GLOBAL": Case("GLOBAL", "true", bool, np.array([True])),
+    **{name: Ignored() for name in WINDOWS},
+    "ACTIVATION_TYPE": SeparateActivation(),
+    "GLOBAL": Selector("GLOBAL", "true", bool, np.array([True])),
 }
 
 
-_WHOLE = Case("global", "true", bool, np.array(True))
+_WHOLE = Selector("global", "true", bool, np.array(True))
 
 
 def _global(code: int, name: str) -> NNRt:
     return NNRt(
         *(code, name, (ChannelsLast("input"),), _WHOLE_IMAGE),
-        other_rules=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+        other_rules=(ChannelsLastOutput(), FixedValue("output_shape", (1, 1))),
     )
 
 
 def _global_node(code: int, name: str) -> HDI:
     return HDI(
         *(code, name, (ChannelsLast("input"),), {"global": _WHOLE, **FORMAT}),
-        other_rules=(ChannelsLastOutput(), Fixed("output_shape", (1, 1))),
+        other_rules=(ChannelsLastOutput(), FixedValue("output_shape", (1, 1))),
     )
 
 

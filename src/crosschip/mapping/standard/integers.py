@@ -1,4 +1,4 @@
-"""Names of products of bytes in other systems."""
+"""Names of integer convolution and matrix multiplication in other systems."""
 
 from __future__ import annotations
 
@@ -12,8 +12,4 @@ from crosschip.ops.standard.integers import (
 
 for _operator in (Conv1DInteger, Conv2DInteger, Conv3DInteger):
     map_operator(_operator, onnx=("ConvInteger",))
-
-map_operator(
-    MatMulInteger,
-    onnx=("MatMulInteger",),
-)
+map_operator(MatMulInteger, onnx=("MatMulInteger",))

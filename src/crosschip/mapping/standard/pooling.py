@@ -9,10 +9,20 @@ import numpy as np
 from crosschip.ir import Operand, constant
 from crosschip.ir.dataclass import dataclass
 from crosschip.mapping.channels_last import ChannelsLast, ChannelsLastOutput
-from crosschip.mapping.nodes import Activated, Sides
+from crosschip.mapping.layer_rules import (
+    ActivationCode,
+    ExplicitPads,
+    PaddingMode,
+    PadsWithoutMode,
+)
 from crosschip.mapping.opsets import HDI, NNAdapter, NNRt, map_operator
-from crosschip.mapping.rules import Case, Padding, PaddingMode
-from crosschip.mapping.translation import Export, Import, Rule, refusal
+from crosschip.mapping.rule import (
+    Export,
+    Import,
+    Rule,
+    refusal,
+)
+from crosschip.mapping.rules import Selector
 from crosschip.ops.standard.pooling import (
     AveragePool1D,
     AveragePool2D,
@@ -33,17 +43,19 @@ class OfSizesOnly(Rule):
 
     slot: str
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         return
 
-    def export_operand(self, use: Export) -> Operand | None:
-        operation = use.operation
+    def export_operand(self, ctx: Export) -> Operand | None:
+        operation = ctx.operation
         if operation.operand(self.slot) is not None:
             inputs = list(operation.inputs)
             inputs[getattr(type(operation), self.slot).index] = None
             shapes = [output.shape for output in operation.with_inputs(tuple(inputs)).infer()]
             if shapes != [output.type.shape for output in operation.outputs]:
-                raise refusal(use, self.slot, "has no operand there, and there are other windows")
+                raise refusal(
+                    ctx, self.slot, "has no operand in the target, but changes the windows"
+                )
         return None
 
 
@@ -56,10 +68,10 @@ WINDOWS: Mapping[str, str | Rule] = {
     "KERNEL_SIZE": "kernel_shape",
     "STRIDE": "strides",
     "PAD_MODE": PaddingMode(),
-    "PAD": Padding(),
+    "PAD": PadsWithoutMode(),
     "ACTIVATION_TYPE": "fuse_code",
     "ROUND_MODE": "ceil_mode",
-    "GLOBAL": Case("GLOBAL", "false", lambda value: not value, np.array([False])),
+    "GLOBAL": Selector("GLOBAL", "false", lambda value: not value, np.array([False])),
 }
 
 
@@ -75,15 +87,15 @@ class FormatOfImage(Rule):
 
     slot = ""
 
-    def import_operand(self, operand: Operand | None, use: Import) -> None:
+    def import_operand(self, operand: Operand | None, ctx: Import) -> None:
         return  # some always write 0, whatever the tensor says
 
-    def export_operand(self, use: Export) -> Operand | None:
-        return constant(np.array(int(use.channels_last)), "format")
+    def export_operand(self, ctx: Export) -> Operand | None:
+        return constant(np.array(int(ctx.channels_last)), "format")
 
 
-FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": Activated()}
-_PART = Case("global", "false", lambda value: not value, np.array(False))
+FORMAT: Mapping[str, str | Rule] = {"format": FormatOfImage(), "activationType": ActivationCode()}
+_PART = Selector("global", "false", lambda value: not value, np.array(False))
 
 
 def _window_node(
@@ -97,7 +109,7 @@ def _window_node(
         "kernelSize": "kernel_shape",
         "strides": "strides",
         "padMode": "auto_pad",
-        "pad": Sides(),
+        "pad": ExplicitPads(),
         "global": _PART,
     }
     attributes = {**windows, **rounding, **FORMAT}

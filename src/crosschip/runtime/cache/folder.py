@@ -235,7 +235,7 @@ class Cache:
         Args:
             whole: read and check all of each; else only the beginning, which says what it is.
         """
-        found = []
+        entries = []
         for path, status in self._entries():
             entry, problem = None, ""
             try:
@@ -248,8 +248,8 @@ class Cache:
                 continue
             except ArtifactError as error:
                 problem = str(error).removeprefix(f"{legible(path)}: ")
-            found.append(ListedEntry(path, status.st_size, status.st_mtime, entry, problem))
-        return sorted(found, key=lambda listed: -listed.used)
+            entries.append(ListedEntry(path, status.st_size, status.st_mtime, entry, problem))
+        return sorted(entries, key=lambda listed: -listed.used)
 
     def unfinished_nbytes(self) -> int:
         """Return the bytes of the files that are being written."""

@@ -1,4 +1,4 @@
-"""The order of devices that `"auto"` means for a model: the fastest first, as measured once."""
+"""The order of devices for `"auto"`: the fastest first, by one measurement per model."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Automatic:
     """The choice among devices for a model.
 
     Args:
-        model: what is to be compiled.
-        devices: all that are available, the most promising first.
-        options: how it is to be compiled.
-        store: where choices are kept; `None` for nowhere.
-        fingerprints: of the model's constants.
+        model: the model.
+        devices: the available devices, the most promising first.
+        options: the compile options.
+        store: the store of choices; `None` for none.
+        fingerprints: the fingerprints of the model's constants.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Automatic:
         )
 
     def remembered(self) -> Choice | None:
-        """The choice that this or another process has made before; `None` if there is none."""
+        """Return the choice of an earlier compilation, of any process; `None` if there is none."""
         saved = None if self._store is None else self._store.read(self._entry)
         if saved is None or self._store is None:
             return None
@@ -80,14 +80,14 @@ class Automatic:
     def choose(
         self, build: Build, count: Callable[[str], int]
     ) -> tuple[Choice, CompiledModel | None]:
-        """The remembered choice, or the one that running the model on each device leads to.
+        """Return the stored choice, or measure the model on each device.
 
         Args:
             build: compiles the whole model on one device.
-            count: how many of the model's operations a device runs.
+            count: returns the number of the model's operations that a device runs.
 
         Returns:
-            The choice, and the model on its first device if that runs all of it.
+            The choice, and the model on its first device if that device runs all of it.
         """
         choice = self.remembered()
         if choice is not None and not choice.trials[0].whole:
@@ -131,7 +131,7 @@ class Automatic:
                 unchosen.close()
 
     def _run(self, whole: Mapping[str, CompiledModel]) -> tuple[dict[str, Trial], Shapes, str]:
-        """Trials of the devices that run the whole model, at which shapes, and why at none."""
+        """Measure the devices that run the whole model; return trials, shapes and any problem."""
         unmeasured = {name: Trial(name, whole=True) for name in whole}
         if len(whole) < 2:
             return unmeasured, {}, ""
@@ -156,7 +156,7 @@ class Automatic:
         return unmeasured, {}, self._problem(tried, first or search.usual())
 
     def _problem(self, tried: Mapping[str, str], shapes: Shapes) -> str:
-        """Why no device was measured, and what to do about it."""
+        """Return why no device was measured, and what to do."""
         failures = "; ".join(f"{at or 'its inputs'}: {why}" for at, why in tried.items())
         problem = f"the model did not run on made-up inputs ({failures})"
         if not is_open(self._model):
@@ -170,7 +170,7 @@ class Automatic:
         return Trial(name, operations=operations, reason=reason)
 
     def _rank(self, trial: Trial) -> tuple[object, ...]:
-        """First what runs the whole model, the fastest first; then what runs most of it."""
+        """Order devices that run the whole model by speed, then others by their operations."""
         return (
             not trial.whole,
             trial.milliseconds is None,

@@ -1,4 +1,4 @@
-"""The devices that a caller of `compile` names, opened."""
+"""The devices that a caller of `compile` names."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def open_devices(
     *,
     isolate: bool,
 ) -> dict[str, GuardedDevice]:
-    """The devices by name, in order; those made here are closed when `owned` is left.
+    """Open devices by name, in order; leaving `owned` closes those opened here.
 
     Args:
-        devices: what the caller named.
-        properties: settings for them, and perhaps for others.
-        demanded: those among them that must be for devices which are made here.
-        owned: closes these.
-        isolate: whether they are to be in processes of their own.
+        devices: the caller's names or instances.
+        properties: properties of devices.
+        demanded: properties that must belong to devices which are opened here.
+        owned: closes the devices.
+        isolate: whether to open them in driver processes.
 
     Raises:
-        InputError: what was named are no devices, or there are properties for others.
-        DeviceError: one does not open.
+        InputError: there is no such device argument, or there are properties for other devices.
+        DeviceError: a device does not open.
     """
     opened: dict[str, GuardedDevice] = {}
     if devices == "auto":
@@ -90,7 +90,7 @@ def open_devices(
 
 
 class HostOfKernels(GuardedDevice):
-    """The reference device, for operators that bring their own kernel and for nothing else."""
+    """The reference device, for custom operators with kernels of their own only."""
 
     def query(self, model: Model, options: Options) -> Offer:
         offer = super().query(model, options)
@@ -104,16 +104,17 @@ class HostOfKernels(GuardedDevice):
 def host_of_kernels(
     model: Model, opened: Mapping[str, GuardedDevice], owned: ExitStack, *, isolate: bool
 ) -> dict[str, GuardedDevice]:
-    """The device that runs what packages bring kernels for, if the caller has named none for it.
+    """Return the device that runs custom kernels, if the caller named none for them.
 
-    An operator with a kernel runs wherever the model does: on a device that has a function for it,
-    or that runs its parts, and else by its kernel on the host.
+    A custom operator runs on a device that has a converter for it or runs its decomposition, or
+    else
+    by its kernel on the host.
 
     Args:
-        model: what is to run.
-        opened: the devices that the caller has named.
-        owned: closes it.
-        isolate: whether it is to be in a process of its own.
+        model: the model.
+        opened: the devices that the caller named.
+        owned: closes the device.
+        isolate: whether to open it in a driver process.
     """
     if any(own_name(name) == _HOST for name in opened):
         return {}
@@ -133,5 +134,5 @@ def _not_asked_for(operation: Operation) -> Support:
 
 
 def instances(devices: Devices) -> list[Device]:
-    """The instances that the caller made, which stay the caller's to close."""
+    """Return the devices that the caller opened and must close."""
     return [] if isinstance(devices, str) else [d for d in devices if isinstance(d, Device)]

@@ -1,4 +1,4 @@
-"""Finding out which operations of a segment a device fails to compile."""
+"""The search for the operations of a segment that a device fails to compile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Failed(Exception):
         self.error = error
 
     def name(self, operations: Set[Operation]) -> None:
-        """Say which operations are at fault."""
+        """Return the operations at fault."""
         self.error.operations = frozenset(operation.name for operation in operations)
 
 
@@ -35,7 +35,7 @@ class FailureSearch:
     """Finds the operations at fault in the segments of one compilation.
 
     Args:
-        allowed: how many compilations of parts there may be.
+        allowed: the most compilations of parts.
     """
 
     def __init__(self, allowed: int = ALLOWED) -> None:
@@ -44,15 +44,16 @@ class FailureSearch:
     def reasons(
         self, failed: Failed, device: GuardedDevice, options: Options
     ) -> Mapping[Operation, str]:
-        """The operations of a segment at fault for that a device failed to compile it, and why.
+        """Return the operations at fault for a failed compilation of a segment, with reasons.
 
-        Those that the device names; else they are found by compiling halves: each is a single
-        operation, unless operations fail only together or no more compilations are allowed.
+        They are those that the device names, or else are found by compiling halves: single
+        operations,
+        unless operations fail only together or the allowed compilations are used up.
 
         Args:
-            failed: what failed.
+            failed: the failed segment.
             device: the device.
-            options: how it was to compile.
+            options: the compile options.
         """
         segment = failed.segment
         halving: Halving[Operation, CompileError] = Halving(
@@ -93,7 +94,7 @@ def _named(error: CompileError, operations: Sequence[Operation]) -> Sequence[Ope
 def _error_of(
     segment: Segment, device: GuardedDevice, options: Options, operations: Sequence[Operation]
 ) -> CompileError | None:
-    """The error of a device about some of a segment's operations; `None` if they compile."""
+    """Return the device's error about some operations of a segment; `None` if they compile."""
     part: Model = part_of(segment, operations)
     try:
         device.compile(part, options).close()

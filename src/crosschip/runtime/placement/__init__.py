@@ -1,1 +1,1 @@
-"""Placement: asking devices, choosing among them, and cutting a model into segments."""
+"""Placement: querying devices, choosing among them, and cutting a model into segments."""

@@ -1,7 +1,7 @@
-"""Asking devices which operations of a model they run, and as what.
+"""Queries to devices: which operations of a model they support, as they are or decomposed.
 
-A device is asked about the whole model. What it declines may decompose: then it is asked about the
-parts, and runs them in place of the operation if it runs all of them.
+A device is queried about the whole model. If it declines an operation that can be decomposed, it is
+queried about the decomposition, and runs that instead if it supports all of it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from crosschip.runtime.shapes.policy import is_fixed_for
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A device's verdict on an operation.
+    """What a device does with an operation.
 
     Attributes:
-        support: the device's answer about the operation as it stands.
-        simpler: the operations of its decomposition, if the device runs those in its place.
+        support: the device's answer about the operation itself.
+        simpler: the operations of its decomposition, if the device runs those instead.
     """
 
     support: Support
     simpler: Sequence[Operation] = ()
 
     def __bool__(self) -> bool:
-        """Tell whether the device runs the operation, in whatever way."""
+        """Return whether the device runs the operation, itself or decomposed."""
         return self.support.supported or bool(self.simpler)
 
     @property
@@ -50,13 +50,13 @@ class Verdict:
 
 
 class Answers:
-    """A device's answers about the operations of a model, by their indices.
+    """A device's answers about the operations of a model, by index.
 
     Attributes:
-        supports: the device's answer about each operation as it stands; `None` where it was not in
-            question.
-        simpler: the decompositions that the device runs in place of operations that it declines.
-        groups: operations that it runs together or not at all, with the reason.
+        supports: the answer about each operation itself; `None` if the device was not queried
+            about it.
+        simpler: the decompositions that the device runs instead of operations that it declines.
+        groups: the groups of operations that it runs as a whole or not at all, with the reason.
     """
 
     __slots__ = ("groups", "simpler", "supports")
@@ -67,25 +67,25 @@ class Answers:
         self.groups: list[tuple[str, Sequence[int]]] = []
 
     def takes(self, index: int) -> bool:
-        """Tell whether the device runs an operation, in whatever way."""
+        """Return whether the device runs an operation, itself or decomposed."""
         support = self.supports[index]
         return support is not None and (support.supported or index in self.simpler)
 
     def verdict(self, index: int) -> Verdict | None:
-        """The verdict on an operation; `None` if that was not in question."""
+        """Return the verdict on an operation; `None` if the device was not queried about it."""
         support = self.supports[index]
         return None if support is None else Verdict(support, self.simpler.get(index, ()))
 
 
 class Inquiry:
-    """Questions to devices about one model; none is asked the same twice."""
+    """The queries to devices about one model; no query is repeated."""
 
     def __init__(self, model: Model, devices: Mapping[str, Ask]) -> None:
-        """Prepare to ask.
+        """Prepare the queries.
 
         Args:
-            model: what to ask about.
-            devices: how to ask each device, by name.
+            model: the model.
+            devices: the function that queries each device, by name.
         """
         self.model = model
         self.devices = devices
@@ -96,12 +96,12 @@ class Inquiry:
     def answers(
         self, device: str, wanted: Sequence[int], overruled: Mapping[int, Support]
     ) -> Answers:
-        """The answers of a device about operations of the model.
+        """Return the answers of a device about operations of the model.
 
         Args:
-            device: its name.
-            wanted: the indices of the operations in question.
-            overruled: answers that take the place of the device's own.
+            device: the name of the device.
+            wanted: the indices of the operations.
+            overruled: answers that replace those of the device.
         """
         offer = self._offer(device)
         operations = self.model.operations
@@ -124,7 +124,7 @@ class Inquiry:
         return answers
 
     def conditions(self, assigned_devices: Sequence[str | None]) -> Sequence[Condition]:
-        """What must hold of inputs in a run, by the devices' offers.
+        """Return the conditions that the devices' offers put on the inputs of a run.
 
         Args:
             assigned_devices: the device of each operation.
@@ -144,7 +144,7 @@ class Inquiry:
         return self._offers[device]
 
     def _instead(self, device: str, index: int, answer: Support) -> Sequence[Operation]:
-        """The decomposition of an operation that a device declines, if it runs that."""
+        """Return the decomposition of an operation that a device declines, if it supports that."""
         operation = self.model.operations[index]
         if answer.rule in _FINAL or not isinstance(operation, Operator):
             return ()
@@ -158,7 +158,7 @@ class Inquiry:
         return self._simpler[key]
 
     def _form_groups(self, answers: Answers, offer: Offer) -> None:
-        """Keep the groups that the device may get whole; decline what is left of the others."""
+        """Keep the groups that the device may run as a whole; decline the members of the others."""
         for group in offer.groups:
             supports = [answers.supports[index] for index in group.operations]
             if all(supports):
@@ -175,12 +175,12 @@ _FINAL = (Rule.FAILURE, Rule.CALLER, Rule.DEFINITION)
 
 
 def asking(device: GuardedDevice, options: Options, *, conditions: bool = True) -> Ask:
-    """The way to ask a device; what does not fit its capabilities is declined without it.
+    """Return the function that queries a device; operations outside its capabilities are declined.
 
     Args:
         device: the device.
-        options: how it is to compile.
-        conditions: whether its offers may hold for some inputs only.
+        options: the compile options.
+        conditions: whether its offers may be limited to some inputs.
     """
     capabilities, options = device.capabilities, device.effective_options(options)
     ask = _asking(device, options)
@@ -188,7 +188,7 @@ def asking(device: GuardedDevice, options: Options, *, conditions: bool = True) 
 
 
 def _asking(device: GuardedDevice, options: Options) -> Ask:
-    """The way to ask a device about a model, whichever sizes it leaves open."""
+    """Return the function that queries a device about a model with any dynamic sizes."""
     capabilities = device.capabilities
     ask = _screened(device, options)
     takes_any = capabilities.open_ranks and capabilities.open_axes is None
@@ -208,7 +208,7 @@ def _asking(device: GuardedDevice, options: Options) -> Ask:
 
 
 def _screened(device: GuardedDevice, options: Options) -> Ask:
-    """The way to ask a device about a model whose sizes it compiles."""
+    """Return the function that queries a device about a model whose sizes it can compile."""
     screen = Screen(device.capabilities, options)
 
     def ask(model: Model) -> Offer:
@@ -229,12 +229,12 @@ def _screened(device: GuardedDevice, options: Options) -> Ask:
 
 
 def _by_definition(operation: PackagedOperator, device: str) -> Support | None:
-    """The answer no, where the definition of a package's operator keeps it off a device."""
+    """Return a refusal if the definition of a custom operator excludes the device."""
     broken = operation.restriction(device)
     return None if broken is None else Support.no(operation, *broken, Rule.DEFINITION)
 
 
 def broken_group(operation: Operation, why: str) -> Support:
-    """The answer about an operation whose group the device does not get as a whole."""
+    """Return the refusal of an operation whose group the device does not run as a whole."""
     detail = f"only together with others that go elsewhere ({why})" if why else "only together"
     return Support.no(operation, "", detail, Rule.GROUP)

@@ -1,8 +1,7 @@
-"""Choosing a device for each operation of a model, from the devices' answers.
+"""The choice of a device for each operation of a model, from the devices' answers.
 
-The choice is the first device, in the order of preference, that runs the operation. Other ways to
-choose (by measured cost, say) would take the place of `choose`, and need nothing of how devices are
-asked or models are cut.
+The first device in the order of preference that supports an operation is chosen. Another policy,
+such as measured cost, would replace `choose` alone.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Assignment:
 
     Attributes:
         answers: the answers of the queried devices, in the order of preference.
-        devices: the device of each operation; `None` where no device runs it.
+        devices: the device of each operation; `None` if no device supports it.
     """
 
     answers: Mapping[str, Answers]
@@ -38,13 +37,13 @@ class Assignment:
 def choose(
     inquiry: Inquiry, order: Sequence[str], overruled: Overruled, *, ask_all: bool
 ) -> Assignment:
-    """The first device, in an order, that runs each operation; none is asked in vain.
+    """Choose the first device in an order that supports each operation, with few queries.
 
     Args:
-        inquiry: the questions to the devices.
-        order: the devices, in the order of preference.
-        overruled: what is known otherwise than the devices answer.
-        ask_all: ask every device about every operation, for their reasons.
+        inquiry: the queries to the devices.
+        order: the devices in the order of preference.
+        overruled: answers that replace those of the devices.
+        ask_all: whether to query every device about every operation, for their reasons.
     """
     all_indices = range(len(inquiry.model.operations))
     assigned_devices: list[str | None] = [None] * len(all_indices)
@@ -73,9 +72,9 @@ def overruled_by(
     refusals: Refusals,
     homes: Mapping[Operation, Home],
 ) -> Overruled:
-    """The answers that are known otherwise: what has failed, and what the caller wants elsewhere.
+    """Return answers that replace those of the devices: failures and constraints.
 
-    Control flow does not go whole to a device that may not run a part of it.
+    Control flow is declined for a device that may not run part of it.
     """
     overruled: Overruled = {}
     for device in devices:
@@ -94,7 +93,7 @@ def overruled_by(
 
 
 def _homes(operation: Operation, homes: Mapping[Operation, Home]) -> list[Home]:
-    """The homes of an operation and of those in its bodies."""
+    """Return the allowed devices of an operation and of those in its bodies."""
     all_homes = [homes[operation]] if operation in homes else []
     for body in operation.bodies:
         for inner in body.operations:

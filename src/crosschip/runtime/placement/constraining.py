@@ -1,4 +1,4 @@
-"""Resolution of placement options against a model: the devices that each operation may run on."""
+"""Placement options applied to a model: the devices that each operation may run on."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def homes(
     original: Model,
     kinds: Mapping[str, Kind],
 ) -> dict[Operation, Home]:
-    """The homes of the operations that the options name; warns of entries that match nothing.
+    """Return the allowed devices of the named operations; warn of entries that match nothing.
 
     Args:
-        partition: operators that are kept off the first device, if any.
-        pin: the device that alone may run what a pattern names.
-        model: what is to be placed.
+        partition: the configuration of operators that must not run on the first device, if any.
+        pin: the only allowed device of the operations that a pattern matches.
+        model: the model to place.
         original: the model before passes.
-        kinds: the sort of each device, by name, in the order of preference.
+        kinds: the kind of each device, by name, in the order of preference.
 
     Raises:
         InputError: as for `PlacementOptions.constraints`.
@@ -52,10 +52,10 @@ def _partitioned(
     original: Model,
     kinds: Mapping[str, Kind],
 ) -> Iterator[tuple[Operation, Home]]:
-    """The homes of the operations that a configuration lists: processors behind the first device.
+    """Return the processors after the first device for the operations of a configuration.
 
     Raises:
-        InputError: there is none, or the configuration is not of its form.
+        InputError: there is no such processor, or the configuration is malformed.
     """
     entries = parse(partition)
     first, *others = kinds
@@ -78,12 +78,12 @@ def _partitioned(
 def warn_of_unmatched(
     argument: str, entries: Sequence[Entry], sources: Sequence[Source], original: Model
 ) -> None:
-    """Say which entries match nothing.
+    """Warn of entries that match nothing.
 
     Args:
         argument: the name of the configuration.
-        entries: those that match nothing.
-        sources: the operators of the model that is placed.
+        entries: the entries that match nothing.
+        sources: the source operators of the placed model.
         original: the model before passes.
     """
     if not entries:
@@ -104,10 +104,10 @@ def warn_of_unmatched(
 def _pinned(
     pin: Mapping[str, str], sources: Sequence[Source], devices: Sequence[str]
 ) -> Iterator[tuple[Operation, Home]]:
-    """The homes of the operations that patterns name; of patterns that fit one, the last holds.
+    """Return the allowed device of operations that patterns match; the last match counts.
 
     Raises:
-        InputError: a pattern fits nothing, or its device is not there.
+        InputError: a pattern matches nothing, or its device is not available.
     """
     for pattern, named in pin.items():
         device = _among(devices, named)
@@ -127,7 +127,7 @@ def _pinned(
 
 
 def _among(devices: Sequence[str], named: str) -> str | None:
-    """The device that a name means: `npu` is also the only one in a process, `npu@driver`."""
+    """Return the device with a name; `npu` also names the only driver process `npu@driver`."""
     if named in devices:
         return named
     in_drivers = [device for device in devices if device.partition("@")[0] == named]
@@ -135,10 +135,10 @@ def _among(devices: Sequence[str], named: str) -> str | None:
 
 
 def _fitting(entry: Entry, pattern: str, source: Source) -> Sequence[Operation]:
-    """The operations of a source that a pattern names.
+    """Return the operations of a source that a pattern matches.
 
-    It does so by the type of an operator of the file, and then all of them; or by the type or the
-    name of an operation itself.
+    It matches all of them by the type of the file's operator, or single ones by their own type or
+    name.
     """
     if any(fnmatchcase(form.type, entry.type) and entry.fits(form) for form in source.forms):
         return source.operations

@@ -1,4 +1,4 @@
-"""Constraints of a caller on a placement."""
+"""The caller's constraints on a placement."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from crosschip.ir.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The devices that alone may run an operation.
+    """The only devices that may run an operation.
 
     Attributes:
         devices: their names.
-        why: the constraint that says so, for people.
+        why: the constraint, in words.
     """
 
     devices: tuple[str, ...]
     why: str
 
     def refusal(self, operation: Operation) -> Support:
-        """The answer that takes the place of that of a device that may not."""
+        """Return the refusal that replaces the answer of any other device."""
         return Support.no(operation, "", self.why, Rule.CALLER)
 
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Constraints of a caller on a placement, besides the order of the devices.
+    """The caller's constraints on a placement, besides the order of the devices.
 
     Attributes:
-        homes: the operations that only some devices may run; those in bodies of control flow are
-            listed by themselves.
-        min_segment: the fewest operations that are worth a segment of their own; smaller ones join
-            another device's where that makes fewer segments.
-        max_segments: how many segments there may be at most; `None` for any number.
-        strict: whether it is an error if an operation does not go to the first device that may run
-            it.
+        homes: the allowed devices of operations; those in bodies of control flow have their own
+            entries.
+        min_segment: the fewest operations of a segment; smaller segments are merged into others
+            if that gives fewer segments.
+        max_segments: the most segments; `None` for any number.
+        strict: whether it is an error if an operation does not run on the first device that it
+            may run on.
     """
 
     homes: Mapping[Operation, Home] = field(default_factory=dict)
@@ -48,14 +48,14 @@ class Constraints:
 
     @property
     def joins(self) -> bool:
-        """Tell whether segments are joined."""
+        """Return whether segments are merged."""
         return self.min_segment > 1 or self.max_segments is not None
 
     @property
     def bind(self) -> bool:
-        """Tell whether they say where operations run."""
+        """Return whether any constraint decides where operations run."""
         return self.strict or bool(self.homes)
 
     def within_bodies(self) -> Constraints:
-        """The constraints that hold in a body of control flow too."""
+        """Return the constraints that also apply to bodies of control flow."""
         return Constraints(self.homes)

@@ -1,4 +1,4 @@
-"""Tasks that are to run without others between them."""
+"""Topological order that keeps groups of tasks together."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 
 def grouped(readers: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Tasks, those of a group as one, in an order in which they can run.
+    """Return tasks in an executable order, with each group as one task.
 
-    A group falls apart that others must run in the middle of: that read what one of it makes, and
-    make what another reads. Where several groups only together leave no order, the largest does.
+    A group is split if another task reads from a member and another member reads from that task. If
+    only several groups together prevent an order, the largest is split.
 
     Args:
-        readers: of each task, those that wait for it.
+        readers: for each task, the tasks that wait for it.
         groups: disjoint sets of tasks.
     """
     left = [sorted(group) for group in groups if len(group) > 1]
@@ -27,7 +27,7 @@ def grouped(readers: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]) -
 def _in_order(
     readers: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]
 ) -> tuple[list[list[int]], set[int]]:
-    """An order of single tasks and groups, and the tasks that find no place in it."""
+    """Return an order of single tasks and groups, and the tasks that are part of a cycle."""
     unit_of: list[list[int]] = [[task] for task in range(len(readers))]
     for group in groups:
         for task in group:

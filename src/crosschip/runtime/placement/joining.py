@@ -1,4 +1,4 @@
-"""Joining segments: giving operations to another device that runs them too, for fewer segments."""
+"""Merging of segments: moving operations to other devices that support them, for fewer segments."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def joined(
     assigned_devices: Owners,
     constraints: Constraints,
 ) -> Owners:
-    """The device of each operation, such that segments keep to the constraints where they can.
+    """Return the device of each operation, so that segments meet the constraints if they can.
 
-    A segment of fewer operations than `min_segment` moves to another device if there are fewer
-    segments then. While there are more than `max_segments`, the smallest that can moves.
+    A segment of fewer than `min_segment` operations moves to another device if that gives fewer
+    segments. While there are more than `max_segments`, the smallest segment that can move does.
 
     Args:
-        model: what is placed.
-        answers_by_device: what each device says about every operation of it.
-        assigned_devices: the device of each operation, as chosen.
-        constraints: those to keep to.
+        model: the placed model.
+        answers_by_device: each device's answers about all operations.
+        assigned_devices: the device of each operation.
+        constraints: the constraints.
     """
     return _Joining(model, answers_by_device, constraints).of(assigned_devices)
 
 
 class _Joining:
-    """The search for a better assignment of operations to devices."""
+    """Searches for an assignment of operations to devices with fewer segments."""
 
     def __init__(
         self, model: Model, answers_by_device: Mapping[str, Answers], constraints: Constraints
@@ -79,7 +79,7 @@ class _Joining:
         return most is not None and len(sections) > most
 
     def _offending(self, sections: Sequence[Section]) -> Sequence[Section]:
-        """The segments that should join others, the smallest first."""
+        """Return the segments that should be merged into others, the smallest first."""
         least = self._constraints.min_segment
         too_many = self._too_many(sections)
         offending = [
@@ -90,7 +90,7 @@ class _Joining:
         return sorted(offending, key=lambda section: len(section[1]))
 
     def _sections(self, assigned_devices: Owners) -> Sequence[Section]:
-        """The segments of operations that somebody runs."""
+        """Return the segments of the operations that have a device."""
         self._visits -= len(assigned_devices)
         names = [assigned or "" for assigned in assigned_devices]
         words = [self._dialect(assigned, index) for index, assigned in enumerate(assigned_devices)]
@@ -109,7 +109,7 @@ class _Joining:
         return support.dialect if support else ""
 
     def _first_better(self, candidates: Iterator[Owners], count: int) -> Owners | None:
-        """The first way that has fewer segments."""
+        """Return the first alternative with fewer segments."""
         return next(
             (candidate for candidate in candidates if len(self._sections(candidate)) < count), None
         )
@@ -127,7 +127,7 @@ class _Joining:
     def _many_at_once(
         self, assigned_devices: Owners, offending: Sequence[Section]
     ) -> Iterator[Owners]:
-        """The offending segments of one device to one other; the last device's move first."""
+        """Move the offending segments of one device to another, of the last device first."""
         for device in reversed(list(self._answers)):
             own = [section for section in offending if section[0] == device]
             for target in self._answers:
@@ -139,14 +139,14 @@ class _Joining:
     def _all_at_once(
         self, assigned_devices: Owners, offending: Sequence[Section]
     ) -> Iterator[Owners]:
-        """All offending segments that one device takes, on that: neighbours only join together."""
+        """Move all offending segments that one device supports to it; only neighbours merge."""
         for target in self._answers:
             moved = self._moved(assigned_devices, offending, target)
             if moved is not None:
                 yield moved
 
     def _on_fewer_devices(self, assigned_devices: Owners) -> Iterator[Owners]:
-        """All that some of the devices can take, on them."""
+        """Use only some of the devices, for all operations that they support."""
         for size in range(len(self._answers) - 1, 0, -1):
             for devices in combinations(self._answers, size):
                 if self._visits < 0 and size > 1:
@@ -161,7 +161,7 @@ class _Joining:
     def _moved(
         self, assigned_devices: Owners, sections: Sequence[Section], target: str
     ) -> Owners | None:
-        """The assignment with segments on another device; `None` if it takes none of them."""
+        """Move segments to another device; return `None` if it supports none of them."""
         moved = None
         for device, run in sections:
             if device != target and all(self._may_take(target, index) for index in run):
@@ -171,5 +171,5 @@ class _Joining:
         return moved
 
     def _may_take(self, device: str, index: int) -> bool:
-        """Tell whether a device runs an operation, and without others that go together with it."""
+        """Return whether a device supports an operation that belongs to no group."""
         return self._answers[device].takes(index) and index not in self._grouped[device]

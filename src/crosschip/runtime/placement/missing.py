@@ -18,15 +18,15 @@ _DEVICE, _ELSEWHERE = "device", "elsewhere"
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An operator that a device declines, and what it would be worth once those above it are there.
+    """An operator that a device declines, and the benefit of adding it after the earlier ones.
 
     Attributes:
-        operator: its name; empty for what the device runs as it is.
-        operations: how many operations of the models it is.
+        operator: the type of the operator; empty for the device as it is.
+        operations: the number of operations of that type in the models.
         reasons: why the device declines them, the most frequent first.
-        share: the part of all multiplications, each with an addition, that the device then does.
-        taken: the part of all operations that it then runs.
-        segments: into how many segments the models then fall.
+        share: the fraction of all multiply-adds that the device then computes.
+        taken: the fraction of all operations that it then runs.
+        segments: the number of segments of the models then.
     """
 
     operator: str
@@ -38,17 +38,18 @@ class Missing:
 
 
 def missing(models: Sequence[Model], ask: Ask) -> list[Missing]:
-    """What a device lacks, the most worthwhile first: by the arithmetic that it brings.
+    """Rank the operators that a device lacks by the multiply-adds that they bring.
 
-    Of operators that bring none, the one comes first whose operations stand most often beside those
-    that the device has by then, since each of these saves handing a tensor on.
+    Among operators without multiply-adds, the one whose operations are most often adjacent to
+    supported
+    ones comes first, because each adjacency saves the transfer of a tensor.
 
     Args:
-        models: those that are to run.
-        ask: asks the device.
+        models: the models to run.
+        ask: queries the device.
 
     Returns:
-        First what is there as it is, then an entry for each operator that the device declines.
+        First an entry for the device as it is, then one for each operator that it declines.
     """
     new_operators: list[str] = []
     entries = [_entry(models, ask, new_operators, "", 0, ())]
@@ -93,7 +94,7 @@ def _part(of: Counter[bool]) -> float:
 
 
 def _placed(model: Model, ask: Ask, new_operators: Collection[str]) -> Placement:
-    """The placement if the device had some more operators, and another device all."""
+    """Return the placement if the device had some more operators and another device had all."""
 
     def more(part: Model) -> Offer:
         offer = ask(part)
@@ -110,7 +111,7 @@ def _placed(model: Model, ask: Ask, new_operators: Collection[str]) -> Placement
 
 
 def _declined(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, str]]:
-    """The operations that the device does not run, however, with its reason."""
+    """Return the operations that the device does not run, even decomposed, with its reasons."""
     for model in models:
         answers = ask(model).answers
         placement = _placed(model, ask, ())
@@ -126,7 +127,7 @@ def _declined(models: Sequence[Model], ask: Ask) -> Iterator[tuple[Operation, st
 
 
 def _joined(models: Sequence[Model]) -> Iterator[tuple[Operation, Operation]]:
-    """The operations that make a tensor and read it, for each that is read."""
+    """Return the producer and the reader of each tensor between operations."""
     for model in models:
         makers = {output: maker for maker in model.operations for output in maker.outputs}
         for operation in model.operations:
@@ -141,7 +142,7 @@ def _worth(
     new_operators: Collection[str],
     type_: str,
 ) -> tuple[int, int, int]:
-    """Arithmetic, tensors that stay on the device, and operations that an operator brings."""
+    """Return the multiply-adds, transfers saved, and operations that an operator brings."""
     lacking = {id(operation) for operation, _ in declined if operation.type not in new_operators}
     own = [operation for operation, _ in declined if operation.type == type_]
     stays = sum(

@@ -1,4 +1,4 @@
-"""A model of which some operators compute in float32, whatever the others do."""
+"""A model in which some operators compute in float32 whatever the precision of the others."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _OTHERS = "computes in float32 what mixed_precision lists, and nothing else"
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """A model of which listed operators compute in float32.
+    """A model in which the listed operators compute in float32.
 
     Attributes:
         model: the model.
-        operations: the names of the operations that compute in float32 because they are listed.
-        in_float32: those of them that devices would compute in another precision, with the line
-            that lists each; those in bodies of control flow, too.
+        operations: the names of the listed operations.
+        in_float32: the listed operations that devices would compute in another precision, with
+            the line that lists each; including those in bodies of control flow.
     """
 
     model: Model
@@ -31,15 +31,16 @@ class Mixed:
     def constraints(
         self, constraints: Constraints, devices: Collection[str], exact: Mapping[str, str]
     ) -> Constraints:
-        """The caller's constraints, with those of the configuration.
+        """Return the caller's constraints together with those of the configuration.
 
-        What is kept in float32 goes where it would go otherwise, as computed in float32 there; what
-        is not does not go to devices that are there for that alone.
+        Operations kept in float32 run on the device that would run them otherwise, in float32.
+        Other
+        operations do not run on devices that exist for the float32 ones alone.
 
         Args:
-            constraints: the caller's own.
-            devices: those that the caller named, in the order of preference.
-            exact: the device in float32 for each that computes in another precision.
+            constraints: the caller's constraints.
+            devices: the devices that the caller named, in the order of preference.
+            exact: the float32 variant of each device that computes in another precision.
         """
         if not self.in_float32:
             return constraints

@@ -1,7 +1,7 @@
-"""The configuration of mixed precision: operators that compute in float32.
+"""The mixed-precision configuration: operators that compute in float32.
 
-Those of a quantized model compute on reals; those that devices would compute in bfloat16 or float16
-go to the same devices once more, in float32.
+Listed operators of a quantized model compute on dequantized tensors. Those that devices would
+compute in bfloat16 or float16 run on the same devices in float32.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ logger = logging.getLogger("crosschip")
 def mixed(
     configuration: str | bytes | Path, model: Model, original: Model, reduced: Sequence[str]
 ) -> Mixed:
-    """A model with the operators in float32 that a configuration lists.
+    """Return a model in which the operators of a configuration compute in float32.
 
-    Warns of entries that match nothing, or change nothing.
+    Warns of entries that match nothing or have no effect.
 
     Args:
-        configuration: the path of a file of NNAdapter's form, or its content.
-        model: after passes.
+        configuration: the path of a file in NNAdapter's format, or its content.
+        model: the model after passes.
         original: the model before passes.
         reduced: the devices that compute in another precision than float32.
 
     Raises:
-        InputError: the configuration cannot be read, or is not of its form.
+        InputError: the configuration cannot be read or is malformed.
     """
     entries = parse(configuration, _ARGUMENT)
     sources = sources_of(model)
@@ -71,7 +71,7 @@ def mixed(
 
 
 def _quantized(sources: Sequence[Source], model: Model) -> list[Operation]:
-    """The operations of some sources that compute on quantized tensors, and may on reals."""
+    """Return the operations of some sources that compute on quantized tensors and can on floats."""
     top = frozenset(model.operations)
     return [
         operation
@@ -83,7 +83,7 @@ def _quantized(sources: Sequence[Source], model: Model) -> list[Operation]:
 
 
 def _all_of(sources: Sequence[Source]) -> list[Operation]:
-    """The operations of some sources, with those in the bodies of them."""
+    """Return the operations of some sources, including those in their bodies."""
     operations = []
     for source in sources:
         for operation in source.operations:
@@ -94,7 +94,7 @@ def _all_of(sources: Sequence[Source]) -> list[Operation]:
 
 
 def _is_reduced(operation: Operation) -> bool:
-    """Tell whether a precision bears on an operation: on what it reads or makes of float32."""
+    """Return whether an operation reads or writes float32, which the precision would change."""
     operands: list[Operand | None] = [*operation.inputs, *operation.outputs]
     return any(o is not None and o.type.element_type is ElementType.FLOAT32 for o in operands)
 
@@ -104,7 +104,7 @@ def _warn(entry: Entry, why: str) -> None:
 
 
 def _no_effect(sources: Sequence[Source], model: Model) -> str:
-    """The reason why nothing of some operators is quantized, in words."""
+    """Return in words why nothing of some operators is quantized."""
     fitting = [source for source in sources if _computes_on_reals(source)]
     if not fitting:
         return "names arithmetic on integers, and stays as it is"
@@ -115,9 +115,10 @@ def _no_effect(sources: Sequence[Source], model: Model) -> str:
 
 
 def _computes_on_reals(source: Source) -> bool:
-    """Tell whether all of a source computes on reals, or on integers that stand for such.
+    """Return whether all operations of a source compute on floats or on quantized tensors.
 
-    Operators of ONNX that say what is done to the integers (`MatMulInteger`) are imported as that.
+    ONNX operators that define the integer arithmetic (`MatMulInteger`) are imported as that
+    arithmetic.
     """
     return all(
         operand.type.quantization is not None or operand.type.element_type in FLOATS

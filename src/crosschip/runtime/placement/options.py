@@ -1,4 +1,4 @@
-"""Options of placement: partition configurations, pins and limits, and what they constrain."""
+"""Placement options: partition configurations, pins and limits."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlacementOptions:
-    """The caller's constraints on which device runs what.
+    """The caller's constraints on the placement.
 
     Attributes:
-        pin: the device that alone may run what a pattern names, by pattern: `type:inputs:outputs`
-            as in a configuration, or the name of an operation; the type may have wildcards. Of
-            several that fit, the last holds; a pin holds before a configuration.
-        partition: operators that are kept off the first device and run on the processors after it:
-            the path of a configuration of NNAdapter's form, or its content as text or bytes.
-        mixed_precision: operators that compute in float32, in a configuration of the same form:
-            those of a quantized model on reals, and those that devices would compute in bfloat16 or
-            float16, on the same devices.
-        min_segment: the fewest operations that are worth a segment of their own; smaller segments
-            join another device's that takes them, where there are fewer segments then.
-        max_segments: the largest number of segments; segments are joined until there are no more.
+        pin: the only allowed device of operations that match a pattern. A pattern is
+            `type:inputs:outputs` as in a configuration, or the name of an operation; the type may
+            contain wildcards. The last matching pattern counts, before any configuration.
+        partition: operators that run on processors after the first device instead of on it: the
+            path of a configuration in NNAdapter's format, or its content as text or bytes.
+        mixed_precision: operators that compute in float32, in a configuration of the same format:
+            on dequantized tensors in a quantized model, or in float32 on devices that would compute
+            them in bfloat16 or float16.
+        min_segment: the fewest operations of a segment; smaller segments are merged into those of
+            another device that supports them, if that gives fewer segments.
+        max_segments: the most segments; segments are merged until there are no more.
         strict: whether it is an error if a device declines or fails to compile an operation that
-            it would have been the first to run.
-        isolate: whether each device runs in a process of its own, whose death takes nothing along:
-            `openvino` then stands for `openvino@driver`. Runs that were under way are run again in
-            the process that replaces it or, once it has died too often, on the next device.
+            it was the first choice for.
+        isolate: whether each device runs in a driver process, so that a crash of the device does
+            not end the program: `openvino` stands for `openvino@driver`. Runs that were in flight
+            are repeated in the process that replaces it or, after too many crashes, on the next
+            device.
 
     Raises:
-        InputError: a value is of another type, or too small.
+        InputError: a value has the wrong type or is too small.
     """
 
     pin: Mapping[str, str] | None = None
@@ -51,25 +52,25 @@ class PlacementOptions:
 
     @property
     def moves(self) -> bool:
-        """Tell whether operations may go elsewhere than the devices' answers send them."""
+        """Return whether operations may run on other devices than the answers alone decide."""
         limits = self.min_segment > 1 or self.max_segments is not None
         return self.partition is not None or bool(self.pin) or limits
 
     def words(self) -> tuple[object, ...]:
-        """The constraints as plain values, with the content of a configuration in a file.
+        """Return the constraints as plain values, with the content of configuration files.
 
         Raises:
-            InputError: a configuration is not of its form, or cannot be read.
+            InputError: a configuration cannot be read or is malformed.
         """
         pins = [*(self.pin or {}).items()]
         partition = _entries("partition", self.partition)
         return partition, pins, self.min_segment, self.max_segments, self.strict
 
     def float32_words(self) -> list[str]:
-        """The entries of `mixed_precision` as plain values.
+        """Return the entries of `mixed_precision` as plain values.
 
         Raises:
-            InputError: the configuration is not of its form, or cannot be read.
+            InputError: the configuration is malformed.
         """
         return _entries("mixed_precision", self.mixed_precision)
 
@@ -90,12 +91,12 @@ class PlacementOptions:
             )
 
     def constraints(self, model: Model, given: Model, kinds: Mapping[str, Kind]) -> Constraints:
-        """The meaning for a model; warns of entries that match nothing.
+        """Return the constraints for a model; warn of entries that match nothing.
 
         Args:
-            model: what is to be placed.
+            model: the model to place.
             given: the model before passes.
-            kinds: the sort of each device, by name, in the order of preference.
+            kinds: the kind of each device, by name, in the order of preference.
 
         Raises:
             InputError: a configuration is not of its form, a pin names no device or nothing of the
@@ -111,7 +112,7 @@ class PlacementOptions:
     def _homes(
         self, model: Model, given: Model, kinds: Mapping[str, Kind]
     ) -> Mapping[Operation, Home]:
-        """The homes of the operations that are named, if any are."""
+        """Return the allowed devices of the named operations, if any are named."""
         if self.partition is None and not self.pin:
             return {}
         # Seldom needed: placing a model is to take no longer for it.

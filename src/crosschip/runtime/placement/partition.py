@@ -1,16 +1,16 @@
-"""Partition configurations: lists of operators of a file, in the form that NNAdapter gives them.
+"""Partition configurations: lists of a file's operators, in NNAdapter's format.
 
-A line names one operator, or a sort of operators, as `type:inputs:outputs`. Type and names are the
-framework's. Names that are left out stand for any, and so do whole lists:
+A line selects operators as `type:inputs:outputs`, with the framework's types and names. Omitted
+names, and omitted lists, match any:
 
     conv2d:x,conv2d_0.w_0:conv2d_0.tmp_0
     softmax
     relu::relu_1.tmp_0
 
-Lines may end in any way; empty ones count for nothing, and so does what follows a `#` at the
-beginning of a line or after a space. What NNAdapter's logs have before the list, up to the line
-`subgraph operators:`, may stay. A name may have commas and colons in it, if an operator of the
-model has it. The configuration of mixed precision has the same form.
+Any line ending is accepted. Empty lines are ignored, and so is a comment: `#` at the beginning of a
+line or after a space, to its end. The prefix of NNAdapter's logs, up to the line `subgraph
+operators:`, is accepted. A name may contain commas and colons if an operator of the model has it.
+Mixed-precision configurations have the same format.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Entry:
     """A line of a configuration.
 
     Attributes:
-        line: its number, from 1.
-        type: the operator's type.
-        lists: what is written behind the type and its colon.
-        inputs: the names of values that the operator reads, if no name has a colon or comma.
-        outputs: the names of values that it makes.
+        line: the line number, from 1.
+        type: the type of the operator.
+        lists: the text after the type and its colon.
+        inputs: the names of the operator's inputs, if no name contains a colon or comma.
+        outputs: the names of its outputs, likewise.
     """
 
     line: int
@@ -65,16 +65,16 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """The line, without a comment."""
+        """The line without its comment."""
         return f"{self.type}:{self.lists}" if self.lists else self.type
 
     @property
     def brief(self) -> str:
-        """The line as messages quote it: its beginning, if it is long."""
+        """The line as messages quote it; only its beginning if it is long."""
         return _shortened(self.text)
 
     def fits(self, origin: Origin) -> bool:
-        """Tell whether it names an operator, apart from the type."""
+        """Return whether the inputs and outputs match an operator's."""
         if not self._has_odd_names(origin):
             usual = self.lists.count(":") < 2
             return usual and (
@@ -92,15 +92,15 @@ class Entry:
 
 
 def parse(source: str | bytes | Path, where: str = "partition") -> list[Entry]:
-    """The lines of a configuration.
+    """Parse the lines of a configuration.
 
     Args:
-        source: the path of a file; its content, as bytes or text. A text that names a file which is
-            there is a path.
+        source: the path of a file, or its content as bytes or text; text that names an existing
+            file is a path.
         where: the name of the argument, for messages.
 
     Raises:
-        InputError: the file cannot be read, or a line is not of the form.
+        InputError: the file cannot be read, or a line is malformed.
     """
     where, content = _content(source, where)
     entries: list[Entry] = []
@@ -116,7 +116,7 @@ def parse(source: str | bytes | Path, where: str = "partition") -> list[Entry]:
 
 
 def words_of(source: str | bytes | Path | None, where: str = "partition") -> list[str]:
-    """The entries of a configuration as texts; none if there is no configuration.
+    """Return the entries of a configuration as texts; none without a configuration.
 
     Raises:
         InputError: as for `parse`.
@@ -125,16 +125,16 @@ def words_of(source: str | bytes | Path | None, where: str = "partition") -> lis
 
 
 def entry_of(text: str, where: str) -> Entry:
-    """A single line that stands for itself.
+    """Parse a single line.
 
     Raises:
-        InputError: it is not of the form.
+        InputError: it is malformed.
     """
     return _entry(text.strip(), 1, where)
 
 
 def matches(entries: Iterable[Entry], sources: Iterable[Source]) -> Mapping[Entry, list[Source]]:
-    """The operators that each entry names; none, where it matches nothing."""
+    """Return the operators that each entry matches."""
     matched: dict[Entry, list[Source]] = {entry: [] for entry in entries}
     named: dict[tuple[str, str], list[Entry]] = {}
     by_type: dict[str, list[Entry]] = {}
@@ -154,7 +154,7 @@ def matches(entries: Iterable[Entry], sources: Iterable[Source]) -> Mapping[Entr
 
 
 def unmatched(entry: Entry, sources: Sequence[Source]) -> str:
-    """The sentence about an entry that matches nothing, with the nearest that would."""
+    """Return the warning about an entry that matches nothing, with the closest match."""
     forms = [form for source in sources for form in source.forms]
     types = dict.fromkeys(form.type for form in forms)
     # Only mistakes need it.
@@ -183,7 +183,7 @@ def _candidates(
     named: Mapping[tuple[str, str], Sequence[Entry]],
     by_type: Mapping[str, Sequence[Entry]],
 ) -> Iterable[Entry]:
-    """The entries that may name an operator."""
+    """Return the entries that may match an operator."""
     names = ("", *form.outputs, *form.inputs)
     if any("," in name or ":" in name for name in names):
         return by_type[form.type]
@@ -192,7 +192,7 @@ def _candidates(
 
 
 def _content(source: str | bytes | Path, where: str) -> tuple[str, str]:
-    """The source's name for messages, and its text."""
+    """Return the source's name for messages, and its text."""
     if isinstance(source, str):
         path = _path(source, where)
         if path is None:
@@ -225,7 +225,7 @@ def _too_large(where: str) -> str:
 
 
 def _path(text: str, where: str) -> Path | None:
-    """The path that a text is; `None` if it is a configuration itself."""
+    """Return the path that a text denotes; `None` if the text is a configuration itself."""
     if re.search(_LINE_END, text) or "\0" in text or not text.strip():
         return None
     path = Path(text)
@@ -268,15 +268,16 @@ def _names(written: str) -> tuple[str, ...]:
 
 
 def _list_ends(text: str, starts: Iterable[int], names: Sequence[str]) -> set[int]:
-    """The indices of a text where a list of some names can end.
+    """Return the indices of a text where a list of names can end.
 
-    A name may have commas and colons in it, so that a text can be a list in very many ways; what
-    follows an index is the same in all of them, and each index is looked at once.
+    Names may contain commas and colons, so a text can be split into a list in many ways. The
+    remainder
+    after an index does not depend on the way, so each index is examined once.
 
     Args:
-        text: what has the list in it.
+        text: the text that contains the list.
         starts: the indices where the list may begin.
-        names: those that the list may have, in any order, any number of times.
+        names: the possible names, in any order and number.
     """
     by_length: dict[int, set[str]] = {}
     for name in filter(None, names):
@@ -300,7 +301,7 @@ def _list_ends(text: str, starts: Iterable[int], names: Sequence[str]) -> set[in
 
 
 def _past(signs: re.Pattern[str], text: str, index: int) -> int:
-    """The index behind the signs at an index."""
+    """Return the index after the separators at an index."""
     match = signs.match(text, index)
     assert match is not None, "no sign at all matches"
     return match.end()

@@ -1,9 +1,9 @@
-"""Placement: who runs what, and why.
+"""Placement: which device runs what, and why.
 
-Devices are asked (`asking`), a device is chosen for each operation (`choosing`), and what goes to
-one device is cut into segments (`segments`), joined as constraints ask (`joining`).
-Control flow goes whole to a device that supports it, unless devices before that one run all of its
-bodies; else the runtime runs it, and its bodies are placed like any model.
+Devices are queried, a device is chosen for each operation, and the operations of each device are
+cut into segments, which are merged as the constraints demand. Control flow runs as a whole on a
+device that supports it, unless earlier devices run all of its bodies; otherwise the runtime runs
+it and its bodies are placed like models.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _NOBODY = ""  # no device has this name
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision about where an operation of the model went.
+    """The placement of one operation.
 
     Attributes:
         operation: the operation.
-        device: who runs it; `None` if nobody does.
-        verdicts: what each device that was asked does about it, in the order of preference.
-        bodies: where the bodies of control flow went that the runtime runs.
+        device: the device that runs it; `None` if no device does.
+        verdicts: the verdict of each queried device, in the order of preference.
+        bodies: the placements of its bodies, if the runtime runs it.
     """
 
     operation: Operation
@@ -50,12 +50,12 @@ class Decision:
 
     @property
     def name(self) -> str:
-        """The operation's name."""
+        """The name of the operation."""
         return self.operation.name
 
     @property
     def type(self) -> str:
-        """The name of its operator."""
+        """The type of its operator."""
         return self.operation.type
 
     @property
@@ -67,14 +67,14 @@ class Decision:
 
     @property
     def reasons(self) -> Mapping[str, str]:
-        """The words of each device that was asked."""
+        """The verdict of each queried device, in words."""
         return {device: verdict.text for device, verdict in self.verdicts.items()}
 
     @property
     def refusals(self) -> Sequence[Support]:
-        """The answers of devices that would have come before the one that runs it.
+        """The answers of the devices that precede the one that runs it.
 
-        Control flow that the runtime runs was refused by none: its bodies are where it wanted to.
+        Control flow that the runtime runs has none, because its bodies run where they should.
         """
         if self.device == RUNTIME:
             return []
@@ -86,30 +86,29 @@ class Decision:
 
     @property
     def falls_back(self) -> bool:
-        """Tell whether a device declines it that the caller would have had run it."""
+        """Return whether a device declined it that the caller prefers."""
         return any(refusal.rule is not Rule.CALLER for refusal in self.refusals)
 
 
 class Placement:
-    """A model cut into segments, each for one device, in an order in which they can run.
+    """A model cut into segments, each for one device, in an executable order.
 
     Attributes:
         original: the model that was placed.
         model: the operations that run, and those that no device runs.
-        segments: the parts of it that devices run.
-        devices: the devices, in the order in which they were preferred.
-        problem: the demand of the caller's that is not met, in words; empty if all are.
-        shape_strategies: the treatment of the open sizes of each segment; that of bodies is in
-            their placements.
-        choice: how the devices did that `"auto"` means; `None` if the caller named them, or nobody
-            has compiled the model for `"auto"` yet.
-        settings: what each engine is told, in its own words, by device; `performance` is `None`
-            where one offers nothing for the mode that the caller wants.
-        assignment: who was chosen to run what.
-        inside: the bodies of control flow, as they would be placed, by its index.
-        conditions: what must hold of the inputs of a run, for the devices to compute it right.
-        in_float: the names of the operations that compute in float32 because the caller's
-            configuration of mixed precision lists them.
+        segments: the segments.
+        devices: the devices in the order of preference.
+        problem: the constraint that is not met, in words; empty if all are.
+        shape_strategies: how each segment treats dynamic shapes; for bodies, see their placements.
+        choice: the measurements behind `"auto"`; `None` if the caller named the devices, or the
+            model has not been compiled for `"auto"` yet.
+        settings: the settings of each engine in its own words, by device; `performance` is `None`
+            if the engine has nothing for the requested mode.
+        assignment: the device of each operation.
+        inside: the placements of bodies of control flow, by the operation's index.
+        conditions: the conditions on the inputs of a run under which the devices compute it right.
+        in_float: the names of the operations that compute in float32 because the mixed-precision
+            configuration lists them.
     """
 
     def __init__(
@@ -119,13 +118,14 @@ class Placement:
         inside: Mapping[int, Inside],
         devices: Sequence[str],
     ) -> None:
-        """Cut a model as it has been chosen.
+        """Cut a model into segments by an assignment.
 
         Args:
             original: the model.
-            assignment: who runs what; `RUNTIME` is the device of control flow that it runs itself.
-            inside: the bodies of control flow, as they would be placed, by its index.
-            devices: the devices, in the order of preference.
+            assignment: the device of each operation; `RUNTIME` for control flow that the runtime
+                runs.
+            inside: the placements of bodies of control flow, by the operation's index.
+            devices: the devices in the order of preference.
         """
         self.original = original
         self.devices = tuple(devices)
@@ -145,7 +145,7 @@ class Placement:
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
-        """The decisions about each operation of the model as it was given."""
+        """The decision about each operation of the original model."""
         answers_by_device, assigned_devices = self.assignment.answers, self.assignment.devices
         alike: dict[tuple[tuple[int, int], ...], dict[str, Verdict]] = {}
         decisions = []
@@ -176,7 +176,7 @@ class Placement:
 
     @property
     def fallbacks(self) -> Sequence[Decision]:
-        """The decisions about operations, those in bodies too, that devices before declined."""
+        """The decisions about operations that an earlier device declined, including bodies."""
         if not self.inside and self.assignment.devices.count(self.devices[0]) == len(
             self.assignment.devices
         ):
@@ -184,10 +184,10 @@ class Placement:
         return [decision for decision in self.all_decisions() if decision.falls_back]
 
     def check(self) -> None:
-        """Make sure that all of the model runs, and as the caller demanded.
+        """Raise unless the whole model runs and the constraints are met.
 
         Raises:
-            UnsupportedError: no device runs some operation, or a demand is not met; the message
+            UnsupportedError: no device runs some operation, or a constraint is not met; the message
                 lists all operations concerned, with reasons.
         """
         if self.unplaced:
@@ -196,26 +196,26 @@ class Placement:
             raise UnsupportedError(f"{self.model.name}: {self.problem}")
 
     def all_decisions(self) -> Iterator[Decision]:
-        """The decisions about the model's operations and, after each, those about its bodies'."""
+        """Return the decisions about all operations, each followed by those of its bodies."""
         for decision in self.decisions:
             yield decision
             for body in decision.bodies:
                 yield from body.all_decisions()
 
     def all_segments(self) -> Iterator[Segment]:
-        """The segments of the model, and those of bodies."""
+        """Return the segments of the model and of its bodies."""
         yield from self.segments
         for body in self.run_bodies():
             yield from body.all_segments()
 
     def all_shape_strategies(self) -> Iterator[str]:
-        """The treatment of the open sizes of each of `all_segments`, in words."""
+        """Return how each of `all_segments` treats dynamic shapes, in words."""
         yield from self.shape_strategies
         for body in self.run_bodies():
             yield from body.all_shape_strategies()
 
     def clusters(self) -> dict[Operation, str]:
-        """A label for each operation that a device runs: the device, and the segment's number."""
+        """Return a label for each placed operation: the device and the number of the segment."""
         return {
             operation: f"{segment.device} {number}"
             for number, segment in enumerate(self.segments)
@@ -223,12 +223,12 @@ class Placement:
         }
 
     def bodies(self, operation: Operation) -> Sequence[Placement]:
-        """The placements of an operation's bodies that the runtime runs."""
+        """Return the placements of an operation's bodies that the runtime runs."""
         operations = self.original.operations
         return next(i.bodies for index, i in self.inside.items() if operations[index] is operation)
 
     def summary(self) -> str:
-        """One line: how much went where, and the main reason why not all to the first device."""
+        """Return one line: the share of each device, and the main reason for fallbacks."""
         counts = self._counts()
         own = Counter({self.devices[0]: counts.total()})
         shares = ", ".join(f"{device} runs {count}" for device, count in counts.most_common())
@@ -245,14 +245,14 @@ class Placement:
         return f"{total}; main reason ({count}): {reason}"
 
     def _counts(self) -> Counter[str]:
-        """The number of operations that each device runs, those of bodies too."""
+        """Return the number of operations that each device runs, including bodies."""
         counts = Counter(owner or "nobody" for owner in self.assignment.devices)
         for body in self.run_bodies():
             counts += body._counts()
         return counts
 
     def run_bodies(self) -> Iterator[Placement]:
-        """The placements of bodies that the runtime runs."""
+        """Return the placements of the bodies that the runtime runs."""
         for index, inside in self.inside.items():
             if self.assignment.devices[index] == RUNTIME:
                 yield from inside.bodies
@@ -267,19 +267,19 @@ def place(
     ask_all: bool = False,
     partial: bool = False,
 ) -> Placement:
-    """Give every operation of a model to a device.
+    """Assign each operation of a model to a device.
 
     Args:
-        model: what to place.
-        devices: how to ask each device, by name, in the order of preference.
-        refusals: what is known not to work although the device says yes.
-        constraints: the caller's.
-        ask_all: ask every device about every operation, for their reasons.
-        partial: leave out what no device runs, rather than raise an error; nor is it one if a
-            constraint is not met.
+        model: the model.
+        devices: the function that queries each device, by name, in the order of preference.
+        refusals: operations that fail on a device although it claims support.
+        constraints: the caller's constraints.
+        ask_all: whether to query every device about every operation, for their reasons.
+        partial: whether to leave out operations that no device runs, and ignore unmet constraints,
+            instead of raising an error.
 
     Raises:
-        ModelError: two operations of the model have one name.
+        ModelError: two operations of the model have the same name.
         UnsupportedError: no device runs some operation, or a constraint is not met; the message
             lists all operations concerned, with reasons.
     """
@@ -316,11 +316,11 @@ def place(
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """The bodies of an operation, as they would be placed.
+    """The placements of an operation's bodies.
 
     Attributes:
-        bodies: where they would go; none if they cannot be placed.
-        used: the devices that would run some of them.
+        bodies: the placements; none if the bodies cannot be placed.
+        used: the devices that would run some operation of them.
         problem: why they cannot be placed; empty if they can.
     """
 
@@ -350,7 +350,7 @@ class Inside:
         return cls(placed, frozenset(used - {RUNTIME}))
 
     def go_before(self, whole: str | None, order: Sequence[str]) -> bool:
-        """Tell whether to run the bodies one by one, rather than all of it on a device."""
+        """Return whether to run the bodies separately, not the whole operation on a device."""
         if whole is None or self.problem:
             return whole is None and not self.problem
         before = order[: order.index(whole)]
@@ -371,7 +371,7 @@ def _verdicts(answers_by_device: Mapping[str, Answers], index: int) -> dict[str,
 
 
 def _placed(original: Model, assignment: Assignment) -> tuple[Model, Sequence[str], Sequence[str]]:
-    """The model of what runs, and the device and dialect of each operation of that."""
+    """Return the model that runs, and the device and dialect of each of its operations."""
     assigned_devices = [owner or _NOBODY for owner in assignment.devices]
     words = [""] * len(assigned_devices)
     for index, owner in enumerate(assigned_devices):
@@ -404,7 +404,7 @@ def _joined(
     inside: Mapping[int, Inside],
     constraints: Constraints,
 ) -> Placement:
-    """The placement with segments joined as the caller asks, and the reasons for that."""
+    """Merge the placement's segments as the constraints demand; return it with the reasons."""
     assigned_devices = joined(model, assignment.answers, assignment.devices, constraints)
     other = Placement(
         model, Assignment(assignment.answers, assigned_devices), inside, placement.devices
@@ -422,7 +422,7 @@ def _joined(
 
 
 def _groups(original: Model, placed: Model, assignment: Assignment) -> Sequence[Sequence[int]]:
-    """The groups that their device gets all members of, by index in the model that runs."""
+    """Return the groups whose members all run on their device, by index in the model that runs."""
     groups = [
         group
         for name, answers in assignment.answers.items()
@@ -438,7 +438,7 @@ def _groups(original: Model, placed: Model, assignment: Assignment) -> Sequence[
 def _split_groups(
     assignment: Assignment, segments: Sequence[Segment], model: Model
 ) -> list[tuple[str, int, str]]:
-    """The members of groups that their device does not get whole, in one segment."""
+    """Return the members of groups that their device does not get as a whole, in one segment."""
     grouped = [
         (name, *group) for name, answers in assignment.answers.items() for group in answers.groups
     ]
@@ -455,7 +455,7 @@ def _split_groups(
 
 
 def _problem(placement: Placement, constraints: Constraints) -> str:
-    """The demands that are not met, in words; empty if all are."""
+    """Return the constraints that are not met, in words; empty if all are."""
     most = constraints.max_segments
     if most is not None and len(placement.segments) > most:
         return (

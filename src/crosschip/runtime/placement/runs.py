@@ -1,4 +1,4 @@
-"""Ordering coloured tasks so that the colour changes as seldom as possible.
+"""Ordering of coloured tasks with as few changes of colour as possible.
 
 The tasks are operations and the colours devices, but nothing here depends on that. Once a colour is
 chosen, doing all that can be done in it never makes the rest longer; so an order is fixed by its
@@ -20,16 +20,18 @@ _DONE = -1
 def fewest_runs(
     colours: Sequence[str], readers: Sequence[Sequence[int]]
 ) -> Sequence[Sequence[int]]:
-    """Tasks in runs of one colour each, every task after those that it waits for.
+    """Order tasks in runs of one colour each, every task after those that it waits for.
 
-    With one or two colours there are never more runs than necessary. With more, finding the fewest
-    is as hard as the shortest common supersequence of many strings; the order is still the best
-    one wherever the greedy order meets the lower bound (as on chains and trees), or the exact
-    search ends within its budget of task visits.
+    With one or two colours the number of runs is minimal. With more, the problem is as hard as the
+    shortest common supersequence of many strings; the order is still minimal wherever the greedy
+    order
+    meets the lower bound (as on chains and trees), or the exact search ends within its budget of
+    task
+    visits.
 
     Args:
-        colours: of each task; the tasks are numbered in an order in which they can run.
-        readers: of each task, those that wait for it; each once.
+        colours: the colour of each task; tasks are numbered in an executable order.
+        readers: for each task, the tasks that wait for it, without duplicates.
     """
     graph = _Graph(colours, readers)
     firsts = sorted({colours[task] for task in graph.sources})
@@ -42,7 +44,7 @@ def fewest_runs(
 
 
 class _Graph:
-    """The tasks, who waits for whom, and how many changes of colour lie ahead of each."""
+    """The tasks, their readers, and the changes of colour on the longest path from each task."""
 
     def __init__(self, colours: Sequence[str], readers: Sequence[Sequence[int]]) -> None:
         self.colours = colours
@@ -62,7 +64,7 @@ class _Graph:
             changes_ahead[task] = most
 
     def greedy(self, first: str) -> list[tuple[int, ...]]:
-        """Runs from one of colour `first` on, then always towards the most changes ahead."""
+        """Return runs that start with colour `first` and then follow the most remaining changes."""
         order = _Order(self)
         colour: str | None = first
         while colour is not None:
@@ -71,7 +73,7 @@ class _Graph:
         return order.runs
 
     def search(self, known: int) -> list[tuple[int, ...]] | None:
-        """An order of fewer than `known` runs, the fewest; `None` if none is found in budget."""
+        """Return a minimal order of fewer than `known` runs; `None` if the budget finds none."""
         start = _Order(self)
         queue = [(start.bound(), 0, start)]
         reached: dict[tuple[int, ...], int] = {}
@@ -94,12 +96,12 @@ class _Graph:
 
 
 class _Order:
-    """The beginning of an order, and what can come next.
+    """The beginning of an order, and the tasks that can follow.
 
     Attributes:
-        runs: those so far.
-        waiting: for each task, how many of those that it waits for are to be done, or `_DONE`.
-        ready: for each colour, a heap of the tasks that can be done, by the changes ahead of them.
+        runs: the runs so far.
+        waiting: for each task, the number of unfinished tasks that it waits for, or `_DONE`.
+        ready: for each colour, a heap of the executable tasks, by the changes after them.
     """
 
     def __init__(self, graph: _Graph) -> None:
@@ -111,7 +113,7 @@ class _Order:
             heappush(self.ready[graph.colours[task]], (-graph.changes_ahead[task], task))
 
     def farthest(self) -> str | None:
-        """The colour of the task with the most changes ahead; `None` if all are done."""
+        """Return the colour of the task with the most changes after it; `None` if all are done."""
         best = None
         for colour, tasks in self.ready.items():
             if tasks and (best is None or tasks[0] < self.ready[best][0]):
@@ -119,11 +121,11 @@ class _Order:
         return best
 
     def choices(self) -> list[str]:
-        """The colours of tasks that can be done."""
+        """Return the colours of executable tasks."""
         return [colour for colour, tasks in self.ready.items() if tasks]
 
     def run(self, colour: str) -> None:
-        """Do all that can be done in one colour."""
+        """Append all tasks that are executable in one colour."""
         ready, waiting, graph = self.ready[colour], self.waiting, self.graph
         ahead, colours, readers = graph.changes_ahead, graph.colours, graph.readers
         tasks: list[int] = []
@@ -139,12 +141,12 @@ class _Order:
         self.runs.append(tuple(tasks))
 
     def bound(self) -> int:
-        """The least number of runs in an order that begins like this."""
+        """Return the least number of runs of any order with this beginning."""
         ahead = [-tasks[0][0] for tasks in self.ready.values() if tasks]
         return len(self.runs) + (1 + max(ahead) if ahead else 0)
 
     def copy(self) -> _Order:
-        """Another beginning that is the same so far."""
+        """Return an independent copy."""
         other = copy(self)
         other.runs = list(self.runs)
         other.waiting = list(self.waiting)

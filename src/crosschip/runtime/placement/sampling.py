@@ -1,7 +1,7 @@
-"""Asking a device that compiles known sizes only about a model that leaves sizes open.
+"""Queries of a device that compiles static shapes only about a model with dynamic sizes.
 
-It is asked about the model with typical sizes. It will get segments with the sizes of each run;
-what it then declines or fails to compile goes elsewhere, for these sizes.
+The device is queried about the model with typical sizes. It gets segments with the sizes of each
+run; those that it then declines or fails to compile run on another device.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from crosschip.runtime.shapes.guessing import typical_shape, typical_sizes
 
 
 class Sampling:
-    """Asks about models, and parts of them, with the same sizes each time.
+    """Queries a device about models and parts of them, always with the same sizes.
 
     Args:
-        ask: asks the device about a model of known sizes.
-        sizes: what the caller knows of open sizes.
-        data_dependent: whether it is asked about operations the sizes of whose outputs depend on
-            data; each of these is compiled apart from all others.
+        ask: queries the device about a model of static shapes.
+        sizes: the caller's knowledge of dynamic sizes.
+        data_dependent: whether to query about operations with data-dependent output sizes, each
+            of which is compiled separately.
     """
 
     def __init__(self, ask: Ask, sizes: Sizes, *, data_dependent: bool = False) -> None:
@@ -31,7 +31,7 @@ class Sampling:
         self._fixing = Fixing(typical_sizes(sizes))
 
     def __call__(self, model: Model) -> Offer:
-        """The offer for a model; what only computes sizes, or with them, is done by the runtime."""
+        """Return the offer for a model; operations that compute sizes are left to the runtime."""
         for operand in model.inputs.values():
             self._assume(operand)
         answers: list[Support] = [YES] * len(model.operations)
@@ -69,17 +69,17 @@ class Sampling:
         return Offer(answers, groups)
 
     def _assume(self, operand: Operand) -> None:
-        """Give an operand of unknown sizes typical ones, if its rank is known."""
+        """Give an operand of unknown sizes typical sizes, if its rank is known."""
         met = operand in self._fixing and not self._is_unknown(operand)
         if not met and operand.type.shape is not None:
             self._fixing.take(operand, typical_shape(operand.type, self._fixing.sizes))
 
     def _is_unknown(self, operand: Operand | None) -> bool:
-        """Tell whether not even the rank is known: then the device is asked as it is."""
+        """Return whether not even the rank is known, in which case the query is not changed."""
         return operand is not None and self._fixing[operand].type.static_shape is None
 
     def _sample(self, model: Model, sound: dict[int, Operation]) -> Model:
-        """The operations that have all sizes, as a model."""
+        """Return the operations with known sizes, as a model."""
         operations = list(sound.values())
         written = {output for operation in operations for output in operation.outputs}
         read = dict.fromkeys(

@@ -1,9 +1,9 @@
-"""Cutting a placed model into segments.
+"""Cutting of a placed model into segments.
 
-A segment is a set of operations of one device that can run without a break: in some order of all
-operations in which each comes after those it reads from, a segment is a run of one device. Fewest
-segments, then, is an order with the fewest changes of device. Operations that a device reads in
-different dialects are as those of different devices.
+A segment is a set of operations of one device that can run without interruption: in some
+topological order of all operations it is a run of one device. The fewest segments are those of an
+order with the fewest changes of device. Operations that a device reads in different dialects count
+as operations of different devices.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Segment(Frozen):
 
     Attributes:
         device: the device's name.
-        name: what messages call it.
-        operations: the operations, in an order in which they can run.
+        name: the name in messages.
+        operations: the operations, in an executable order.
         inputs: the operands of the whole model that it reads, in the order of its inputs.
-        outputs: the operands that it makes and others read, in the order of its outputs.
+        outputs: the operands that it computes and others read, in the order of its outputs.
     """
 
     __slots__ = ("_model", "device", "inputs", "name", "operations", "outputs")
@@ -81,13 +81,13 @@ def segments_of(
     dialects: Sequence[str] = (),
     groups: Sequence[Sequence[int]] = (),
 ) -> tuple[Segment, ...]:
-    """The model's operations as segments, in an order in which they can run.
+    """Cut a model's operations into segments, in an executable order.
 
     Args:
-        model: what to cut. Of its inputs, a segment has its own in the model's order.
+        model: the model; a segment's inputs that are model inputs keep their order.
         assigned_devices: the device of each operation.
-        dialects: the word for how its device reads each operation; none if there is none.
-        groups: disjoint sets of operations, by index, that are to be in one segment if they can.
+        dialects: the dialect in which its device reads each operation; empty for none.
+        groups: disjoint sets of operations, by index, to keep in one segment if possible.
     """
     runs = cut(model, assigned_devices, dialects, groups)
     operations = model.operations
@@ -123,15 +123,16 @@ def segments_of(
 
 
 def _order(operands: Iterable[Operand]) -> Callable[[Operand], int]:
-    """The place of an operand among these; others come behind them all."""
+    """Return the index of an operand in a list; other operands sort after all of them."""
     places = {operand: index for index, operand in enumerate(operands)}
     return lambda operand: places.get(operand, len(places))
 
 
 def part_of(segment: Segment, operations: Sequence[Operation]) -> Model:
-    """Some of a segment's operations, in their order, as a model.
+    """Return some of a segment's operations, in their order, as a model.
 
-    Its outputs are what others of the segment read, what the segment makes, and what nobody reads.
+    Its outputs are operands that other operations read, outputs of the segment, and unread
+    operands.
     """
     written = dict.fromkeys(output for operation in operations for output in operation.outputs)
     inside: dict[Operand, int] = {}
@@ -156,7 +157,7 @@ def cut(
     dialects: Sequence[str] = (),
     groups: Sequence[Sequence[int]] = (),
 ) -> Sequence[Sequence[int]]:
-    """The indices of operations in runs of one device and dialect each, as few as can be found."""
+    """Return the indices of operations in as few runs of one device and dialect as possible."""
     colours = _colours(assigned_devices, dialects)
     if not colours:
         return []
@@ -176,7 +177,7 @@ def cut(
 
 
 def _colours(assigned_devices: Sequence[str], dialects: Sequence[str]) -> Sequence[str]:
-    """The property that is alike in a run; what the runtime itself runs stands alone."""
+    """Return what is equal within a run; each operation of the runtime is its own run."""
     colours = list(assigned_devices)
     if any(dialects):
         colours = [
@@ -190,7 +191,7 @@ def _colours(assigned_devices: Sequence[str], dialects: Sequence[str]) -> Sequen
 
 
 def _readers(model: Model) -> Sequence[Sequence[int]]:
-    """For each operation, the indices of those that read what it makes, each once."""
+    """Return, for each operation, the indices of those that read its outputs."""
     count = len(model.operations)
     maker: dict[Operand, int] = {}
     pairs: list[int] = []  # as numbers, which are no work for Python's collector

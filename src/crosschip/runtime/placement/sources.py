@@ -1,7 +1,7 @@
-"""The operators of the file that a model was imported from, and what of the model stands for each.
+"""The source operators of a model: those of its file, and the operations that represent each.
 
-Passes make one operation of several operators, and importers several of one. Operations and
-operators that hang together in this way are one source: it is placed as a whole.
+Passes merge operators, and importers expand them. Operators and operations that are connected in
+this way are one source, which is placed as a whole.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from crosschip.ir.dataclass import dataclass
 
 @dataclass(frozen=True)
 class Source:
-    """One operator of the file, or several of which passes made one.
+    """One operator of the file, or several that passes merged.
 
     Attributes:
-        origins: the operators.
-        operations: what stands for them in the model, those in bodies of control flow too.
+        origins: the operators of the file.
+        operations: the operations that represent it, including those in bodies of control flow.
     """
 
     origins: tuple[Origin, ...]
@@ -28,7 +28,7 @@ class Source:
 
     @cached_property
     def whole(self) -> Origin:
-        """All of it as one operator: the first one's type, and what goes in and comes out."""
+        """The source as one operator: the first one's type, with its outer inputs and outputs."""
         if len(self.origins) == 1:
             return self.origins[0]
         inputs = dict.fromkeys(name for origin in self.origins for name in origin.inputs)
@@ -41,7 +41,7 @@ class Source:
 
     @property
     def forms(self) -> Sequence[Origin]:
-        """All that it can be called: each of its operators, and all of it."""
+        """All operators that can name it: each of its operators, and the whole."""
         return self.origins if len(self.origins) == 1 else (self.whole, *self.origins)
 
     @property
@@ -51,12 +51,12 @@ class Source:
 
 
 def line_of(origin: Origin) -> str:
-    """An operator as `type:inputs:outputs`, the names separated by commas."""
+    """Format an operator as `type:inputs:outputs`, with names separated by commas."""
     return f"{origin.type}:{','.join(origin.inputs)}:{','.join(origin.outputs)}"
 
 
 def origins_of(operation: Operation) -> tuple[Origin, ...]:
-    """The operators that an operation stands for; it is its own if it comes from no file."""
+    """Return the file's operators that an operation represents; itself if it is from no file."""
     if operation.origins:
         return operation.origins
     inputs = tuple([operand.name for operand in operation.inputs if operand is not None])
@@ -64,7 +64,7 @@ def origins_of(operation: Operation) -> tuple[Origin, ...]:
 
 
 def sources_of(model: Model) -> Sequence[Source]:
-    """The operators of the file that a model stands for, in the order of its operations."""
+    """Return the sources of a model, in the order of its operations."""
     origins_in: list[list[Origin]] = []
     operations_in: list[list[Operation]] = []
     place: dict[Origin, int] = {}

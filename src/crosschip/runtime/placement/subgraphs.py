@@ -1,6 +1,6 @@
-"""A placement as NNAdapter prints it: clusters, their graph in DOT, and the list of operators.
+"""A placement in NNAdapter's format: clusters, their graph in DOT, and the list of operators.
 
-The list is a partition configuration of everything; whoever edits it starts from it.
+The list is a complete partition configuration, to be edited by the user.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from crosschip.runtime.placement.sources import sources_of
 
 
 def subgraph_operators(placement: Placement) -> list[str]:
-    """The operators of a model, `type:inputs:outputs` each, in an order in which they can run.
+    """Return the operators of a model as `type:inputs:outputs`, in an executable order.
 
-    Types and names are the framework's; operators of which passes made one are one.
+    Types and names are the framework's; operators that passes merged are one.
     """
     return [source.line for source in sources_of(placement.original)]
 
 
 def subgraph_text(placement: Placement) -> str:
-    """The number of clusters, their graph, and the list of operators."""
+    """Return the number of clusters, their graph, and the list of operators."""
     return "\n".join(_lines(placement))
 
 
@@ -37,7 +37,7 @@ def _lines(placement: Placement) -> Iterator[str]:
 
 
 def _graph(placement: Placement) -> Iterator[str]:
-    """A node for each operation, in its cluster's colour, and an edge for each that reads it."""
+    """Return a DOT node per operation in its cluster's colour, and an edge per reader."""
     cluster_of = placement.clusters()
     colours = colours_of(cluster_of.values())
     node_of: dict[Operand, int] = {}

@@ -1,4 +1,4 @@
-"""What a caller is told of a placement."""
+"""Log messages about a placement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("crosschip")
 
 
 def messages(placement: Placement) -> list[Told]:
-    """One line that says what went where and why; a warning if something fell back, or is slow."""
+    """Return one line with the placement and its reasons; a warning after fallbacks."""
     fallbacks = placement.fallbacks
     level = logging.WARNING if fallbacks else logging.INFO
     name = placement.model.name

@@ -1,7 +1,7 @@
-"""Padding to larger sizes, where rows are computed independently of each other.
+"""Padding to larger sizes, for rows that are computed independently of each other.
 
-An input is filled up with copies of its last row, so that what is added breaks no rule that the row
-itself does not break; of the outputs the rows that were added are cut off.
+An input is padded with copies of its last row, which break no rule that the row itself does not
+break. The added rows are cropped from the outputs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Buckets = Mapping[str, Sequence[int]]
 
 
 class Padding:
-    """The sizes of a model that are padded, and the axes of its inputs and outputs that have them.
+    """The padded sizes of a model, and the axes of its inputs and outputs that have them.
 
     Args:
         model: the model.
-        buckets: the sizes to pad to; those of sizes that its operators do not allow are left out.
+        buckets: the sizes to pad to; sizes for which the operators do not allow it are dropped.
 
     Attributes:
-        buckets: those that are used.
+        buckets: the sizes that are padded.
     """
 
     def __init__(self, model: Model, buckets: Buckets) -> None:
@@ -57,7 +57,7 @@ class Padding:
         )
 
     def shapes(self, shapes: Shapes) -> Shapes:
-        """The shapes of inputs with their sizes padded; sizes of 0, or too large, stay."""
+        """Return the padded shapes of inputs; sizes that are 0 or too large are unchanged."""
         sizes = self._sizes(shapes)
         wider = {name: self._bucket(name, size) for name, size in sizes.items()}
         return tuple(
@@ -68,14 +68,14 @@ class Padding:
         )
 
     def padded(self, inputs: Sequence[Array], shapes: Shapes) -> list[Array]:
-        """Inputs of these shapes, filled up with copies of their last rows."""
+        """Return inputs of these shapes padded with copies of their last rows."""
         return [
             array if array.shape == shape else _filled(array, shape)
             for array, shape in zip(inputs, shapes, strict=True)
         ]
 
     def cropped(self, outputs: Sequence[Array], shapes: Shapes) -> list[Array]:
-        """The outputs without what was added to inputs of these shapes."""
+        """Return the outputs without the padding of inputs of these shapes."""
         sizes = self._sizes(shapes)
         return [
             np.ascontiguousarray(array[_first(array.ndim, axes, sizes)]) if axes else array
@@ -96,15 +96,15 @@ class Padding:
 
 
 def rows_of(model: Model, name: str) -> dict[Operand, int] | None:
-    """The axis of each operand along which rows run, if rows of the size are independent.
+    """Return the axis of rows of each operand with a size, if rows are independent.
 
     Args:
         model: the model.
-        name: the size's.
+        name: the name of the size.
 
     Returns:
-        The axes of operands that have the size; `None` if an output's row depends on how many rows
-        there are, or on others than its own, as far as operators declare.
+        The axes of operands that have the size; `None` if, as far as operators declare, a row of an
+        output depends on the number of rows or on other rows.
     """
     axes: dict[Operand, int] = {}
     for operand in model.inputs.values():
@@ -121,7 +121,7 @@ def rows_of(model: Model, name: str) -> dict[Operand, int] | None:
 def _follow(
     operation: Operation, name: str, axes: dict[Operand, int], size_values: set[Operand]
 ) -> bool:
-    """Find out where the rows are in what an operation makes; false if they are mixed."""
+    """Record the axis of rows in an operation's outputs; return whether rows stay independent."""
     input_axes = [None if operand is None else axes.get(operand) for operand in operation.inputs]
     if any(_tells(output, name) for output in operation.outputs):
         size_values.update(operation.outputs)  # the number of rows itself, or what follows from it
@@ -143,7 +143,7 @@ def _follow(
 
 
 def _take(operand: Operand, name: str, axis: int | None, axes: dict[Operand, int]) -> bool:
-    """Keep the axis of an operand, if it has the size there and nowhere else."""
+    """Record the axis of an operand, if only that axis has the size."""
     shape = operand.type.shape
     if shape is None or operand.type.element_type in PYTHONS_TYPES:
         return False
@@ -161,34 +161,34 @@ def _take(operand: Operand, name: str, axis: int | None, axes: dict[Operand, int
 
 
 def _has_scales(operand: Operand, axis: int) -> bool:
-    """Tell whether there is a scale for each index of an axis."""
+    """Return whether there is a scale for each index of an axis."""
     quantization = operand.type.quantization
     along = None if quantization is None else quantization.axis
     return along is not None and along % len(operand.type.shape or ()) == axis
 
 
 def _axis_of(operand: Operand, name: str) -> int | None:
-    """The axis that has the size, if one does."""
+    """Return the axis that has the size, if any."""
     shape = operand.type.shape or ()
     return next((axis for axis, size in enumerate(shape) if name_of(size) == name), None)
 
 
 def _tells(operand: Operand, name: str) -> bool:
-    """Tell whether an operand holds the size, or what follows from it."""
+    """Return whether the elements of an operand depend on the size."""
     sizes = operand.type.shape_value or ()
     return any(isinstance(size, Dimension) and name in size.names for size in sizes)
 
 
 def _holds_numbers(operand: Operand) -> bool:
-    """Tell whether the elements of an operand are known, whatever the sizes are."""
+    """Return whether the elements of an operand are known for all sizes."""
     sizes = operand.type.shape_value
     return sizes is not None and all(isinstance(size, int) for size in sizes)
 
 
 def _may_be_told(operation: Operation, size_values: set[Operand]) -> bool:
-    """Tell whether an operation reads sizes only to give its result a shape that has them.
+    """Return whether an operation reads sizes only to shape its result.
 
-    That its result has the size on the axis of rows and nowhere else, is looked at besides.
+    Whether the result has the size on the axis of rows alone is checked elsewhere.
     """
     return isinstance(operation, Operator) and all(
         slot.name in operation.shape_slots
@@ -207,7 +207,7 @@ def _with_sizes(
 
 
 def _filled(array: Array, shape: tuple[int, ...]) -> Array:
-    """The array with the last element of each axis repeated up to a size."""
+    """Return an array padded with the last element of each axis."""
     wide = np.empty(shape, array.dtype)
     wide[tuple(map(slice, array.shape))] = array
     for axis, size in enumerate(array.shape):

@@ -1,4 +1,4 @@
-"""Choose who compiles open sizes: the device, or the runtime for each set of input shapes."""
+"""The choice of the dynamic shape strategy: the device compiles them, or the runtime per shape."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from crosschip.runtime.shapes.strategy import DynamicShapeStrategy
 def strategy_for(
     capabilities: Capabilities, model: Model, segment: Model, sizes: Sizes
 ) -> DynamicShapeStrategy:
-    """The treatment of the open sizes of a segment.
+    """Return the dynamic shape strategy of a segment.
 
     Args:
-        capabilities: those of its device.
-        model: the model that it is a part of, as the device was asked about it.
-        segment: the part.
-        sizes: what the caller knows of open sizes.
+        capabilities: the capabilities of its device.
+        model: the model of the query to the device.
+        segment: the segment of that model.
+        sizes: the caller's knowledge of dynamic sizes.
     """
     if not is_open(segment):
         return DynamicShapeStrategy.FIXED
@@ -31,12 +31,12 @@ def strategy_for(
 
 
 def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool:
-    """Tell whether a device gets a model, or parts of it, with all sizes fixed.
+    """Return whether a device gets a model, or parts of it, with static shapes.
 
     Args:
-        capabilities: the device's.
-        model: what it is asked about.
-        sizes: what the caller knows of open sizes.
+        capabilities: the capabilities of the device.
+        model: the model of the query.
+        sizes: the caller's knowledge of dynamic sizes.
     """
     if capabilities.sizing is Sizing.FIXED or _has_open_axis(model, capabilities.open_axes):
         return is_open(model)
@@ -50,7 +50,7 @@ def is_fixed_for(capabilities: Capabilities, model: Model, sizes: Sizes) -> bool
 
 
 def _has_open_axis(model: Model, allowed: Collection[int] | None) -> bool:
-    """Tell whether a size is open on another axis than those that are allowed."""
+    """Return whether an axis other than the allowed ones is dynamic."""
     return allowed is not None and any(
         isinstance(size, Dimension)
         for type_ in _types(model)
@@ -60,12 +60,12 @@ def _has_open_axis(model: Model, allowed: Collection[int] | None) -> bool:
 
 
 def is_open(model: Model) -> bool:
-    """Tell whether some size, or number of axes, is not known before a run."""
+    """Return whether some size or rank is unknown before a run."""
     return any(type_.static_shape is None for type_ in _types(model))
 
 
 def _ranks_follow_from_sizes(model: Model) -> bool:
-    """Tell whether there are numbers of axes that are not known, but would be if all sizes were."""
+    """Return whether there are unknown ranks that known sizes would determine."""
     opening = [
         operation
         for operation in model.operations
@@ -82,14 +82,14 @@ def _ranks_follow_from_sizes(model: Model) -> bool:
 
 
 def _opens_sizes(segment: Model) -> bool:
-    """Tell whether all sizes are known but those that depend on data."""
+    """Return whether the only unknown sizes are those that depend on data."""
     return all(map(is_data_dependent, segment.operations)) and not any(
         operand.type.static_shape is None for operand in segment.inputs.values()
     )
 
 
 def _types(model: Model) -> Iterator[TensorType]:
-    """The types of the tensors of a model; what is no tensor has no sizes."""
+    """Return the tensor types of a model."""
     for operands in (model.inputs.values(), *(o.outputs for o in model.operations)):
         for operand in operands:
             if operand.type.element_type is not ElementType.OBJECT:

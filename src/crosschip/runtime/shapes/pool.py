@@ -13,11 +13,11 @@ V = TypeVar("V")
 
 
 class Lease(Generic[V]):
-    """A thing that is in use, and is not closed before that ends.
+    """A value in use, which is not closed before the use ends.
 
     Attributes:
-        value: the thing.
-        uses: how often it has been used.
+        value: the value.
+        uses: the number of uses so far.
     """
 
     __slots__ = ("dropped", "users", "uses", "value")
@@ -30,17 +30,17 @@ class Lease(Generic[V]):
 
 
 class Pool(Generic[K, V]):
-    """Things by key, for any number of threads.
+    """A thread-safe pool of values by key.
 
     Args:
-        make: makes what is missing; called once, however many threads ask for a key meanwhile.
-        close: releases what is dropped, once nobody uses it any more; told how often it was used.
-        most: how many are kept.
+        make: creates a missing value; called once, however many threads ask for the key meanwhile.
+        close: releases a dropped value when no thread uses it any more, given its number of uses.
+        most: the most values that are kept.
 
     Attributes:
-        hits: how often what was asked for was there.
-        created: the number of values that were made.
-        evicted: how many had to go for others.
+        hits: how often a requested value existed.
+        created: the number of created values.
+        evicted: the number of values that were dropped for others.
     """
 
     def __init__(self, make: Callable[[K], V], close: Callable[[V, int], None], most: int) -> None:
@@ -58,22 +58,22 @@ class Pool(Generic[K, V]):
         return len(self._leases)
 
     def entries(self) -> list[tuple[K, V, int]]:
-        """Each value with its key and how often it was used; the least recently used first."""
+        """Return each value with its key and number of uses, the least recently used first."""
         with self._lock:
             return [(key, lease.value, lease.uses) for key, lease in self._leases.items()]
 
     def borrow(self) -> list[tuple[K, Lease[V]]]:
-        """All that there is, each to be given back; the least recently used first."""
+        """Lease all values, the least recently used first; each must be released."""
         with self._lock:
             for lease in self._leases.values():
                 lease.users += 1
             return list(self._leases.items())
 
     def take(self, key: K) -> Lease[V]:
-        """The value that belongs to a key, leased: to be given back.
+        """Lease the value of a key, which must be released.
 
         Raises:
-            Exception: what making it raised; all threads that waited for it get that.
+            Exception: the error of creating it, in all threads that waited for it.
         """
         while True:
             with self._lock:
@@ -91,7 +91,7 @@ class Pool(Generic[K, V]):
             begun.result()
 
     def release(self, lease: Lease[V], *, used: bool = True) -> None:
-        """Give back what has been taken; it counts as a use unless nothing was done with it."""
+        """Release a lease; it counts as a use unless told otherwise."""
         with self._lock:
             lease.users -= 1
             lease.uses += used
@@ -100,14 +100,14 @@ class Pool(Generic[K, V]):
             self._close(lease.value, lease.uses)
 
     def clear(self) -> None:
-        """Close everything, and what is in use when that ends."""
+        """Close all values; those in use when their use ends."""
         with self._lock:
             dropped = self._drop(0)
         for unused in dropped:
             self._close(unused.value, unused.uses)
 
     def _create(self, key: K, mine: Future[None]) -> Lease[V]:
-        """The value that belongs to a key, made while other threads wait for the future."""
+        """Create the value of a key while other threads wait for the future."""
         try:
             lease = Lease(self._make(key))
         except BaseException as error:
@@ -132,7 +132,7 @@ class Pool(Generic[K, V]):
         return lease
 
     def _drop(self, most: int) -> list[Lease[V]]:
-        """Drop all but so many; those among them that nobody uses. The lock is held."""
+        """Drop all but some values; return the unused ones among them. Needs the lock."""
         unused = []
         while len(self._leases) > most:
             _, lease = self._leases.popitem(last=False)

@@ -1,4 +1,4 @@
-"""The ranges that sizes must keep to."""
+"""The allowed ranges of dynamic sizes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from crosschip.ir import Dim, InputError
 
 
 def check_ranges(values: Mapping[str, Dim], sizes: Sizes) -> None:
-    """Refuse sizes of inputs that are outside of their ranges.
+    """Raise if sizes of inputs are out of their ranges.
 
     Args:
         values: the sizes of the inputs, by name.
         sizes: the ranges.
 
     Raises:
-        InputError: one is.
+        InputError: a size is out of its range.
     """
     for bounds in sizes.ranges:
         value = values.get(bounds.name)

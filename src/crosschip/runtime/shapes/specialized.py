@@ -1,4 +1,4 @@
-"""A segment that is compiled for each set of its inputs' shapes, and so many times at most."""
+"""A segment that is compiled per set of input shapes, with a bounded number of programs."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from crosschip.runtime.statistics import SegmentStatistics
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A model of known sizes, compiled.
+    """A compiled model of static shapes.
 
     Attributes:
         run: computes the outputs from the inputs, both in the model's order.
-        plan: the programs that it runs; closed with it.
-        whole: whether it is a single program, whose inputs and outputs are the model's.
-        loaded: how many of the programs came from the cache.
-        saved: tells what a cache would hold of it; `None` if a device does not save its program.
+        plan: its programs, which are closed with it.
+        whole: whether it is a single program with the model's inputs and outputs.
+        loaded: the number of programs that came from the cache.
+        saved: returns the content for a cache; `None` if a device does not save its program.
     """
 
     run: Callable[[Sequence[Array]], Sequence[Array]]
@@ -49,16 +49,16 @@ Compile = Callable[[Model], Compiled]
 
 
 class SpecializedProgram(SegmentProgram):
-    """The programs of a segment, each for one set of its inputs' shapes.
+    """The programs of a segment, one per set of input shapes.
 
     Args:
-        name: the device's.
-        device: the device itself.
-        model: the segment, with open sizes.
-        compile: compiles it where the sizes are known.
-        compilers: the names of the devices that it is compiled for, in the order of preference.
-        most: how many programs are kept.
-        padding: the sizes that are padded, if any.
+        name: the name of the device.
+        device: the device.
+        model: the segment, with dynamic sizes.
+        compile: compiles it for static shapes.
+        compilers: the names of the devices that may compile it, in the order of preference.
+        most: the most programs that are kept.
+        padding: the padded sizes, if any.
     """
 
     def __init__(
@@ -134,11 +134,11 @@ class SpecializedProgram(SegmentProgram):
             self.make((wider, elements))
 
     def make(self, key: ShapeKey) -> None:
-        """Compile for a key, unless that has been done.
+        """Compile for a key, unless there is a program for it.
 
         Raises:
-            ValueError: the key is none of this program's.
-            CompileError: the device did not.
+            ValueError: the key does not belong to this program.
+            CompileError: the device failed to compile.
         """
         shapes, elements = key
         for type_, shape in zip(self._types, shapes, strict=True):
@@ -150,12 +150,10 @@ class SpecializedProgram(SegmentProgram):
         self._pool.release(self._pool.take(key), used=False)
 
     def save_all(self) -> tuple[ShapePrograms, Sequence[bytes]] | None:
-        """Return the programs that there are, and the shapes that they are for.
-
-        It is `None` where a device does not save a program.
+        """Return the programs and their shapes; `None` if a device does not save one.
 
         Raises:
-            DeviceError: a device fails to save one.
+            DeviceError: a device failed to save one.
         """
         held = self._pool.borrow()
         try:
@@ -201,10 +199,10 @@ class SpecializedProgram(SegmentProgram):
             self._pool.release(lease)
 
     def _make(self, key: ShapeKey) -> _Specialization:
-        """The program for a key.
+        """Compile the program of a key.
 
         Raises:
-            CompileError: the device did not compile it, nor did any behind it.
+            CompileError: neither the device nor any later one compiled it.
         """
         shapes, elements = key
         operands = list(self._model.inputs.values())
@@ -235,7 +233,7 @@ class SpecializedProgram(SegmentProgram):
 
 
 def strategy_text(most: int, padding: Padding) -> str:
-    """The treatment of open sizes here, for people."""
+    """The dynamic shape strategy in words."""
     way = f"{DynamicShapeStrategy.PROGRAM_PER_SHAPE.value}, {most} at most"
     return f"{way}; pads {padding}" if padding else way
 
@@ -244,8 +242,8 @@ class _Specialization:
     """A segment for one set of shapes.
 
     Args:
-        fixed: its model.
-        compiled: that, compiled; `None` if nothing is left to run.
+        fixed: its model with static shapes.
+        compiled: the compiled model; `None` if nothing is left to run.
     """
 
     def __init__(self, fixed: FixedModel, compiled: Compiled | None) -> None:
@@ -266,7 +264,7 @@ class _Specialization:
     def submit(
         self, inputs: Sequence[Buffer], outputs: Sequence[Buffer | None], after: Sequence[Event]
     ) -> Submission:
-        """Take on a run; its rules have been checked when its event has been waited for."""
+        """Submit a run; waiting for its event checks its rules."""
         compiled = self._executable
         places = outputs or [None] * len(self._makes)
         if compiled is None or not (compiled.whole and compiled.plan.submits):
@@ -284,12 +282,12 @@ class _Specialization:
         return Submission(buffers, _End(submission.event, lambda: check(submission.outputs)))
 
     def count_copies(self, copies: Copies) -> None:
-        """Have copies counted there from now on."""
+        """Count copies there from now on."""
         if self._executable is not None:
             self._executable.plan.count_copies(copies)
 
     def counted(self, statistics: SegmentStatistics, uses: int) -> SegmentStatistics:
-        """Statistics with the runs of this program added."""
+        """Return statistics with the runs of this program added."""
         into, out = self._moved
         return replace(
             statistics,
@@ -299,7 +297,7 @@ class _Specialization:
         )
 
     def saved(self) -> Mapping[Entry, bytes] | None:
-        """What a cache would hold of it; `None` if a device does not save its program."""
+        """Return the content for a cache; `None` if a device does not save its program."""
         return {} if self._executable is None else self._executable.saved()
 
     def close(self) -> None:
@@ -308,11 +306,11 @@ class _Specialization:
 
 
 class _End(Event):
-    """The end of work, after which something is done once, well or not as it ended.
+    """The end of work, followed once by an action, whether the work succeeded or not.
 
     Args:
         event: the end of the work itself.
-        then: what is done; where nobody waits for the end, when nobody can any more.
+        then: the action; if nobody waits for the end, it happens when nobody can any more.
     """
 
     def __init__(self, event: Event, then: Callable[[], None]) -> None:
@@ -349,7 +347,7 @@ def _elements(arrays: Sequence[Array]) -> tuple[tuple[int, ...], ...]:
 
 
 def _numbers(sizes: Sequence[Dim]) -> tuple[int, ...] | None:
-    """The sizes, if all of them are numbers."""
+    """Return the sizes, if all of them are numbers."""
     known = tuple([size for size in sizes if isinstance(size, int)])
     return known if len(known) == len(sizes) else None
 

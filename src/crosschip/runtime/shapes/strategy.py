@@ -1,4 +1,4 @@
-"""The treatments of open sizes."""
+"""The dynamic shape strategies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DynamicShapeStrategy(Enum):
-    """The treatment of the open sizes of a segment."""
+    """How the dynamic sizes of a segment are treated."""
 
     FIXED = "fixed"
     """There are none."""

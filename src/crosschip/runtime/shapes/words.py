@@ -1,4 +1,4 @@
-"""Shapes of inputs in words: for messages, as arguments, and as options of commands."""
+"""Shapes of inputs in words: in messages, as arguments, and as options of commands."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ Given = Mapping[str, int | tuple[int, ...]]
 
 
 def shapes_in_words(shapes: Mapping[str, Sequence[int]]) -> str:
-    """Shapes as in `x=1x3x48x320, n=4`; an input without axes is left out."""
+    """Format shapes as `x=1x3x48x320, n=4`, without scalars."""
     return ", ".join(f"{name}={'x'.join(map(str, s))}" for name, s in shapes.items() if s)
 
 
 def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ...]]) -> Given:
-    """What to give as `shapes=` so that all inputs have these shapes.
+    """Return the shortest `shapes=` by which all inputs have these shapes.
 
-    Single sizes are given by name, but the whole shape of an input that leaves a size without a
-    name, or the number of its axes, open; nothing is given twice.
+    Single sizes are given by name; the whole shape of an input is given if it has an unnamed
+    dynamic
+    size or a dynamic rank. Nothing is given twice.
 
     Args:
-        types: those of the inputs, by name.
-        shapes: those that they are to have, by name.
+        types: the types of the inputs, by name.
+        shapes: the shapes of the inputs, by name.
     """
     unnamed = [n for n, t in types.items() if t.shape is None or any(map(is_unknown, t.shape))]
     whole = {name: shapes[name] for name in unnamed if name in shapes}
@@ -43,12 +44,12 @@ def shortest(types: Mapping[str, TensorType], shapes: Mapping[str, tuple[int, ..
 
 
 def as_argument(shapes: Given) -> str:
-    """What is given as the argument of `crosschip.compile`: `shapes={'x': (1, 3, 48, 320)}`."""
+    """Format the argument of `crosschip.compile`: `shapes={'x': (1, 3, 48, 320)}`."""
     return f"shapes={dict(shapes)!r}"
 
 
 def as_options(shapes: Given) -> str:
-    """What is given as options of commands, quoted for a shell: `--shape x=1x3x48x320`."""
+    """Format options of commands, quoted for a shell: `--shape x=1x3x48x320`."""
     texts = {
         name: str(value) if isinstance(value, int) else "x".join(map(str, value))
         for name, value in shapes.items()

@@ -32,8 +32,8 @@ def _run(build: Callable[..., Any], quirk: Quirk) -> list[Array]:
     model = openvino.Model([_output(each) for each in outputs], parameters)
     request = openvino.Core().compile_model(model, "CPU", settings).create_infer_request()
     for inputs in (*quirk.before, quirk.inputs):
-        found = request.infer([_tensor(array) for array in inputs])
-    return [found[index].copy() for index in range(len(outputs))]
+        outputs_of_run = request.infer([_tensor(array) for array in inputs])
+    return [outputs_of_run[index].copy() for index in range(len(outputs))]
 
 
 def _output(result: Node | Output) -> Output:

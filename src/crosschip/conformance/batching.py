@@ -1,27 +1,27 @@
-"""Running cases in programs of several, and alone where that does not tell enough."""
+"""Running several cases in one program, and single cases where the joint result is inconclusive."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from crosschip.conformance.joined import Broken, Joined, Wrong
+from crosschip.conformance.joint_programs import CaseWrong, ProgramBroken, ProgramStarted
 from crosschip.conformance.judge import Result, Verdict
 from crosschip.conformance.runner import Died, Runner
 
 
 @dataclass(frozen=True, slots=True)
-class Company:
-    """Runs cases of which several make one program.
+class BatchRunner:
+    """Runs cases in programs of several operations.
 
-    A program that breaks is tried again in halves. A case whose outputs are wrong in company is
-    judged alone; where it is right alone, the company is what the device gets wrong, and that is
-    the case's failure.
+    A program that does not run is split in halves. A case with wrong outputs is run again in a
+    program
+    of its own; if it passes there, its failure is that it is wrong in one program with others.
 
     Attributes:
-        runner: has the process in which cases run.
-        together: how many operations a program may have; 1 for each case alone.
-        alone: runs one case by itself.
+        runner: the worker process.
+        together: the most operations of one program; 1 for a program per case.
+        alone: runs one case in a program of its own.
     """
 
     runner: Runner
@@ -29,27 +29,27 @@ class Company:
     alone: Callable[[str], Result]
 
     def results(self, ids: Sequence[str]) -> Iterator[Result]:
-        """The result of each case, in the order in which they become known."""
-        broken: list[Broken] = []
-        wrong: list[Wrong] = []
+        """Yield the result of each case, in the order in which they become known."""
+        broken: list[ProgramBroken] = []
+        wrong: list[CaseWrong] = []
         known: set[str] = set()
         died = self.together > 1 and len(ids) > 1
         while died:
-            died, current = False, Joined(())
+            died, current = False, ProgramStarted(())
             left = [id for id in ids if id not in known]
-            for event in self.runner.run_joined(left, self.together):
+            for event in self.runner.run_jointly(left, self.together):
                 if isinstance(event, Result):
                     known.add(event.id)
                     yield event
-                elif isinstance(event, Joined):
+                elif isinstance(event, ProgramStarted):
                     current = event
-                elif isinstance(event, Wrong):
+                elif isinstance(event, CaseWrong):
                     wrong.append(event)
                     known.add(event.case)
                 else:
                     if isinstance(event, Died):
                         died = bool(current.cases)
-                        event = Broken(current.cases, event.detail, refused=False)
+                        event = ProgramBroken(current.cases, event.detail, refused=False)
                     broken.append(event)
                     known.update(event.cases)
         for program in broken:
@@ -61,8 +61,8 @@ class Company:
             if id not in known:
                 yield self.alone(id)
 
-    def _in_halves(self, program: Broken) -> Iterator[Result]:
-        """The results of the cases of a program that broke."""
+    def _in_halves(self, program: ProgramBroken) -> Iterator[Result]:
+        """Yield the results of the cases of a failed program, from programs half its size."""
         middle = len(program.cases) // 2
         halves = program.cases[:middle], program.cases[middle:]
         results = [result for half in halves for result in self.results(half)]
@@ -72,9 +72,9 @@ class Company:
 
 
 def _blamed(result: Result, others: int, detail: str) -> Result:
-    """A result of a case alone, or the failure that its program with others is."""
+    """Turn a pass into a failure of the joint program; return other results as they are."""
     if result.verdict is not Verdict.PASS:
         return result
     cases = "case" if others == 1 else "cases"
-    told = f"right alone, but not in one program with {others} other {cases}: {detail}"
-    return replace(result, verdict=Verdict.FAIL, detail=told)
+    sentence = f"right alone, but not in one program with {others} other {cases}: {detail}"
+    return replace(result, verdict=Verdict.FAIL, detail=sentence)

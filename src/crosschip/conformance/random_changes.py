@@ -1,7 +1,7 @@
-"""Moves from one use of an operator to another: sizes, ranks, parameters, types, data.
+"""Random changes of a use of an operator: sizes, ranks, parameters, types, data.
 
-A move changes one thing, or several that must change together, and says nothing of whether the
-result is valid: that is for inference. A move that has nothing to change returns `None`.
+A change modifies one thing, or several that must change together. Inference decides whether the
+result is valid. A change that does not apply returns `None`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from crosschip.ops import examples_of
 from crosschip.ops.definition.quantized import limits, stored
 from crosschip.ops.definition.slots import Parameter
 
-Move = Callable[[Use, Random], Use | None]
+RandomChange = Callable[[Use, Random], Use | None]
 
 _SIZES = (0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 13, 16, 17)
 _INTEGERS = (-2, -1, 0, 1, 1, 2, 2, 3, 3, 4, 5)
@@ -46,7 +46,7 @@ _SCALES = (0.03, 0.05, 0.5, 1.0, 1e-3, 0.0078125)
 
 
 def resize(use: Use, random: Random) -> Use | None:
-    """Another size: of one axis, of all axes as long, or of all that are multiples of it."""
+    """Change the size of one axis, of all axes of equal size, or of all multiples of it."""
     places = places_in(use.arguments)
     if not places:
         return None
@@ -66,17 +66,17 @@ def resize(use: Use, random: Random) -> Use | None:
 
 
 def add_axis(use: Use, random: Random) -> Use | None:
-    """One axis more, of all tensors of the highest rank, of one tensor, or of all."""
+    """Add an axis to the tensors of the highest rank, to one tensor, or to all."""
     return _reranked(use, random, more=True)
 
 
 def drop_axis(use: Use, random: Random) -> Use | None:
-    """One axis less, of all tensors of the highest rank, of one tensor, or of all."""
+    """Remove an axis from the tensors of the highest rank, from one tensor, or from all."""
     return _reranked(use, random, more=False)
 
 
 def set_parameter(use: Use, random: Random) -> Use | None:
-    """Another value of a parameter, or of one element of a list."""
+    """Change a parameter, or one element of a list."""
     slots = [slot for slot in use.operator.slots if isinstance(slot, Parameter)]
     if not slots:
         return None
@@ -89,14 +89,14 @@ def set_parameter(use: Use, random: Random) -> Use | None:
 
 
 def leave_out(use: Use, random: Random) -> Use | None:
-    """An optional tensor or parameter less."""
-    given = [slot.name for slot in use.operator.slots if slot.optional]
-    given = [name for name in given if name in use.arguments]
-    return _without(use, random.choice(given)) if given else None
+    """Omit an optional tensor or parameter."""
+    optional = [slot.name for slot in use.operator.slots if slot.optional]
+    optional = [name for name in optional if name in use.arguments]
+    return _without(use, random.choice(optional)) if optional else None
 
 
 def take_from_example(use: Use, random: Random) -> Use | None:
-    """A slot filled as in one of the operator's examples."""
+    """Fill a slot as one of the operator's examples does."""
     example = random.choice(examples_of(use.operator))
     slot = random.choice(sorted(example))
     value: Any = example[slot]
@@ -106,7 +106,7 @@ def take_from_example(use: Use, random: Random) -> Use | None:
 
 
 def retype(use: Use, random: Random) -> Use | None:
-    """Another element type of a tensor and of all that must share it, quantized or plain."""
+    """Change the element type of a tensor and of those that share it; quantized or plain."""
     leaders = [s for s in use.operator.slots if not s.parameter and not s.like]
     if not leaders:
         return None
@@ -122,17 +122,17 @@ def retype(use: Use, random: Random) -> Use | None:
 
 
 def change_data(use: Use, random: Random) -> Use | None:
-    """Another range of random elements, special ones among them, or other given elements."""
-    found = draws(use.arguments)
-    if not found:
+    """Change the range or the special numbers of random elements, or fixed elements."""
+    samples = draws(use.arguments)
+    if not samples:
         return None
-    name = random.choice(sorted(found))
-    changed = redrawn(found[name], use, random)
+    name = random.choice(sorted(samples))
+    changed = redrawn(samples[name], use, random)
     return replace(use, arguments=replaced(use.arguments, {name: changed}))
 
 
 def compute_parameter(use: Use, random: Random) -> Use | None:
-    """A parameter that is computed when the model runs, or one that is known again."""
+    """Compute a parameter when the model runs, or fix it again."""
     slots = [
         slot
         for slot in use.operator.slots
@@ -157,18 +157,18 @@ def compute_parameter(use: Use, random: Random) -> Use | None:
 
 
 def make_constant(use: Use, random: Random) -> Use | None:
-    """A tensor that the model holds, or one that is an input again."""
+    """Turn an input into a constant, or back."""
     parameters = {slot.name for slot in use.operator.slots if slot.parameter}
-    found = {n: d for n, d in draws(use.arguments).items() if n not in parameters | _parts(use)}
-    if not found:
+    samples = {n: d for n, d in draws(use.arguments).items() if n not in parameters | _parts(use)}
+    if not samples:
         return None
-    name = random.choice(sorted(found))
-    turned = replace(found[name], constant=not found[name].constant)
+    name = random.choice(sorted(samples))
+    turned = replace(samples[name], constant=not samples[name].constant)
     return replace(use, arguments=replaced(use.arguments, {name: turned}))
 
 
 def redrawn(draw: Draw, use: Use, random: Random) -> Draw:
-    """The draw with other elements: another range, special ones, or one changed if given."""
+    """Return a draw with another range or special numbers, or with one fixed element changed."""
     if draw.value is not None:
         return replace(draw, value=_perturbed(draw.value, use, random))
     element_type = draw.type.element_type
@@ -200,7 +200,7 @@ def _reranked(use: Use, random: Random, *, more: bool) -> Use | None:
 
 
 def _another(slot: Parameter[Any], now: Any, use: Use, random: Random) -> Any:
-    """Another plain value for a parameter; `None` if there is none."""
+    """Return another plain value of a parameter; `None` if there is none."""
     if slot.rank == 1:
         return _another_list(slot, list(now or ()), use, random)
     if slot.options:
@@ -271,10 +271,12 @@ def _quantized(use: Use, group: Mapping[str, Draw], random: Random) -> Use | Non
             type_ = TensorType(element_type, real.type.shape, scales)
             changed[name] = replace(real, type=type_, value=value)
             continue
-        made = as_integers(real, element_type, scales)
-        if made is None:
+        quantized = as_integers(real, element_type, scales)
+        if quantized is None:
             return None
-        changed[name] = replace(draw, type=made.type, low=made.low, high=made.high, specials=())
+        changed[name] = replace(
+            draw, type=quantized.type, low=quantized.low, high=quantized.high, specials=()
+        )
     arguments = replaced(use.arguments, changed)
     arguments.pop("quantization", None)
     if random.random() < 0.7:
@@ -283,7 +285,7 @@ def _quantized(use: Use, group: Mapping[str, Draw], random: Random) -> Use | Non
 
 
 def _scales(element_type: ElementType, shape: Sequence[int], random: Random) -> Quantization:
-    """Scales and zero points: one for the tensor, now and then one for each index of an axis."""
+    """Draw scales and zero points: mostly per tensor, sometimes per index of an axis."""
     per_axis = bool(shape) and random.random() < 0.2
     axis = random.randrange(len(shape)) if per_axis else None
     count = shape[axis] if axis is not None else 1
@@ -297,7 +299,7 @@ def _scales(element_type: ElementType, shape: Sequence[int], random: Random) -> 
 
 
 def _perturbed(value: Array, use: Use, random: Random) -> Array:
-    """The array with one element changed."""
+    """Return the array with one element changed."""
     fresh = value.copy()
     if not fresh.size:
         return fresh
@@ -318,7 +320,7 @@ def _perturbed(value: Array, use: Use, random: Random) -> Array:
 
 
 def _parts(use: Use) -> set[str]:
-    """The names of inputs that are one of many in a slot."""
+    """Return the names of inputs in slots that take several tensors."""
     return {name for name in draws(use.arguments) if "." in name}
 
 
@@ -331,7 +333,7 @@ def _without(use: Use, slot: str) -> Use:
     return replace(use, arguments=rest)
 
 
-MOVES: tuple[tuple[int, Move], ...] = (
+RANDOM_CHANGES: tuple[tuple[int, RandomChange], ...] = (
     (5, resize),
     (1, add_axis),
     (1, drop_axis),

@@ -1,8 +1,8 @@
-"""Programs of several cases, for devices whose compiler takes seconds for each program.
+"""Programs of several cases, for devices that take seconds to compile a program.
 
-A case joins a program with others if its verdict follows from one comparison of outputs: it is
-supported, and no run of it is to be refused. Every other case is judged alone (`judge`). What fails
-in company is judged alone as well, so that no case is blamed for another one.
+A case can share a program if one comparison of outputs decides it: the device supports it, and no
+run of it may be refused. All other cases run in programs of their own (`judge`), and so does every
+case that fails in a shared program.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from crosschip.conformance.cases import DEVICE, Case
 from crosschip.conformance.claims import Claims
 from crosschip.conformance.judge import Result, Verdict
-from crosschip.conformance.sized import border_of, support_of
+from crosschip.conformance.sized import guard_of, support_of
 from crosschip.conformance.trial import (
     Declined,
     Run,
@@ -37,12 +37,12 @@ class Part:
     """The part of a program that belongs to one case.
 
     Attributes:
-        case: whose part it is.
-        whole: the case's model.
-        runs: the data that the part is run on, one run after the other.
-        model: the case's model as it is compiled: `whole`, or that with all sizes known.
-        reads: for each input of `model`, which input of `whole` it is.
-        makes: for each output of `whole`, which output of `model` it is, or its elements.
+        case: the case.
+        whole: the model of the case.
+        runs: the runs of the case, one after the other.
+        model: the compiled form of `whole`: the same, or with static shapes.
+        reads: for each input of `model`, the index of the input of `whole`.
+        makes: for each output of `whole`, the index of the output of `model`, or its elements.
         claimed: the accuracy that the device claims; `None` for the kit's own.
     """
 
@@ -55,22 +55,22 @@ class Part:
     claimed: float | None
 
     def inputs(self, index: int) -> list[Array]:
-        """The inputs of a run; those of the last one where there are not so many."""
+        """Return the inputs of a run; those of the last run if there are fewer."""
         run = self.runs[min(index, len(self.runs) - 1)]
         return [run.inputs[place] for place in self.reads]
 
-    def wrong(self, index: int, made: Sequence[Array], options: Options) -> str:
-        """The fault of what a run has computed; empty if there is none."""
+    def wrong(self, index: int, results: Sequence[Array], options: Options) -> str:
+        """Return what is wrong with the results of a run; empty if nothing is."""
         if index >= len(self.runs):
             return ""
-        outputs = [made[m] if isinstance(m, int) else m.copy() for m in self.makes]
+        outputs = [results[m] if isinstance(m, int) else m.copy() for m in self.makes]
         fault = wrong_outputs(self.whole, self.runs[index], outputs, options, self.claimed)
         return f"run {index + 1}: {fault}" if fault and index else fault
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
-    """A program of several cases that is about to be compiled and run.
+class ProgramStarted:
+    """The event that a program of several cases is about to be compiled and run.
 
     Attributes:
         cases: the ids of the cases.
@@ -80,13 +80,13 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A program of several cases that did not run to its end.
+class ProgramBroken:
+    """The event that a program of several cases did not run to its end.
 
     Attributes:
         cases: the ids of the cases.
-        detail: why.
-        refused: whether the device refused it by an error, as it may where a program is too large.
+        detail: the reason.
+        refused: whether the device raised a DeviceError, as it may for a program that is too large.
     """
 
     cases: tuple[str, ...]
@@ -95,13 +95,13 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrong:
-    """A case whose outputs are wrong in a program with others.
+class CaseWrong:
+    """The event that a case has wrong outputs in a program with others.
 
     Attributes:
         case: its id.
         detail: the fault.
-        others: how many other cases the program has.
+        others: the number of other cases in the program.
     """
 
     case: str
@@ -109,23 +109,23 @@ class Wrong:
     others: int
 
 
-def judge_joined(
+def judge_jointly(
     cases: Sequence[Case],
     device: Device,
     claims: Claims,
     seed: int,
     options: Options,
     limit: int,
-) -> Iterator[Result | Joined | Broken | Wrong]:
-    """Judge cases in programs of several; what is not told a result of is to be judged alone.
+) -> Iterator[Result | ProgramStarted | ProgramBroken | CaseWrong]:
+    """Judge cases in programs of several; cases without a result must run in programs of their own.
 
     Args:
-        cases: what to try.
-        device: who is tried.
-        claims: what the device's own file says.
-        seed: what random elements are made from.
-        options: how the device is to compile.
-        limit: how many operations a program may have.
+        cases: the cases.
+        device: the tested device.
+        claims: the device's exclusions and accuracy.
+        seed: the seed of random elements.
+        options: the compile options.
+        limit: the most operations of one program.
     """
     for loaded in (False, True):
         waiting: list[Part] = []
@@ -147,7 +147,7 @@ def judge_joined(
 def _parts(
     case: Case, device: Device, claims: Claims, seed: int, options: Options
 ) -> Result | Sequence[Part]:
-    """The parts of a case; its result if nothing needs to run; none if it must run alone."""
+    """Return the parts of a case, its result if nothing must run, or () if it must run alone."""
     reason = claims.exclusion(case.id)
     if reason:
         return Result(case.id, Verdict.EXCLUDED, reason)
@@ -160,9 +160,9 @@ def _parts(
         if not answer:
             return ()
         runs = runs_of(model, case.variation, case.seed(seed), options)
-        border = border_of(device, model, options)
+        guard = guard_of(device, model, options)
         for run in runs:
-            border.check(run.inputs)
+            guard.check(run.inputs)
             if run.expected is None or run.latitude.refusable or run.latitude.everything:
                 return ()
         claimed = claims.accuracy(case.operator, case.element_type)
@@ -187,7 +187,7 @@ def _sized(
     options: Options,
     claimed: float | None,
 ) -> Sequence[Part]:
-    """A part for each run, in which all sizes are known; none if the device declines one."""
+    """Return a part with static shapes for each run; () if the device declines one."""
     parts = []
     for run in runs:
         sized = fix_sizes(model, [array.shape for array in run.inputs], {}, device.name)
@@ -199,12 +199,12 @@ def _sized(
 
 def _judged(
     parts: Sequence[Part], device: Device, options: Options, *, loaded: bool
-) -> Iterator[Result | Joined | Broken | Wrong]:
-    """The results of the cases whose parts are right in one program of all parts."""
+) -> Iterator[Result | ProgramStarted | ProgramBroken | CaseWrong]:
+    """Run all parts in one program and yield the results."""
     ids = tuple(dict.fromkeys(part.case.id for part in parts))
     if len(ids) < 2:
         return
-    yield Joined(ids)
+    yield ProgramStarted(ids)
     try:
         faults = _faults(parts, device, options, loaded=loaded)
     except Declined as declined:
@@ -212,38 +212,38 @@ def _judged(
             yield Result(id, Verdict.UNSUPPORTED, str(declined))
         return
     except _Spoiled as spoiled:
-        yield Broken(ids, str(spoiled), refused=False)
+        yield ProgramBroken(ids, str(spoiled), refused=False)
         return
     except Exception as error:  # whatever a device raises
-        told = f"{type(error).__name__}: {error}"
-        yield Broken(ids, told, refused=isinstance(error, DeviceError))
+        message = f"{type(error).__name__}: {error}"
+        yield ProgramBroken(ids, message, refused=isinstance(error, DeviceError))
         return
     for id in ids:
         if id in faults:
-            yield Wrong(id, faults[id], len(ids) - 1)
+            yield CaseWrong(id, faults[id], len(ids) - 1)
         else:
             yield Result(id, Verdict.PASS)
 
 
 class _Spoiled(Exception):
-    """Arrays that are not the program's were written to; the message says which."""
+    """Inputs or earlier outputs were overwritten; the message says which."""
 
 
 def _faults(
     parts: Sequence[Part], device: Device, options: Options, *, loaded: bool
 ) -> dict[str, str]:
-    """The faults of cases in one program, by id.
+    """Return what is wrong with each case of a program, by id.
 
     Raises:
-        Declined: the program should run from its saved form, and has none.
-        Exception: whatever the device raises.
+        Declined: the program must run from its saved form, and the device does not save programs.
+        Exception: any error of the device.
     """
     model = join([part.model for part in parts])
     program: Program = device.compile(model, options)
     if loaded:
         program = reloaded(program, device, model, options)
     faults: dict[str, str] = {}
-    kept: list[tuple[Sequence[Array], list[Array]]] = []
+    copied_outputs: list[tuple[Sequence[Array], list[Array]]] = []
     try:
         for index in range(max(len(part.runs) for part in parts)):
             inputs = [array for part in parts for array in part.inputs(index)]
@@ -253,16 +253,16 @@ def _faults(
                 raise _Spoiled(f"makes {len(outputs)} outputs, not {len(model.outputs)}")
             if not all(map(_is_same, inputs, before)):
                 raise _Spoiled("an input was written to")
-            made = iter(outputs)
+            remaining = iter(outputs)
             for part in parts:
-                own = [next(made) for _ in part.model.outputs]
+                own = [next(remaining) for _ in part.model.outputs]
                 fault = part.wrong(index, own, options)
                 if fault:
                     faults.setdefault(part.case.id, fault)
-            kept.append((outputs, [array.copy() for array in outputs]))
+            copied_outputs.append((outputs, [array.copy() for array in outputs]))
     finally:
         program.close()
-    for made_before, copies in kept:
+    for made_before, copies in copied_outputs:
         if not all(map(_is_same, made_before, copies)):
             raise _Spoiled("an output changed when the program ran again")
     return faults
@@ -273,20 +273,20 @@ def _is_same(array: Array, before: Array) -> bool:
 
 
 def join(models: Sequence[Model]) -> Model:
-    """Models side by side in one, in which no two operations, or open sizes, share a name."""
-    apart = [_renamed(model, f"case{index}.") for index, model in enumerate(models)]
-    inputs = [operand for model in apart for operand in model.inputs.values()]
-    outputs = [operand for model in apart for operand in model.outputs.values()]
+    """Merge models into one; the names of operations and dynamic dimensions get unique prefixes."""
+    renamed_models = [_renamed(model, f"case{index}.") for index, model in enumerate(models)]
+    inputs = [operand for model in renamed_models for operand in model.inputs.values()]
+    outputs = [operand for model in renamed_models for operand in model.outputs.values()]
     return Model(
         "cases",
         {f"input{index}": operand for index, operand in enumerate(inputs)},
-        [operation for model in apart for operation in model.operations],
+        [operation for model in renamed_models for operation in model.operations],
         {f"output{index}": operand for index, operand in enumerate(outputs)},
     )
 
 
 def _renamed(model: Model, prefix: str) -> Model:
-    """A model with a prefix before the names of its operations, operands and sizes."""
+    """Prefix the names of a model's operations, operands and dynamic dimensions."""
     names = {
         name
         for operand in model.inputs.values()
