@@ -20,7 +20,7 @@ from crosschip.ops.standard.arithmetic import Add, Div, Mul, Sub
 from crosschip.ops.standard.conversion import Cast
 from crosschip.ops.standard.creation import Fill
 from crosschip.ops.standard.indexing import Gather
-from crosschip.ops.standard.layout import Reshape, Transpose
+from crosschip.ops.standard.layout import Flatten, Reshape, Transpose, Unsqueeze
 from crosschip.ops.standard.matrix import MatMul
 from crosschip.ops.standard.pooling import AveragePool2D, MaxPool2D
 from crosschip.ops.standard.reduction import ReduceMax, ReduceMean
@@ -194,8 +194,8 @@ class AdaptiveMaxPool2D(AdaptiveMaxPool, spatial_rank=2):
         """By windows if cells are alike, else with every cell filled up to one size."""
         if 0 in self.output_shape:
             return self._without_cells(b)
-        if self.is_global() and not self.return_indices:
-            return [b.add(ReduceMax, self.input, (2, 3), keepdim=True)]
+        if self.is_global():
+            return self._of_all(b)
         window = self.even_windows()
         if window is not None:
             return b.add_all(
@@ -213,6 +213,16 @@ class AdaptiveMaxPool2D(AdaptiveMaxPool, spatial_rank=2):
         shape = sizes((*sizes.shape[:2], *self.output_shape))
         nothing = (np.zeros((), element_type.dtype) for element_type in self.infer_element_type())
         return [b.add(Fill, shape, zero) for zero in nothing]
+
+    def _of_all(self, b: Builder) -> Sequence[Operand]:
+        greatest = b.add(ReduceMax, self.input, (2, 3), keepdim=True)
+        if not self.return_indices:
+            return [greatest]
+        flat, dtype = b.add(Flatten, self.input, 2, 3), self.return_indices_dtype
+        return [
+            greatest,
+            b.add(Unsqueeze, b.add(ArgMax, flat, -1, keepdim=True, dtype=dtype), (3,)),
+        ]
 
     def _filled_up(self, b: Builder) -> Sequence[Operand]:
         image = static(shape_of(self.input)[2:])
